@@ -94,8 +94,8 @@ class ModelMetadata:
         The column that is predicted, if it was named.
     era : str or None
         The column that held the eras, if it was named.
-    split_criterion : str
-        The estimator's split criterion.
+    split_criterion : str or dict of str to float
+        The estimator's split criterion, or the weights of a blend.
     versions : dict of str to str
         The versions of sklearn_era, scikit-learn and numpy that wrote the file.
     """
@@ -105,7 +105,7 @@ class ModelMetadata:
     categorical_features: list[str | int]
     target: str | None
     era: str | None
-    split_criterion: str
+    split_criterion: str | dict[str, float]
     versions: dict[str, str]
 
 
@@ -300,6 +300,9 @@ def _describe(
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         is_categorical = np.zeros(estimator.n_features_in_, dtype=bool)
+    split_criterion = estimator.split_criterion
+    if not isinstance(split_criterion, str):
+        split_criterion = {name: float(w) for name, w in split_criterion.items()}
     return ModelMetadata(
         estimator=type(estimator).__name__,
         feature_names=None if names is None else [str(name) for name in names],
@@ -309,7 +312,7 @@ def _describe(
         ],
         target=target,
         era=era,
-        split_criterion=estimator.split_criterion,
+        split_criterion=split_criterion,
         versions=_versions(),
     )
 

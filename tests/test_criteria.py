@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from reference import boltzmann_mean as exact_boltzmann_mean
 
 from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
-    SplitCriterion,
     boltzmann_mean,
 )
 
@@ -142,9 +141,3 @@ def test_known_values(values, alpha, expected):
 def test_no_values_are_refused():
     with pytest.raises(ValueError, match="values is empty"):
         mean([], 0.0)
-
-
-def test_criteria_are_named_as_the_parameter():
-    assert {criterion.name.lower() for criterion in SplitCriterion} == {
-        "era", "directional",
-    }  # fmt: skip

@@ -110,8 +110,8 @@ def test_gain_memorises_and_directional_does_not(random_state):
             max_depth=10,
             learning_rate=1,
             max_leaf_nodes=32,
+            early_stopping=False,
             split_criterion=split_criterion,
-            random_state=0,
         ).fit(data.X_train, data.y_train, eras=data.eras_train)
         return np.mean((estimator.predict(data.X_test) > 0.5) == data.y_test)
 

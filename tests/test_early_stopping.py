@@ -1,5 +1,6 @@
 """Eras follow the rows into early stopping, its scorers and warm starts.
 
+Rows are held out at random here; test_era_validation.py holds out whole eras.
 The first feature of the data is the number of a row's era. Bins of so few values are
 the values, so a scorer, which is shown binned rows, can tell which eras it should get.
 """
@@ -51,6 +52,7 @@ def make_estimator(estimator, **parameters):
             "random_state": 0,
             "early_stopping": True,
             "split_criterion": "directional",
+            "validation_eras": None,
             **parameters,
         }
     )
@@ -78,11 +80,20 @@ def test_scorer_gets_eras_of_both_sets(estimator, n_samples, criterion):
     model.fit(X, y, eras=eras)
     assert model.n_iter_ == 4
     assert len(scorer.calls) == 2 * (4 + 1)
-    n_train = min(n_samples - n_samples // 10, 10_000)
-    assert [len(e) for _, _, e in scorer.calls] == [n_train, n_samples // 10] * 5
-    if n_train < 10_000:
+    n_train = n_samples - n_samples // 10
+    assert [len(e) for _, _, e in scorer.calls[1::2]] == [n_samples // 10] * 5
+    assert len({len(e) for _, _, e in scorer.calls[::2]}) == 1
+    if n_train <= 10_000:
+        assert len(scorer.calls[0][2]) == n_train
         seen = np.concatenate([scorer.calls[0][2], scorer.calls[1][2]])
         assert_array_equal(np.sort(seen), np.sort(eras))
+    else:  # whole eras, until there are enough rows
+        seen, counts = np.unique(scorer.calls[0][2], return_counts=True)
+        assert sum(counts) >= 10_000
+        assert sum(counts) - min(counts) < 10_000
+        held_out = scorer.calls[1][2]
+        for era, count in zip(seen, counts, strict=True):
+            assert count == (eras == era).sum() - (held_out == era).sum()
     assert "_scoring_eras" not in vars(model)
     assert model._scorer is scorer
 
@@ -227,7 +238,8 @@ def test_eras_are_split_as_the_stratified_rows(weighted):
 def test_gain_with_eras_is_stock(scoring):
     X, y, eras = make_data()
     parameters = {"random_state": 0, "early_stopping": True, "scoring": scoring}
-    model = HistGradientBoostingRegressor(**parameters).fit(X, y, eras=eras)
+    model = HistGradientBoostingRegressor(**parameters, validation_eras=None)
+    model.fit(X, y, eras=eras)
     stock = ensemble.HistGradientBoostingRegressor(**parameters).fit(X, y)
     assert_same_fit(model, stock)
 
@@ -278,3 +290,66 @@ def test_missing_eras_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, **{name: data[value] for name, value in keywords.items()})
     assert "_scoring_eras" not in vars(model)
+
+
+# What random rows can leave of an era.
+
+
+def fit_with_era_of_two_rows(seed, **parameters):
+    """Fit with the era "w00" of two rows; returns how many are left for training."""
+    X, y, eras = make_data(120)
+    eras = np.where(np.arange(120) < 2, "w00", eras)
+    model = make_estimator(
+        HistGradientBoostingRegressor,
+        validation_fraction=0.4,
+        random_state=seed,
+        **parameters,
+    )
+    eras_train, _ = train_test_split(
+        eras,
+        test_size=0.4,
+        random_state=np.random.RandomState(seed).randint(2**32 - 1, dtype="u8"),
+    )
+    return model, (X, y, eras), (eras_train == "w00").sum()
+
+
+def test_early_stopping_that_leaves_too_few_rows_of_an_era_is_refused():
+    refused = set()
+    for seed in range(20):
+        model, (X, y, eras), n_left = fit_with_era_of_two_rows(seed)
+        if n_left == 2:
+            model.fit(X, y, eras=eras)
+            continue
+        refused.add(n_left)
+        message = (
+            "held out validation_fraction=0.4 of the rows at random, which leaves "
+            f"{n_left} of the 2 rows of era w00 .*min_samples_per_era=1"
+        )
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, eras=eras)
+        model.set_params(split_criterion="gain").fit(X, y, eras=eras)
+    assert refused == {0, 1}
+
+
+@pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
+def test_early_stopping_may_leave_too_few_rows_of_an_era_that_need_no_cover():
+    for seed in range(10):
+        model, (X, y, eras), _ = fit_with_era_of_two_rows(seed, min_era_coverage=0.5)
+        model.fit(X, y, eras=eras)
+        assert sum(len(trees[0].nodes) for trees in model._predictors) > 8
+
+
+@pytest.mark.parametrize("validation_eras", [None, "random"])
+def test_early_stopping_does_not_hide_an_era_that_is_too_small(validation_eras):
+    """Whether its row is held out, and the era gone from training, is chance."""
+    X, y, eras = make_data(120)
+    eras = ["w09", *eras[1:]]
+    for seed in range(10):
+        model = make_estimator(
+            HistGradientBoostingRegressor,
+            validation_fraction=0.5,
+            random_state=seed,
+            validation_eras=validation_eras,
+        )
+        with pytest.raises(ValueError, match=r"the smallest, era w09, has 1\."):
+            model.fit(X, y, eras=eras)

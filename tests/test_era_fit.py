@@ -1,19 +1,12 @@
-"""`fit` with eras: what it refuses and warns of, and how eras follow the rows."""
+"""`fit` with eras: what it refuses and what it warns of."""
 
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from sklearn.base import clone
-from sklearn.metrics import make_scorer, mean_squared_error
-from sklearn.model_selection import train_test_split
 
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 N_SAMPLES = 120
 
@@ -64,7 +57,9 @@ BAD_ERAS = {
     "none": (lambda e: replace_last(e, None), r"eras has 1 missing.*row 119"),
     "na": (lambda e: replace_last(e, pd.NA), r"eras has 1 missing.*row 119"),
     "nat": (
-        lambda e: replace_last(np.datetime64("2024") + e, np.datetime64("NaT")),
+        lambda e: replace_last(
+            np.datetime64("2024") + e.astype("m8[Y]"), np.datetime64("NaT", "Y")
+        ),
         r"eras has 1 missing.*row 119",
     ),
     "pandas_nat": (
@@ -124,22 +119,15 @@ def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
         make(split_criterion).fit(X, y, eras=spoil(eras))
 
 
-@pytest.mark.parametrize("split_criterion", ["era", "directional"])
-def test_missing_eras_are_asked_for(data, split_criterion):
-    X, y, _ = data
-    with pytest.raises(
-        ValueError, match=f"split_criterion='{split_criterion}' needs eras: pass fit"
-    ):
-        make(split_criterion).fit(X, y)
-
-
 @pytest.mark.parametrize(
     "labels", [np.arange(4), np.array(["mon", "tue", "wed", "thu"])]
 )
 def test_era_with_a_single_row_is_refused_by_name(data, labels):
     X, y, eras = data
     names = replace_last(labels[eras], max(labels) + type(max(labels))(1))
-    with pytest.raises(ValueError, match=rf"eras: 1 of 5 eras.*first is {names[-1]}\)"):
+    with pytest.raises(
+        ValueError, match=rf"1 of 5 eras have .*smallest, era {names[-1]}, has 1\."
+    ):
         make().fit(X, y, eras=names)
     make("gain").fit(X, y, eras=names)
 
@@ -156,29 +144,6 @@ def test_unusable_eras_val_are_refused(data):
         est.fit(X, y, eras=eras, **validation, eras_val=replace_last(eras[:50], np.nan))
     with pytest.raises(ValueError, match="eras_val must be one-dimensional"):
         est.fit(X, y, eras=eras, **validation, eras_val=eras[:50].reshape(1, -1))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("boltzmann_alpha", np.nan),
-        ("boltzmann_alpha", "0"),
-        ("boltzmann_alpha", None),
-        ("min_direction_agreement", -0.01),
-        ("min_direction_agreement", 1.01),
-        ("min_direction_agreement", np.nan),
-        ("min_direction_agreement", None),
-        ("split_criterion", "Era"),
-        ("split_criterion", "gini"),
-        ("split_criterion", None),
-    ],
-)
-@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
-def test_bad_parameters_are_refused_by_name(data, split_criterion, name, value):
-    X, y, eras = data
-    est = make(split_criterion).set_params(**{name: value})
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of Hist"):
-        est.fit(X, y, eras=eras)
 
 
 DATES = pd.date_range("2024-01-01", periods=5)
@@ -233,7 +198,7 @@ def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
     est = make().fit(X, y, eras=eras)
     before = est.predict(X)
-    with pytest.raises(ValueError, match="single training row"):
+    with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
         est.fit(X, y, eras=[9, *eras[1:]])
     assert np.array_equal(est.predict(X), before)
 
@@ -264,7 +229,7 @@ def test_interaction_sets_of_other_columns_are_warned_of(data):
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
 def test_one_era_is_warned_of_and_is_gain(data, split_criterion):
     X, y, _ = data
-    with pytest.warns(UserWarning, match="eras holds the single era 7,") as caught:
+    with pytest.warns(UserWarning, match="eras holds the single era 7 ") as caught:
         est = make(split_criterion).fit(X, y, eras=np.full(len(y), 7))
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -286,154 +251,11 @@ def test_constant_model_is_warned_of(data, split_criterion):
         make("gain").fit(X, np.zeros(len(y)), eras=eras)
 
 
-def test_early_stopping_that_leaves_too_few_rows_of_an_era_is_refused(data):
+def test_warm_start_needs_the_eras_again(data):
     X, y, eras = data
-    eras = eras.copy()
-    eras[:2] = 9
-    refused = set()
-    for seed in range(20):
-        est = make(early_stopping=True, validation_fraction=0.4, random_state=seed)
-        eras_train, _ = train_test_split(
-            eras,
-            test_size=0.4,
-            random_state=np.random.RandomState(seed).randint(2**32 - 1, dtype="u8"),
-        )
-        n_left = (eras_train == 9).sum()
-        if n_left == 2:
-            est.fit(X, y, eras=eras)
-            continue
-        refused.add(n_left)
-        message = f"held out validation_fraction=0.4 .* leaves {n_left} of the 2 rows"
-        with pytest.raises(ValueError, match=message):
-            est.fit(X, y, eras=eras)
-        est.set_params(split_criterion="gain").fit(X, y, eras=eras)
-    assert refused == {0, 1}
-
-
-def test_early_stopping_does_not_hide_an_era_of_one_row(data):
-    """Whether the row is held out, and the era gone from training, is chance."""
-    X, y, eras = data
-    eras = [9, *eras[1:]]
-    for seed in range(10):
-        est = make(early_stopping=True, validation_fraction=0.5, random_state=seed)
-        with pytest.raises(ValueError, match=r"single training row.*first is 9\)"):
-            est.fit(X, y, eras=eras)
-
-
-# Eras stay with their rows.
-
-
-def test_validation_rows_take_their_eras_along(data):
-    X, y, eras = data
-    weights = np.random.default_rng(1).uniform(0.5, 2, len(y))
-    est = make(early_stopping=True, max_features=0.7).fit(X, y, weights, eras=eras)
-    X_train, X_val, y_train, y_val, w_train, w_val, eras_train, _ = train_test_split(
-        X, y, weights, eras, test_size=0.1, random_state=est._random_seed
-    )
-    again = make(early_stopping=True, max_features=0.7)
-    again.fit(
-        X_train, y_train, w_train, eras=eras_train,
-        X_val=X_val, y_val=y_val, sample_weight_val=w_val,
-    )  # fmt: skip
-    assert_same_trees(est, again)
-    assert np.array_equal(est.validation_score_, again.validation_score_)
-    # The eras in the order of all rows would be other trees.
-    misled = clone(again).fit(
-        X_train, y_train, w_train, eras=eras[: len(y_train)],
-        X_val=X_val, y_val=y_val, sample_weight_val=w_val,
-    )  # fmt: skip
-    with pytest.raises(AssertionError):
-        assert_same_trees(est, misled)
-
-
-def test_stratified_validation_rows_take_their_eras_along(data):
-    X, y, eras = data
-    target = np.array(["a", "b", "c"])[np.digitize(y, [-1.0, 0.5])]
-    params = {"split_criterion": "directional", "max_iter": 3, "min_samples_leaf": 5}
-    est = HistGradientBoostingClassifier(
-        early_stopping=True, validation_fraction=0.25, random_state=1, **params
-    ).fit(X, target, eras=eras)
-    X_train, _, y_train, _, eras_train, _ = train_test_split(
-        X, target, eras, test_size=0.25, stratify=target, random_state=est._random_seed
-    )
-    plain = HistGradientBoostingClassifier(
-        early_stopping=False, random_state=1, **params
-    )
-    assert_same_trees(est, plain.fit(X_train, y_train, eras=eras_train))
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_warm_start_goes_on_with_the_eras(data, early_stopping):
-    X, y, eras = data
-    params = {"max_features": 0.7, "early_stopping": early_stopping}
+    params = {"max_features": 0.7}
     warm = make(**params, warm_start=True, max_iter=3).fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="needs eras"):
         warm.fit(X, y)
     warm.set_params(max_iter=7).fit(X, y, eras=eras)
     assert_same_trees(warm, make(**params, max_iter=7).fit(X, y, eras=eras))
-
-
-# Eras for a scorer.
-
-
-def eras_seen_by(scoring_calls):
-    def scoring(estimator, X, y, eras):
-        scoring_calls.append((len(y), tuple(eras)))
-        return -float(np.mean((estimator.predict(X) - y) ** 2))
-
-    return scoring
-
-
-def test_scorer_gets_the_eras_of_the_rows_that_it_scores(data):
-    X, y, eras = data
-    calls = []
-    est = make(early_stopping=True, scoring=eras_seen_by(calls))
-    est.fit(X, y, eras=eras, X_val=X[:30], y_val=y[:30], eras_val=eras[:30])
-    assert set(calls) == {(120, tuple(eras)), (30, tuple(eras[:30]))}
-    calls.clear()
-    est.fit(X, y, eras=eras)
-    eras_train, eras_val = train_test_split(
-        eras, test_size=0.1, random_state=est._random_seed
-    )
-    assert set(calls) == {(108, tuple(eras_train)), (12, tuple(eras_val))}
-
-
-def test_scorer_gets_the_eras_of_a_subset_of_many_rows():
-    rng = np.random.default_rng(0)
-    y = rng.permutation(12_000).astype(float)
-    X = y.reshape(-1, 1) + rng.normal(size=(12_000, 1))
-    calls = []
-
-    def scoring(estimator, X, y, eras):
-        assert np.array_equal(eras, y % 3)
-        calls.append(len(y))
-        return 0.0
-
-    make("gain", early_stopping=True, scoring=scoring).fit(X, y, eras=y % 3)
-    assert set(calls) == {10_000, 1_200}
-
-
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-def test_scorer_that_asks_for_eras_must_get_them(data, split_criterion):
-    X, y, eras = data
-    est = make(split_criterion, early_stopping=True, scoring=eras_seen_by([]))
-    if split_criterion == "gain":
-        with pytest.raises(ValueError, match="scoring asks for eras, but eras was not"):
-            est.fit(X, y)
-    with pytest.raises(ValueError, match="asks for eras, but eras_val was not"):
-        est.fit(X, y, eras=eras, X_val=X, y_val=y)
-
-
-def test_scorer_with_a_metadata_request_gets_eras(data):
-    X, y, eras = data
-    seen = []
-
-    def metric(y_true, y_pred, eras):
-        seen.append(len(eras))
-        return mean_squared_error(y_true, y_pred)
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        scoring = make_scorer(metric, greater_is_better=False)
-        scoring.set_score_request(eras=True)
-        make(early_stopping=True, scoring=scoring).fit(X, y, eras=eras)
-    assert set(seen) == {108, 12}

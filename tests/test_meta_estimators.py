@@ -191,6 +191,14 @@ def test_parameters(estimator):
         "split_criterion": "era",
         "boltzmann_alpha": -np.inf,
         "min_direction_agreement": 0.5,
+        "min_samples_per_era": 3,
+        "min_era_coverage": 0.5,
+        "normalize_era_gain": True,
+        "period_aggregation": "mean",
+        "invariance_penalty": 0.1,
+        "invariance_statistic": "ratio",
+        "min_impurity_decrease": 0.01,
+        "validation_eras": None,
     }
     model = estimator(max_iter=3)
     stock = getattr(ensemble, estimator.__name__)(max_iter=3)
@@ -198,6 +206,14 @@ def test_parameters(estimator):
         "split_criterion": "gain",
         "boltzmann_alpha": 0.0,
         "min_direction_agreement": 0.0,
+        "min_samples_per_era": 1,
+        "min_era_coverage": 1.0,
+        "normalize_era_gain": False,
+        "period_aggregation": "max",
+        "invariance_penalty": 1.0,
+        "invariance_statistic": "effect",
+        "min_impurity_decrease": 0.0,
+        "validation_eras": "last",
     }
     assert model.get_params() == defaults
     assert model.set_params(**changed).get_params() == defaults | changed

@@ -38,9 +38,9 @@ def test_one_version():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_docstring_lists_every_parameter_in_order(estimator):
-    _, _, parameters = estimator.__doc__.partition("Parameters\n    ----------\n")
-    parameters, _, _ = parameters.partition("\n    Attributes\n")
-    documented = re.findall(r"^    (\w+) :", parameters, flags=re.MULTILINE)
+    _, _, parameters = estimator.__doc__.partition("Parameters\n----------\n")
+    parameters, _, _ = parameters.partition("\nAttributes\n")
+    documented = re.findall(r"^(\w+) :", parameters, flags=re.MULTILINE)
     assert documented == list(inspect.signature(estimator).parameters)
 
 

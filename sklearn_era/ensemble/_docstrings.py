@@ -4,48 +4,112 @@ All that scikit-learn documents holds word for word, and is read from the instal
 version rather than repeated here.
 """
 
+import inspect
 import re
+from textwrap import dedent
 
-_SUMMARY = """{first_line}
-
+_SUMMARY = """\
     scikit-learn's estimator of the same name, whose split criterion can compare eras:
     weeks, hospitals, regions. With `split_criterion="gain"`, the default, the fitted
-    trees are bit-identical to scikit-learn's. What follows up to the era parameters is
-    scikit-learn's own documentation.
+    trees are bit-identical to scikit-learn's (but early stopping holds out whole eras
+    where ``fit`` is given any; see `validation_eras`). What follows up to the era
+    parameters is scikit-learn's own documentation.
 """
 
-_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional'}, default='gain'
+_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', 'time_robust', \
+            'invariant', 'vrex'} or dict, default='gain'
         What a split is chosen by. With ``gain_j`` the gain of a split within era j, in
         the units of `gain`,
-        ``G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``:
+        ``G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``,
+        and M training eras:
 
         - 'gain': the gain over all rows, whatever their eras, by scikit-learn's code;
-        - 'era': ``B_alpha(gain_1, ..., gain_M)`` over the M training eras, where
+        - 'era': ``B_alpha(gain_1, ..., gain_M)``, where
           ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)`` and alpha is
           `boltzmann_alpha`; equation 36 of [1]_ (which has a factor 1/2 in the gain,
           so that its alpha is twice ours);
         - 'directional': the share of eras that agree in which side predicts more,
           ``|sum_j sign(v_Lj - v_Rj)| / M``, equation 39 of [1]_; ties, which are the
-          rule, go to the larger ``B_alpha``, across features as within one.
+          rule, go to the larger ``B_alpha``, across features as within one;
+        - 'time_robust': the least impurity after the split, in the worst era or on
+          average over eras (see `period_aggregation`); equations 5.1 to 5.4 of [2]_;
+        - 'invariant': the gain over all rows, less `invariance_penalty` times the
+          node's sum of hessians times how much an effect of the split differs
+          between eras (see `invariance_statistic`); equations 15 to 22 of [3]_;
+        - 'vrex': ``mean_j gain_j - invariance_penalty * std_j gain_j``, after the
+          penalty of [4]_;
+        - a dict such as ``{'era': 0.5, 'directional': 0.5}``: the weighted sum of
+          the keys of 'gain', 'era', 'directional' (its share of eras), 'invariant' and
+          'vrex'. With one positive weight it is that criterion.
 
-        The last two only make splits that leave a row of every training era on both
-        sides and for which ``B_alpha > 0``; ties of the whole key go to the larger
-        pooled gain, then to the lower feature index and bin. Nodes are expanded in the
-        order of the key; the gain stored in the tree is the pooled one. They need
-        `eras` in ``fit``.
+        A split is valid where ``B_alpha > 0`` ('era', 'directional'), the gain over all
+        rows is positive ('gain', 'invariant'), the decrease of impurity suffices
+        ('time_robust') or the key is positive ('vrex', dicts). Ties of the whole key
+        go to the larger gain over all rows, then to the lower feature index and bin.
+        Nodes are expanded in the order of the key, for 'time_robust' of the decrease;
+        the gain stored in the tree is that over all rows. All but 'gain' need `eras` in
+        ``fit``, and obey `min_samples_per_era` and `min_era_coverage`.
     boltzmann_alpha : float, default=0.0
-        Exponent of the Boltzmann operator, in [-inf, inf] and in units of 1 / gain: 0
-        is the mean over eras, -inf the worst era, inf the best one. Used by 'era' and
-        'directional'.
+        Exponent of the Boltzmann operator, in [-inf, inf] and in units of 1 / gain (but
+        see `normalize_era_gain`): 0 is the mean over eras, -inf the worst era, inf the
+        best one. Used by 'era' and 'directional', and by a dict with them.
     min_direction_agreement : float, default=0.0
         Least agreement of a valid split, in [0, 1]. 1 asks all eras to agree. Used by
-        'directional'.
+        'directional', and by a dict with a weight for it.
+    min_samples_per_era : int, default=1
+        Rows that a split has to leave on each side for an era to be covered, whatever
+        their weights. Used by all criteria but 'gain'.
+    min_era_coverage : float, default=1.0
+        Share of the training eras, in (0, 1], that a split has to cover. An era that it
+        does not cover counts as gain 0 and direction 0 ('era', 'directional', 'vrex'),
+        so that with ``boltzmann_alpha=-inf`` no split with one is valid. It has no part
+        in the largest impurity of 'time_robust', nor in the variance or ratio of
+        'invariant'. Used by all criteria but 'gain'.
+    normalize_era_gain : bool, default=False
+        Whether to divide the gain of each era by the era's sum of hessians in the node
+        and by the variance of the gradients (by unit of hessian) at the root of the
+        tree. Eras of all sizes then weigh alike, and `boltzmann_alpha` is a pure number
+        whatever the unit of the target. Used by 'era', 'directional', 'vrex' and
+        dicts, whose gain over all rows is divided in the same way.
+    period_aggregation : {'max', 'mean'}, default='max'
+        Whether the impurity after a split is that of the worst era or the mean over
+        eras. Used by 'time_robust'.
+    invariance_penalty : float, default=1.0
+        Weight of the differences between eras, 0 or more. With 0, 'invariant' is
+        'gain', and asks nothing of eras. Used by 'invariant' and 'vrex'.
+    invariance_statistic : {'effect', 'changing_rate', 'ratio'}, default='effect'
+        What 'invariant' compares between eras:
+
+        - 'effect': the variance of ``v_Lj - v_Rj``, with ``v = -G / (H + l2)``;
+        - 'changing_rate': the variance of ``v_Lj - v_j``, as in equations 20 to 22 of
+          [3]_, where a split that sends nearly all rows to the left pays nothing;
+        - 'ratio': ``max_j I_j / min_j I_j - 1``, where ``I_j`` is the share of the
+          positive rows that pass to the left over the share of the negative ones,
+          equations 16 to 19 of [3]_; for targets of 0 and 1 only, and not in a dict.
+    min_impurity_decrease : float, default=0.0
+        For 'time_robust', what the decrease of impurity
+        ``agg_j n_j / N_j (L_before,j - L_j)`` has to exceed, where agg is the minimum
+        or the mean over eras. For every other criterion, 'gain' among them, the least
+        gain over all rows by unit of the training set's sum of hessians, as in
+        scikit-learn's trees; 0 asks nothing.
+    validation_eras : {'last', 'random'} or None, default='last'
+        What early stopping holds out where ``fit`` is given `eras` and no `X_val`:
+        whole eras, the last ones in the order of their labels (text sorts as text:
+        'era10' comes before 'era9') or random ones, or, with None, rows at random as in
+        scikit-learn. `validation_fraction` is then the share of the eras, rounded up,
+        or their number. A single era is never held out.
 """
 
 _REFERENCES = """    References
     ----------
     .. [1] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
        :arxiv:`2309.14496`
+    .. [2] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust
+       Forest. University of Sao Paulo.
+    .. [3] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model
+       Solution for OOD Generalization. :arxiv:`2312.04273`
+    .. [4] D. Krueger et al. (2021), Out-of-Distribution Generalization via Risk
+       Extrapolation (REx). :arxiv:`2003.00688`
 
 """
 
@@ -58,7 +122,7 @@ _EXAMPLES = """    Examples
     >>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
     >>> est.predict(data.X_test).shape
     (2000,)
-    """
+"""
 
 
 def era_docstring(upstream: type) -> str | None:
@@ -76,17 +140,19 @@ def era_docstring(upstream: type) -> str | None:
     """
     if upstream.__doc__ is None:
         return None
-    first_line, _, rest = upstream.__doc__.partition("\n")
-    body, _, _ = rest.partition("    Examples\n    --------\n")
+    # Without the indentation of the source, which Python 3.13 takes off by itself.
+    first_line, _, rest = inspect.cleandoc(upstream.__doc__).partition("\n")
+    body, _, _ = rest.partition("Examples\n--------\n")
     body = re.sub(
-        r"(?m)^\n(?=    Attributes\n    -+\n)",
-        lambda _: _PARAMETERS + "\n",
+        r"(?m)^\n(?=Attributes\n-+\n)",
+        lambda _: dedent(_PARAMETERS) + "\n",
         body,
         count=1,
     )
     return (
-        _SUMMARY.format(first_line=first_line)
+        f"{first_line}\n\n"
+        + dedent(_SUMMARY)
         + body
-        + _REFERENCES
-        + _EXAMPLES.format(name=upstream.__name__)
+        + dedent(_REFERENCES)
+        + dedent(_EXAMPLES.format(name=upstream.__name__))
     )

@@ -5,7 +5,7 @@ constructor, and so they are all spelled out here.
 """
 
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import sklearn
@@ -16,15 +16,24 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 import sklearn_era
 from sklearn_era.ensemble._docstrings import era_docstring
-from sklearn_era.ensemble._hist_gradient_boosting.era_fit import (
+from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+    INVARIANCE_STATISTICS,
     SPLIT_CRITERIA,
-    EraFitMixin,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.era_fit import EraFitMixin
 
 _ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "split_criterion": [StrOptions(set(SPLIT_CRITERIA))],
+    "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
     "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
     "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
+    "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
+    "min_era_coverage": [Interval(Real, 0, 1, closed="right")],
+    "normalize_era_gain": ["boolean"],
+    "period_aggregation": [StrOptions({"max", "mean"})],
+    "invariance_penalty": [Interval(Real, 0, None, closed="left")],
+    "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
+    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    "validation_eras": [StrOptions({"last", "random"}), None],
 }
 
 
@@ -66,7 +75,9 @@ class _VersionedStateMixin(BaseEstimator):
 
 
 class HistGradientBoostingRegressor(
-    EraFitMixin, _VersionedStateMixin, ensemble.HistGradientBoostingRegressor
+    EraFitMixin,
+    _VersionedStateMixin,
+    ensemble.HistGradientBoostingRegressor,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
 
@@ -99,9 +110,17 @@ class HistGradientBoostingRegressor(
         tol: float = 1e-7,
         verbose: int = 0,
         random_state: Any = None,
-        split_criterion: str = "gain",
+        split_criterion: str | dict[str, float] = "gain",
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        min_impurity_decrease: float = 0.0,
+        validation_eras: str | None = "last",
     ) -> None:
         super().__init__(
             loss=loss,
@@ -129,10 +148,20 @@ class HistGradientBoostingRegressor(
         self.split_criterion = split_criterion
         self.boltzmann_alpha = boltzmann_alpha
         self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.min_impurity_decrease = min_impurity_decrease
+        self.validation_eras = validation_eras
 
 
 class HistGradientBoostingClassifier(
-    EraFitMixin, _VersionedStateMixin, ensemble.HistGradientBoostingClassifier
+    EraFitMixin,
+    _VersionedStateMixin,
+    ensemble.HistGradientBoostingClassifier,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)
 
@@ -165,9 +194,17 @@ class HistGradientBoostingClassifier(
         verbose: int = 0,
         random_state: Any = None,
         class_weight: Any = None,
-        split_criterion: str = "gain",
+        split_criterion: str | dict[str, float] = "gain",
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        min_impurity_decrease: float = 0.0,
+        validation_eras: str | None = "last",
     ) -> None:
         super().__init__(
             loss=loss,
@@ -195,3 +232,11 @@ class HistGradientBoostingClassifier(
         self.split_criterion = split_criterion
         self.boltzmann_alpha = boltzmann_alpha
         self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.min_impurity_decrease = min_impurity_decrease
+        self.validation_eras = validation_eras

@@ -7,10 +7,14 @@ predictors are imported from the installed scikit-learn. In the order of the pip
 - ``eras``: checks era labels and encodes them as 0..n_eras-1;
 - ``gradient_boosting`` (patched): ``fit``, which carries the eras to the grower;
 - ``era_fit``: the hooks which that ``fit`` calls, mixed into the estimators;
+- ``era_validation``: the rows and eras of early stopping;
+- ``era_criterion``: the criterion that an estimator's parameters stand for;
 - ``grower`` (patched): grows a tree, asking the era splitter for each split;
 - ``era_splitting``: the best split of a node, over all features;
 - ``era_histogram``: sums of gradients and hessians by bin and era, for one feature;
 - ``era_scan``: the best split of a feature, over its bins;
 - ``category_order``: the order in which the scan takes categories;
-- ``criteria``: the formulas, one function each.
+- ``criteria``: how each criterion ranks a split, one function each, by the formulas of
+  ``node_formulas`` (a node), ``era_statistics`` (one era of a split) and
+  ``aggregation`` (over eras).
 """

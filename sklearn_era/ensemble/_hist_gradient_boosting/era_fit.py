@@ -1,35 +1,54 @@
 """The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
 
-import inspect
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 from sklearn.model_selection import train_test_split
-from sklearn.utils._metadata_requests import _routing_enabled
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria import SplitCriterion
+from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+    is_plain_gain,
+    make_criterion,
+    make_target_weights,
+    reduces_to_gain,
+    resolve_criterion,
+    uses_target,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+from sklearn_era.ensemble._hist_gradient_boosting.era_validation import (
+    ScoringEras,
+    check_rows_left,
+    make_split_function,
+    split_rows_of_eras,
+    warn_of_unseen_classes,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+    EncodedEras,
     check_eras,
-    check_held_out,
     check_splittable,
     encode_eras,
+    warn_of_text_order,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
 
-# What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
-SPLIT_CRITERIA = {
-    "gain": None,
-    "era": SplitCriterion.ERA,
-    "directional": SplitCriterion.DIRECTIONAL,
-}
+# What an estimator has in the course of a fit only. Left over from one that failed,
+# `_in_fit` would have it take rows to predict for bins, and `_raw_predict` ignore them.
+RUNNING_FIT = (
+    "_in_fit",
+    "_raw_predict",
+    "_is_plain_gain",
+    "_training_rows",
+    "_scoring_eras",
+    "_compares_eras",
+)
 
 
 class EraFitMixin(BaseHistGradientBoosting):
@@ -39,9 +58,13 @@ class EraFitMixin(BaseHistGradientBoosting):
     other method stays as it is.
     """
 
-    split_criterion: str
-    boltzmann_alpha: float
-    min_direction_agreement: float
+    split_criterion: str | dict[str, float]
+    min_samples_per_era: int
+    min_era_coverage: float
+    min_impurity_decrease: float
+    validation_eras: str | None
+    classes_: NDArray[Any]
+    n_trees_per_iteration_: int
     _scorer: Any
 
     # With metadata routing enabled, meta-estimators hand eras over without being told.
@@ -75,8 +98,8 @@ class EraFitMixin(BaseHistGradientBoosting):
         eras : array-like of shape (n_samples,), default=None
             Era of each row: a week, a hospital, a region. Any label that `np.unique`
             sorts (int, str, datetime64); rows need not be in order. Needed unless
-            `split_criterion="gain"`, which checks the labels and makes no other use of
-            them than to hand them to an era-wise `scoring`.
+            `split_criterion="gain"`. With any criterion, early stopping holds out whole
+            eras (see `validation_eras`) and hands eras to an era-wise `scoring`.
 
         X_val : array-like of shape (n_val, n_features), default=None
             Additional sample of features for validation used in early stopping.
@@ -91,8 +114,9 @@ class EraFitMixin(BaseHistGradientBoosting):
 
         eras_val : array-like of shape (n_val,), default=None
             Era of each row of `X_val`, handed to `scoring` where that asks for eras: a
-            callable `scoring(estimator, X, y, eras)`, or, with metadata routing
-            enabled, a scorer on which `set_score_request(eras=True)` was called.
+            scorer of :func:`sklearn_era.metrics.make_era_scorer`, a callable
+            `scoring(estimator, X, y, eras)`, or, with metadata routing enabled, a
+            scorer on which `set_score_request(eras=True)` was called.
 
         Returns
         -------
@@ -103,8 +127,10 @@ class EraFitMixin(BaseHistGradientBoosting):
         ------
         ValueError
             If `eras` is missing and `split_criterion` needs it; if `eras` or `eras_val`
-            has the wrong length or missing labels; or if an era has a single row, or
-            early stopping leaves it fewer than two to train on.
+            has the wrong length or missing labels; if too many eras have too few rows
+            to train on; if early stopping would hold out all eras; if a blend has
+            unknown names or no positive weight; or if `invariance_statistic="ratio"`
+            meets a target of other values than 0 and 1.
         """
         try:
             # scikit-learn's own text, patched. It lives on another class, but calls
@@ -124,11 +150,14 @@ class EraFitMixin(BaseHistGradientBoosting):
             _blame_column(X, error)
             raise
         finally:
-            # What is left of a fit that failed: with `_in_fit` a fitted estimator would
-            # take rows to predict for bins, and with `_raw_predict` ignore them.
-            for name in ("_in_fit", "_raw_predict", "_scoring_eras"):
+            compared_eras = getattr(self, "_compares_eras", False)
+            for name in RUNNING_FIT:
                 self.__dict__.pop(name, None)
-            compared_eras = self.__dict__.pop("_compares_eras", False)
+            # Lists while the fit goes on; an interrupted one has to be of use to a warm
+            # start too.
+            for name in ("train_score_", "validation_score_"):
+                if isinstance(self.__dict__.get(name), list):
+                    setattr(self, name, np.asarray(getattr(self, name)))
         if compared_eras:
             self._warn_if_nothing_split()
         self._warn_if_interaction_sets_moved()
@@ -136,11 +165,14 @@ class EraFitMixin(BaseHistGradientBoosting):
 
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
-    ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check both arrays of labels against the rows that they label."""
+        name, _ = resolve_criterion(self.split_criterion)
+        self._is_plain_gain = is_plain_gain(self, name)
+        encoded = None
         if eras is not None:
-            eras = check_eras(eras, X)
-        elif self.split_criterion != "gain":
+            encoded = encode_eras(check_eras(eras, X))
+        elif not self._is_plain_gain:
             raise ValueError(
                 f"split_criterion={self.split_criterion!r} needs eras: pass "
                 "fit(X, y, eras=...) with one label a row, or use "
@@ -150,76 +182,132 @@ class EraFitMixin(BaseHistGradientBoosting):
             if X_val is None:
                 raise ValueError("eras_val is provided, but X_val was not provided.")
             eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
-        return eras, eras_val
+        return encoded, eras_val
 
-    def _split_eras(
-        self, eras: NDArray[Any] | None, stratify: NDArray[Any] | None
-    ) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-        """Split eras as ``fit`` has just split the rows for early stopping.
+    def _hold_out_eras(
+        self, eras: EncodedEras | None, stratify: NDArray[Any] | None
+    ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
+        """Eras of the training and validation rows, and what splits rows in that way.
 
-        `train_test_split` draws indices from the number of rows, `stratify` and the
-        seed, so the same arguments give the same rows.
+        Without eras, that is scikit-learn's own function.
         """
         if eras is None:
-            return None, None
-        eras_train, eras_val = train_test_split(
+            return None, None, train_test_split
+        if (
+            not self._is_plain_gain
+            and eras.labels.size > 1
+            and self.validation_eras != "last"
+        ):
+            # What is drawn at random should not decide whether a small era is refused.
+            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+        train, validation = split_rows_of_eras(
             eras,
-            test_size=self.validation_fraction,
+            validation_fraction=self.validation_fraction,
+            validation_eras=self.validation_eras,
             stratify=stratify,
             random_state=self._random_seed,
         )
-        if SPLIT_CRITERIA[self.split_criterion] is not None:
-            encoded = encode_eras(eras)
-            if encoded.labels.size > 1:
-                # Before the split: one row in an era is refused wherever it went.
-                check_splittable(encoded, self.split_criterion)
-                check_held_out(encoded, eras_train, self.validation_fraction)
-        return eras_train, eras_val
+        self._training_rows = train
+        if self.validation_eras == "last" and eras.labels.size > 1:
+            warn_of_text_order(eras.labels, "validation_eras='last'", stacklevel=5)
+        if stratify is not None:
+            warn_of_unseen_classes(stratify, train, self.classes_, stacklevel=5)
+        eras_train = eras.take(train)
+        if (
+            not self._is_plain_gain
+            and self.validation_eras is None
+            and self.min_era_coverage == 1
+        ):
+            check_rows_left(
+                eras, eras_train, self.validation_fraction, self.min_samples_per_era
+            )
+        return (
+            eras_train,
+            eras.take(validation).decode(),
+            make_split_function(train, validation),
+        )
 
     def _make_era_splitter(
-        self, eras: NDArray[Any] | None, eras_val: NDArray[Any] | None
+        self,
+        eras: EncodedEras | None,
+        eras_val: NDArray[Any] | None,
+        y: NDArray[Any],
+        sample_weight: NDArray[Any] | None,
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
-        self._scoring_eras = _ScoringEras(eras, eras_val)
-        criterion = SPLIT_CRITERIA[self.split_criterion]
-        if criterion is None:
+        self._scoring_eras = ScoringEras(eras, eras_val)
+        if self._is_plain_gain:
             return None
         assert eras is not None  # by `_check_eras`
-        encoded = encode_eras(eras)
-        if encoded.labels.size == 1:
-            # The statistics of the one era are the pooled ones, and its gain is the
-            # gain: scikit-learn's splitter is what the criterion reduces to.
+        name, weights = resolve_criterion(self.split_criterion)
+        assert name is not None  # it would be the plain gain
+        n_eras = eras.labels.size
+        criterion = make_criterion(self, name, weights, n_eras)
+        target_weights: tuple[NDArray[np.float32], ...] = ()
+        if uses_target(self, name):
+            target_weights = make_target_weights(
+                y, sample_weight, self.classes_.size if is_classifier(self) else None
+            )
+        is_gain = n_eras == 1 and reduces_to_gain(self, name)
+        if not is_gain:
+            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+        if n_eras == 1:
             warnings.warn(
-                f"eras holds the single era {encoded.labels[0]!s}, with which "
-                f"split_criterion={self.split_criterion!r} is the same as 'gain'. Pass "
-                "the labels of two eras or more to compare eras.",
+                f"eras holds the single era {eras.labels[0]!s} to train on, with which "
+                f"split_criterion={self.split_criterion!r} "
+                + ("is the same as 'gain'" if is_gain else "has nothing to compare")
+                + ". Pass the labels of two eras or more to train on.",
                 UserWarning,
                 stacklevel=5,
             )
+        if is_gain:
             return None
-        check_splittable(encoded, self.split_criterion)
         self._compares_eras = True
-        return EraSplitter(
-            era_codes=encoded.codes,
-            n_eras=encoded.labels.size,
-            criterion=criterion,
-            boltzmann_alpha=self.boltzmann_alpha,
-            min_direction_agreement=self.min_direction_agreement,
-        )
+        return EraSplitter(eras.codes, n_eras, criterion, *target_weights)
+
+    def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
+        """The gain that a split of a tree has to exceed, by its hessians."""
+        if (
+            self.min_impurity_decrease == 0
+            or self.split_criterion == "time_robust"  # which has its own decrease
+        ):
+            return 0.0
+        if hessians.size == 1:  # constant, and kept once
+            total = float(hessians[0]) * n_samples
+        else:
+            total = float(hessians.sum(dtype=np.float64))
+        # The grower wants more than its least gain, the parameter is one that suffices,
+        # were it not for the last digits of sums.
+        return self.min_impurity_decrease * total * (1.0 - 1e-12)
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """Extend the training subset that a scorer sees by its eras."""
-        subset = super()._get_small_trainset(
-            X_binned_train, y_train, sample_weight_train, seed
-        )
-        if hasattr(self, "_scoring_eras"):  # not where it is called out of a fit
-            self._scoring_eras.keep_training_subset(X=subset[0], indices=subset[3])
+        """The training rows that a scorer sees: whole eras, if it asks for eras."""
+        scoring_eras = getattr(self, "_scoring_eras", None)
+        if scoring_eras is None:  # called out of a fit
+            return super()._get_small_trainset(
+                X_binned_train, y_train, sample_weight_train, seed
+            )
+        indices = None
+        if scoring_eras.are_asked_for_by(self._scorer):
+            indices = scoring_eras.draw_training_rows(seed)
+        if indices is None:
+            subset = super()._get_small_trainset(
+                X_binned_train, y_train, sample_weight_train, seed
+            )
+        else:
+            subset = (
+                np.ascontiguousarray(X_binned_train[indices]),
+                y_train[indices],
+                None if sample_weight_train is None else sample_weight_train[indices],
+                indices,
+            )
+        scoring_eras.keep_training_subset(X=subset[0], indices=subset[3])
         return subset
 
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
         """Hand eras to a scorer that asks for them."""
         scorer = self._scorer
-        if not _asks_for_eras(scorer):
+        if not self._scoring_eras.are_asked_for_by(scorer):
             return super()._score_with_raw_predictions(
                 X, y, sample_weight, raw_predictions
             )
@@ -242,9 +330,11 @@ class EraFitMixin(BaseHistGradientBoosting):
             return
         warnings.warn(
             f"No split was admissible for split_criterion={self.split_criterion!r}, "
-            "and the fitted model predicts a constant: a split must leave a row of "
-            "every era on both sides, and improve on the criterion. Check that eras "
-            "overlap in the features and have weight, or merge small eras.",
+            "and the fitted model predicts a constant: a split must leave "
+            f"min_samples_per_era={self.min_samples_per_era} rows of enough eras "
+            f"(min_era_coverage={self.min_era_coverage!r}) on both sides, and improve "
+            "on the criterion. Check that eras overlap in the features and have "
+            "weight, merge small eras, or lower the thresholds.",
             UserWarning,
             stacklevel=3,
         )
@@ -264,34 +354,6 @@ class EraFitMixin(BaseHistGradientBoosting):
             UserWarning,
             stacklevel=3,
         )
-
-
-class _ScoringEras:
-    """Eras of the two sets of rows which a scorer sees in the course of a fit."""
-
-    def __init__(self, eras: NDArray[Any] | None, eras_val: NDArray[Any] | None):
-        self._eras = eras
-        self._eras_val = eras_val
-        self._X_train: Any = None
-        self._indices: Any = slice(None)
-
-    def keep_training_subset(self, X: Any, indices: Any) -> None:
-        self._X_train = X
-        self._indices = indices
-
-    def of(self, X: Any) -> NDArray[Any]:
-        if X is self._X_train:
-            eras, name = self._eras, "eras"
-            if eras is not None:
-                eras = eras[self._indices]
-        else:
-            eras, name = self._eras_val, "eras_val"
-        if eras is None:
-            raise ValueError(
-                f"scoring asks for eras, but {name} was not provided: pass it to fit, "
-                "or use a scoring without eras."
-            )
-        return eras
 
 
 def _blame_column(X: Any, error: Exception) -> None:
@@ -318,15 +380,4 @@ def _blame_column(X: Any, error: Exception) -> None:
             ) from error
 
 
-def _asks_for_eras(scorer: Any) -> bool:
-    """Whether `scorer` takes eras: by its metadata request, else by its signature."""
-    if hasattr(scorer, "get_metadata_routing"):
-        requests = scorer.get_metadata_routing().score.requests
-        return _routing_enabled() and requests.get("eras") is True
-    if not callable(scorer):
-        return False
-    parameters = inspect.signature(scorer).parameters
-    return "eras" in parameters
-
-
-__all__ = ["SPLIT_CRITERIA", "EraFitMixin"]
+__all__ = ["RUNNING_FIT", "EraFitMixin"]

@@ -16,6 +16,12 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     hist_struct,
 )
 
+from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
+    Criterion,
+    SplitCriterion,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport impurity
+
 
 cdef class EraHistogramBuilder:
     """Builds the (bin, era) histograms of one node after another.
@@ -26,13 +32,35 @@ cdef class EraHistogramBuilder:
         The era of each training row, as 0..n_eras-1.
     n_eras : int
         Number of eras in training.
+    criterion : Criterion
+        What the histograms are made for, which decides about the statistics needed.
+    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
+        For the statistic RATIO, whose eras are summed by them: the weight of a row, or
+        0 if its target is 0, and the weight. Else None.
     """
 
-    def __init__(self, const int [::1] era_codes, int n_eras):
+    def __init__(
+        self,
+        const int [::1] era_codes,
+        int n_eras,
+        Criterion criterion,
+        const G_H_DTYPE_C [::1] positive_weights=None,
+        const G_H_DTYPE_C [::1] weights=None,
+    ):
         n_samples = era_codes.shape[0]
         self.era_codes = era_codes
         self.n_eras = n_eras
+        self.min_samples_per_era = criterion.params.min_samples_per_era
+        self.min_covered_eras = criterion.params.min_covered_eras
+        self.needs_impurities = criterion.params.name == SplitCriterion.TIME_ROBUST
+        self.needs_variance = criterion.params.normalize_era_gain
+        self.sums_targets = weights is not None
+        self.positive_weights = positive_weights
+        self.weights = weights
+        self.era_sizes = np.bincount(era_codes, minlength=n_eras).astype(np.float64)
         self.counts = np.empty(n_eras, dtype=np.int32)
+        self.sums = np.zeros((n_eras, 3))
+        self.impurities = np.zeros(n_eras)
         self.ordered_gradients = np.empty(n_samples, dtype=G_H_DTYPE)
         self.ordered_hessians = np.empty(n_samples, dtype=G_H_DTYPE)
         self.ordered_codes = np.empty(n_samples, dtype=np.int32)
@@ -53,16 +81,38 @@ cdef class EraHistogramBuilder:
         self.hessians_are_constant = histogram_builder.hessians_are_constant
         self.n_bins_non_missing = splitter.n_bins_non_missing
         self.missing_values_bin_idx = splitter.missing_values_bin_idx
+        self.gradient_variance = self.root_variance() if self.needs_variance else 1.0
+
+    cdef double root_variance(self) noexcept:
+        """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
+
+        In units of the raw prediction, squared, and so it does not depend on the unit
+        of the sample weights.
+        """
+        cdef:
+            double sum_squares = 0.0
+            double sum_gradients = 0.0
+            double sum_hessians = 0.0
+            G_H_DTYPE_C hessian = 1.0
+            int i
+        for i in range(self.gradients.shape[0]):
+            if not self.hessians_are_constant:
+                hessian = self.hessians[i]
+            sum_gradients += self.gradients[i]
+            sum_hessians += hessian
+            sum_squares += square_over(self.gradients[i], hessian)
+        return impurity(sum_squares, sum_gradients, sum_hessians)
 
     cdef bint start_node(self, const unsigned int [::1] sample_indices) noexcept:
         """Bring the statistics of the node's rows into the rows' order.
 
-        Returns whether every era has the two rows that a split of it takes.
+        Returns whether enough eras have the rows that a split of them takes.
         """
         cdef:
             int n_samples = sample_indices.shape[0]
             int * counts = &self.counts[0]
             unsigned int sample_idx
+            int n_coverable = 0
             int code
             int i
             G_H_DTYPE_C hessian = 1.0  # where hessians are constant, it is to this
@@ -73,16 +123,38 @@ cdef class EraHistogramBuilder:
             for i in range(n_samples):
                 sample_idx = sample_indices[i]
                 code = self.era_codes[sample_idx]
+                self.ordered_codes[i] = code
+                counts[code] += 1
+                if self.sums_targets:
+                    self.ordered_gradients[i] = self.positive_weights[sample_idx]
+                    self.ordered_hessians[i] = self.weights[sample_idx]
+                    continue
                 if not self.hessians_are_constant:
                     hessian = self.hessians[sample_idx]
-                self.ordered_codes[i] = code
                 self.ordered_gradients[i] = self.gradients[sample_idx]
                 self.ordered_hessians[i] = hessian
-                counts[code] += 1
             for i in range(self.n_eras):
-                if counts[i] < 2:
-                    return False
-        return True
+                n_coverable += (
+                    counts[i] >= 2 * <long long> self.min_samples_per_era
+                )
+            if self.needs_impurities:
+                self.sum_impurities()
+        return n_coverable >= self.min_covered_eras
+
+    cdef void sum_impurities(self) noexcept nogil:
+        """Impurity of each era of the node, before any split."""
+        cdef:
+            double * sums
+            int i
+        memset(&self.sums[0, 0], 0, 3 * self.n_eras * sizeof(double))
+        for i in range(self.sample_indices.shape[0]):
+            sums = &self.sums[self.ordered_codes[i], 0]
+            sums[0] += square_over(self.ordered_gradients[i], self.ordered_hessians[i])
+            sums[1] += self.ordered_gradients[i]
+            sums[2] += self.ordered_hessians[i]
+        for i in range(self.n_eras):
+            sums = &self.sums[i, 0]
+            self.impurities[i] = impurity(sums[0], sums[1], sums[2])
 
     cdef void fill(
         self,
@@ -119,3 +191,10 @@ cdef class EraHistogramBuilder:
             cell.sum_gradients += gradients[i]
             cell.sum_hessians += hessians[i]
             cell.count += 1
+
+
+cdef inline double square_over(
+    double gradient, double hessian
+) noexcept nogil:
+    """g^2 / h of a row, and 0 of one without weight."""
+    return gradient * (gradient / hessian) if hessian > 0.0 else 0.0

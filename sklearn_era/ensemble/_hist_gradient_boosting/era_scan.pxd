@@ -8,6 +8,7 @@ from sklearn.utils._typedefs cimport uint8_t
 from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
     compare_ranks,
     criterion_struct,
+    eras_struct,
     split_rank,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport (
@@ -23,9 +24,10 @@ cdef struct node_struct:
     double loss         # of the node at its own (bounded) value
     double lower_bound  # of the children's values
     double upper_bound
+    eras_struct eras
 
 
-cdef struct split_struct:
+cdef struct feature_split:
     # A candidate split, and at the end of a scan the best one of its feature.
     bint found
     split_rank rank
@@ -40,7 +42,7 @@ cdef struct split_struct:
 
 
 cdef inline bint is_better(
-    const split_struct * challenger, const split_struct * best
+    const feature_split * challenger, const feature_split * best
 ) noexcept nogil:
     """Whether `challenger` replaces `best`, which came before it.
 
@@ -83,7 +85,7 @@ cdef class EraScanner:
         hist_struct [:, ::1] histograms  # (n_threads, n_bins * n_eras)
         hist_struct [:, ::1] right       # same, sums of what has not moved left yet
         hist_struct [:, ::1] left        # (n_threads, n_eras), sums of what has
-        double [:, ::1] gains            # (n_threads, n_eras)
+        double [:, ::1] values           # (n_threads, n_eras), of the criterion
         X_BINNED_DTYPE_C [:, ::1] order  # (n_threads, n_bins), bins as they move left
 
     cdef void scan_feature(
@@ -92,7 +94,7 @@ cdef class EraScanner:
         int feature_idx,
         const hist_struct [:, ::1] pooled,
         const node_struct * node,
-        split_struct * best,
+        feature_split * best,
     ) noexcept nogil
     cdef void scan_order(
         self,
@@ -102,12 +104,12 @@ cdef class EraScanner:
         int first,
         int stop,
         const node_struct * node,
-        split_struct * proto,
-        split_struct * best,
+        feature_split * proto,
+        feature_split * best,
     ) noexcept nogil
     cdef double child_value(
         self, const node_struct * node, double sum_gradients, double sum_hessians
     ) noexcept nogil
     cdef void store_categories(
-        self, const X_BINNED_DTYPE_C * order, int n_left, split_struct * split
+        self, const X_BINNED_DTYPE_C * order, int n_left, feature_split * split
     ) noexcept nogil

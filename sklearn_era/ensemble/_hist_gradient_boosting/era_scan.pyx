@@ -25,14 +25,17 @@ from sklearn_era.ensemble._hist_gradient_boosting.category_order cimport (
     order_categories,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
-    SplitCriterion,
-    bounded,
-    node_value,
-    pooled_gain,
+    Criterion,
     rank_split,
+    split_struct,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport (
     EraHistogramBuilder,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.node_formulas cimport (
+    bounded,
+    node_value,
+    pooled_gain,
 )
 
 
@@ -43,26 +46,14 @@ cdef class EraScanner:
     ----------
     histogram_builder : EraHistogramBuilder
         What fills the histograms to scan.
-    criterion : SplitCriterion
+    criterion : Criterion
         What ranks the splits.
-    boltzmann_alpha : float
-        Exponent of the Boltzmann operator, in [-inf, inf].
-    min_direction_agreement : float
-        Least direction agreement of a valid split, in [0, 1].
     """
 
-    def __init__(
-        self,
-        EraHistogramBuilder histogram_builder,
-        SplitCriterion criterion,
-        double boltzmann_alpha,
-        double min_direction_agreement,
-    ):
+    def __init__(self, EraHistogramBuilder histogram_builder, Criterion criterion):
         self.histogram_builder = histogram_builder
         self.n_eras = histogram_builder.n_eras
-        self.criterion.name = criterion
-        self.criterion.boltzmann_alpha = boltzmann_alpha
-        self.criterion.min_direction_agreement = min_direction_agreement
+        self.criterion = criterion.params
         self.n_bins = 0
         self.n_threads = 0
 
@@ -85,6 +76,7 @@ cdef class EraScanner:
         self.min_samples_leaf = splitter.min_samples_leaf
         self.min_hessian_to_split = splitter.min_hessian_to_split
         self.criterion.l2_regularization = splitter.l2_regularization
+        self.criterion.min_gain = splitter.min_gain_to_split
         if self.n_bins != n_bins or self.n_threads != splitter.n_threads:
             self._allocate_scratch(n_bins, splitter.n_threads)
 
@@ -95,7 +87,7 @@ cdef class EraScanner:
         self.histograms = np.empty((n_threads, n_bins * n_eras), dtype=HISTOGRAM_DTYPE)
         self.right = np.empty_like(self.histograms)
         self.left = np.empty((n_threads, n_eras), dtype=HISTOGRAM_DTYPE)
-        self.gains = np.empty((n_threads, n_eras), dtype=np.float64)
+        self.values = np.empty((n_threads, n_eras), dtype=np.float64)
         self.order = np.empty((n_threads, n_bins), dtype=X_BINNED_DTYPE)
 
     cdef void scan_feature(
@@ -104,7 +96,7 @@ cdef class EraScanner:
         int feature_idx,
         const hist_struct [:, ::1] pooled,  # IN, shape (n_features, n_bins)
         const node_struct * node,           # IN
-        split_struct * best,                # OUT
+        feature_split * best,                # OUT
     ) noexcept nogil:
         """Best split of one feature."""
         cdef:
@@ -114,7 +106,7 @@ cdef class EraScanner:
             bint has_missing = self.has_missing_values[feature_idx]
             int n_used
             int i
-            split_struct proto
+            feature_split proto
 
         best.found = False
         proto.found = True
@@ -178,8 +170,8 @@ cdef class EraScanner:
         int first,
         int stop,
         const node_struct * node,           # IN
-        split_struct * proto,               # IN, what the candidates have in common
-        split_struct * best,                # IN and OUT
+        feature_split * proto,              # IN, what the candidates have in common
+        feature_split * best,               # IN and OUT
     ) noexcept nogil:
         """Move bins to the left side in order; rank the splits after `first`..`stop`-1.
 
@@ -196,7 +188,7 @@ cdef class EraScanner:
             unsigned int n_samples_right
             double sum_gradients_right, sum_hessians_right
             double value_left, value_right
-            double gain
+            split_struct split
             int i
             int era
 
@@ -211,6 +203,8 @@ cdef class EraScanner:
                     &right[i * n_eras + era], &moved[era]
                 )
 
+        split.left = left
+        split.values = &self.values[thread_idx, 0]
         proto.n_samples_left = 0
         proto.sum_gradients_left = 0.0
         proto.sum_hessians_left = 0.0
@@ -252,20 +246,13 @@ cdef class EraScanner:
                 or monotonic_cst == MonotonicConstraint.NEG and value_left < value_right
             ):
                 continue
-            gain = pooled_gain(
+            split.right = right + i * n_eras
+            split.gain = pooled_gain(
                 node.loss,
                 proto.sum_gradients_left, value_left,
                 sum_gradients_right, value_right,
             )
-            if not rank_split(
-                &self.criterion,
-                left,
-                right + i * n_eras,
-                n_eras,
-                gain,
-                &self.gains[thread_idx, 0],
-                &proto.rank,
-            ):
+            if not rank_split(&self.criterion, &node.eras, &split, &proto.rank):
                 continue
             proto.bin_idx = 0 if proto.is_categorical else order[i]
             if is_better(proto, best):
@@ -284,7 +271,7 @@ cdef class EraScanner:
         )
 
     cdef void store_categories(
-        self, const X_BINNED_DTYPE_C * order, int n_left, split_struct * split
+        self, const X_BINNED_DTYPE_C * order, int n_left, feature_split * split
     ) noexcept nogil:
         cdef int i
         init_bitset(split.left_cat_bitset)

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria import SplitCriterion
+from sklearn_era.ensemble._hist_gradient_boosting.criteria import Criterion
 
 class EraSplitInfo:
     priority: tuple[float, float, float]
@@ -27,9 +27,9 @@ class EraSplitter:
         self,
         era_codes: NDArray[np.int32],
         n_eras: int,
-        criterion: SplitCriterion,
-        boltzmann_alpha: float,
-        min_direction_agreement: float,
+        criterion: Criterion,
+        positive_weights: NDArray[np.float32] | None = None,
+        weights: NDArray[np.float32] | None = None,
     ) -> None: ...
     def start_tree(self, splitter: Any, histogram_builder: Any) -> None: ...
     def find_node_split(self, node: Any) -> EraSplitInfo | None: ...

@@ -19,22 +19,23 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C,
+    hist_struct,
+)
 from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
-    SplitCriterion,
-    node_loss,
-)
+from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport Criterion
 from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport (
     EraHistogramBuilder,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_scan cimport (
     EraScanner,
+    feature_split,
     is_better,
     node_struct,
-    split_struct,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.node_formulas cimport node_loss
 
 
 class EraSplitInfo(SplitInfo):
@@ -43,8 +44,8 @@ class EraSplitInfo(SplitInfo):
     Attributes
     ----------
     priority : tuple of float
-        The fields of `split_rank`, in order. `gain` stays the pooled gain, in
-        scikit-learn's units.
+        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` stays
+        the pooled gain, in scikit-learn's units.
     """
 
     def __init__(self, priority, **split_info):
@@ -64,12 +65,11 @@ cdef class EraSplitter:
         The era of each training row, as 0..n_eras-1.
     n_eras : int
         Number of eras in training.
-    criterion : SplitCriterion
+    criterion : Criterion
         What ranks the splits.
-    boltzmann_alpha : float
-        Exponent of the Boltzmann operator, in [-inf, inf].
-    min_direction_agreement : float
-        Least direction agreement of a valid split, in [0, 1].
+    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
+        For the statistic RATIO: the weight of each row, or 0 if its target is 0, and
+        the weight, both relative to the mean weight. Else None.
     """
 
     cdef:
@@ -86,14 +86,14 @@ cdef class EraSplitter:
         self,
         const int [::1] era_codes,
         int n_eras,
-        SplitCriterion criterion,
-        double boltzmann_alpha,
-        double min_direction_agreement,
+        Criterion criterion,
+        const G_H_DTYPE_C [::1] positive_weights=None,
+        const G_H_DTYPE_C [::1] weights=None,
     ):
-        self.histogram_builder = EraHistogramBuilder(era_codes, n_eras)
-        self.scanner = EraScanner(
-            self.histogram_builder, criterion, boltzmann_alpha, min_direction_agreement
+        self.histogram_builder = EraHistogramBuilder(
+            era_codes, n_eras, criterion, positive_weights, weights
         )
+        self.scanner = EraScanner(self.histogram_builder, criterion)
 
     def start_tree(self, splitter, histogram_builder):
         """Take over the data and the constraints of a tree about to be grown.
@@ -131,12 +131,12 @@ cdef class EraSplitter:
             const int [::1] features
             int n_features
             int i
-            split_struct * splits
-            split_struct * best
+            feature_split * splits
+            feature_split * best
 
         features = self._draw_features(node.allowed_features)
         if not self.histogram_builder.start_node(node.sample_indices):
-            return None  # an era has no row to spare for one of the sides
+            return None  # too few eras have rows to spare for both sides
 
         n_features = features.shape[0]
         c_node.n_samples = node.n_samples
@@ -145,8 +145,13 @@ cdef class EraSplitter:
         c_node.loss = node_loss(node.sum_gradients, node.value)
         c_node.lower_bound = node.children_lower_bound
         c_node.upper_bound = node.children_upper_bound
+        c_node.eras.n_eras = self.histogram_builder.n_eras
+        c_node.eras.impurities = &self.histogram_builder.impurities[0]
+        c_node.eras.era_sizes = &self.histogram_builder.era_sizes[0]
+        c_node.eras.sum_hessians = node.sum_hessians
+        c_node.eras.gradient_variance = self.histogram_builder.gradient_variance
 
-        splits = <split_struct *> calloc(n_features, sizeof(split_struct))
+        splits = <feature_split *> calloc(n_features, sizeof(feature_split))
         if splits == NULL:
             raise MemoryError(f"cannot allocate the splits of {n_features} features")
         try:
@@ -184,7 +189,7 @@ cdef class EraSplitter:
             features = features[mask]
         return np.sort(features)
 
-    cdef _make_split_info(self, const split_struct * split, const node_struct * node):
+    cdef _make_split_info(self, const feature_split * split, const node_struct * node):
         cdef:
             double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
             double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
@@ -196,7 +201,7 @@ cdef class EraSplitter:
             for i in range(8):
                 bitset[i] = split.left_cat_bitset[i]
         return EraSplitInfo(
-            priority=(split.rank.primary, split.rank.secondary, split.rank.gain),
+            priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
             gain=split.rank.gain,
             feature_idx=split.feature_idx,
             bin_idx=split.bin_idx,

@@ -1,5 +1,8 @@
-"""Era labels: checked, then encoded as 0..n_eras-1."""
+"""Era labels: checked, encoded as 0..n_eras-1, and counted."""
 
+import math
+import re
+import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -109,7 +112,7 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 class EncodedEras(NamedTuple):
-    """Era labels of the training rows, encoded.
+    """Era labels of rows, encoded.
 
     Attributes
     ----------
@@ -124,6 +127,20 @@ class EncodedEras(NamedTuple):
     labels: NDArray[Any]
     codes: NDArray[np.int32]
     counts: NDArray[np.intp]
+
+    def take(self, indices: NDArray[np.intp]) -> "EncodedEras":
+        """The eras of some of the rows; labels that none of them has are dropped."""
+        codes = self.codes[indices]
+        counts = np.bincount(codes, minlength=self.labels.size)
+        is_present = counts > 0
+        new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
+        return EncodedEras(
+            self.labels[is_present], new_codes[codes], counts[is_present]
+        )
+
+    def decode(self) -> NDArray[Any]:
+        """The label of each row."""
+        return self.labels[self.codes]
 
 
 def encode_eras(eras: NDArray[Any]) -> EncodedEras:
@@ -151,44 +168,68 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
     return EncodedEras(labels, codes, np.bincount(codes, minlength=labels.size))
 
 
-def check_held_out(
-    before: EncodedEras, eras_train: NDArray[Any], validation_fraction: float | int
-) -> None:
-    """Check what early stopping's random validation rows have left of each era.
+def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None:
+    """Warn where numbered labels are sorted as text, and the order matters.
 
-    Raises
-    ------
-    ValueError
-        If an era has lost all its training rows but one, or every one.
+    Parameters
+    ----------
+    labels : ndarray of shape (n_eras,)
+        Distinct labels, sorted.
+    what : str
+        What depends on the order, as the beginning of the message.
+    stacklevel : int
+        Frames between here and the user's line.
     """
-    after = encode_eras(eras_train)
-    left = dict(zip(after.labels.tolist(), after.counts.tolist(), strict=True))
-    for label, count in zip(
-        before.labels.tolist(), before.counts.tolist(), strict=True
-    ):
-        if left.get(label, 0) < 2:
-            raise ValueError(
-                f"eras: early stopping has held out validation_fraction="
-                f"{validation_fraction!r} of the rows at random, which leaves "
-                f"{left.get(label, 0)} of the {count} rows of era {label!s} to train "
-                "on, too few to split. Pass X_val and y_val, set early_stopping=False, "
-                "or merge the era with others."
+    texts = [label for label in labels.tolist() if isinstance(label, str)]
+    matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
+    numbers = [int(match[2]) for match in matches if match]
+    if len(numbers) < labels.size or len({match[1] for match in matches if match}) > 1:
+        return
+    for i in range(len(numbers) - 1):
+        if numbers[i] > numbers[i + 1]:
+            warnings.warn(
+                f"{what} takes eras in the order of their labels, which are text: "
+                f"{texts[i]!r} comes before {texts[i + 1]!r}. Fill the numbers up with "
+                "zeros, or pass them as numbers.",
+                UserWarning,
+                stacklevel=stacklevel + 1,
             )
+            return
 
 
-def check_splittable(encoded: EncodedEras, split_criterion: str) -> None:
-    """Check that every era has the two rows that a split with a row a side takes.
+def share_of_eras(share: float, n_eras: int) -> int:
+    """How many eras a share of them is, rounded up, and one at least.
+
+    But not rounded up for the last digits of the product: 0.1 of 30 eras are 3, and
+    not 4.
+    """
+    return max(1, math.ceil(round(share * n_eras, 9)))
+
+
+def check_splittable(
+    encoded: EncodedEras, min_samples_per_era: int, min_era_coverage: float
+) -> None:
+    """Check that enough eras have the rows that both sides of a split take.
 
     Raises
     ------
     ValueError
-        If an era has a single row.
+        If fewer eras than a split has to cover have twice `min_samples_per_era` rows.
     """
-    single = encoded.labels[encoded.counts < 2]
-    if single.size:
-        raise ValueError(
-            f"eras: {single.size} of {encoded.labels.size} eras have a single training "
-            f"row (the first is {single[0]!s}), and "
-            f"split_criterion={split_criterion!r} only makes splits that leave a row "
-            "of every era on both sides. Drop these eras or merge them with others."
-        )
+    n_needed = 2 * int(min_samples_per_era)
+    small = np.flatnonzero(encoded.counts < n_needed)
+    n_eras = encoded.labels.size
+    n_covered = share_of_eras(min_era_coverage, n_eras)
+    if n_eras - small.size >= n_covered:
+        return
+    first = small[np.argmin(encoded.counts[small])]
+    how_many = (
+        "every era" if n_covered == n_eras else f"at least {n_covered} of {n_eras} eras"
+    )
+    raise ValueError(
+        f"eras: a split has to leave min_samples_per_era={min_samples_per_era} rows of "
+        f"{how_many} on both sides (min_era_coverage={min_era_coverage!r}), but "
+        f"{small.size} of {n_eras} eras have fewer than {n_needed} rows; the "
+        f"smallest, era {encoded.labels[first]!s}, has {encoded.counts[first]}. Drop "
+        "or merge small eras, or lower min_samples_per_era or min_era_coverage."
+    )
