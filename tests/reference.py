@@ -7,22 +7,19 @@ left unsplit without a reason.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from reference_formulas import boltzmann_mean
+from reference_problems import fitted_trees
 from reference_splits import (
     MIN_HESSIAN_TO_SPLIT,
     Candidate,
     Node,
     Problem,
-    boltzmann_mean,
     candidates,
 )
-from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_monotonic_cst
 
 __all__ = ["Report", "boltzmann_mean", "check_fit"]
 
@@ -49,7 +46,7 @@ class Report:
 def check_fit(est: Any, X, y, eras=None, sample_weight=None) -> Report:
     """Check all trees of a model fitted to these data without early stopping."""
     report = Report()
-    for problem, predictor in _trees(est, X, y, eras, sample_weight):
+    for problem, predictor in fitted_trees(est, X, y, eras, sample_weight):
         growth = _Growth(problem, predictor, report)
         growth.check()
         if growth.order_is_ambiguous and est.max_features < 1:
@@ -57,101 +54,6 @@ def check_fit(est: Any, X, y, eras=None, sample_weight=None) -> Report:
             report.n_undecided += 1
             break
     return report
-
-
-def _trees(est, X, y, eras, sample_weight) -> Iterator[tuple[Problem, Any]]:
-    """Each tree with the problem that it solved, in the order of fitting."""
-    X_binned = est._bin_mapper.transform(est._preprocess_X(X, reset=False))
-    n_samples, n_features = X_binned.shape
-    missing_bin = est._bin_mapper.missing_values_bin_idx_
-    y = np.searchsorted(est.classes_, y) if is_classifier(est) else np.asarray(y)
-    y = y.astype(np.float64)
-    if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight, dtype=np.float64)
-    eras = np.zeros(n_samples) if eras is None else np.asarray(eras)
-    is_categorical = est._is_categorical_remapped
-    if is_categorical is None:
-        is_categorical = np.zeros(n_features, dtype=bool)
-    monotonic_cst = _check_monotonic_cst(est, est.monotonic_cst)
-    if est.is_categorical_ is not None:
-        # scikit-learn brings categorical features to the front before it bins.
-        order = np.argsort(~est.is_categorical_, kind="stable")
-        monotonic_cst = monotonic_cst[order]
-
-    # The generator of `max_features`, in the state that it had before the first tree.
-    rng = check_random_state(est.random_state)
-    rng.randint(np.iinfo(np.uint32).max, dtype="u8")
-    draws = np.random.default_rng(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
-
-    def draw_features(allowed: list[int]) -> list[int]:
-        if est.max_features == 1:
-            return allowed
-        mask = np.full(len(allowed), False)
-        mask[: max(1, math.ceil(est.max_features * len(allowed)))] = True
-        draws.shuffle(mask)
-        return [f for f, is_drawn in zip(allowed, mask, strict=True) if is_drawn]
-
-    raw = np.zeros((n_samples, est.n_trees_per_iteration_), order="F")
-    raw += est._baseline_prediction
-    gradients, hessians = est._loss.init_gradient_and_hessian(
-        n_samples=n_samples, dtype=np.float32, order="F"
-    )
-    arguments = {"y_true": y, "sample_weight": sample_weight}
-    for predictors in est._predictors:
-        arguments["raw_prediction"] = raw
-        if est._loss.constant_hessian:
-            est._loss.gradient(**arguments, gradient_out=gradients)
-        else:
-            est._loss.gradient_hessian(
-                **arguments, gradient_out=gradients, hessian_out=hessians
-            )
-        for k, predictor in enumerate(predictors):
-            g = gradients.reshape(n_samples, -1)[:, k]
-            h = np.ones(n_samples)
-            if not est._loss.constant_hessian:
-                h = hessians.reshape(n_samples, -1)[:, k]
-
-            yield (
-                Problem(
-                    X=X_binned,
-                    gradients=g.copy(),
-                    hessians=h.copy(),
-                    eras=[eras == era for era in sorted(set(eras.tolist()))],
-                    n_bins_non_missing=est._bin_mapper.n_bins_non_missing_,
-                    has_missing=(X_binned == missing_bin).any(axis=0),
-                    missing_bin=missing_bin,
-                    is_categorical=is_categorical,
-                    monotonic_cst=monotonic_cst,
-                    interaction_cst=est._check_interaction_cst(n_features),
-                    criterion=est.split_criterion,
-                    alpha=est.boltzmann_alpha,
-                    min_direction_agreement=est.min_direction_agreement,
-                    l2=est.l2_regularization,
-                    min_samples_leaf=est.min_samples_leaf,
-                    max_depth=est.max_depth,
-                    max_leaf_nodes=est.max_leaf_nodes,
-                    draw_features=draw_features,
-                    draws_features=est.max_features < 1,
-                    leaf_value=_leaf_value(est, y, raw[:, k], sample_weight),
-                ),
-                predictor,
-            )
-        for k, predictor in enumerate(predictors):
-            raw[:, k] += predictor.predict_binned(X_binned, missing_bin, 1)
-
-
-def _leaf_value(est, y, raw, sample_weight):
-    """The value that a leaf gets, from its rows and its Newton value."""
-
-    def leaf_value(rows: np.ndarray, newton_value: float) -> float:
-        if est._loss.differentiable:
-            return est.learning_rate * newton_value
-        return est.learning_rate * est._loss.fit_intercept_only(
-            y_true=y[rows] - raw[rows],
-            sample_weight=None if sample_weight is None else sample_weight[rows],
-        )
-
-    return leaf_value
 
 
 class _Growth:
@@ -174,7 +76,7 @@ class _Growth:
         root = Node(0, rows, 0, 0.0, -math.inf, math.inf, problem.interaction_cst)
         assert self.nodes[0]["count"] == rows.sum()
         # scikit-learn gives the root the value 0, in the tree and in its gain.
-        if math.fsum(problem.hessians) < MIN_HESSIAN_TO_SPLIT:
+        if problem.root_hessian < MIN_HESSIAN_TO_SPLIT:
             self._check_stopped(root)
         else:
             self._enter(root)
@@ -203,7 +105,7 @@ class _Growth:
 
     def _is_outranked(self, node: Node) -> bool:
         return any(
-            all(rival.surely_beats(node.chosen) for rival in _best_keys(other))
+            all(rival.surely_precedes(node.chosen) for rival in _best_keys(other))
             for other in self.waiting
             if other is not node and not other.has_uncertain_rivals
         )
@@ -276,20 +178,13 @@ class _Growth:
         assert chosen.valid is not False, f"{where} has a split that is not valid"
         for other in certain:
             assert not other.surely_beats(chosen), f"{where}: {other} beats {chosen}"
-            # Equal keys go to the larger pooled gain. They are only known to be equal,
-            # to the last bit, within one scan of the bins.
-            if (
-                other.tie is not None
-                and other.tie == chosen.tie
-                and other.feature == chosen.feature
-                and other.missing_left == chosen.missing_left
-            ):
+            if other.has_the_very_key_of(chosen):
                 assert other.pooled_gain.low <= chosen.pooled_gain.high, (
                     f"{where}: {other} has the key of {chosen} and gains more"
                 )
         # Empty bins make splits that differ in nothing: the first of them it is.
         # (scikit-learn's own splitter takes the last one where it scans leftwards.)
-        if self.problem.sums_are_exact and self.problem.criterion != "gain":
+        if self.problem.sums_are_exact and not self.problem.rules.is_gain:
             same = [
                 c
                 for c in found
@@ -299,7 +194,10 @@ class _Growth:
             assert chosen is same[0], f"{where}: {same[0]} comes before {chosen}"
         # Undecided: another split is as good, as far as the reference can tell.
         self.report.n_undecided += any(
-            (node.rows & (c.left ^ chosen.left)).any() for c in node.rivals
+            (node.rows & (c.left ^ chosen.left)).any()
+            for c in node.rivals
+            if not c.has_the_very_key_of(chosen)
+            or c.pooled_gain.high >= chosen.pooled_gain.low
         )
 
     def _expand(self, node: Node) -> None:

@@ -11,37 +11,23 @@ the error of a float64 computation, and only what is certain is asserted.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from reference_criteria import Rules, gain_error, judge_eras, rounding, total
+from reference_formulas import (
+    EPSILON,
+    Interval,
+    all_of,
+    around,
+    exactly,
+    gain,
+    newton_value,
+)
 
-EPSILON = 2.0**-52
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
 MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, which its estimators do not expose
-SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
-
-
-def boltzmann_mean(values, alpha: float, digits: int = 40) -> float:
-    """B_alpha(x) = sum x exp(alpha x) / sum exp(alpha x), in decimal arithmetic."""
-    if math.isinf(alpha):
-        return max(values) if alpha > 0 else min(values)
-    with localcontext(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN):
-        exact = [Decimal(float(value)) for value in values]
-        exponents = [Decimal(float(alpha)) * value for value in exact]
-        weights = [(exponent - max(exponents)).exp() for exponent in exponents]
-        total = sum(w * value for w, value in zip(weights, exact, strict=True))
-        return float(total / sum(weights))
-
-
-@dataclass
-class Interval:
-    """A number that floating-point arithmetic may place anywhere in between."""
-
-    low: float
-    high: float
 
 
 @dataclass
@@ -58,9 +44,9 @@ class Problem:
     is_categorical: np.ndarray
     monotonic_cst: np.ndarray
     interaction_cst: list[set[int]] | None
-    criterion: str
-    alpha: float
-    min_direction_agreement: float
+    rules: Rules
+    is_positive: np.ndarray  # rows of target 1
+    relative_weights: np.ndarray | None  # sample weights by their mean
     l2: float
     min_samples_leaf: int
     max_depth: int | None
@@ -76,6 +62,23 @@ class Problem:
         )
         self.gradients = self.gradients.astype(np.float64)
         self.hessians = self.hessians.astype(np.float64)
+        self.counts_are_exact = self.relative_weights is None
+        if self.relative_weights is None:
+            self.relative_weights = np.ones(len(self.X))
+        self.root_hessian = math.fsum(self.hessians)
+        self.variance = gradient_variance(self.gradients, self.hessians)
+
+
+def gradient_variance(gradients: np.ndarray, hessians: np.ndarray) -> Interval:
+    """V = SS / H - (G / H)², SS = sum g² / h: the variance by weight of g / h."""
+    G, H = math.fsum(gradients), math.fsum(hessians)
+    if H == 0:
+        return exactly(0.0)
+    rows = hessians > 0
+    squares = math.fsum(gradients[rows] ** 2 / hessians[rows])
+    unit = EPSILON * (16 + 4 * len(gradients))
+    error = unit * (squares / H + (math.fsum(abs(gradients)) / H) ** 2)
+    return around(squares / H - (G / H) ** 2, error)
 
 
 def _sum_is_exact(values: np.ndarray) -> bool:
@@ -95,13 +98,36 @@ class Candidate:
     pooled_gain: Interval
     primary: Interval
     secondary: Interval
+    order: Interval | None  # of expansion, if that is not the order of the keys
     valid: bool | None  # None: rounding decides
     certain: bool  # whether it is admissible whatever the rounding
     tie: tuple | None  # candidates with equal ties have equal keys, to the last bit
 
     def surely_beats(self, other: "Candidate") -> bool:
-        if self.primary.low != other.primary.high:
-            return self.primary.low > other.primary.high
+        """At the same node."""
+        return self._comes_before(other, self.primary, other.primary)
+
+    def surely_precedes(self, other: "Candidate") -> bool:
+        """Of two nodes, this one is split first."""
+        return self._comes_before(
+            other, self.order or self.primary, other.order or other.primary
+        )
+
+    def has_the_very_key_of(self, other: "Candidate") -> bool:
+        """Whether the keys are equal to the last bit: the pooled gain then decides.
+
+        That is only known within one scan of the bins.
+        """
+        return (
+            self.tie is not None
+            and self.tie == other.tie
+            and self.feature == other.feature
+            and self.missing_left == other.missing_left
+        )
+
+    def _comes_before(self, other: "Candidate", key: Interval, beaten: Interval):
+        if key.low != beaten.high:
+            return key.low > beaten.high
         return self.secondary.low > other.secondary.high
 
 
@@ -121,165 +147,57 @@ class Node:
     has_uncertain_rivals: bool = False  # as the order of its categories is uncertain
 
 
-def _sum(values: np.ndarray, rows: np.ndarray) -> float:
-    return math.fsum(values[rows].tolist())
-
-
-def _value(gradients: float, hessians: float, l2: float) -> float:
-    return -gradients / (hessians + l2) if hessians + l2 > 0 else 0.0
-
-
-def _gain(gradients: tuple, values: tuple) -> float:
-    """-(G_L v_L + G_R v_R) + G v, of the left side, the right side and both."""
-    (left, right, node), (v_left, v_right, v_node) = gradients, values
-    return math.fsum((-left * v_left, -right * v_right, node * v_node))
-
-
-def _is_lost(problem, gradient: float, hessian: float, sums) -> bool:
-    """Whether a side has so little mass that the sums over both sides lose it.
-
-    Saturated probabilities do that: the gradient is -1 and the hessian is 0.
-    """
-    mass, total = hessian + problem.l2, max(h for _, h in sums) + problem.l2
-    if mass == 0:
-        return gradient != 0
-    return mass < 1e-12 * total and not problem.sums_are_exact
-
-
-def _gain_error(problem, n: int, size: float, sums: list[tuple[float, float]]) -> float:
-    """Bound on what rounding makes of a gain; `size` is sum |g|, `sums` are (G, H)."""
-    if any(_is_lost(problem, *side, sums) for side in sums):
-        return math.inf
-    unit = EPSILON * (16 if problem.sums_are_exact else 16 + 4 * n)
-    total_hessian = max(h for _, h in sums) + problem.l2
-    error = guard = 0.0
-    for gradient, hessian in sums:
-        mass = hessian + problem.l2
-        if mass > 0:
-            error += 2 * abs(gradient) * size / mass + (gradient / mass) ** 2 * (
-                mass if problem.sums_are_exact else total_hessian
-            )
-            guard += (gradient / mass) ** 2 * SCIKIT_LEARN_GUARD
-    return unit * error + guard
-
-
-def _direction(problem: Problem, G_L, H_L, G_R, H_R) -> int | None:
-    """sign(v_L - v_R), or None where rounding decides; 0 where a side has no weight."""
-    if H_L == 0 or H_R == 0:
-        return 0
-    v_left, v_right = _value(G_L, H_L, problem.l2), _value(G_R, H_R, problem.l2)
-    sums = [(G_L, H_L), (G_R, H_R)]
-    if any(_is_lost(problem, *side, sums) for side in sums):
-        return None
-    scale = max(abs(v_left), abs(v_right))
-    smaller = min(H_L, H_R) + problem.l2
-    guard = SCIKIT_LEARN_GUARD / smaller if smaller > 0 else 0.0
-    if abs(v_left - v_right) > (1e-9 + guard) * scale:
-        return 1 if v_left > v_right else -1
-    a, b = Fraction(H_L) + Fraction(problem.l2), Fraction(H_R) + Fraction(problem.l2)
-    difference = Fraction(G_R) * a - Fraction(G_L) * b
-    if difference == 0 and problem.sums_are_exact:
-        return 0
-    if abs(v_left - v_right) > (1e-12 + guard) * scale:
-        return 1 if difference > 0 else -1
-    return None
-
-
-def _judge_eras(problem: Problem, rows, left):
-    """Interval of B_alpha, range of |sum of directions|, and the era that decides.
-
-    None where an era has no row on one of the sides.
-    """
-    g, h, l2 = problem.gradients, problem.hessians, problem.l2
-    sides = [(rows & era & left, rows & era & ~left) for era in problem.eras]
-    if not all(L.any() and R.any() for L, R in sides):
-        return None
-    gains, errors, directions = [], [], []
-    for L, R in sides:
-        G_L, G_R, H_L, H_R = (_sum(x, m) for x in (g, h) for m in (L, R))
-        G, H = _sum(g, L | R), _sum(h, L | R)
-        sums = [(G_L, H_L), (G_R, H_R), (G, H)]
-        direction = _direction(problem, G_L, H_L, G_R, H_R)
-        values = tuple(_value(gradient, hessian, l2) for gradient, hessian in sums)
-        gain = _gain((G_L, G_R, G), values)
-        error = _gain_error(problem, (L | R).sum(), _sum(abs(g), L | R), sums)
-        if direction == 0 and l2 == 0:
-            gain = error = 0.0  # both sides predict the same: nothing is gained
-        gains.append(gain)
-        errors.append(error)
-        directions.append(direction)
-
-    if math.isinf(problem.alpha):
-        pick = max if problem.alpha > 0 else min
-        smoothed = Interval(
-            pick(x - e for x, e in zip(gains, errors, strict=True)),
-            pick(x + e for x, e in zip(gains, errors, strict=True)),
-        )
-        decisive = gains.index(pick(gains))
-    else:
-        # |dB / dx_j| is at most 1 + M / e, whatever alpha.
-        error = (1 + len(gains)) * max(errors)
-        mean = boltzmann_mean(gains, problem.alpha)
-        smoothed = Interval(mean - error, mean + error)
-        decisive = None
-    known = abs(sum(d for d in directions if d is not None))
-    unknown = directions.count(None)
-    return smoothed, (max(0, known - unknown), known + unknown), decisive
-
-
 def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | None:
     """Keys of the split of `node` by `left`; None if it is surely not admissible."""
-    g, h, l2 = problem.gradients, problem.hessians, problem.l2
+    g, h, l2, rules = problem.gradients, problem.hessians, problem.l2, problem.rules
     L, R = node.rows & left, node.rows & ~left
     if min(L.sum(), R.sum()) < problem.min_samples_leaf:
         return None
-    G_L, G_R, H_L, H_R = (_sum(x, m) for x in (g, h) for m in (L, R))
+    G_L, G_R, H_L, H_R = (total(x, m) for x in (g, h) for m in (L, R))
     slack = 0.0 if problem.sums_are_exact else 1e-12
     if min(H_L, H_R) < MIN_HESSIAN_TO_SPLIT - slack:
         return None
-    certain = min(H_L, H_R) >= MIN_HESSIAN_TO_SPLIT + slack
 
-    G = _sum(g, node.rows)
+    G = total(g, node.rows)
     clipped = [
-        min(max(_value(G_s, H_s, l2), node.lower), node.upper)
+        min(max(newton_value(G_s, H_s, l2), node.lower), node.upper)
         for G_s, H_s in ((G_L, H_L), (G_R, H_R))
     ]
-    gain = _gain((G_L, G_R, G), (*clipped, node.value))
-    size = _sum(abs(g), node.rows)
-    error = _gain_error(
-        problem, node.rows.sum(), size, [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
-    ) + 1e-12 * size * abs(node.value)
-    pooled = Interval(gain - error, gain + error)
-    verdict = {"left": left, "pooled_gain": pooled, "tie": None, "certain": certain}
-    verdict |= {"primary": pooled, "secondary": Interval(0.0, 0.0), "valid": None}
-
-    if problem.criterion != "gain":
-        eras = _judge_eras(problem, node.rows, left)
-        if eras is None:
+    found = gain((G_L, G_R, G), (*clipped, node.value))
+    size = total(abs(g), node.rows)
+    sums = [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
+    error = gain_error(problem, node.rows.sum(), size, sums, l2)
+    pooled = around(found, error + 1e-12 * size * abs(node.value))
+    verdict = {
+        "left": left,
+        "pooled_gain": pooled,
+        "certain": bool(min(H_L, H_R) >= MIN_HESSIAN_TO_SPLIT + slack),
+        "monotonic": (
+            clipped[0] - clipped[1],
+            1e-12 * max(map(abs, clipped)),
+            clipped[0] == clipped[1] and clipped[0] in (node.lower, node.upper),
+        ),
+        "tie": None,
+        "primary": pooled,
+        "secondary": exactly(0.0),
+        "order": None,
+        "valid": pooled.is_above(0.0),
+    }
+    if not rules.is_gain:
+        keys = judge_eras(problem, node.rows, left, pooled)
+        if keys is None:
             return None
-        smoothed, agreeing, decisive = eras
-        deciding = node.rows if decisive is None else node.rows & problem.eras[decisive]
-        verdict["primary"] = smoothed
-        if problem.criterion == "directional":
-            agreement = Interval(*(n / len(problem.eras) for n in agreeing))
-            if agreement.high == 0 or agreement.high < problem.min_direction_agreement:
-                return None
-            certain = (
-                agreement.low > 0 and agreement.low >= problem.min_direction_agreement
-            )
-            verdict["certain"] &= certain
-            verdict |= {"primary": agreement, "secondary": smoothed}
-            deciding = node.rows  # all eras have a say in the agreement
+        verdict |= {"primary": keys.primary, "secondary": keys.secondary}
+        verdict |= {"order": keys.order, "valid": keys.valid}
         if problem.sums_are_exact:
-            verdict["tie"] = ((left & deciding).tobytes(), decisive)
-    key = verdict["primary" if problem.criterion != "directional" else "secondary"]
-    if key.low > 0 or key.high <= 0:
-        verdict["valid"] = key.low > 0
-    verdict["monotonic"] = (
-        clipped[0] - clipped[1],
-        1e-12 * max(map(abs, clipped)),
-        clipped[0] == clipped[1] and clipped[0] in (node.lower, node.upper),
-    )
+            deciding = node.rows if keys.deciding is None else keys.deciding
+            same_rows = (left & node.rows & deciding).tobytes()
+            verdict["tie"] = (same_rows, id(keys.deciding))
+    if rules.min_impurity_decrease > 0 and not rules.is_only("time_robust"):
+        asked = rules.min_impurity_decrease * problem.root_hessian
+        slack = rounding(problem, len(problem.X)) * asked
+        gains_enough = pooled.widened(slack).is_at_least(asked)
+        verdict["valid"] = all_of(verdict["valid"], gains_enough)
     return verdict
 
 
@@ -305,20 +223,20 @@ def _sides(problem: Problem, node: Node, feature: int) -> Iterator[tuple]:
 
 def _category_sets(problem: Problem, node: Node, x, bins) -> Iterator[tuple]:
     g, h = problem.gradients, problem.hessians
-    H = _sum(h, node.rows)
+    H = total(h, node.rows)
     used, certain = [], True
     for bin_idx in bins:
         rows = node.rows & (x == bin_idx)
-        H_bin = _sum(h, rows)
+        H_bin = total(h, rows)
         support = H_bin * node.rows.sum() / H if H > 0 else 0.0
         if abs(support - MIN_CATEGORY_SUPPORT) < 1e-9 and not (h == 1).all():
             certain = False
         if support >= MIN_CATEGORY_SUPPORT:
-            used.append((_sum(g, rows) / (H_bin + MIN_CATEGORY_SUPPORT), bin_idx))
+            used.append((total(g, rows) / (H_bin + MIN_CATEGORY_SUPPORT), bin_idx))
     used.sort()
     for (v, _), (w, _) in pairwise(used):
         # scikit-learn leaves the order of equal categories to qsort; we do not.
-        is_exact = problem.sums_are_exact and problem.criterion != "gain"
+        is_exact = problem.sums_are_exact and not problem.rules.is_gain
         if w - v <= 1e-10 * max(abs(v), abs(w)) and not (v == w and is_exact):
             certain = False
     order = [bin_idx for _, bin_idx in used]
