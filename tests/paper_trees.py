@@ -1,0 +1,69 @@
+"""Trees of one split, and a split's keys, for the worked examples of the papers."""
+
+import numpy as np
+import pytest
+
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
+    Criterion,
+    SplitCriterion,
+    compare_sides,
+    weighted_impurity,
+)
+
+ESTIMATORS = pytest.mark.parametrize(
+    "estimator", [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
+)
+
+
+def fit_tree(X, y, eras, estimator=HistGradientBoostingRegressor, **params):
+    """A model of one tree, by default with one split."""
+    params = {"max_leaf_nodes": 2, "min_samples_leaf": 1} | params
+    return estimator(
+        max_iter=1, learning_rate=1.0, early_stopping=False, **params
+    ).fit(X, y, eras=eras)  # fmt: skip
+
+
+def nodes_of(model):
+    return model._predictors[0][0].nodes
+
+
+def split_of(node):
+    return node["feature_idx"], node["num_threshold"]
+
+
+def sides(values, eras, goes_left):
+    """(G, H, n) of each era on both sides of a split; values are what rows ask for.
+
+    With a squared error, that is the target, or the target less any constant.
+    """
+    return [
+        [
+            (-values[rows].sum(), rows.sum(), rows.sum())
+            for rows in (side & (eras == era) for era in np.unique(eras))
+        ]
+        for side in (goes_left, ~goes_left)
+    ]
+
+
+def gains_of(values, eras, goes_left):
+    left, right = sides(values, eras, goes_left)
+    return compare_sides([left], [right]).gains[0]
+
+
+def pooled_gain(values, goes_left):
+    return gains_of(values, np.zeros(values.size), goes_left)[0]
+
+
+def rank(name, values, eras, goes_left, **params):
+    return Criterion(SplitCriterion[name], **params).rank(
+        *sides(values, eras, goes_left),
+        gain=pooled_gain(values, goes_left),
+        impurities=[
+            weighted_impurity(-values[eras == era], np.ones((eras == era).sum()))
+            for era in np.unique(eras)
+        ],
+    )
