@@ -165,8 +165,9 @@ def save_model(
     metadata = _describe(estimator, target=target, era=era)
     # Its trees go into the file packed. What early stopping scored with is of no use
     # after the fit, and is bound to the estimator, a circle that no archive can hold.
+    # Callbacks belong to fits, and hold threads and open files.
     treeless = copy.copy(estimator)
-    for name in ("_predictors", "_scorer", "_raw_predict"):
+    for name in ("_predictors", "_scorer", "_raw_predict", "_skl_callbacks"):
         treeless.__dict__.pop(name, None)
     content = {"estimator": treeless, "trees": pack_trees(estimator._predictors)}
 

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 import sklearn_era
 from sklearn_era.ensemble._docstrings import era_docstring
+from sklearn_era.ensemble._hist_gradient_boosting.callbacks import CallbackFitMixin
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     INVARIANCE_STATISTICS,
     SPLIT_CRITERIA,
@@ -75,6 +76,7 @@ class _VersionedStateMixin(BaseEstimator):
 
 
 class HistGradientBoostingRegressor(
+    CallbackFitMixin,
     EraFitMixin,
     _VersionedStateMixin,
     ensemble.HistGradientBoostingRegressor,
@@ -159,6 +161,7 @@ class HistGradientBoostingRegressor(
 
 
 class HistGradientBoostingClassifier(
+    CallbackFitMixin,
     EraFitMixin,
     _VersionedStateMixin,
     ensemble.HistGradientBoostingClassifier,

@@ -7,6 +7,7 @@ predictors are imported from the installed scikit-learn. In the order of the pip
 - ``eras``: checks era labels and encodes them as 0..n_eras-1;
 - ``gradient_boosting`` (patched): ``fit``, which carries the eras to the grower;
 - ``era_fit``: the hooks which that ``fit`` calls, mixed into the estimators;
+- ``callbacks``: what scikit-learn's callbacks hear of a fit;
 - ``era_validation``: the rows and eras of early stopping;
 - ``era_criterion``: the criterion that an estimator's parameters stand for;
 - ``grower`` (patched): grows a tree, asking the era splitter for each split;
