@@ -1,0 +1,260 @@
+"""Cross-validation that walks forward through eras, with a gap before each test."""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils._param_validation import Interval, validate_params
+
+from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+    check_eras,
+    encode_eras,
+    warn_of_text_order,
+)
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
+
+
+class EraWalkForwardSplit(BaseCrossValidator):
+    """Purged and embargoed walk-forward cross-validator along eras.
+
+    Each split tests on a block of consecutive eras, and trains on eras before it. The
+    blocks follow each other without a gap or an overlap, and the last one ends with the
+    last era. Between training and test, `embargo` + `purge` eras are left out. With
+    10 eras and ``n_splits=3, test_size=2, purge=1, embargo=1``::
+
+        expanding: train_size=None      blocked: train_size=2
+
+        era      0 1 2 3 4 5 6 7 8 9    era      0 1 2 3 4 5 6 7 8 9
+        split 0  # # e p T T . . . .    split 0  # # e p T T . . . .
+        split 1  # # # # e p T T . .    split 1  . . # # e p T T . .
+        split 2  # # # # # # e p T T    split 2  . . . . # # e p T T
+
+        # train   e embargoed   p purged   T test   . not used
+
+    *Purge*: where targets span several eras, those of the last eras before the test
+    overlap the test's own. A model trained on them has been shown part of what it is to
+    predict. Targets that span h eras overlap those of the h - 1 eras before.
+
+    *Embargo*: eras near the test resemble it beyond what targets share (features over
+    trailing windows, conditions that persist), which flatters the score of a model that
+    will be used longer after its last training era. Set it by judgement, or by the
+    delay with which targets become known.
+
+    In cross-validation where training eras also *follow* the test, the embargo stands
+    after the test block [1]_. Here every training era precedes its test, and an
+    embargo on that side would remove nothing that looks ahead. So both stand before the
+    test, and their sum alone decides which eras are left out; one number given to
+    either is as good. A later split does train on past test blocks and on the eras
+    after them, as one would have done at that time.
+
+    All sizes are numbers of eras, not of rows. Eras are taken in the order of their
+    labels, and only those that occur are counted: with weeks missing, a gap of 8 eras
+    is longer than 8 weeks. Strings sort alphabetically (``"week10"`` before
+    ``"week9"``), and a `UserWarning` says where numbers in them are out of order.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of splits; at least 1.
+
+    test_size : int, default=None
+        Eras in each test block. By default as many as leave the first split as many to
+        train on, ``(n_eras - purge - embargo) // (n_splits + 1)``; with `train_size`,
+        as many as fit, ``(n_eras - purge - embargo - train_size) // n_splits``.
+
+    train_size : int, default=None
+        Eras to train on in each split. None: the window expands, from the first era on.
+        An int: the window is blocked, the `train_size` last eras before the gap.
+
+    purge : int, default=0
+        Eras left out before each test block since their targets overlap the test's.
+
+    embargo : int, default=0
+        Further eras left out, before the purged ones.
+
+    See Also
+    --------
+    sklearn.model_selection.TimeSeriesSplit : The same for rows, already in order.
+    sklearn.model_selection.GroupKFold : Folds of whole eras, without regard to time.
+    sklearn.model_selection.LeaveOneGroupOut : Each era a fold of its own.
+
+    References
+    ----------
+    .. [1] M. López de Prado, "Advances in Financial Machine Learning", 2018, chapter 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.model_selection import EraWalkForwardSplit
+    >>> eras = np.repeat([2019, 2020, 2021, 2022, 2023], 2)
+    >>> cv = EraWalkForwardSplit(n_splits=2, test_size=1, purge=1)
+    >>> for train, test in cv.split(eras, groups=eras):
+    ...     print(np.unique(eras[train]), np.unique(eras[test]))
+    [2019 2020] [2022]
+    [2019 2020 2021] [2023]
+    """
+
+    # As scikit-learn's own splitters of groups: requested without being told.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    @validate_params(
+        {
+            "n_splits": [_COUNT],
+            "test_size": [_COUNT, None],
+            "train_size": [_COUNT, None],
+            "purge": [_COUNT_OR_ZERO],
+            "embargo": [_COUNT_OR_ZERO],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        test_size: int | None = None,
+        train_size: int | None = None,
+        purge: int = 0,
+        embargo: int = 0,
+    ) -> None:
+        sizes = {"n_splits": n_splits, "test_size": test_size, "train_size": train_size}
+        for name, value in {**sizes, "purge": purge, "embargo": embargo}.items():
+            if isinstance(value, bool):  # a number to Python
+                raise ValueError(f"{name} must be an integer; got {value!r}.")
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.train_size = train_size
+        self.purge = purge
+        self.embargo = embargo
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Generate indices of the rows to train and to test on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, of which only the number matters.
+
+        y : array-like of shape (n_samples,), default=None
+            Ignored, exists for compatibility.
+
+        groups : array-like of shape (n_samples,)
+            Era of each row: any label that `np.unique` sorts. Rows may be in any order.
+
+        Yields
+        ------
+        train : ndarray of shape (n_train,), dtype=intp
+            Rows to train on, ascending.
+
+        test : ndarray of shape (n_test,), dtype=intp
+            Rows to test on, ascending.
+
+        Raises
+        ------
+        ValueError
+            If `groups` is missing, does not label the rows of `X`, or has too few eras.
+
+        Warns
+        -----
+        UserWarning
+            If labels are numbered texts, and their order is not that of the numbers.
+        """
+        if groups is None:
+            raise ValueError(
+                "groups is missing: pass the era of each row, split(X, y, groups=eras) "
+                "or fit(X, y, groups=eras) of the search."
+            )
+        encoded = encode_eras(check_eras(groups, X, name="groups"))
+        warn_of_text_order(encoded.labels, type(self).__name__, stacklevel=2)
+        for train, test in self._blocks(encoded.labels.size):
+            yield (
+                np.flatnonzero(_within(encoded.codes, train)),
+                np.flatnonzero(_within(encoded.codes, test)),
+            )
+
+    def split_eras(
+        self, eras: ArrayLike
+    ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Generate the labels of the eras to train and to test on.
+
+        Parameters
+        ----------
+        eras : array-like of shape (n_samples,)
+            Era of each row, or each era once.
+
+        Yields
+        ------
+        train : ndarray of shape (n_train_eras,)
+            Labels of the training eras, sorted.
+
+        test : ndarray of shape (n_test_eras,)
+            Labels of the test eras, sorted.
+
+        Raises
+        ------
+        ValueError
+            If labels are missing, or there are too few eras.
+
+        Warns
+        -----
+        UserWarning
+            If labels are numbered texts, and their order is not that of the numbers.
+        """
+        if eras is None:
+            raise ValueError(
+                "eras is missing: pass the era of each row, or each era once, "
+                "split_eras(eras)."
+            )
+        labels = encode_eras(check_eras(eras, eras, X_name="the data")).labels
+        warn_of_text_order(labels, type(self).__name__, stacklevel=2)
+        for train, test in self._blocks(labels.size):
+            yield labels[train.start : train.stop], labels[test.start : test.stop]
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored, exist for compatibility.
+
+        Returns
+        -------
+        n_splits : int
+            The parameter.
+        """
+        return self.n_splits
+
+    def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
+        """Yield the positions of the training and the test eras of each split."""
+        gap = self.purge + self.embargo
+        n_train = self.train_size or 1
+        n_test = self.test_size
+        if n_test is None and self.train_size is None:
+            n_test = max(1, (n_eras - gap) // (self.n_splits + 1))
+        elif n_test is None:
+            n_test = max(1, (n_eras - gap - n_train) // self.n_splits)
+        needed = n_train + gap + self.n_splits * n_test
+        if n_eras < needed:
+            raise ValueError(
+                f"{n_eras} eras are too few to walk forward, which takes {needed}: "
+                f"{n_train} to train on (train_size={self.train_size}), "
+                f"purge={self.purge}, embargo={self.embargo}, and n_splits="
+                f"{self.n_splits} times {n_test} to test on (test_size="
+                f"{self.test_size}). Lower one of these, or pass more eras."
+            )
+        for split in range(self.n_splits):
+            test_start = n_eras - (self.n_splits - split) * n_test
+            train_stop = test_start - gap
+            train_start = 0 if self.train_size is None else train_stop - n_train
+            yield range(train_start, train_stop), range(test_start, test_start + n_test)
+
+
+def _within(codes: NDArray[np.int32], block: range) -> NDArray[np.bool_]:
+    return (codes >= block.start) & (codes < block.stop)
