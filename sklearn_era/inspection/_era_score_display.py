@@ -1,0 +1,371 @@
+"""A score era by era, drawn."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from sklearn_era.inspection._features import label_texts
+from sklearn_era.inspection._plotting import (
+    BLUE,
+    GRAY,
+    ORANGE,
+    axes_or_new,
+    label_places,
+)
+from sklearn_era.metrics import EraScorer, era_scores
+from sklearn_era.metrics._era_scores import metric_name
+from sklearn_era.metrics._scorer import make_scorer_of_one_era
+
+
+class EraScoreDisplay:
+    """Score of a model in each era, with the mean and the worst era marked.
+
+    Make it with `from_estimator` or `from_predictions`, or of scores that are at hand.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_eras,), dtype=float
+        Score of each era. Those that are NaN or infinite, of eras in which the score is
+        not defined, are left out of the mean, and are not drawn; the legend says how
+        many eras there are without them.
+
+    era_labels : array-like of shape (n_eras,)
+        Their labels, in the order in which to draw them.
+
+    score_name : str, default='score'
+        What to call the score in the figure.
+
+    greater_is_better : bool, default=True
+        Whether the worst era is that of the lowest score; else it is that of the
+        highest.
+
+    Attributes
+    ----------
+    mean : float
+        The mean score of the eras, each of which counts the same.
+
+    worst : int
+        Index of the worst era; the first one, if several are.
+
+    bars_ : matplotlib BarContainer or None
+        The bars; None for a line.
+
+    line_ : matplotlib Line2D or None
+        The line; None for bars.
+
+    mean_line_ : matplotlib Line2D
+        The line at the mean.
+
+    ax_ : matplotlib Axes
+        The axes.
+
+    figure_ : matplotlib Figure
+        Their figure.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, or no era has a score.
+
+    Examples
+    --------
+    >>> from sklearn_era.inspection import EraScoreDisplay
+    >>> display = EraScoreDisplay(scores=[0.9, 0.4, 0.8], era_labels=["a", "b", "c"])
+    >>> round(display.mean, 6), display.worst
+    (0.7, 1)
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    bars_: Any
+    line_: Any
+    mean_line_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        scores: ArrayLike,
+        era_labels: ArrayLike,
+        score_name: str = "score",
+        greater_is_better: bool = True,
+    ) -> None:
+        self.scores = np.asarray(scores, dtype=np.float64)
+        self.era_labels = np.asarray(era_labels)
+        self.score_name = score_name
+        self.greater_is_better = greater_is_better
+        if self.scores.ndim != 1 or self.scores.shape != self.era_labels.shape:
+            raise ValueError(
+                "scores and era_labels must be one-dimensional, with one value an era "
+                f"each; got the shapes {self.scores.shape} and "
+                f"{self.era_labels.shape}."
+            )
+        defined = np.flatnonzero(np.isfinite(self.scores))
+        if defined.size == 0:
+            raise ValueError(
+                f"scores: none of the {self.scores.size} eras has a score that is not "
+                "NaN or infinite, and there is nothing to draw."
+            )
+        self.mean = float(np.mean(self.scores[defined]))
+        worst = np.argmin if greater_is_better else np.argmax
+        self.worst = int(defined[worst(self.scores[defined])])
+
+    def plot(
+        self, ax: Any = None, *, kind: str = "bar", **kwargs: Any
+    ) -> "EraScoreDisplay":
+        """Draw the scores.
+
+        Eras are drawn at equal distances, in the order of `era_labels`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        kind : {'bar', 'line'}, default='bar'
+            What to draw; a line suits many eras.
+
+        **kwargs : dict
+            Passed to the ``bar`` or ``plot`` of the axes.
+
+        Returns
+        -------
+        display : EraScoreDisplay
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is another one.
+        MissingPackageError
+            If matplotlib is not installed.
+        """
+        if kind not in ("bar", "line"):
+            raise ValueError(f"kind must be 'bar' or 'line'; got {kind!r}.")
+        ax = axes_or_new(ax)
+        places = np.arange(self.scores.size)
+        is_defined = np.isfinite(self.scores)
+        scores = np.where(is_defined, self.scores, np.nan)
+        texts = label_texts(self.era_labels)
+        self.bars_ = self.line_ = None
+        worst_label = f"worst: {texts[self.worst]}"
+        if kind == "bar":
+            style = {"color": BLUE, "label": "_eras"} | kwargs
+            self.bars_ = ax.bar(places, scores, **style)
+            self.bars_[self.worst].set_facecolor(ORANGE)
+            self.bars_[self.worst].set_label(worst_label)
+        else:
+            style = {"color": BLUE, "marker": ".", "label": "_eras"} | kwargs
+            (self.line_,) = ax.plot(places, scores, **style)
+            ax.plot(
+                self.worst,
+                self.scores[self.worst],
+                color=ORANGE,
+                marker="o",
+                linestyle="none",
+                label=worst_label,
+            )
+        mean_label = f"mean: {self.mean:.4g}"
+        if not is_defined.all():
+            mean_label = (
+                f"mean of {is_defined.sum()} of {scores.size} eras: {self.mean:.4g}"
+            )
+        self.mean_line_ = ax.axhline(
+            self.mean, color=GRAY, linestyle="--", label=mean_label
+        )
+        step, style = label_places(ax, texts)
+        ax.set_xticks(places[::step], texts[::step], **style)
+        ax.set_xlabel("era")
+        ax.set_ylabel(self.score_name)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        eras: Any,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        score_name: str | None = None,
+        ax: Any = None,
+        kind: str = "bar",
+        **kwargs: Any,
+    ) -> "EraScoreDisplay":
+        """Score a fitted model in each era, and draw that.
+
+        Parameters
+        ----------
+        estimator : object
+            Any fitted estimator.
+
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        y : array-like of shape (n_samples,)
+            Their targets.
+
+        eras : array-like of shape (n_samples,)
+            Era of each row.
+
+        scoring : str, callable or None, default=None
+            A scorer, as `sklearn.metrics.check_scoring` takes it: a name such as
+            "r2", or a callable ``(estimator, X, y)``. None is the ``score`` of the
+            estimator. Greater scores are better. Of a scorer that
+            `sklearn_era.metrics.make_era_scorer` made, each era gets the value of the
+            metric, minus it for an error, whatever the aggregation.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        score_name : str, default=None
+            What to call the score; None takes the name of `scoring`, or of its metric.
+
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        kind : {'bar', 'line'}, default='bar'
+            What to draw.
+
+        **kwargs : dict
+            Passed to the ``bar`` or ``plot`` of the axes.
+
+        Returns
+        -------
+        display : EraScoreDisplay
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, a label is missing, `scoring` is several scorers or asks
+            for eras, or the score cannot be computed in an era, which is then named.
+        NotFittedError
+            If `estimator` is not fitted.
+        """
+        check_is_fitted(estimator)
+        scorer, name = _scorer_of_an_era(estimator, scoring)
+        check_consistent_length(X, y)
+        score_name = name if score_name is None else score_name
+
+        def score(y: Any, rows: NDArray[np.intp], **weights: Any) -> float:
+            return scorer(estimator, _safe_indexing(X, rows), y, **weights)
+
+        # A scorer predicts by itself: in the place of predictions it gets the rows.
+        result = era_scores(
+            y,
+            np.arange(_num_samples(X)),
+            eras=eras,
+            metric=score,
+            sample_weight=sample_weight,
+        )
+        display = cls(
+            scores=result.scores, era_labels=result.eras, score_name=score_name
+        )
+        return display.plot(ax, kind=kind, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        eras: Any,
+        metric: Callable[..., float],
+        greater_is_better: bool = True,
+        sample_weight: Any = None,
+        score_name: str | None = None,
+        ax: Any = None,
+        kind: str = "bar",
+        **kwargs: Any,
+    ) -> "EraScoreDisplay":
+        """Score predictions in each era, and draw that.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Targets.
+
+        y_pred : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predictions, as `metric` takes them.
+
+        eras : array-like of shape (n_samples,)
+            Era of each row.
+
+        metric : callable
+            ``metric(y_true, y_pred)``, such as `sklearn.metrics.r2_score`; with
+            weights, ``metric(y_true, y_pred, sample_weight=...)``.
+
+        greater_is_better : bool, default=True
+            Whether the worst era is that of the lowest score.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        score_name : str, default=None
+            What to call the score; None takes the name of the function.
+
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        kind : {'bar', 'line'}, default='bar'
+            What to draw.
+
+        **kwargs : dict
+            Passed to the ``bar`` or ``plot`` of the axes.
+
+        Returns
+        -------
+        display : EraScoreDisplay
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, a label is missing, or the metric cannot be computed in
+            an era, which is then named; see `sklearn_era.metrics.era_scores`.
+        """
+        result = era_scores(
+            y_true, y_pred, eras=eras, metric=metric, sample_weight=sample_weight
+        )
+        if score_name is None:
+            score_name = getattr(metric, "__name__", "score").replace("_", " ")
+        display = cls(
+            scores=result.scores,
+            era_labels=result.eras,
+            score_name=score_name,
+            greater_is_better=greater_is_better,
+        )
+        return display.plot(ax, kind=kind, **kwargs)
+
+
+def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
+    """A scorer that is called with the rows of an era, and what to call its score."""
+    if isinstance(scoring, EraScorer):
+        metric = scoring._score_func
+        name = metric_name(metric.metric).replace("_", " ")
+        name = name if metric.greater_is_better else f"minus {name}"
+        return make_scorer_of_one_era(scoring), name
+    if isinstance(scoring, (list, tuple, set, dict)):
+        raise ValueError(
+            f"scoring must be one scorer: one score an era is drawn; got {scoring!r}."
+        )
+    scorer = check_scoring(estimator, scoring)
+    if "eras" in inspect.signature(scorer).parameters:
+        raise ValueError(
+            f"scoring={scoring!r} asks for eras, but each era is scored by itself: "
+            "pass a scorer without a parameter eras."
+        )
+    return scorer, scoring if isinstance(scoring, str) else "score"

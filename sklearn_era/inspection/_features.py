@@ -1,0 +1,92 @@
+"""The features of a fitted model, as columns of X, and eras, as they are written."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.utils.validation import _check_feature_names_in
+
+
+def column_of_feature(estimator: Any) -> NDArray[np.intp]:
+    """The column of X that each feature of the trees is.
+
+    scikit-learn brings categorical features to the front before it bins.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+
+    Returns
+    -------
+    columns : ndarray of shape (n_features,), dtype=intp
+        Indexed by the `feature_idx` of a tree's nodes.
+    """
+    is_categorical = estimator.is_categorical_
+    if is_categorical is None:
+        return np.arange(estimator.n_features_in_)
+    return np.argsort(~is_categorical, kind="stable")
+
+
+def feature_names(estimator: Any) -> NDArray[Any]:
+    """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+
+    Returns
+    -------
+    names : ndarray of shape (n_features,), dtype=object
+    """
+    return np.asarray(_check_feature_names_in(estimator), dtype=object)
+
+
+def left_categories(
+    estimator: Any, predictor: TreePredictor, split: int
+) -> tuple[Any, ...] | None:
+    """The categories that a split sends to the left, as X has them.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+    predictor : TreePredictor
+        One of its trees.
+    split : int
+        Index of a split node of the tree.
+
+    Returns
+    -------
+    categories : tuple or None
+        In sorted order; None for a split by a threshold. Whether missing values
+        and categories not seen in the fit go left is not in it.
+    """
+    node = predictor.nodes[split]
+    if not node["is_categorical"]:
+        return None
+    words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    # The encoder holds the categorical features alone, which the trees count first.
+    categories = encoder.categories_[node["feature_idx"]]
+    return tuple(categories[np.flatnonzero(bits)].tolist())
+
+
+def label_texts(labels: NDArray[Any]) -> list[str]:
+    """The labels of eras as one writes them: of a date no more digits than it needs.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_eras,)
+        The labels.
+
+    Returns
+    -------
+    texts : list of str
+    """
+    if labels.dtype.kind == "M":
+        return np.datetime_as_string(labels, unit="auto").tolist()
+    return [str(label) for label in labels]

@@ -1,0 +1,62 @@
+"""What the display classes share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn_era._optional import import_optional
+
+# Okabe & Ito's colours, which colour-blind readers tell apart.
+BLUE = "#0072b2"
+ORANGE = "#d55e00"
+GRAY = "0.35"
+
+# Of an axis of eras.
+_MOST_LABELS = 12
+_FEWEST_LABELS = 6
+
+
+def axes_or_new(ax: Any) -> Any:
+    """The given axes, or those of a new figure of pyplot's.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
+    """
+    pyplot = import_optional("matplotlib.pyplot", extra="plot")
+    return pyplot.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def label_places(ax: Any, texts: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """How many ticks of the horizontal axis have room for their labels, and turned how.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    texts : sequence of str
+        The labels of ticks at equal distances over the whole axis.
+
+    Returns
+    -------
+    step : int
+        Label every `step`-th tick.
+    style : dict
+        Of the labels' text: long ones are upright, if else only a few would fit.
+    """
+    properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
+    text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
+    tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
+    font = properties(size=tick_size)
+    size = font.get_size_in_points()
+    # All in points. The widest label is among the longest, and a space parts labels.
+    width = 72 * ax.get_position().width * ax.figure.get_size_inches()[0]
+    longest = sorted({x for x in texts if x.strip()}, key=len)[-_MOST_LABELS:]
+    widths = [text_path((0, 0), x, prop=font).get_extents().width for x in longest]
+    widest = max(widths, default=0.0)
+    room = int(width / (widest + 1.5 * size))
+    style: dict[str, Any] = {}
+    if room < min(len(texts), _FEWEST_LABELS):
+        room = int(width / (1.5 * size))
+        style = {"rotation": 90}
+    return -(-len(texts) // max(1, min(room, _MOST_LABELS))), style

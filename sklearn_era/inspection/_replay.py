@@ -1,0 +1,259 @@
+"""A fit, run again over given rows: what its splits see of each era."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    _num_samples,
+    check_is_fitted,
+)
+
+from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+    EncodedEras,
+    check_eras,
+    encode_eras,
+)
+
+
+class ReplayData(NamedTuple):
+    """Rows to run a fit over, checked and encoded as the fit takes them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), dtype=float64
+        Categories encoded, and categorical features first, as trees index them.
+    y : ndarray of shape (n_samples,), dtype=float64
+        Classes as 0..n_classes-1.
+    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
+        Class weights are in it.
+    eras : EncodedEras
+        The era of each row.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    sample_weight: NDArray[np.float64] | None
+    eras: EncodedEras
+
+
+class TreeSums(NamedTuple):
+    """What the splits of one tree have on either side, by era.
+
+    Attributes
+    ----------
+    iteration : int
+        The boosting iteration.
+    output : int
+        Which tree of the iteration it is: the index of its class, if there is a tree
+        for each; else 0.
+    predictor : TreePredictor
+        The tree.
+    splits : ndarray of shape (n_splits,), dtype=intp
+        The nodes that are split, as indices into the tree's nodes.
+    left, right : ndarray of shape (n_splits, n_eras, 3), dtype=float64
+        Sum of gradients, sum of hessians and number of rows.
+    """
+
+    iteration: int
+    output: int
+    predictor: TreePredictor
+    splits: NDArray[np.intp]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+
+def check_hist_gradient_boosting(estimator: Any) -> None:
+    """Check that `estimator` is a fitted histogram gradient boosting model.
+
+    Raises
+    ------
+    ValueError
+        If it is another kind of estimator.
+    NotFittedError
+        If it is not fitted.
+    """
+    if not isinstance(estimator, BaseHistGradientBoosting):
+        raise ValueError(
+            "estimator must be a HistGradientBoostingRegressor or "
+            "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn; got "
+            f"{estimator!r}. Of a pipeline or a search, pass the fitted estimator "
+            "inside, and X as it reaches that estimator."
+        )
+    check_is_fitted(estimator)
+
+
+def check_replay_data(
+    estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any
+) -> ReplayData:
+    """Check and encode the rows that a fitted model is to be run over.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    y : array-like of shape (n_samples,)
+        Their targets.
+    eras : array-like of shape (n_samples,)
+        Their eras.
+    sample_weight : array-like of shape (n_samples,) or None
+        Their weights.
+
+    Returns
+    -------
+    data : ReplayData
+
+    Raises
+    ------
+    ValueError
+        If the columns of X are not those of the fit, the arguments differ in length,
+        a label is missing, or y has a class that the fit has not seen.
+    """
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {shape[1]} columns, but {type(estimator).__name__} was fitted to "
+            f"{estimator.n_features_in_}; pass the columns of the fit."
+        )
+    preprocessed = estimator._preprocess_X(X, reset=False)
+    y = _check_y(y, estimator=estimator)
+    n_samples = _num_samples(preprocessed)
+    if y.shape[0] != n_samples:
+        raise ValueError(
+            f"y has {y.shape[0]} values, but X has {n_samples} rows; pass one value a "
+            "row."
+        )
+    if eras is None:
+        raise ValueError("eras is None; pass one label a row of X.")
+    encoded_eras = encode_eras(check_eras(eras, X))
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    encoded_y = _encode_targets(estimator, y)
+    return ReplayData(
+        preprocessed,
+        encoded_y,
+        estimator._finalize_sample_weight(sample_weight, encoded_y),
+        encoded_eras,
+    )
+
+
+def _encode_targets(estimator: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+    if is_classifier(estimator):
+        classes = estimator.classes_
+        unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+        if unknown:
+            raise ValueError(
+                f"y has {len(unknown)} class(es) that were not in the fit, the first "
+                f"is {unknown[0]!r}; the model knows {classes.tolist()}. Drop these "
+                "rows."
+            )
+    return estimator._encode_y_val(y)
+
+
+def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
+    """Run a fit over `data`, with the trees that it has, and sum by node and era.
+
+    Gradients are those which the fit would have had on these rows: an iteration's are
+    taken at the sum of the trees before it. On the rows of the fit they are the same.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+    data : ReplayData
+        The rows.
+
+    Yields
+    ------
+    sums : TreeSums
+        Of one tree after the other, in the order of the fit.
+    """
+    n_threads = _openmp_effective_n_threads()
+    known_cat_bitsets, f_idx_map = estimator._bin_mapper.make_known_categories_bitsets()
+    shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
+    raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
+    raw_predictions += estimator._baseline_prediction
+    gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
+    hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
+    single = shape[1] == 1
+    for iteration, predictors in enumerate(estimator._predictors):
+        # Hessians are always filled in. The loss of the fit may say that they are
+        # constant, which holds for the weights of the fit and not for those of `data`.
+        estimator._loss.gradient_hessian(
+            y_true=data.y,
+            raw_prediction=raw_predictions,
+            sample_weight=data.sample_weight,
+            gradient_out=gradients[:, 0] if single else gradients,
+            hessian_out=hessians[:, 0] if single else hessians,
+            n_threads=n_threads,
+        )
+        for output, predictor in enumerate(predictors):
+            leaves = _leaf_indices(predictor).predict(
+                data.X, known_cat_bitsets, f_idx_map, n_threads
+            )
+            leaf_of_row = leaves.astype(np.intp)
+            raw_predictions[:, output] += predictor.nodes["value"][leaf_of_row]
+            yield TreeSums(
+                iteration,
+                output,
+                predictor,
+                *_sum_sides(
+                    predictor.nodes,
+                    leaf_of_row,
+                    data.eras,
+                    gradients[:, output],
+                    hessians[:, output],
+                ),
+            )
+
+
+def _leaf_indices(predictor: TreePredictor) -> TreePredictor:
+    """The same tree, predicting the index of the leaf instead of its value.
+
+    So scikit-learn's compiled walk down the tree serves, with all that it knows of
+    missing values and categories.
+    """
+    nodes = predictor.nodes.copy()
+    nodes["value"] = np.arange(nodes.shape[0])
+    return TreePredictor(
+        nodes, predictor.binned_left_cat_bitsets, predictor.raw_left_cat_bitsets
+    )
+
+
+def _sum_sides(
+    nodes: NDArray[Any],
+    leaf_of_row: NDArray[np.intp],
+    eras: EncodedEras,
+    gradients: NDArray[np.float32],
+    hessians: NDArray[np.float32],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """The split nodes of a tree, and the sums of their children by era."""
+    n_eras = eras.labels.size
+    n_cells = nodes.shape[0] * n_eras
+    cell_of_row = leaf_of_row * n_eras + eras.codes
+    sums = np.stack(
+        [
+            np.bincount(cell_of_row, weights, minlength=n_cells)
+            for weights in (gradients, hessians, None)
+        ],
+        axis=-1,
+    ).reshape(nodes.shape[0], n_eras, 3)
+    # From the leaves, where the rows are, up to the root.
+    splits = np.flatnonzero(nodes["is_leaf"] == 0)
+    depths = nodes["depth"][splits]
+    for depth in np.unique(depths)[::-1]:
+        parents = splits[depths == depth]
+        sums[parents] = sums[nodes["left"][parents]] + sums[nodes["right"][parents]]
+    return splits, sums[nodes["left"][splits]], sums[nodes["right"][splits]]

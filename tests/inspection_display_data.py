@@ -1,0 +1,37 @@
+"""Data and models for the tests of the displays of `sklearn_era.inspection`."""
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+N_SAMPLES = 200
+PARAMETERS = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 0}
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_SAMPLES, 4))
+    eras = np.array(["w1", "w2", "w3", "w4"])[np.arange(N_SAMPLES) % 4]
+    y = X[:, 0] * X[:, 1] + X[:, 2] * np.where(eras == "w1", 2, -1)
+    return X, y, eras
+
+
+def make_regressor(X, y, **parameters):
+    return HistGradientBoostingRegressor(**PARAMETERS | parameters).fit(X, y)
+
+
+def make_classifier(X, y, bounds, **parameters):
+    model = HistGradientBoostingClassifier(**PARAMETERS | parameters)
+    return model.fit(X, np.array(["a", "b", "c"])[np.digitize(y, bounds)])
+
+
+def make_frame():
+    X, y, _ = make_data()
+    frame = pd.DataFrame(X, columns=["p", "q", "r", "s"])
+    frame["count"] = np.arange(N_SAMPLES) % 7
+    frame["tree"] = pd.Categorical(np.array(["ash", "elm"])[np.arange(N_SAMPLES) % 2])
+    return frame, y + frame["count"] - 3.0 * (frame["tree"] == "ash")
