@@ -97,3 +97,13 @@ def fit(data="d.csv", target="y", out="new.skops", features=("alpha,beta",)):
 def predict(model="m.skops", data="d.csv", out="p.csv"):
     """The arguments of a prediction of the small table, those given changed."""
     return ["predict", model, data, "--out", out]
+
+
+def to_options(parameters):
+    """The options of an estimator's parameters; True is that of a flag."""
+    options = []
+    for name, value in parameters.items():
+        options.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            options.append(str(value))
+    return options

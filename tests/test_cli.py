@@ -7,7 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_program import N_ROWS, invoke, make_features, make_frame, pd, read, run
+from cli_program import (
+    N_ROWS,
+    invoke,
+    make_features,
+    make_frame,
+    pd,
+    read,
+    run,
+    to_options,
+)
 
 import sklearn_era
 from sklearn_era.cli import _demo
@@ -149,9 +158,7 @@ def test_estimator_gets_every_option(table, tmp_path):
         "boltzmann_alpha": 2.0,
         "min_direction_agreement": 0.25,
     }
-    options = ["--early-stopping", "false"]
-    for name, value in given.items():
-        options += [f"--{name.replace('_', '-')}", str(value).lower()]
+    options = ["--early-stopping", "false", *to_options(given)]
     model = tmp_path / "m.skops"
     base = ["--target", "y", "--era", "week", "--features", "a,b,c"]
     output = run("fit", table, *base, *options, "--out", model)
@@ -186,12 +193,14 @@ def test_demo(tmp_path, suffix, monkeypatch):
         for cells in (line.split("│") for line in output.splitlines())
         if len(cells) == 8
     }
-    assert list(rows) == ["gain", "era", "directional"]
+    assert tuple(rows) == _demo._CRITERIA
     train, test = (float(rows["gain"][column].strip(" %")) for column in (2, 3))
     assert train == 100
     assert test == pytest.approx(50, abs=5)
     assert float(rows["directional"][3].strip(" %")) >= 98
+    assert float(rows["invariant"][3].strip(" %")) >= 90
     assert rows["gain"][6].strip() == "1.0"
+    assert "era has boltzmann_alpha=-2;" in output
     assert output.endswith(f"Decision surfaces: {out}\n")
 
 

@@ -1,17 +1,13 @@
 """What the values of a table are taken for, whichever file they come from."""
 
-from typing import get_args
-
 import numpy as np
 import pytest
 from cli_program import fail, invoke, make_frame, pa, pd, read, run
 
-from sklearn_era.cli import _demo, _fit
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.era_fit import SPLIT_CRITERIA
 from sklearn_era.model_files import load_model, save_model
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -192,12 +188,6 @@ def test_float_classes_of_the_api_are_spelled_alike_too(frame):
     table = pd.read_csv("p.csv", dtype=str)
     assert set(table["prediction"]) <= {"0", "1"}
     assert "probability_1" in table
-
-
-def test_criteria_are_the_estimators():
-    assert set(_fit._CRITERION_OPTIONS) == set(SPLIT_CRITERIA)
-    assert set(get_args(_fit.SplitCriterionName)) == set(SPLIT_CRITERIA)
-    assert set(_demo._CRITERIA) == set(SPLIT_CRITERIA)
 
 
 def read_predictions(path):

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 import zipfile
+from collections import OrderedDict
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.ensemble._estimators import _ERA_PARAMETER_CONSTRAINTS
 from sklearn_era.model_files import (
     ModelFileError,
     load_model,
@@ -75,6 +77,12 @@ def rewrite(path, change):
         {},
         {"split_criterion": "era", "boltzmann_alpha": -np.inf},
         {"split_criterion": "directional", "min_direction_agreement": 0.5},
+        {"split_criterion": "time_robust", "period_aggregation": "mean"},
+        {"split_criterion": "invariant", "invariance_statistic": "changing_rate"},
+        {"split_criterion": "vrex", "min_era_coverage": 0.5},
+        {"split_criterion": {"era": 0.5, "directional": 1}},
+        {"split_criterion": {"vrex": np.float32(0.5), "gain": np.int64(0)}},
+        {"early_stopping": True, "validation_eras": None},
         {"categorical_features": [4]},
         {"early_stopping": True, "scoring": None},
         {"early_stopping": True, "scoring": "r2"},
@@ -99,7 +107,8 @@ def test_regressor_round_trip(data, parameters, tmp_path):
     assert np.array_equal(loaded.predict(X), estimator.predict(X))
     assert loaded.n_iter_ == estimator.n_iter_
     assert loaded.split_criterion == metadata.split_criterion
-    assert loaded.boltzmann_alpha == estimator.boltzmann_alpha
+    for name in _ERA_PARAMETER_CONSTRAINTS:
+        assert getattr(loaded, name) == getattr(estimator, name)
     for mine, theirs in zip(loaded._predictors, estimator._predictors, strict=True):
         for tree, other in zip(mine, theirs, strict=True):
             assert vars(tree).keys() == vars(other).keys()
@@ -163,6 +172,29 @@ def test_metadata_without_names(saved):
     metadata = read_metadata(saved)
     assert metadata.feature_names is None
     assert metadata.categorical_features == [4]
+
+
+@pytest.mark.parametrize(
+    ("split_criterion", "expected"),
+    [
+        ("vrex", "vrex"),
+        ({"era": 0.5, "directional": 1}, {"era": 0.5, "directional": 1.0}),
+        (OrderedDict(vrex=np.float32(0.5), era=0), {"vrex": 0.5, "era": 0.0}),
+    ],
+)
+def test_metadata_name_the_criterion_or_the_weights(
+    data, tmp_path, split_criterion, expected
+):
+    X, y, eras = data
+    estimator = HistGradientBoostingRegressor(
+        max_iter=1, split_criterion=split_criterion
+    ).fit(X, y, eras=eras)
+    save_model(estimator, tmp_path / "model.skops")
+    metadata = read_metadata(tmp_path / "model.skops")
+    assert metadata.split_criterion == expected
+    assert type(metadata.split_criterion) is type(expected)
+    loaded, _ = load_model(tmp_path / "model.skops")
+    assert loaded.split_criterion == split_criterion
 
 
 def test_nothing_is_left_beside_the_file(saved):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _EXTENT = 2.7  # The spiral's outermost points are 2.4 from the origin.
 _RESOLUTION = 400
+_N_COLUMNS = 3
 _N_POINTS = 1500  # More would hide the surface below.
 # Blue and orange, which colour-blind readers tell apart; pale for the surface, so that
 # the dots stand out on it wherever the two disagree.
@@ -33,7 +34,7 @@ def draw_decision_surfaces(
     Parameters
     ----------
     fitted : sequence of FittedCriterion
-        The models, from left to right.
+        The models, row by row from left to right.
 
     data : Bunch
         What `make_synthetic_memorization` returned.
@@ -51,11 +52,14 @@ def draw_decision_surfaces(
     grid[:, :2] = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
     # Without pyplot, which would choose a backend for the whole process.
-    figure = Figure(figsize=(12.6, 5.0), layout="constrained")
+    n_rows = -(-len(fitted) // _N_COLUMNS)
+    figure = Figure(figsize=(12.6, 0.6 + 4.4 * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(1, len(fitted), sharex=True, sharey=True)
+    axes = figure.subplots(n_rows, _N_COLUMNS, sharex=True, sharey=True, squeeze=False)
+    for ax in axes.flat[len(fitted) :]:
+        ax.set_axis_off()
     points = slice(None, None, max(1, data.y_train.size // _N_POINTS))
-    for ax, one in zip(axes, fitted, strict=True):
+    for ax, one in zip(axes.flat, fitted, strict=False):
         surface = one.estimator.predict(grid).reshape(_RESOLUTION, _RESOLUTION)
         ax.imshow(
             surface,
@@ -79,13 +83,17 @@ def draw_decision_surfaces(
             ha="center",
             fontsize=12,
         )
-        ax.set_xlabel(data.feature_names[0])
         ax.set_xticks([-2, 0, 2])
         ax.set_yticks([-2, 0, 2])
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0, labelcolor="0.4")
-    axes[0].set_ylabel(data.feature_names[1])
-    bar = figure.colorbar(axes[0].images[0], ax=axes, shrink=0.8, pad=0.015, aspect=25)
+    for ax in axes[-1]:
+        ax.set_xlabel(data.feature_names[0])
+    for ax in axes[:, 0]:
+        ax.set_ylabel(data.feature_names[1])
+    bar = figure.colorbar(
+        axes[0, 0].images[0], ax=axes, shrink=0.8, pad=0.015, aspect=25
+    )
     bar.set_label("prediction, clipped to [0, 1]")
     bar.set_ticks([0, 0.5, 1])
     bar.outline.set_visible(False)

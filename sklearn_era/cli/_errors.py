@@ -11,6 +11,9 @@ import typer
 # scikit-learn's sentence about a bad parameter.
 _PARAMETER = re.compile(r"The '(\w+)' parameter of \w+ (must be .*)\. Got (.*)")
 
+# A parameter's name at the beginning of a sentence of ours.
+_OWN_PARAMETER = re.compile(r"(\w+)(?=: |=)")
+
 
 class InputError(Exception):
     """Bad input. The message is a sentence that names the argument or column."""
@@ -95,11 +98,25 @@ def check_parameters(estimator: Any) -> None:
     InputError
         Naming the option of a parameter's name, if one has a bad value.
     """
+    from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+        make_criterion,
+        resolve_criterion,
+    )
+
     try:
         estimator._validate_params()
+        criterion, weights = resolve_criterion(estimator.split_criterion)
+        if criterion is not None:
+            make_criterion(estimator, criterion, weights, n_eras=1)
     except ValueError as error:
         message = one_sentence(error)
         if match := _PARAMETER.fullmatch(message):
             name, demand, value = match.groups()
             message = f"--{name.replace('_', '-')} {demand}, got {value}"
+        else:
+            message = _OWN_PARAMETER.sub(_as_option, message, count=1)
         raise InputError(message) from error
+
+
+def _as_option(match: re.Match[str]) -> str:
+    return f"--{match[1].replace('_', '-')}"

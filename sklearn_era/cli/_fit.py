@@ -10,22 +10,27 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from sklearn_era.cli._criterion_options import (
+    BoltzmannAlphaOption,
+    InvariancePenaltyOption,
+    InvarianceStatisticOption,
+    MinDirectionAgreementOption,
+    MinEraCoverageOption,
+    MinImpurityDecreaseOption,
+    MinSamplesPerEraOption,
+    NormalizeEraGainOption,
+    PeriodAggregationOption,
+    SplitCriterionOption,
+    ValidationErasOption,
+    make_era_parameters,
+    spell_criterion,
+)
 from sklearn_era.cli._errors import (
     InputError,
     check_parameters,
     list_names,
-    not_nan,
     one_sentence,
 )
-
-SplitCriterionName = Literal["gain", "era", "directional"]
-
-# What each criterion makes use of; the estimators leave the others alone in silence.
-_CRITERION_OPTIONS: dict[str, tuple[str, ...]] = {
-    "gain": (),
-    "era": ("--boltzmann-alpha",),
-    "directional": ("--boltzmann-alpha", "--min-direction-agreement"),
-}
 
 _EARLY_STOPPING: dict[str, str | bool] = {"auto": "auto", "true": True, "false": False}
 
@@ -95,28 +100,16 @@ def fit(
             "or has two distinct values, both whole, else regression."
         ),
     ] = "auto",
-    split_criterion: Annotated[
-        SplitCriterionName,
-        typer.Option(help="What splits are ranked by. era and directional need --era."),
-    ] = "gain",
-    boltzmann_alpha: Annotated[
-        float | None,
-        typer.Option(
-            callback=not_nan,
-            help="How era and directional average over eras, from -inf (the worst "
-            "era) over 0 (the mean, and the default) to inf (the best).",
-        ),
-    ] = None,
-    min_direction_agreement: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            callback=not_nan,
-            help="The directional agreement that directional demands of a split, from "
-            "0 (the default) to 1.",
-        ),
-    ] = None,
+    split_criterion: SplitCriterionOption = "gain",
+    boltzmann_alpha: BoltzmannAlphaOption = None,
+    min_direction_agreement: MinDirectionAgreementOption = None,
+    min_samples_per_era: MinSamplesPerEraOption = None,
+    min_era_coverage: MinEraCoverageOption = None,
+    normalize_era_gain: NormalizeEraGainOption = None,
+    period_aggregation: PeriodAggregationOption = None,
+    invariance_penalty: InvariancePenaltyOption = None,
+    invariance_statistic: InvarianceStatisticOption = None,
+    min_impurity_decrease: MinImpurityDecreaseOption = None,
     max_iter: Annotated[int, typer.Option(min=1, help="Boosting iterations.")] = 100,
     learning_rate: Annotated[float, typer.Option(help="Shrinkage.")] = 0.1,
     max_leaf_nodes: Annotated[
@@ -150,6 +143,7 @@ def fit(
             "more than 10,000 rows."
         ),
     ] = "auto",
+    validation_eras: ValidationErasOption = None,
     random_state: Annotated[
         int | None,
         typer.Option(min=0, max=2**32 - 1, help="Seed, for reproducible models."),
@@ -159,7 +153,21 @@ def fit(
     ] = 0,
 ) -> None:
     """Fit a model on the rows of DATA, and write it to a model file."""
-    _check_criterion(split_criterion, era, boltzmann_alpha, min_direction_agreement)
+    era_parameters = make_era_parameters(
+        split_criterion,
+        era=era,
+        boltzmann_alpha=boltzmann_alpha,
+        min_direction_agreement=min_direction_agreement,
+        min_samples_per_era=min_samples_per_era,
+        min_era_coverage=min_era_coverage,
+        normalize_era_gain=normalize_era_gain,
+        period_aggregation=period_aggregation,
+        invariance_penalty=invariance_penalty,
+        invariance_statistic=invariance_statistic,
+        min_impurity_decrease=min_impurity_decrease,
+        early_stopping=early_stopping,
+        validation_eras=validation_eras,
+    )
 
     from sklearn_era._optional import import_optional
     from sklearn_era.cli._columns import choose_features
@@ -188,9 +196,7 @@ def fit(
         "early_stopping": _EARLY_STOPPING[early_stopping],
         "random_state": random_state,
         "verbose": verbose,
-        "split_criterion": split_criterion,
-        "boltzmann_alpha": boltzmann_alpha or 0.0,
-        "min_direction_agreement": min_direction_agreement or 0.0,
+        **era_parameters,
     }
     # Those that both tasks have in common have the same ranges in both.
     check_parameters(HistGradientBoostingRegressor(**parameters))
@@ -251,34 +257,10 @@ def fit(
             f"--out: cannot write '{out}': {one_sentence(error)}."
         ) from error
     typer.echo(
-        f"Learnt a {learnt} of '{target}' ({split_criterion}) from {subject}: "
-        f"{estimator.n_iter_:,} iterations in {seconds:.1f} s."
+        f"Learnt a {learnt} of '{target}' ({spell_criterion(split_criterion)}) from "
+        f"{subject}: {estimator.n_iter_:,} iterations in {seconds:.1f} s."
     )
     typer.echo(f"Wrote {out} ({out.stat().st_size / 1e6:,.1f} MB).")
-
-
-def _check_criterion(
-    split_criterion: SplitCriterionName,
-    era: str | None,
-    boltzmann_alpha: float | None,
-    min_direction_agreement: float | None,
-) -> None:
-    """Check that a criterion has what it needs, and is given nothing it ignores."""
-    if split_criterion != "gain" and era is None:
-        raise InputError(
-            f"--split-criterion {split_criterion} compares eras: name the column that "
-            "holds them with --era."
-        )
-    given = {
-        "--boltzmann-alpha": boltzmann_alpha,
-        "--min-direction-agreement": min_direction_agreement,
-    }
-    for option, value in given.items():
-        if value is not None and option not in _CRITERION_OPTIONS[split_criterion]:
-            raise InputError(
-                f"{option} has no effect with --split-criterion {split_criterion}: "
-                "leave one of them out."
-            )
 
 
 def _fit_shown(estimator: Any, X: Any, y: Any, eras: Any, *, subject: str) -> float:
