@@ -9,7 +9,11 @@ class HistGradientBoosting:
     """Cost by split criterion, number of eras and number of bins."""
 
     param_names = ("split_criterion", "n_eras", "n_bins")
-    params = (["gain", "era", "directional"], [5, 100], [5, 64])
+    params = (
+        ["gain", "era", "directional", "time_robust", "invariant", "vrex"],
+        [5, 100],
+        [5, 64],
+    )
     n_samples = 100_000
     n_features = 20
     timeout = 600
