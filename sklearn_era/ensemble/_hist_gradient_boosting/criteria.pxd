@@ -337,6 +337,7 @@ cdef inline bint rank_blend(
     """The weighted sum of keys; an agreement that is asked for stays asked for."""
     cdef:
         split_rank part
+        double agreement
         double unit = gain_unit(
             criterion, eras.sum_hessians, eras.gradient_variance
         )
@@ -345,18 +346,27 @@ cdef inline bint rank_blend(
     if criterion.weight_invariant > 0.0:
         rank_invariant(criterion, eras, split, &part)
         rank.primary += criterion.weight_invariant * unit * part.primary
-    if criterion.weight_vrex > 0.0:
-        rank_vrex(criterion, eras, split, &part)
-        rank.primary += criterion.weight_vrex * part.primary
-    if criterion.weight_era > 0.0 or criterion.weight_directional > 0.0:
-        rank_directional(criterion, eras, split, &part)
-        rank.primary += criterion.weight_era * part.secondary
-        rank.primary += criterion.weight_directional * part.primary
+    # The other keys are made of the same gains. (Scratch of the invariant one before.)
+    if (
+        criterion.weight_vrex > 0.0
+        or criterion.weight_era > 0.0
+        or criterion.weight_directional > 0.0
+    ):
+        agreement = era_values(criterion, eras, split, split.values)
         if (
             criterion.weight_directional > 0.0
-            and part.primary < criterion.min_direction_agreement
+            and agreement < criterion.min_direction_agreement
         ):
             return False
+        if criterion.weight_vrex > 0.0:
+            rank.primary += criterion.weight_vrex * mean_less_deviation(
+                split.values, eras.n_eras, criterion.invariance_penalty
+            )
+        if criterion.weight_era > 0.0:
+            rank.primary += criterion.weight_era * boltzmann(
+                split.values, eras.n_eras, criterion.boltzmann_alpha
+            )
+        rank.primary += criterion.weight_directional * agreement
     return rank.primary > 0.0
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitt
 from sklearn_era.ensemble._hist_gradient_boosting.era_validation import (
     ScoringEras,
     check_rows_left,
-    make_split_function,
+    split_arrays,
     split_rows_of_eras,
     warn_of_unseen_classes,
 )
@@ -224,7 +225,7 @@ class EraFitMixin(BaseHistGradientBoosting):
         return (
             eras_train,
             eras.take(validation).decode(),
-            make_split_function(train, validation),
+            partial(split_arrays, train=train, validation=validation),
         )
 
     def _make_era_splitter(

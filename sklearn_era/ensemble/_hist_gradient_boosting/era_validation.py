@@ -2,7 +2,6 @@
 
 import inspect
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,11 +96,6 @@ def split_arrays(
         for array in arrays
         for indices in (train, validation)
     ]
-
-
-def make_split_function(train: NDArray[np.intp], validation: NDArray[np.intp]) -> Any:
-    """A `train_test_split` that splits at these rows."""
-    return partial(split_arrays, train=train, validation=validation)
 
 
 def check_rows_left(
