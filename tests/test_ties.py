@@ -101,3 +101,29 @@ def test_lower_bin_breaks_ties_with_missing_values(criterion):
     y = np.tile(np.repeat([-2.0, 2.0, 0.0], 8), 4)
     eras = np.repeat(np.arange(4), 24)
     assert root_split(X, y, eras, criterion) == (0, 0)
+
+
+@pytest.mark.parametrize("split_criterion", ["era", "directional"])
+def test_lower_feature_breaks_ties_whatever_its_neighbours(split_criterion):
+    """Equal columns, the second one beside a feature with which it could be bundled."""
+    rng = np.random.default_rng(0)
+    n_samples = 600
+    eras = np.repeat(np.arange(40), 15)
+    for _ in range(20):
+        x = rng.integers(0, 64, n_samples).astype(float)
+        x[:64] = np.arange(64)
+        wide = np.zeros(n_samples)
+        wide[rng.permutation(n_samples)[:199]] = np.arange(1, 200)
+        two = np.zeros(n_samples)
+        two[3] = 1.0
+        est = make_estimator(
+            sklearn_era.ensemble,
+            "squared_error",
+            split_criterion=split_criterion,
+            max_iter=1,
+            min_samples_leaf=60,
+            min_era_coverage=0.3,
+        )
+        y = (x > 30) + rng.normal(size=n_samples)
+        est.fit(np.column_stack([x, wide, x, two]), y, eras=eras)
+        assert est._predictors[0][0].nodes[0]["feature_idx"] == 0

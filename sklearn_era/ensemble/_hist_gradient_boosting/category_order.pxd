@@ -23,13 +23,6 @@ cdef struct category_struct:
     double value
 
 
-cdef inline double bin_hessians(
-    const hist_struct * pooled_bin, bint hessians_are_constant
-) noexcept nogil:
-    """Sum of a bin's hessians: scikit-learn's histograms leave constant ones out."""
-    return pooled_bin.count if hessians_are_constant else pooled_bin.sum_hessians
-
-
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
     """By value, then by bin, so that equal categories have one order everywhere."""
     cdef:
@@ -41,12 +34,11 @@ cdef inline int compare_categories(const void * a, const void * b) noexcept nogi
 
 
 cdef inline int order_categories(
-    const hist_struct * pooled,   # IN, shape (n_bins,), of the feature
+    const hist_struct * pooled,  # IN, shape (n_bins,), of the feature
     int n_bins_non_missing,
-    int missing_values_bin_idx,   # negative where there are none: not a category then
-    bint hessians_are_constant,
-    double support_factor,        # rows of the node by unit of its hessian mass
-    X_BINNED_DTYPE_C * order,     # OUT
+    bint has_missing,            # as the bin after the others; else not a category
+    double support_factor,       # rows of the node by unit of its hessian mass
+    X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
     """Write all categories to `order`; return how many of them take part in a split.
 
@@ -55,25 +47,22 @@ cdef inline int order_categories(
     cdef:
         category_struct [256] categories
         double sum_hessians
-        bint has_missing = missing_values_bin_idx >= 0
         int n_used = 0
         int n_all = n_bins_non_missing + has_missing
         int n_unused = 0
-        int bin_idx
         int i
 
     for i in range(n_all):
-        bin_idx = i if i < n_bins_non_missing else missing_values_bin_idx
-        sum_hessians = bin_hessians(&pooled[bin_idx], hessians_are_constant)
+        sum_hessians = pooled[i].sum_hessians
         if sum_hessians * support_factor >= MIN_CATEGORY_SUPPORT:
-            categories[n_used].bin_idx = bin_idx
+            categories[n_used].bin_idx = i
             categories[n_used].value = (
-                pooled[bin_idx].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
+                pooled[i].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
             )
             n_used += 1
         else:
             n_unused += 1
-            order[n_all - n_unused] = bin_idx
+            order[n_all - n_unused] = i
     qsort(categories, n_used, sizeof(category_struct), compare_categories)
     for i in range(n_used):
         order[i] = categories[i].bin_idx

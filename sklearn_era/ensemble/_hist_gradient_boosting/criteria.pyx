@@ -4,13 +4,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
+from libc.math cimport INFINITY
+from libc.string cimport memset
 
 from sklearn_era.ensemble._hist_gradient_boosting.aggregation cimport (
+    add_to_boltzmann,
     boltzmann,
+    boltzmann_sums,
     direction_agreement,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport impurity
+from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport (
+    era_contrast,
+    era_gain,
+    era_sums,
+    impurity,
+    is_covered,
+    is_informative,
+    split_direction,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.node_formulas cimport (
+    bounded,
+    node_value,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport (
+    rank_split,
+    split_rank,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport (
+    add_era,
+    eras_struct,
+    split_sums,
+)
 
 
 cdef class Criterion:
@@ -102,18 +126,19 @@ cdef class Criterion:
             None where the split is not admissible or not valid.
         """
         cdef:
-            hist_struct [::1] left_sums = _to_histogram(left)
-            hist_struct [::1] right_sums = _to_histogram(right)
+            const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
+            const double [:, ::1] right_sums = np.array(right, dtype=np.float64)
             int n_eras = left_sums.shape[0]
-            double [::1] values = np.empty(n_eras)
             double [::1] impurities_before = np.zeros(n_eras)
             double [::1] sizes
             eras_struct eras
-            split_struct split
+            era_sums left_side, right_side
+            split_sums sums
             split_rank rank
+            int era
 
-        counts = np.asarray(left)[:, 2] + np.asarray(right)[:, 2]
-        sizes = np.array(counts if era_sizes is None else era_sizes, dtype=np.float64)
+        both = np.asarray(left_sums) + np.asarray(right_sums)
+        sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
         if impurities is not None:
             impurities_before = np.array(impurities, dtype=np.float64)
         elif self.params.name == SplitCriterion.TIME_ROBUST:
@@ -121,19 +146,24 @@ cdef class Criterion:
         eras.n_eras = n_eras
         eras.impurities = &impurities_before[0]
         eras.era_sizes = &sizes[0]
-        eras.sum_hessians = (np.asarray(left)[:, 1] + np.asarray(right)[:, 1]).sum()
+        eras.sum_hessians = both[:, 1].sum()
         eras.gradient_variance = gradient_variance
-        split.left = &left_sums[0]
-        split.right = &right_sums[0]
-        split.gain = gain
-        split.values = &values[0]
-        if not rank_split(&self.params, &eras, &split, &rank):
+        memset(&sums, 0, sizeof(sums))
+        for era in range(n_eras):
+            left_side.gradients = left_sums[era, 0]
+            left_side.hessians = left_sums[era, 1]
+            left_side.count = left_sums[era, 2]
+            right_side.gradients = right_sums[era, 0]
+            right_side.hessians = right_sums[era, 1]
+            right_side.count = right_sums[era, 2]
+            add_era(&self.params, &eras, era, left_side, right_side, &sums)
+        if not rank_split(&self.params, &eras, &sums, gain, &rank):
             return None
         return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
 
 
 class SplitRank(NamedTuple):
-    """What decides between two valid splits; see `split_rank` in criteria.pxd."""
+    """What decides between two valid splits; see `split_rank` in split_ranking.pxd."""
 
     primary: float
     secondary: float
@@ -183,14 +213,14 @@ def compare_sides(
     comparison : EraComparison
     """
     cdef:
-        hist_struct [:, ::1] left_sums = _to_histogram(left)
-        hist_struct [:, ::1] right_sums = _to_histogram(right)
-        const hist_struct * a
-        const hist_struct * b
+        const double [:, :, ::1] left_sums = np.array(left, dtype=np.float64)
+        const double [:, :, ::1] right_sums = np.array(right, dtype=np.float64)
         int n_splits = left_sums.shape[0]
         int n_eras = left_sums.shape[1]
+        double l2 = l2_regularization
+        double contrast
+        era_sums a, b
         int split, era
-        int direction
 
     shape = (n_splits, n_eras)
     result = EraComparison(
@@ -208,30 +238,22 @@ def compare_sides(
         double [:, ::1] values_right = result.values_right
     for split in range(n_splits):
         for era in range(n_eras):
-            a = &left_sums[split, era]
-            b = &right_sums[split, era]
-            covered[split, era] = is_covered(a, b, min_samples_per_era)
-            if a.sum_hessians > 0.0:
-                values_left[split, era] = node_value(
-                    a.sum_gradients, a.sum_hessians, l2_regularization
-                )
-            if b.sum_hessians > 0.0:
-                values_right[split, era] = node_value(
-                    b.sum_gradients, b.sum_hessians, l2_regularization
-                )
-            gains[split, era] = compare_era(
-                a, b, min_samples_per_era, l2_regularization, &direction
-            )
-            directions[split, era] = direction
+            a.gradients = left_sums[split, era, 0]
+            a.hessians = left_sums[split, era, 1]
+            a.count = left_sums[split, era, 2]
+            b.gradients = right_sums[split, era, 0]
+            b.hessians = right_sums[split, era, 1]
+            b.count = right_sums[split, era, 2]
+            covered[split, era] = is_covered(a, b, min_samples_per_era) > 0.0
+            if a.hessians > 0.0:
+                values_left[split, era] = node_value(a.gradients, a.hessians, l2)
+            if b.hessians > 0.0:
+                values_right[split, era] = node_value(b.gradients, b.hessians, l2)
+            if is_informative(a, b, min_samples_per_era) > 0.0:
+                contrast = era_contrast(a, b, l2)
+                gains[split, era] = era_gain(a, b, contrast, l2)
+                directions[split, era] = <signed char> split_direction(contrast)
     return result
-
-
-def _to_histogram(sums):
-    sums = np.asarray(sums, dtype=np.float64)
-    histogram = np.empty(sums[..., 0].shape, dtype=HISTOGRAM_DTYPE)
-    for i, name in enumerate(("sum_gradients", "sum_hessians", "count")):
-        histogram[name] = sums[..., i]
-    return histogram
 
 
 def agreement(const signed char [:, ::1] directions):
@@ -296,6 +318,20 @@ def boltzmann_mean(const double[::1] values, double alpha):
     ValueError
         If `values` is empty.
     """
+    cdef:
+        double smallest, largest
+        boltzmann_sums sums
+        int i
     if values.shape[0] == 0:
         raise ValueError("values is empty; the Boltzmann operator needs one at least.")
-    return boltzmann(&values[0], values.shape[0], alpha)
+    smallest = np.min(values)
+    largest = np.max(values)
+    if alpha == -INFINITY:
+        return smallest
+    if alpha == INFINITY:
+        return largest
+    memset(&sums, 0, sizeof(sums))
+    for i in range(values.shape[0]):
+        sums = add_to_boltzmann(sums, values[i], 1.0, alpha)
+    # Rounding alone may leave the values' range.
+    return bounded(boltzmann(sums), smallest, largest)

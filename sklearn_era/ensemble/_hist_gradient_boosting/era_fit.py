@@ -264,7 +264,9 @@ class EraFitMixin(BaseHistGradientBoosting):
         if is_gain:
             return None
         self._compares_eras = True
-        return EraSplitter(eras.codes, n_eras, criterion, *target_weights)
+        return EraSplitter(
+            eras.codes, n_eras, eras.sorting(), criterion, *target_weights
+        )
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
         """The gain that a split of a tree has to exceed, by its hessians."""

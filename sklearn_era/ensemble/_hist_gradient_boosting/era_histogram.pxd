@@ -1,44 +1,84 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
-    hist_struct,
-)
+from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+
+from sklearn_era.ensemble._hist_gradient_boosting.era_rows cimport EraRows, row_block
+from sklearn_era.ensemble._hist_gradient_boosting.feature_bundles cimport bundle_struct
 
 
-cdef class EraHistogramBuilder:
-    cdef:
-        const int [::1] era_codes
-        int n_eras
-        unsigned int min_samples_per_era
-        int min_covered_eras
-        bint needs_impurities
-        bint needs_variance
-        double [::1] era_sizes  # (n_eras,), rows of an era in the training set
+# A bundle has 256 bins and 256 cells at most.
 
-        # What the eras of a node are summed by instead of gradients and hessians.
-        bint sums_targets
-        const G_H_DTYPE_C [::1] positive_weights
-        const G_H_DTYPE_C [::1] weights
+cdef struct cell_sums:
+    double gradients
+    double hessians
+    long long count
 
-        # Of the tree being grown, from scikit-learn's splitter and builder.
-        const X_BINNED_DTYPE_C [::1, :] X_binned
-        const G_H_DTYPE_C [::1] gradients
-        const G_H_DTYPE_C [::1] hessians
-        bint hessians_are_constant
-        const unsigned int [::1] n_bins_non_missing
-        int missing_values_bin_idx
-        double gradient_variance  # by unit of hessian, if needed
 
-        # Of the node being split: its rows, and their statistics in the rows' order.
-        const unsigned int [::1] sample_indices
-        G_H_DTYPE_C [::1] ordered_gradients
-        G_H_DTYPE_C [::1] ordered_hessians
-        int [::1] ordered_codes
-        int [::1] counts         # (n_eras,), rows of an era in the node
-        double [:, ::1] sums     # (n_eras, 3), of g^2 / h, g and h, if needed
-        double [::1] impurities  # (n_eras,), if needed
+cdef struct bin_sums:
+    # Sums over the rows of an era by bin of a bundle's features, one feature after the
+    # other; arrays have shape (n_bins,).
+    long long * integers  # of gradients, in units of the tree; NULL if they are floats
+    double * gradients
+    double * hessians
+    int * counts
 
-    cdef double root_variance(self) noexcept
-    cdef bint start_node(self, const unsigned int [::1] sample_indices) noexcept
-    cdef void sum_impurities(self) noexcept nogil
-    cdef void fill(self, int feature_idx, hist_struct * histogram) noexcept nogil
+
+cdef struct code_sums:
+    # Sums by bin, of which some at a time are not 0.
+    long long[256] words
+    long long[256] integers
+    double[256] gradients
+    double[256] hessians
+    int[256] counts
+
+
+cdef struct histogram_scratch:
+    # What a thread needs to sum up one era of one bundle.
+    long long[256] words
+    cell_sums[256] cells
+    long long[256] integers
+    double[256] gradients
+    double[256] hessians
+    int[256] counts
+    code_sums by_code
+
+
+cdef struct columns_struct:
+    # The binned features, column by column.
+    const X_BINNED_DTYPE_C * X_binned
+    Py_ssize_t n_samples
+    int missing_values_bin_idx
+    const unsigned int * n_bins_non_missing
+
+
+cdef void sum_era(
+    const columns_struct * columns,
+    const bundle_struct * bundle,
+    bint is_joint,
+    EraRows rows,
+    int first_row,
+    const row_block * blocks,
+    int n_blocks,
+    histogram_scratch * scratch,
+    bin_sums * sums,
+) noexcept nogil
+
+cdef int sum_touched_bins(
+    const columns_struct * columns,
+    const bundle_struct * bundle,
+    EraRows rows,
+    int first_row,
+    const row_block * blocks,
+    int n_blocks,
+    histogram_scratch * scratch,
+    unsigned char * touched,
+) noexcept nogil
+
+cdef void add_to_lanes(
+    const columns_struct * columns,
+    const bundle_struct * bundle,
+    EraRows rows,
+    int first_row,
+    int start,
+    int stop,
+    long long * words,
+    int n_lanes,
+) noexcept nogil

@@ -1,200 +1,351 @@
-"""Histograms of a node's gradients and hessians by bin and by era.
+"""Histograms of an era's rows by the bins of a bundle of features.
 
-One feature at a time, from the node's rows, into a table that the caller lends. This is
-the layer to replace for speed: what the scan needs of it is `start_node` and `fill`.
+This is the layer to replace for other machines: it alone looks at the rows and at the
+columns of the binned data, by the functions that the declarations list.
 """
 
 from libc.string cimport memset
 
-import numpy as np
-
-from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE
-
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C,
     X_BINNED_DTYPE_C,
-    hist_struct,
 )
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
-    Criterion,
-    SplitCriterion,
-)
-from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport impurity
 
-
-cdef class EraHistogramBuilder:
-    """Builds the (bin, era) histograms of one node after another.
-
-    Parameters
-    ----------
-    era_codes : ndarray of shape (n_samples,), dtype=int32
-        The era of each training row, as 0..n_eras-1.
-    n_eras : int
-        Number of eras in training.
-    criterion : Criterion
-        What the histograms are made for, which decides about the statistics needed.
-    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
-        For the statistic RATIO, whose eras are summed by them: the weight of a row, or
-        0 if its target is 0, and the weight. Else None.
-    """
-
-    def __init__(
-        self,
-        const int [::1] era_codes,
-        int n_eras,
-        Criterion criterion,
-        const G_H_DTYPE_C [::1] positive_weights=None,
-        const G_H_DTYPE_C [::1] weights=None,
-    ):
-        n_samples = era_codes.shape[0]
-        self.era_codes = era_codes
-        self.n_eras = n_eras
-        self.min_samples_per_era = criterion.params.min_samples_per_era
-        self.min_covered_eras = criterion.params.min_covered_eras
-        self.needs_impurities = criterion.params.name == SplitCriterion.TIME_ROBUST
-        self.needs_variance = criterion.params.normalize_era_gain
-        self.sums_targets = weights is not None
-        self.positive_weights = positive_weights
-        self.weights = weights
-        self.era_sizes = np.bincount(era_codes, minlength=n_eras).astype(np.float64)
-        self.counts = np.empty(n_eras, dtype=np.int32)
-        self.sums = np.zeros((n_eras, 3))
-        self.impurities = np.zeros(n_eras)
-        self.ordered_gradients = np.empty(n_samples, dtype=G_H_DTYPE)
-        self.ordered_hessians = np.empty(n_samples, dtype=G_H_DTYPE)
-        self.ordered_codes = np.empty(n_samples, dtype=np.int32)
-
-    def start_tree(self, splitter, histogram_builder):
-        """Take over the data and the gradients of a tree about to be grown.
-
-        Parameters
-        ----------
-        splitter : Splitter
-            scikit-learn's splitter of the tree, which knows the bins in use.
-        histogram_builder : HistogramBuilder
-            scikit-learn's histogram builder of the tree.
-        """
-        self.X_binned = histogram_builder.X_binned
-        self.gradients = histogram_builder.gradients
-        self.hessians = histogram_builder.hessians
-        self.hessians_are_constant = histogram_builder.hessians_are_constant
-        self.n_bins_non_missing = splitter.n_bins_non_missing
-        self.missing_values_bin_idx = splitter.missing_values_bin_idx
-        self.gradient_variance = self.root_variance() if self.needs_variance else 1.0
-
-    cdef double root_variance(self) noexcept:
-        """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
-
-        In units of the raw prediction, squared, and so it does not depend on the unit
-        of the sample weights.
-        """
-        cdef:
-            double sum_squares = 0.0
-            double sum_gradients = 0.0
-            double sum_hessians = 0.0
-            G_H_DTYPE_C hessian = 1.0
-            int i
-        for i in range(self.gradients.shape[0]):
-            if not self.hessians_are_constant:
-                hessian = self.hessians[i]
-            sum_gradients += self.gradients[i]
-            sum_hessians += hessian
-            sum_squares += square_over(self.gradients[i], hessian)
-        return impurity(sum_squares, sum_gradients, sum_hessians)
-
-    cdef bint start_node(self, const unsigned int [::1] sample_indices) noexcept:
-        """Bring the statistics of the node's rows into the rows' order.
-
-        Returns whether enough eras have the rows that a split of them takes.
-        """
-        cdef:
-            int n_samples = sample_indices.shape[0]
-            int * counts = &self.counts[0]
-            unsigned int sample_idx
-            int n_coverable = 0
-            int code
-            int i
-            G_H_DTYPE_C hessian = 1.0  # where hessians are constant, it is to this
-
-        self.sample_indices = sample_indices
-        with nogil:
-            memset(counts, 0, self.n_eras * sizeof(int))
-            for i in range(n_samples):
-                sample_idx = sample_indices[i]
-                code = self.era_codes[sample_idx]
-                self.ordered_codes[i] = code
-                counts[code] += 1
-                if self.sums_targets:
-                    self.ordered_gradients[i] = self.positive_weights[sample_idx]
-                    self.ordered_hessians[i] = self.weights[sample_idx]
-                    continue
-                if not self.hessians_are_constant:
-                    hessian = self.hessians[sample_idx]
-                self.ordered_gradients[i] = self.gradients[sample_idx]
-                self.ordered_hessians[i] = hessian
-            for i in range(self.n_eras):
-                n_coverable += (
-                    counts[i] >= 2 * <long long> self.min_samples_per_era
-                )
-            if self.needs_impurities:
-                self.sum_impurities()
-        return n_coverable >= self.min_covered_eras
-
-    cdef void sum_impurities(self) noexcept nogil:
-        """Impurity of each era of the node, before any split."""
-        cdef:
-            double * sums
-            int i
-        memset(&self.sums[0, 0], 0, 3 * self.n_eras * sizeof(double))
-        for i in range(self.sample_indices.shape[0]):
-            sums = &self.sums[self.ordered_codes[i], 0]
-            sums[0] += square_over(self.ordered_gradients[i], self.ordered_hessians[i])
-            sums[1] += self.ordered_gradients[i]
-            sums[2] += self.ordered_hessians[i]
-        for i in range(self.n_eras):
-            sums = &self.sums[i, 0]
-            self.impurities[i] = impurity(sums[0], sums[1], sums[2])
-
-    cdef void fill(
-        self,
-        int feature_idx,
-        hist_struct * histogram,  # OUT
-    ) noexcept nogil:
-        """Sum the node's gradients and hessians by bin and era of one feature.
-
-        `histogram` has shape (n_bins, n_eras): a scan moves one bin over, for all eras
-        at once, and finds these adjacent.
-        """
-        cdef:
-            const X_BINNED_DTYPE_C * X_binned = &self.X_binned[0, feature_idx]
-            const unsigned int * sample_indices = &self.sample_indices[0]
-            const int * codes = &self.ordered_codes[0]
-            const G_H_DTYPE_C * gradients = &self.ordered_gradients[0]
-            const G_H_DTYPE_C * hessians = &self.ordered_hessians[0]
-            hist_struct * cell
-            Py_ssize_t n_eras = self.n_eras
-            int n_samples = self.sample_indices.shape[0]
-            int i
-
-        # Bins that the feature does not use are neither cleared nor read.
-        memset(
-            histogram, 0,
-            self.n_bins_non_missing[feature_idx] * n_eras * sizeof(hist_struct),
-        )
-        memset(
-            histogram + self.missing_values_bin_idx * n_eras, 0,
-            n_eras * sizeof(hist_struct),
-        )
-        for i in range(n_samples):
-            cell = histogram + X_binned[sample_indices[i]] * n_eras + codes[i]
-            cell.sum_gradients += gradients[i]
-            cell.sum_hessians += hessians[i]
-            cell.count += 1
-
-
-cdef inline double square_over(
-    double gradient, double hessian
+cdef void sum_era(
+    const columns_struct * columns,
+    const bundle_struct * bundle,
+    bint is_joint,
+    EraRows rows,
+    int first_row,            # of the chunk
+    const row_block * blocks,
+    int n_blocks,
+    histogram_scratch * scratch,
+    bin_sums * sums,          # OUT
 ) noexcept nogil:
-    """g^2 / h of a row, and 0 of one without weight."""
-    return gradient * (gradient / hessian) if hessian > 0.0 else 0.0
+    """Sum up the blocks of an era by bin, for all features of a bundle."""
+    cdef:
+        const row_block * block
+        const X_BINNED_DTYPE_C * column
+        bint are_integers = rows.packs_integers()
+        int n_bins
+        int first_bin
+        int i, j
+
+    memset(sums.counts, 0, bundle.n_bins * sizeof(int))
+    if are_integers:
+        memset(sums.integers, 0, bundle.n_bins * sizeof(long long))
+    else:
+        memset(sums.gradients, 0, bundle.n_bins * sizeof(double))
+        memset(sums.hessians, 0, bundle.n_bins * sizeof(double))
+
+    for i in range(n_blocks):
+        block = &blocks[i]
+        if is_joint:
+            if are_integers:
+                memset(scratch.words, 0, bundle.n_cells * sizeof(long long))
+                add_words(bundle.codes, rows, block, first_row, scratch.words)
+                split_words(bundle, rows.count_bits, scratch.words, sums)
+            else:
+                memset(scratch.cells, 0, bundle.n_cells * sizeof(cell_sums))
+                add_pairs(bundle.codes, rows, block, first_row, scratch.cells)
+                split_cells(bundle, scratch.cells, sums)
+            continue
+        first_bin = 0
+        for j in range(bundle.n_members):
+            column = columns.X_binned + bundle.members[j] * columns.n_samples
+            n_bins = columns.n_bins_non_missing[bundle.members[j]]
+            if are_integers:
+                memset(scratch.words, 0, n_bins * sizeof(long long))
+                scratch.words[columns.missing_values_bin_idx] = 0
+                add_words(column, rows, block, first_row, scratch.words)
+                if bundle.n_codes[j] > n_bins:
+                    scratch.words[n_bins] = (
+                        scratch.words[columns.missing_values_bin_idx]
+                    )
+                take_words(
+                    scratch.words, bundle.n_codes[j], rows.count_bits,
+                    sums.integers + first_bin, sums.counts + first_bin,
+                )
+            else:
+                memset(scratch.cells, 0, n_bins * sizeof(cell_sums))
+                memset(
+                    &scratch.cells[columns.missing_values_bin_idx],
+                    0, sizeof(cell_sums),
+                )
+                add_pairs(column, rows, block, first_row, scratch.cells)
+                if bundle.n_codes[j] > n_bins:
+                    scratch.cells[n_bins] = (
+                        scratch.cells[columns.missing_values_bin_idx]
+                    )
+                take_cells(scratch.cells, bundle.n_codes[j], first_bin, sums)
+            first_bin += bundle.n_codes[j]
+
+
+cdef void add_to_lanes(
+    const columns_struct * columns,
+    const bundle_struct * bundle,
+    EraRows rows,
+    int first_row,       # of the chunk
+    int start,
+    int stop,
+    long long * words,   # IN and OUT, shape (n_bins, n_lanes)
+    int n_lanes,
+) noexcept nogil:
+    """Add the words of rows, each to the lane of its era, for all features of a bundle.
+
+    What `sum_era` does for one era after another. Eras of few rows are done sooner
+    without an end of a loop for each of them.
+    """
+    cdef:
+        const unsigned int * indices = rows.sample_indices
+        const long long * of_rows = &rows.words[0] - first_row
+        const unsigned char * lanes = &rows.lanes[0] - first_row
+        const X_BINNED_DTYPE_C * column
+        int last_code
+        int i, j, code
+    for j in range(bundle.n_members):
+        column = columns.X_binned + bundle.members[j] * columns.n_samples
+        last_code = bundle.n_codes[j] - 1
+        if bundle.n_codes[j] > <int> columns.n_bins_non_missing[bundle.members[j]]:
+            for i in range(start, stop):  # missing values are the last of the codes
+                code = column[i if indices == NULL else indices[i]]
+                code = min(code, last_code)
+                words[code * n_lanes + lanes[i]] += of_rows[i]
+        elif indices == NULL:
+            for i in range(start, stop):
+                words[column[i] * n_lanes + lanes[i]] += of_rows[i]
+        else:
+            for i in range(start, stop):
+                words[column[indices[i]] * n_lanes + lanes[i]] += of_rows[i]
+        words += bundle.n_codes[j] * n_lanes
+
+
+cdef inline void add_words(
+    const X_BINNED_DTYPE_C * codes,
+    EraRows rows,
+    const row_block * block,
+    int first_row,
+    long long * cells,  # IN and OUT
+) noexcept nogil:
+    """Add each row of a block to its code's cell: where a fit spends its time."""
+    cdef:
+        const unsigned int * indices = rows.sample_indices
+        const long long * words = &rows.words[0] - first_row
+        int start = block.start
+        int stop = block.stop
+        int i
+    if indices == NULL:
+        for i in range(start, stop):
+            cells[codes[i]] += words[i]
+    else:
+        for i in range(start, stop):
+            cells[codes[indices[i]]] += words[i]
+
+
+cdef inline const G_H_DTYPE_C * pairs_from(
+    EraRows rows, int first_row
+) noexcept nogil:
+    """Gradient and hessian of each row, to be counted from the node's first one."""
+    return <const G_H_DTYPE_C *> &rows.words[0] - 2 * <Py_ssize_t> first_row
+
+
+cdef inline void add_pairs(
+    const X_BINNED_DTYPE_C * codes,
+    EraRows rows,
+    const row_block * block,
+    int first_row,
+    cell_sums * cells,  # IN and OUT
+) noexcept nogil:
+    """As `add_words`, for gradients and hessians."""
+    cdef:
+        const unsigned int * indices = rows.sample_indices
+        const G_H_DTYPE_C * pairs = pairs_from(rows, first_row)
+        cell_sums * cell
+        Py_ssize_t i
+    for i in range(block.start, block.stop):
+        cell = &cells[codes[i if indices == NULL else indices[i]]]
+        cell.gradients += pairs[2 * i]
+        cell.hessians += pairs[2 * i + 1]
+        cell.count += 1
+
+
+cdef inline void take_words(
+    const long long * words,
+    int n_words,
+    int count_bits,
+    long long * integers,  # IN and OUT
+    int * counts,          # IN and OUT
+) noexcept nogil:
+    """Take words apart: the count is in the low bits, the sum of integers above."""
+    cdef:
+        long long one = 1
+        long long mask = (one << count_bits) - 1
+        int i
+    for i in range(n_words):
+        integers[i] += words[i] >> count_bits
+        counts[i] += <int> (words[i] & mask)
+
+
+cdef inline void take_cells(
+    const cell_sums * cells, int n_cells, int first_bin, bin_sums * sums
+) noexcept nogil:
+    cdef int i
+    for i in range(n_cells):
+        sums.gradients[first_bin + i] += cells[i].gradients
+        sums.hessians[first_bin + i] += cells[i].hessians
+        sums.counts[first_bin + i] += <int> cells[i].count
+
+
+cdef inline void split_words(
+    const bundle_struct * bundle,
+    int count_bits,
+    long long * words,  # IN and OUT, (n_cells,): used up
+    bin_sums * sums,    # IN and OUT
+) noexcept nogil:
+    """Add the marginal sums of the joint histogram to the bins of each feature.
+
+    From the last feature to the first: the cells with one of its bins are adjacent, and
+    the sum over its bins is the joint histogram of the features before it.
+    """
+    cdef:
+        long long[256] bins
+        int first_bin = bundle.n_bins
+        int n_cells = bundle.n_cells
+        int n_codes
+        int i, j, k
+    for j in range(bundle.n_members - 1, -1, -1):
+        n_codes = bundle.n_codes[j]
+        first_bin -= n_codes
+        n_cells = n_cells // n_codes
+        for k in range(n_codes):
+            bins[k] = 0
+            for i in range(n_cells):
+                bins[k] += words[k * n_cells + i]
+        take_words(
+            bins, n_codes, count_bits,
+            sums.integers + first_bin, sums.counts + first_bin,
+        )
+        for k in range(1, n_codes):
+            for i in range(n_cells):
+                words[i] += words[k * n_cells + i]
+
+
+cdef inline void split_cells(
+    const bundle_struct * bundle,
+    cell_sums * cells,  # IN and OUT, (n_cells,): used up
+    bin_sums * sums,    # IN and OUT
+) noexcept nogil:
+    """As `split_words`."""
+    cdef:
+        cell_sums[256] bins
+        int first_bin = bundle.n_bins
+        int n_cells = bundle.n_cells
+        int n_codes
+        int i, j, k
+    for j in range(bundle.n_members - 1, -1, -1):
+        n_codes = bundle.n_codes[j]
+        first_bin -= n_codes
+        n_cells = n_cells // n_codes
+        for k in range(n_codes):
+            memset(&bins[k], 0, sizeof(cell_sums))
+            for i in range(n_cells):
+                add_cell(&bins[k], &cells[k * n_cells + i])
+        take_cells(bins, n_codes, first_bin, sums)
+        for k in range(1, n_codes):
+            for i in range(n_cells):
+                add_cell(&cells[i], &cells[k * n_cells + i])
+
+
+cdef inline void add_cell(cell_sums * total, const cell_sums * cell) noexcept nogil:
+    total.gradients += cell.gradients
+    total.hessians += cell.hessians
+    total.count += cell.count
+
+
+cdef int sum_touched_bins(
+    const columns_struct * columns,
+    const bundle_struct * bundle,  # of one feature, without missing values
+    EraRows rows,
+    int first_row,                 # of the chunk
+    const row_block * blocks,
+    int n_blocks,
+    histogram_scratch * scratch,
+    unsigned char * touched,       # OUT, (n_touched,)
+) noexcept nogil:
+    """Sum up the blocks of an era by bin, for the bins that have rows only.
+
+    The sums of bin touched[i] go to place i of the scratch arrays.
+    """
+    cdef:
+        const X_BINNED_DTYPE_C * codes = (
+            columns.X_binned + bundle.members[0] * columns.n_samples
+        )
+        const unsigned int * indices = rows.sample_indices
+        const row_block * block
+        const long long * words = &rows.words[0] - first_row
+        const G_H_DTYPE_C * pairs = pairs_from(rows, first_row)
+        bint are_integers = rows.packs_integers()
+        code_sums * sums = &scratch.by_code  # zeros, but for what is touched here
+        unsigned long long[4] is_touched
+        unsigned long long one = 1
+        unsigned long long bits
+        int n_touched = 0
+        int b
+        Py_ssize_t i
+        unsigned char code
+
+    memset(is_touched, 0, sizeof(is_touched))
+    for b in range(n_blocks):
+        block = &blocks[b]
+        for i in range(block.start, block.stop):
+            code = codes[i if indices == NULL else indices[i]]
+            is_touched[code >> 6] |= one << (code & 63)
+            if are_integers:
+                sums.words[code] += words[i]
+            else:
+                sums.gradients[code] += pairs[2 * i]
+                sums.hessians[code] += pairs[2 * i + 1]
+                sums.counts[code] += 1
+        if are_integers:
+            for i in range(4):
+                bits = is_touched[i]
+                while bits:
+                    code = 64 * i + count_trailing_zeros(bits)
+                    bits &= bits - 1
+                    take_words(
+                        &sums.words[code], 1, rows.count_bits,
+                        &sums.integers[code], &sums.counts[code],
+                    )
+                    sums.words[code] = 0
+    for i in range(4):
+        bits = is_touched[i]
+        while bits:
+            code = 64 * i + count_trailing_zeros(bits)
+            bits &= bits - 1
+            touched[n_touched] = code
+            scratch.integers[n_touched] = sums.integers[code]
+            scratch.gradients[n_touched] = sums.gradients[code]
+            scratch.hessians[n_touched] = sums.hessians[code]
+            scratch.counts[n_touched] = sums.counts[code]
+            sums.integers[code] = 0
+            sums.gradients[code] = 0.0
+            sums.hessians[code] = 0.0
+            sums.counts[code] = 0
+            n_touched += 1
+    return n_touched
+
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define count_trailing_zeros __builtin_ctzll
+    #else
+    static int count_trailing_zeros(unsigned long long bits) {
+        int n = 0;
+        while (!(bits & 1)) { bits >>= 1; n++; }
+        return n;
+    }
+    #endif
+    """
+    int count_trailing_zeros(unsigned long long bits) nogil

@@ -5,14 +5,25 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
+from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport criterion_struct
+from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport bin_sums
+from sklearn_era.ensemble._hist_gradient_boosting.era_table cimport era_table
+from sklearn_era.ensemble._hist_gradient_boosting.feature_bundles cimport (
+    FeatureBundles,
+    bundle_struct,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.lane_functions cimport (
+    lane_functions,
+    scan_order,
+    touched_splits,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport (
     compare_ranks,
-    criterion_struct,
-    eras_struct,
     split_rank,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport (
-    EraHistogramBuilder,
+from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport (
+    eras_struct,
+    split_sums,
 )
 
 
@@ -41,6 +52,25 @@ cdef struct feature_split:
     double sum_hessians_left
 
 
+cdef struct feature_scan:
+    # A feature to scan: its candidate splits are in at most two orders.
+    int feature_idx
+    int first_bin               # of the feature, among the bins of its bundle
+    bint is_wanted
+    bint is_pooled              # before the scan, not in its course
+    int n_orders
+    scan_order[2] orders
+
+
+cdef struct bundle_scan:
+    # The features of a bundle: what of them the eras thus far have said.
+    int n_splits
+    bint sums_differences       # a split's sums are differences from the split before
+    feature_scan[8] features
+    hist_struct * pooled        # (n_bins,), sums over eras by bin
+    split_sums * splits         # (n_splits,)
+
+
 cdef inline bint is_better(
     const feature_split * challenger, const feature_split * best
 ) noexcept nogil:
@@ -65,9 +95,9 @@ cdef inline bint is_better(
 
 cdef class EraScanner:
     cdef:
-        EraHistogramBuilder histogram_builder
-        int n_eras
         criterion_struct criterion
+        bint adds_to_lanes
+        const lane_functions * lanes
 
         # Of the tree being grown, from scikit-learn's splitter.
         const unsigned int [::1] n_bins_non_missing
@@ -75,41 +105,68 @@ cdef class EraScanner:
         const uint8_t [::1] is_categorical
         const signed char [::1] monotonic_cst
         uint8_t missing_values_bin_idx
-        bint hessians_are_constant
         unsigned int min_samples_leaf
         double min_hessian_to_split
 
-        # Scratch, a row a thread, so that features can be scanned in parallel.
-        int n_bins
-        int n_threads
-        hist_struct [:, ::1] histograms  # (n_threads, n_bins * n_eras)
-        hist_struct [:, ::1] right       # same, sums of what has not moved left yet
-        hist_struct [:, ::1] left        # (n_threads, n_eras), sums of what has
-        double [:, ::1] values           # (n_threads, n_eras), of the criterion
-        X_BINNED_DTYPE_C [:, ::1] order  # (n_threads, n_bins), bins as they move left
+        # Of the bundles of features that the tree uses.
+        FeatureBundles bundles
+        bundle_scan * scans      # (n_bundles,)
+        hist_struct * pooled     # (n_bins,) of all features
+        split_sums * splits      # of all bundles
 
-    cdef void scan_feature(
-        self,
-        int thread_idx,
-        int feature_idx,
-        const hist_struct [:, ::1] pooled,
-        const node_struct * node,
-        feature_split * best,
+    cdef void _free(self)
+    cdef int most_splits(self, const bundle_struct * bundle) noexcept nogil
+    cdef bint needs_pooling(self, int bundle_idx) noexcept nogil
+    cdef bint start_bundle(
+        self, int bundle_idx, const uint8_t * is_wanted, bint is_pooled, bint is_touched
     ) noexcept nogil
-    cdef void scan_order(
+    cdef void order_bins(
+        self, int bundle_idx, const node_struct * node
+    ) noexcept nogil
+    cdef void set_order(
         self,
-        int thread_idx,
-        const hist_struct [:, ::1] pooled,
+        bundle_scan * scan,
+        feature_scan * feature,
         int n_bins,
         int first,
         int stop,
+        bint missing_go_to_left,
+    ) noexcept nogil
+    cdef void start_lanes(self, int bundle_idx, era_table * table) noexcept nogil
+    cdef void end_lanes(
+        self, int bundle_idx, const era_table * table, bint pools
+    ) noexcept nogil
+    cdef void scan_eras(
+        self, int bundle_idx, const eras_struct * eras, era_table * table
+    ) noexcept nogil
+    cdef void scan_touched_bins(
+        self,
+        int bundle_idx,
+        const eras_struct * eras,
+        const bin_sums * sums,
+        double unit,
+        const unsigned char * touched,
+        int n_touched,
+        touched_splits * splits,
+    ) noexcept nogil
+    cdef void find_best(
+        self,
+        int bundle_idx,
         const node_struct * node,
-        feature_split * proto,
+        int n_absent,
         feature_split * best,
+    ) noexcept nogil
+    cdef void rank_order(
+        self,
+        const bundle_scan * scan,
+        const feature_scan * feature,
+        const scan_order * order,
+        const node_struct * node,
+        feature_split * best,
+    ) noexcept nogil
+    cdef void store_categories(
+        self, const X_BINNED_DTYPE_C * bins, int n_left, feature_split * split
     ) noexcept nogil
     cdef double child_value(
         self, const node_struct * node, double sum_gradients, double sum_hessians
-    ) noexcept nogil
-    cdef void store_categories(
-        self, const X_BINNED_DTYPE_C * order, int n_left, feature_split * split
     ) noexcept nogil

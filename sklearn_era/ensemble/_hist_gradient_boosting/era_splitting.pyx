@@ -1,14 +1,24 @@
 """The best split of a node by a criterion that compares eras.
 
 Everything that a split needs to know of eras stays behind this module: patched upstream
-code hands over a node and takes a `SplitInfo` back. How the per-era histograms are
-made and scanned is thus free to change.
+code hands over a node and takes a `SplitInfo` back, and asks for a node's histograms,
+of which it reads the sums over all rows of a root. How they are made and scanned is
+thus free to change.
 
-For one node, one feature after another:
+A node's histograms are
 
-1. `era_histogram` sums the node's gradients and hessians by bin and era;
-2. `era_scan` finds the feature's best split by these sums;
-3. the best split over features becomes an `EraSplitInfo`.
+- nothing (`NodeHistograms` without memory), and then its rows are summed up and scanned
+  an era after the other, so that the sums of one era need to be kept at a time; or
+- kept for all eras, which makes those of one child a difference.
+
+The steps, for one node:
+
+1. `era_rows` finds the eras among its rows, and turns rows into words to add up;
+2. `era_visits` takes the node's eras, and each bundle of features, through
+3. `era_histogram`, which sums words up by bin, and
+4. `era_scan`, which adds what an era says of each candidate split to the split's sums,
+   and ranks the splits after the last era;
+5. the best split over features becomes an `EraSplitInfo`.
 """
 
 from cython.parallel import prange
@@ -19,23 +29,30 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    hist_struct,
-)
-from sklearn.utils._openmp_helpers cimport omp_get_thread_num
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
-from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport Criterion
-from sklearn_era.ensemble._hist_gradient_boosting.era_histogram cimport (
-    EraHistogramBuilder,
+from sklearn_era.ensemble._hist_gradient_boosting.cost_rules cimport stores_histograms
+from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
+    Criterion,
+    SplitCriterion,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.era_rows cimport EraRows
 from sklearn_era.ensemble._hist_gradient_boosting.era_scan cimport (
     EraScanner,
     feature_split,
     is_better,
     node_struct,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.era_visits cimport EraVisitor
+from sklearn_era.ensemble._hist_gradient_boosting.feature_bundles cimport (
+    FeatureBundles,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.node_formulas cimport node_loss
+from sklearn_era.ensemble._hist_gradient_boosting.node_histograms cimport (
+    HistogramStore,
+    NodeHistograms,
+    subtract,
+)
 
 
 class EraSplitInfo(SplitInfo):
@@ -56,8 +73,10 @@ class EraSplitInfo(SplitInfo):
 cdef class EraSplitter:
     """Finds the best split of a node by a criterion that compares eras.
 
-    One splitter serves a whole fit: `start_tree` points it at the gradients of a tree,
-    `find_node_split` is then called once a node.
+    One splitter serves a whole fit. For each tree, scikit-learn's grower first has it
+    make the histogram builder (`start_tree`) and shows it the plain splitter
+    (`use_splitter`), whose partition of the rows it brings into the order of eras. Then
+    it asks for the histograms of each node and its split.
 
     Parameters
     ----------
@@ -65,52 +84,218 @@ cdef class EraSplitter:
         The era of each training row, as 0..n_eras-1.
     n_eras : int
         Number of eras in training.
+    row_order : ndarray of shape (n_samples,), or None
+        Indices that sort the training rows by era; None where they are sorted.
     criterion : Criterion
         What ranks the splits.
     positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
         For the statistic RATIO: the weight of each row, or 0 if its target is 0, and
         the weight, both relative to the mean weight. Else None.
+    store_budget : int or None, default=None
+        Bytes for the histograms that nodes keep; see `HistogramStore`.
+
+    Attributes
+    ----------
+    hessians_are_constant : bool
+    hessians : ndarray of shape (1,) or (n_samples,), dtype=float32
+        Of the tree being grown; what the grower looks for in a histogram builder.
+    store : HistogramStore
+        The memory of the histograms that nodes keep.
     """
 
     cdef:
-        EraHistogramBuilder histogram_builder
+        EraRows rows
         EraScanner scanner
+        EraVisitor visitor
+        readonly HistogramStore store
+        bint compares_targets
+        bint needs_impurities
+        bint needs_variance
+        int min_covered_eras
+        int min_samples_per_era
+        double [::1] impurities  # (n_eras,), of the node, if needed
+        double [::1] era_sizes   # (n_eras,), rows of an era in the training set
+        double gradient_variance
 
-        # Of the tree being grown, from scikit-learn's splitter.
-        int n_features
+        # Of the tree being grown.
+        object X_binned
+        object totals            # sums of all gradients and hessians
+        readonly bint hessians_are_constant
+        readonly object hessians
+        object n_bins_non_missing
+        object has_missing_values
+        int missing_values_bin_idx
         double feature_fraction_per_split
         object rng
+        FeatureBundles all_features  # kept from tree to tree
+        FeatureBundles bundles       # of the features that the tree uses
         int n_threads
 
     def __init__(
         self,
-        const int [::1] era_codes,
+        era_codes,
         int n_eras,
+        row_order,
         Criterion criterion,
         const G_H_DTYPE_C [::1] positive_weights=None,
         const G_H_DTYPE_C [::1] weights=None,
+        store_budget=None,
     ):
-        self.histogram_builder = EraHistogramBuilder(
-            era_codes, n_eras, criterion, positive_weights, weights
+        self.rows = EraRows(
+            era_codes, n_eras, row_order, positive_weights, weights
         )
-        self.scanner = EraScanner(self.histogram_builder, criterion)
+        self.scanner = EraScanner(criterion)
+        self.visitor = EraVisitor(self.rows, self.scanner, weights is not None)
+        self.store = (
+            HistogramStore() if store_budget is None else HistogramStore(store_budget)
+        )
+        self.compares_targets = weights is not None
+        self.needs_impurities = criterion.params.name == SplitCriterion.TIME_ROBUST
+        self.needs_variance = criterion.params.normalize_era_gain
+        self.min_covered_eras = criterion.params.min_covered_eras
+        self.min_samples_per_era = criterion.params.min_samples_per_era
+        self.impurities = np.zeros(self.rows.n_eras)
+        self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
 
-    def start_tree(self, splitter, histogram_builder):
-        """Take over the data and the constraints of a tree about to be grown.
+    def start_tree(
+        self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
+    ):
+        """Take over the data and the gradients of a tree about to be grown.
+
+        The parameters are those of scikit-learn's `HistogramBuilder`.
+
+        Returns
+        -------
+        histogram_builder : EraSplitter
+            Itself, which the grower asks for histograms.
+        """
+        self.X_binned = X_binned
+        self.hessians = hessians
+        self.hessians_are_constant = hessians_are_constant
+        self.n_threads = n_threads
+        self.store.take_all_back()
+        self.totals = self.rows.start_tree(gradients, hessians, n_threads)
+        self.gradient_variance = 1.0
+        if self.needs_variance:
+            self.gradient_variance = self.rows.root_variance()
+        return self
+
+    def use_splitter(self, splitter):
+        """Take over the constraints of a tree about to be grown.
 
         Parameters
         ----------
         splitter : Splitter
             scikit-learn's splitter of the tree.
-        histogram_builder : HistogramBuilder
-            scikit-learn's histogram builder of the tree, which holds its gradients.
         """
-        self.histogram_builder.start_tree(splitter, histogram_builder)
-        self.scanner.start_tree(splitter, histogram_builder.n_bins)
-        self.n_features = splitter.n_features
+        if self.rows.order is not None:
+            np.asarray(splitter.partition)[:] = self.rows.order
+        self.n_bins_non_missing = splitter.n_bins_non_missing
+        self.has_missing_values = splitter.has_missing_values
         self.feature_fraction_per_split = splitter.feature_fraction_per_split
         self.rng = splitter.rng
-        self.n_threads = splitter.n_threads
+        self.missing_values_bin_idx = splitter.missing_values_bin_idx
+        self.scanner.start_tree(splitter)
+        self.visitor.start_tree(
+            self.X_binned,
+            self.n_bins_non_missing,
+            self.missing_values_bin_idx,
+            self.n_threads,
+        )
+
+    def compute_histograms_brute(
+        self, const unsigned int [::1] sample_indices, allowed_features=None
+    ):
+        """Histograms of a node, or the promise of them.
+
+        Those of a root are made if they are worth keeping; those of a child when its
+        sibling's are asked for, in `compute_histograms_subtraction`.
+
+        Parameters
+        ----------
+        sample_indices : ndarray of shape (n_samples_at_node,), dtype=uint32
+        allowed_features : ndarray of shape (n_allowed,), default=None
+            The features that interaction constraints allow; None for all.
+
+        Returns
+        -------
+        histograms : NodeHistograms
+        """
+        cdef NodeHistograms histograms
+        is_root = sample_indices.shape[0] == self.X_binned.shape[0]
+        histograms = NodeHistograms(self.store, self.rows.n_eras)
+        histograms.n_rows = sample_indices.shape[0]
+        histograms.sample_indices = sample_indices
+        if is_root:
+            histograms.sum_gradients, histograms.sum_hessians = self.totals
+            self._bundle_features(allowed_features)
+            if self._is_worth_storing(0.5 * histograms.n_rows):
+                histograms.allocate(self.bundles.n_bins)
+                self.visitor.fill(histograms)
+        return histograms
+
+    def compute_histograms_subtraction(
+        self,
+        NodeHistograms parent_histograms,
+        NodeHistograms sibling_histograms,
+        allowed_features=None,
+    ):
+        """Histograms of the larger child: its parent's less its sibling's, if kept."""
+        cdef:
+            NodeHistograms histograms = NodeHistograms(self.store, self.rows.n_eras)
+            int i
+        histograms.n_rows = parent_histograms.n_rows - sibling_histograms.n_rows
+        if not (
+            parent_histograms.is_stored
+            and self._is_worth_storing(histograms.n_rows)
+        ):
+            return histograms
+        sibling_histograms.allocate(self.bundles.n_bins)
+        self.visitor.fill(sibling_histograms)
+        parent_histograms.hand_over(histograms)
+        for i in prange(
+            self.bundles.n_bundles,
+            schedule="static",
+            nogil=True,
+            num_threads=self.n_threads,
+        ):
+            subtract(histograms, sibling_histograms, &self.bundles.bundles[i])
+        return histograms
+
+    def _is_worth_storing(self, n_rows_saved):
+        return (
+            self.rows.uses_integers
+            and not self.compares_targets
+            and stores_histograms(
+                n_rows_saved,
+                self.bundles.n_bundles,
+                self.bundles.n_bins,
+                self.rows.n_eras,
+            )
+            and self.store.has_room_for(self.bundles.n_bins * self.rows.n_eras)
+        )
+
+    def _bundle_features(self, allowed_features):
+        """Bundle the features of the tree; all of them, once a fit."""
+        n_features = self.X_binned.shape[1]
+        if allowed_features is not None and len(allowed_features) < n_features:
+            self.bundles = self._make_bundles(np.sort(allowed_features))
+        else:
+            if self.all_features is None:
+                self.all_features = self._make_bundles(np.arange(n_features))
+            self.bundles = self.all_features
+        self.scanner.use_bundles(self.bundles)
+        self.visitor.use_bundles(self.bundles)
+
+    def _make_bundles(self, features):
+        return FeatureBundles(
+            self.X_binned,
+            features,
+            self.n_bins_non_missing,
+            self.has_missing_values,
+            self.rows.n_samples / self.rows.n_eras,
+            self.n_threads,
+        )
 
     def find_node_split(self, node):
         """Find the best admissible split of a node over all its allowed features.
@@ -118,7 +303,7 @@ cdef class EraSplitter:
         Parameters
         ----------
         node : TreeNode
-            The node, with its row indices and its pooled histograms.
+            The node, with its row indices and its `NodeHistograms`.
 
         Returns
         -------
@@ -126,68 +311,80 @@ cdef class EraSplitter:
             None where no split is admissible.
         """
         cdef:
-            hist_struct [:, ::1] pooled = node.histograms
+            NodeHistograms histograms = node.histograms
             node_struct c_node
-            const int [::1] features
-            int n_features
-            int i
             feature_split * splits
             feature_split * best
+            int n_tasks, i
 
-        features = self._draw_features(node.allowed_features)
-        if not self.histogram_builder.start_node(node.sample_indices):
-            return None  # too few eras have rows to spare for both sides
+        is_wanted = self._draw_features(node.allowed_features)
+        self.rows.start_node(node.sample_indices)
+        if not self._has_enough_eras():
+            return None
+        if self.needs_impurities:
+            self.rows.measure_impurities(self.impurities)
 
-        n_features = features.shape[0]
         c_node.n_samples = node.n_samples
         c_node.sum_gradients = node.sum_gradients
         c_node.sum_hessians = node.sum_hessians
         c_node.loss = node_loss(node.sum_gradients, node.value)
         c_node.lower_bound = node.children_lower_bound
         c_node.upper_bound = node.children_upper_bound
-        c_node.eras.n_eras = self.histogram_builder.n_eras
-        c_node.eras.impurities = &self.histogram_builder.impurities[0]
-        c_node.eras.era_sizes = &self.histogram_builder.era_sizes[0]
+        c_node.eras.n_eras = self.rows.n_eras
+        c_node.eras.impurities = &self.impurities[0]
+        c_node.eras.era_sizes = &self.era_sizes[0]
         c_node.eras.sum_hessians = node.sum_hessians
-        c_node.eras.gradient_variance = self.histogram_builder.gradient_variance
+        c_node.eras.gradient_variance = self.gradient_variance
 
-        splits = <feature_split *> calloc(n_features, sizeof(feature_split))
+        self.visitor.plan(is_wanted)
+        n_tasks = self.visitor.n_tasks
+        if n_tasks == 0:
+            return None
+        splits = <feature_split *> calloc(n_tasks, sizeof(feature_split))
         if splits == NULL:
-            raise MemoryError(f"cannot allocate the splits of {n_features} features")
+            raise MemoryError(f"cannot allocate the splits of {n_tasks} bundles")
         try:
-            # A feature is scanned by one thread from beginning to end, so that the
-            # result does not depend on the number of threads.
-            for i in prange(
-                n_features, schedule="static", nogil=True, num_threads=self.n_threads
-            ):
-                self.scanner.scan_feature(
-                    omp_get_thread_num(), features[i], pooled, &c_node, &splits[i]
-                )
+            self.visitor.scan(&c_node, histograms, splits)
             best = &splits[0]
-            for i in range(1, n_features):
+            for i in range(1, n_tasks):
                 if is_better(&splits[i], best):
                     best = &splits[i]
             return self._make_split_info(best, &c_node) if best.found else None
         finally:
             free(splits)
 
+    cdef bint _has_enough_eras(self) noexcept:
+        """Whether enough eras have the rows that both sides of a split take."""
+        cdef:
+            const int * offsets = &self.rows.node_offsets[0]
+            long long n_needed = 2 * <long long> self.min_samples_per_era
+            int n_coverable = 0
+            int era
+        for era in range(self.rows.n_eras):
+            n_coverable += offsets[era + 1] - offsets[era] >= n_needed
+        return n_coverable >= self.min_covered_eras
+
     cdef _draw_features(self, allowed_features):
-        """Features to look at, ascending: those allowed, less the ones drawn out.
+        """Which features to look at: those allowed, less the ones drawn out.
 
         The draw is scikit-learn's own, so that `max_features` means the same and uses
         the generator in the same way.
         """
+        n_features = self.X_binned.shape[1]
+        fraction = self.feature_fraction_per_split
         if allowed_features is None:
-            features = np.arange(self.n_features, dtype=np.int32)
+            features = np.arange(n_features)
         else:
-            features = np.asarray(allowed_features, dtype=np.int32)
-        if self.feature_fraction_per_split < 1.0:
-            n_drawn = max(1, int(ceil(self.feature_fraction_per_split * features.size)))
+            features = np.asarray(allowed_features, dtype=np.intp)
+        if fraction < 1.0:
+            n_drawn = max(1, int(ceil(fraction * features.size)))
             mask = np.full(features.size, False)
             mask[:n_drawn] = True
             self.rng.shuffle(mask)
             features = features[mask]
-        return np.sort(features)
+        is_wanted = np.zeros(n_features, dtype=np.uint8)
+        is_wanted[features] = 1
+        return is_wanted
 
     cdef _make_split_info(self, const feature_split * split, const node_struct * node):
         cdef:

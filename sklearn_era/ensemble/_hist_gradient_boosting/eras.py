@@ -138,6 +138,12 @@ class EncodedEras(NamedTuple):
             self.labels[is_present], new_codes[codes], counts[is_present]
         )
 
+    def sorting(self) -> NDArray[np.intp] | None:
+        """Indices that sort the rows by era, stably; None where they are sorted."""
+        if (self.codes[1:] >= self.codes[:-1]).all():
+            return None
+        return np.argsort(self.codes, kind="stable")
+
     def decode(self) -> NDArray[Any]:
         """The label of each row."""
         return self.labels[self.codes]

@@ -1,0 +1,32 @@
+"""Which of two ways to the same result is the cheaper one."""
+
+
+cpdef bint sums_jointly(
+    int n_members, int n_cells, double rows_per_era
+) noexcept nogil:
+    """Whether to sum the features of a bundle in one histogram of all combinations.
+
+    That is one addition a row instead of one a row and feature; but every combination,
+    occupied or not, is cleared and summed up over the other features, era by era.
+    """
+    return n_members > 1 and rows_per_era * (n_members - 1) > 0.75 * n_cells
+
+
+cpdef bint sums_touched_bins(int n_bins, double rows_per_era) noexcept nogil:
+    """Whether to look, era by era, at the bins that have rows rather than at all.
+
+    A bin costs some three times as much if it has to be found.
+    """
+    return n_bins > 16 and 3.0 * rows_per_era < n_bins
+
+
+cpdef bint stores_histograms(
+    double n_rows, double n_columns, double n_bins, double n_eras
+) noexcept:
+    """Whether to keep a node's histograms, for the children to be differences.
+
+    Kept, they spare the larger child the rows: half of `n_rows` at least, in each of
+    `n_columns`. But `n_bins` (of all features) x `n_eras` cells are written, read,
+    and subtracted, out of a memory that is larger than the caches.
+    """
+    return 0.5 * n_rows * n_columns > 3.0 * n_bins * n_eras

@@ -1,0 +1,3 @@
+COMPILED: tuple[str, ...]
+
+def supports(level: str) -> bool: ...

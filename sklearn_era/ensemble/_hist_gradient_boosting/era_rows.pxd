@@ -1,0 +1,71 @@
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+
+cdef enum:
+    CHUNK_SIZE = 65536   # rows to hold in the cache at a time; one era may have more
+
+
+cdef struct row_block:
+    # Some rows of a node, all of one era, whose sums one word can hold.
+    int era
+    int start  # among the node's rows
+    int stop
+    int lane   # of the era, counted from the first one of the chunk
+
+
+cdef struct impurity_sums:
+    # Over rows: of g^2 / h, g and h.
+    double squares
+    double gradients
+    double hessians
+
+
+cdef class EraRows:
+    cdef:
+        readonly int n_eras
+        int n_samples
+        int n_threads
+        const int [::1] era_codes        # (n_samples,), of each row
+        const int [::1] era_counts       # (n_eras,), training rows
+        readonly object order            # (n_samples,), rows by era; or None
+
+        # What is summed: gradients and hessians of the tree, or weights of the targets.
+        const G_H_DTYPE_C [::1] gradients
+        const G_H_DTYPE_C [::1] hessians
+        const G_H_DTYPE_C [::1] positive_weights
+        const G_H_DTYPE_C [::1] weights
+        bint hessians_are_constant
+        bint uses_integers               # for the gradients
+        bint eras_fit_blocks             # whether each era is one block
+        int block_size                   # the most rows of a block
+        int count_bits                   # of a word, for the number of rows
+        int value_bits                   # largest size of an integer
+        double scale                     # from gradients to integers
+        double unit                      # and back
+
+        # Of the node.
+        const unsigned int * sample_indices  # NULL: all rows, as they are
+        int n_rows
+        int [::1] node_offsets           # (n_eras + 1,), first row of each era
+        int n_present                    # eras with rows
+        int n_blocks
+        row_block * blocks               # (capacity,)
+        impurity_sums * block_sums       # (capacity,)
+        int n_chunks
+        int * chunks                     # (n_chunks + 1,), first block of each chunk
+
+        # Of the chunk: a word a row, either an integer or a gradient and a hessian.
+        bint sums_targets
+        long long [::1] words
+        unsigned char [::1] lanes        # the block's lane, for each row
+
+    cdef bint fix_point(self, const G_H_DTYPE_C * values) noexcept
+    cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
+    cdef int first_row_of_chunk(self, int chunk) noexcept nogil
+    cdef int end_of_era(self, int first_block) noexcept nogil
+    cdef int next_era(self, int era, int start) noexcept nogil
+    cdef impurity_sums sum_squares(self, const row_block * block) noexcept nogil
+    cdef void pack(self, const row_block * block, int first_row) noexcept nogil
+    cdef bint packs_integers(self) noexcept nogil
+    cdef void measure_impurities(self, double [::1] impurities) noexcept
+    cdef double root_variance(self) noexcept

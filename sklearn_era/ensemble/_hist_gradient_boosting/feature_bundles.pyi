@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def bundle_features(n_codes: Sequence[int]) -> list[slice]: ...

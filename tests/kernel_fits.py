@@ -1,0 +1,115 @@
+"""Fits that show by which of its ways the era kernel made their histograms."""
+
+import warnings
+
+import numpy as np
+
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._hist_gradient_boosting import era_fit
+from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+
+# Those that add up one number an era come first: they have ways of their own.
+CRITERIA = {
+    "era": {"split_criterion": "era"},
+    "era, normalised": {"split_criterion": "era", "normalize_era_gain": True},
+    "directional": {"split_criterion": "directional"},
+    "smoothed": {"split_criterion": "era", "boltzmann_alpha": -0.5},
+    "worst era": {"split_criterion": "era", "boltzmann_alpha": -np.inf},
+    "time_robust": {"split_criterion": "time_robust"},
+    "time_robust, mean": {
+        "split_criterion": "time_robust",
+        "period_aggregation": "mean",
+    },
+    "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.3},
+    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
+    "blend": {
+        "split_criterion": {"era": 1.0, "directional": 0.1, "invariant": 0.5},
+        "invariance_penalty": 0.02,
+    },
+}
+SUMS_UP = ["era", "era, normalised", "directional"]
+
+
+class RecordingSplitter(EraSplitter):
+    """Notes of each node whether its histograms are kept, and what its eras are."""
+
+    def __init__(self, era_codes, *args, **kwargs):
+        super().__init__(era_codes, *args, **kwargs)
+        self.era_codes = era_codes
+        self.nodes_stored = []  # (rows, whether they are kept), in the order of search
+        self.allocated = []  # bytes
+        self.n_eras = []
+
+    def find_node_split(self, node):
+        self.nodes_stored.append((node.n_samples, bool(node.histograms.is_stored)))
+        self.allocated.append(self.store.allocated)
+        self.n_eras.append(np.unique(self.era_codes[node.sample_indices]).size)
+        return super().find_node_split(node)
+
+
+def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):
+    """Integers to bin as they are, a target of integers, and eras in no order.
+
+    Eras agree on feature 0 and contradict each other on feature 1. The mean of the
+    target is the same in any order of the rows, and so are its gradients.
+    """
+    rng = np.random.default_rng(seed)
+    n_samples = n_eras * n_per_era
+    eras = rng.permutation(np.repeat(np.arange(n_eras), n_per_era))
+    X = rng.integers(0, n_bins, size=(n_samples, n_features)).astype(float)
+    score = X[:, 0] / n_bins + (eras % 3 - 1) * X[:, 1] / n_bins
+    score += 0.5 * X[:, 2] / n_bins + 0.2 * rng.normal(size=n_samples)
+    if missing:
+        X[rng.random(X.shape) < missing] = np.nan
+    return X, np.round(100 * score), eras
+
+
+def fit(
+    data, criterion, *, weights=None, store_budget=None, splitter=EraSplitter, **params
+):
+    """Fit with `store_budget` bytes for histograms; the model and its splitter."""
+    X, y, eras = data
+    params = {
+        "max_iter": 3,
+        "learning_rate": 0.5,
+        "min_samples_leaf": 5,
+        "max_leaf_nodes": 8,
+        "min_era_coverage": 0.3,
+        "early_stopping": False,
+        "random_state": 0,
+    } | params
+    made = []
+
+    def make_splitter(*args, **kwargs):
+        made.append(splitter(*args, store_budget=store_budget, **kwargs))
+        return made[-1]
+
+    model = HistGradientBoostingRegressor(**criterion, **params)
+    before = era_fit.EraSplitter
+    era_fit.EraSplitter = make_splitter
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(X, y, weights, eras=eras)
+    finally:
+        era_fit.EraSplitter = before
+    assert n_splits(model) > 2, "trees too small to tell ways apart"
+    return model, made[0]
+
+
+def n_splits(model):
+    """Splits of all trees of a model."""
+    return sum(len(t.nodes) // 2 for trees in model._predictors for t in trees)
+
+
+def assert_same_nodes(a, b, features=None) -> None:
+    """Compare all trees bit for bit; features of `a` have other numbers in `b`."""
+    for our_trees, their_trees in zip(a._predictors, b._predictors, strict=True):
+        for ours, theirs in zip(our_trees, their_trees, strict=True):
+            expected = ours.nodes.copy()
+            if features is not None:
+                inner = expected["is_leaf"] == 0
+                expected["feature_idx"][inner] = np.asarray(features)[
+                    expected["feature_idx"][inner]
+                ]
+            assert np.array_equal(expected, theirs.nodes)
