@@ -1,12 +1,14 @@
 """`fit` with eras: what it refuses and what it warns of."""
 
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 
 N_SAMPLES = 120
 
@@ -259,3 +261,19 @@ def test_warm_start_needs_the_eras_again(data):
         warm.fit(X, y)
     warm.set_params(max_iter=7).fit(X, y, eras=eras)
     assert_same_trees(warm, make(**params, max_iter=7).fit(X, y, eras=eras))
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
+    X, y, eras = data
+    growers = []
+
+    class Grower(gradient_boosting.TreeGrower):
+        def __init__(self, *args, **kwargs):
+            assert [ref() for ref in growers] == [None] * len(growers)
+            growers.append(weakref.ref(self))
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
+    make(split_criterion).fit(X, y, eras=eras)
+    assert len(growers) == 4

@@ -18,7 +18,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._hist_gradient_boosting import era_splitting
+from sklearn_era.ensemble._hist_gradient_boosting import era_splitting, integer_codes
 
 
 def pair(target: str, **params):
@@ -143,10 +143,10 @@ def test_process_has_one_openmp_runtime():
 
 @pytest.mark.skipif(platform.system() != "Linux", reason="ELF symbols")
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs binutils")
-@pytest.mark.parametrize("option", ["--undefined-only"])
-def test_extension_needs_no_openmp_runtime(option):
+@pytest.mark.parametrize("extension", [era_splitting, integer_codes])
+def test_extension_needs_no_openmp_runtime(extension):
     finished = subprocess.run(
-        ["nm", "-D", option, era_splitting.__file__],
+        ["nm", "-D", "--undefined-only", extension.__file__],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     symbols = [line.split()[-1] for line in finished.stdout.splitlines()]
@@ -155,6 +155,6 @@ def test_extension_needs_no_openmp_runtime(option):
     assert symbols
     assert not [s for s in symbols if s.startswith(("GOMP_", "omp_"))]
     linked = subprocess.run(
-        ["ldd", era_splitting.__file__], capture_output=True, text=True, check=True
+        ["ldd", extension.__file__], capture_output=True, text=True, check=True
     )
     assert "gomp" not in linked.stdout

@@ -5,6 +5,9 @@ try:
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
     )
+    from sklearn_era.ensemble._hist_gradient_boosting.binned_dataset import (
+        BinnedDataset,
+    )
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("sklearn_era."):
         raise
@@ -14,4 +17,8 @@ except ModuleNotFoundError as error:
         "`pip install --no-build-isolation --editable .`"
     ) from error
 
-__all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
+__all__ = [
+    "BinnedDataset",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+]

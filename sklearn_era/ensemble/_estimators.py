@@ -16,12 +16,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 import sklearn_era
 from sklearn_era.ensemble._docstrings import era_docstring
+from sklearn_era.ensemble._hist_gradient_boosting.binned_fit import BinnedFitMixin
+from sklearn_era.ensemble._hist_gradient_boosting.block_prediction import (
+    BlockPredictionMixin,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.callbacks import CallbackFitMixin
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     INVARIANCE_STATISTICS,
     SPLIT_CRITERIA,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_fit import EraFitMixin
+from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
+    IntegerBinningMixin,
+)
 
 _ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
@@ -77,6 +84,9 @@ class _VersionedStateMixin(BaseEstimator):
 
 class HistGradientBoostingRegressor(
     CallbackFitMixin,
+    BlockPredictionMixin,
+    BinnedFitMixin,
+    IntegerBinningMixin,
     EraFitMixin,
     _VersionedStateMixin,
     ensemble.HistGradientBoostingRegressor,
@@ -162,6 +172,9 @@ class HistGradientBoostingRegressor(
 
 class HistGradientBoostingClassifier(
     CallbackFitMixin,
+    BlockPredictionMixin,
+    BinnedFitMixin,
+    IntegerBinningMixin,
     EraFitMixin,
     _VersionedStateMixin,
     ensemble.HistGradientBoostingClassifier,

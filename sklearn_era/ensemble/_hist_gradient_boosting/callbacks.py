@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight
 
+from sklearn_era.ensemble._hist_gradient_boosting.binned_dataset import BinnedDataset
 from sklearn_era.ensemble._hist_gradient_boosting.era_fit import RUNNING_FIT
 from sklearn_era.ensemble._hist_gradient_boosting.era_validation import asks_for_eras
 from sklearn_era.ensemble._hist_gradient_boosting.eras import EncodedEras
@@ -168,6 +169,12 @@ class _TrainingRows:
 
     @cached_property
     def X(self) -> Any:
+        if isinstance(self._X, BinnedDataset):
+            raise ValueError(
+                "A callback asks for X, the raw rows to train on, and fit was given a "
+                "BinnedDataset, which does not have them. Take the callback off "
+                "(set_callbacks), or fit to the raw rows."
+            )
         return self._take(self._X)
 
     @cached_property

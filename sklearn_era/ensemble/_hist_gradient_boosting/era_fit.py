@@ -8,11 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
 from sklearn.model_selection import train_test_split
 
+from sklearn_era.ensemble._hist_gradient_boosting.column_errors import blame_column
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     is_plain_gain,
     make_criterion,
@@ -21,6 +19,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     resolve_criterion,
     uses_target,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.era_scoring import EraScoringMixin
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 from sklearn_era.ensemble._hist_gradient_boosting.era_validation import (
     ScoringEras,
@@ -45,6 +44,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.gradient_boosting import (
 RUNNING_FIT = (
     "_in_fit",
     "_raw_predict",
+    "_keeps_integers",
     "_is_plain_gain",
     "_training_rows",
     "_scoring_eras",
@@ -52,7 +52,7 @@ RUNNING_FIT = (
 )
 
 
-class EraFitMixin(BaseHistGradientBoosting):
+class EraFitMixin(EraScoringMixin):
     """The patched ``fit`` and the hooks that it calls, in the order of the calls.
 
     To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose every
@@ -66,7 +66,6 @@ class EraFitMixin(BaseHistGradientBoosting):
     validation_eras: str | None
     classes_: NDArray[Any]
     n_trees_per_iteration_: int
-    _scorer: Any
 
     # With metadata routing enabled, meta-estimators hand eras over without being told.
     __metadata_request__fit: ClassVar = {"eras": True}
@@ -74,7 +73,7 @@ class EraFitMixin(BaseHistGradientBoosting):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         eras: Any = None,
@@ -87,11 +86,12 @@ class EraFitMixin(BaseHistGradientBoosting):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The input samples.
+        X : array-like of shape (n_samples, n_features), or BinnedDataset
+            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` has the
+            target, weights and eras with it, which then are not to be passed.
 
         y : array-like of shape (n_samples,)
-            Target values.
+            Target values; left out only with a `BinnedDataset`.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
@@ -131,8 +131,10 @@ class EraFitMixin(BaseHistGradientBoosting):
             has the wrong length or missing labels; if too many eras have too few rows
             to train on; if early stopping would hold out all eras; if a blend has
             unknown names or no positive weight; or if `invariance_statistic="ratio"`
-            meets a target of other values than 0 and 1.
+            meets a target of other values than 0 and 1. If `X` is a `BinnedDataset`
+            of another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
         """
+        y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
         try:
             # scikit-learn's own text, patched. It lives on another class, but calls
             # nothing on `self` that this one lacks.
@@ -148,7 +150,7 @@ class EraFitMixin(BaseHistGradientBoosting):
                 eras_val=eras_val,
             )
         except (TypeError, ValueError) as error:
-            _blame_column(X, error)
+            blame_column(X, error)
             raise
         finally:
             compared_eras = getattr(self, "_compares_eras", False)
@@ -164,6 +166,12 @@ class EraFitMixin(BaseHistGradientBoosting):
         self._warn_if_interaction_sets_moved()
         return self
 
+    def _arrays_of_fit(
+        self, X: Any, y: Any, sample_weight: Any, eras: Any
+    ) -> tuple[Any, Any, Any]:
+        """`y`, `sample_weight` and `eras` of a fit, as given with X."""
+        return y, sample_weight, eras
+
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
@@ -171,7 +179,9 @@ class EraFitMixin(BaseHistGradientBoosting):
         name, _ = resolve_criterion(self.split_criterion)
         self._is_plain_gain = is_plain_gain(self, name)
         encoded = None
-        if eras is not None:
+        if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+            encoded = eras
+        elif eras is not None:
             encoded = encode_eras(check_eras(eras, X))
         elif not self._is_plain_gain:
             raise ValueError(
@@ -236,6 +246,7 @@ class EraFitMixin(BaseHistGradientBoosting):
         sample_weight: NDArray[Any] | None,
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
+        self._compares_eras = False
         self._scoring_eras = ScoringEras(eras, eras_val)
         if self._is_plain_gain:
             return None
@@ -244,9 +255,9 @@ class EraFitMixin(BaseHistGradientBoosting):
         assert name is not None  # it would be the plain gain
         n_eras = eras.labels.size
         criterion = make_criterion(self, name, weights, n_eras)
-        target_weights: tuple[NDArray[np.float32], ...] = ()
+        positive_weights = all_weights = None
         if uses_target(self, name):
-            target_weights = make_target_weights(
+            positive_weights, all_weights = make_target_weights(
                 y, sample_weight, self.classes_.size if is_classifier(self) else None
             )
         is_gain = n_eras == 1 and reduces_to_gain(self, name)
@@ -265,7 +276,16 @@ class EraFitMixin(BaseHistGradientBoosting):
             return None
         self._compares_eras = True
         return EraSplitter(
-            eras.codes, n_eras, eras.sorting(), criterion, *target_weights
+            eras.codes, n_eras, eras.sorting(), criterion, positive_weights, all_weights
+        )
+
+    def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Whether each column has missing values, by columns: without a copy of all."""
+        missing = self._bin_mapper.missing_values_bin_idx_
+        return np.fromiter(
+            ((column == missing).any() for column in X_binned.T),
+            dtype=np.uint8,
+            count=X_binned.shape[1],
         )
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
@@ -282,46 +302,6 @@ class EraFitMixin(BaseHistGradientBoosting):
         # The grower wants more than its least gain, the parameter is one that suffices,
         # were it not for the last digits of sums.
         return self.min_impurity_decrease * total * (1.0 - 1e-12)
-
-    def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """The training rows that a scorer sees: whole eras, if it asks for eras."""
-        scoring_eras = getattr(self, "_scoring_eras", None)
-        if scoring_eras is None:  # called out of a fit
-            return super()._get_small_trainset(
-                X_binned_train, y_train, sample_weight_train, seed
-            )
-        indices = None
-        if scoring_eras.are_asked_for_by(self._scorer):
-            indices = scoring_eras.draw_training_rows(seed)
-        if indices is None:
-            subset = super()._get_small_trainset(
-                X_binned_train, y_train, sample_weight_train, seed
-            )
-        else:
-            subset = (
-                np.ascontiguousarray(X_binned_train[indices]),
-                y_train[indices],
-                None if sample_weight_train is None else sample_weight_train[indices],
-                indices,
-            )
-        scoring_eras.keep_training_subset(X=subset[0], indices=subset[3])
-        return subset
-
-    def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
-        """Hand eras to a scorer that asks for them."""
-        scorer = self._scorer
-        if not self._scoring_eras.are_asked_for_by(scorer):
-            return super()._score_with_raw_predictions(
-                X, y, sample_weight, raw_predictions
-            )
-        eras = self._scoring_eras.of(X)
-        self._scorer = lambda *args, **kwargs: scorer(*args, **kwargs, eras=eras)
-        try:
-            return super()._score_with_raw_predictions(
-                X, y, sample_weight, raw_predictions
-            )
-        finally:
-            self._scorer = scorer
 
     def _warn_if_nothing_split(self) -> None:
         """A model without a split predicts a constant: say so, and why."""
@@ -357,30 +337,6 @@ class EraFitMixin(BaseHistGradientBoosting):
             UserWarning,
             stacklevel=3,
         )
-
-
-def _blame_column(X: Any, error: Exception) -> None:
-    """Raise an error with the name of the column, if `error` is about its values."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return
-    if len(X.columns) == 0:
-        raise ValueError(f"X has no columns; its shape is {X.shape}.") from error
-    for name in X.columns:
-        values = X[name]  # a data frame itself, where two columns have one name
-        # Columns of dates have no common type with numbers, but each does convert.
-        dtype = getattr(values, "dtype", None)
-        is_date = getattr(dtype, "kind", "") in ("m", "M")
-        try:
-            np.asarray(values, dtype=np.float64)
-            to_blame = is_date and isinstance(error, TypeError)
-        except (TypeError, ValueError) as reason:
-            to_blame = str(reason) == str(error)
-        if to_blame:
-            detail = f"it holds {dtype}" if is_date else str(error)
-            raise ValueError(
-                f"X: column {name!r} is not numeric: {detail}. Encode it as numbers, "
-                "give it the dtype 'category', or drop it."
-            ) from error
 
 
 __all__ = ["RUNNING_FIT", "EraFitMixin"]

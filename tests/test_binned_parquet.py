@@ -1,0 +1,373 @@
+"""A `BinnedDataset` of Parquet files is that of the rows in memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
+from sklearn_era.ensemble._hist_gradient_boosting import (
+    parquet_binning,
+    parquet_columns,
+)
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+FEATURES = ["small", "wide", "flag", "real", "gaps", "holes", "off"]
+
+
+def make_frame(n_samples=400, seed=0):
+    """Columns of all kinds, the eras of rows in no order."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "era": np.array(["w2", "w0", "w1"])[rng.integers(0, 3, n_samples)],
+            "small": rng.integers(-2, 3, n_samples).astype("int8"),
+            "wide": rng.integers(-3000, 3000, n_samples).astype("int16"),
+            "flag": rng.random(n_samples) < 0.3,
+            "real": rng.normal(size=n_samples).astype("float32"),
+            "gaps": rng.normal(size=n_samples).round(1),
+            "holes": pd.array(rng.integers(0, 9, n_samples), "Int8"),
+            "off": pd.array(rng.random(n_samples) < 0.5, "boolean"),
+            "weight": rng.choice([0.0, 1.0, 2.5], n_samples),
+            "target": rng.normal(size=n_samples),
+        }
+    )
+    frame.loc[rng.random(n_samples) < 0.2, "gaps"] = np.nan
+    frame.loc[rng.random(n_samples) < 0.01, "holes"] = pd.NA
+    frame.loc[rng.random(n_samples) < 0.2, "off"] = pd.NA
+    return frame
+
+
+def write(frame, path, **options):
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path, **options)
+    return path
+
+
+def assert_same_dataset(one, other):
+    assert_array_equal(one.X_binned, other.X_binned)
+    assert one.X_binned.flags.f_contiguous
+    assert_array_equal(one.y, other.y)
+    assert one.y.dtype == other.y.dtype
+    for name in ("sample_weight", "feature_names"):
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert_array_equal(a, b)
+    assert (one.eras is None) == (other.eras is None)
+    if one.eras is not None:
+        for a, b in zip(one.eras, other.eras, strict=True):
+            assert_array_equal(a, b)
+    for a, b in zip(
+        one.bin_mapper.bin_thresholds_, other.bin_mapper.bin_thresholds_, strict=True
+    ):
+        assert_array_equal(a, b)
+    assert_array_equal(
+        one.bin_mapper.n_bins_non_missing_, other.bin_mapper.n_bins_non_missing_
+    )
+    assert repr(one) == repr(other)
+
+
+def in_memory(frame, era="era", weight=None, **options):
+    return BinnedDataset.from_arrays(
+        frame[FEATURES],
+        frame["target"].to_numpy(),
+        eras=None if era is None else frame[era].to_numpy(),
+        sample_weight=None if weight is None else frame[weight],
+        **options,
+    )
+
+
+@pytest.mark.parametrize("max_bins", [3, 255])
+@pytest.mark.parametrize("weight", [None, "weight"])
+@pytest.mark.parametrize("era", [None, "era"])
+def test_it_is_that_of_the_rows_in_memory(tmp_path, era, weight, max_bins):
+    frame = make_frame()
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=90)
+    dataset = BinnedDataset.from_parquet(
+        path,
+        target="target",
+        era=era,
+        features=FEATURES,
+        sample_weight=weight,
+        max_bins=max_bins,
+    )
+    assert_same_dataset(dataset, in_memory(frame, era, weight, max_bins=max_bins))
+    model = HistGradientBoostingRegressor(max_iter=2, max_bins=max_bins)
+    model.fit(dataset).predict(frame[FEATURES])
+
+
+@settings(deadline=None, database=None, max_examples=15)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_samples=st.integers(40, 200),
+    n_files=st.integers(1, 3),
+    row_group_size=st.integers(5, 80),
+    batch_rows=st.integers(5, 70),
+    n_columns=st.integers(1, 8),
+    max_bins=st.integers(2, 255),
+    weighted=st.booleans(),
+    is_sorted=st.booleans(),
+    share_without_target=st.sampled_from([0.0, 0.3]),
+)
+def test_files_groups_and_batches_do_not_matter(
+    tmp_path_factory,
+    seed,
+    n_samples,
+    n_files,
+    row_group_size,
+    batch_rows,
+    n_columns,
+    max_bins,
+    weighted,
+    is_sorted,
+    share_without_target,
+):
+    frame = make_frame(n_samples, seed)
+    if is_sorted:
+        frame = frame.sort_values("era", kind="stable", ignore_index=True)
+    frame["weight"] += 0.5
+    without = np.random.default_rng(seed).random(n_samples) < share_without_target
+    without[0] = False
+    frame.loc[without, "target"] = np.nan
+    folder = tmp_path_factory.mktemp("files")
+    for i, rows in enumerate(np.array_split(np.arange(n_samples), n_files)):
+        write(
+            frame.iloc[rows],
+            folder / f"{i}.parquet",
+            row_group_size=row_group_size,
+        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
+        patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
+        patch.setattr(parquet_binning, "_GROUP", n_columns)
+        dataset = BinnedDataset.from_parquet(
+            folder,
+            target="target",
+            era="era",
+            features=FEATURES,
+            sample_weight="weight" if weighted else None,
+            max_bins=max_bins,
+            drop_missing_target=True,
+        )
+    kept = frame[~without]
+    assert_same_dataset(
+        dataset,
+        in_memory(kept, weight="weight" if weighted else None, max_bins=max_bins),
+    )
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_many_rows_are_drawn_as_in_memory(tmp_path, weight):
+    frame = make_frame(200_700)
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=70_000)
+    dataset = BinnedDataset.from_parquet(
+        path,
+        target="target",
+        era="era",
+        features=FEATURES,
+        sample_weight=weight,
+        max_bins=40,
+        random_state=5,
+    )
+    assert_same_dataset(
+        dataset, in_memory(frame, weight=weight, max_bins=40, random_state=5)
+    )
+
+
+def test_features_are_all_other_columns(tmp_path):
+    frame = make_frame().drop(columns="weight")
+    indexed = frame.set_index(pd.Index(np.arange(len(frame)) * 2, name="id"))
+    indexed.to_parquet(tmp_path / "rows.parquet")
+    dataset = BinnedDataset.from_parquet(
+        tmp_path / "rows.parquet", target="target", era="era"
+    )
+    assert dataset.feature_names.tolist() == FEATURES
+    assert_same_dataset(dataset, in_memory(frame))
+
+
+@pytest.mark.parametrize("kind", ["list", "folder", "text"])
+def test_where_files_are(tmp_path, kind):
+    frame = make_frame()
+    files = [
+        write(frame[:150], tmp_path / "b.parquet"),
+        write(frame[150:], tmp_path / "c.parquet"),
+    ]
+    (tmp_path / "notes.txt").touch()
+    path = {"list": files, "folder": tmp_path, "text": str(tmp_path)}[kind]
+    dataset = BinnedDataset.from_parquet(
+        path, target="target", era="era", features=FEATURES
+    )
+    assert_same_dataset(dataset, in_memory(frame))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "datetime64[s]", "category"])
+def test_eras_of_any_type(tmp_path, dtype):
+    frame = make_frame()
+    if dtype == "category":
+        frame["era"] = frame["era"].astype(
+            pd.CategoricalDtype(["w9", "w2", "w1", "w0"])
+        )
+        plain = frame.assign(era=frame["era"].astype(object))
+    else:
+        codes = frame["era"].str[1:].astype("int64") * 1000
+        frame["era"] = codes.to_numpy().astype(dtype)
+        plain = frame
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=100)
+    dataset = BinnedDataset.from_parquet(
+        path, target="target", era="era", features=FEATURES
+    )
+    assert_same_dataset(dataset, in_memory(plain))
+
+
+def test_types_of_files_may_differ(tmp_path):
+    frame = make_frame()
+    other = frame.astype({"small": "int32", "wide": "float64", "flag": "uint8"})
+    write(frame[:200], tmp_path / "a.parquet")
+    write(other[200:], tmp_path / "b.parquet")
+    dataset = BinnedDataset.from_parquet(
+        tmp_path, target="target", era="era", features=FEATURES
+    )
+    assert_same_dataset(dataset, in_memory(frame))
+
+
+def test_targets_of_classes(tmp_path):
+    frame = make_frame().assign(target=lambda frame: np.where(frame["flag"], "a", "b"))
+    path = write(frame, tmp_path / "rows.parquet")
+    dataset = BinnedDataset.from_parquet(path, target="target", features=["small"])
+    assert_array_equal(dataset.y, frame["target"])
+
+
+def test_missing_targets(tmp_path):
+    frame = make_frame()
+    frame.loc[3:9, "target"] = np.nan
+    path = write(frame, tmp_path / "rows.parquet")
+    arguments = {"target": "target", "era": "era", "features": FEATURES}
+    with pytest.raises(
+        ValueError, match=r"'target' has no value in 7 of 400 rows\. Pass drop_missing"
+    ):
+        BinnedDataset.from_parquet(path, **arguments)
+    dataset = BinnedDataset.from_parquet(path, drop_missing_target=True, **arguments)
+    assert_same_dataset(dataset, in_memory(frame.drop(index=range(3, 10))))
+    frame["target"] = np.nan
+    write(frame, path)
+    with pytest.raises(ValueError, match="has no value in any of 400 rows"):
+        BinnedDataset.from_parquet(path, drop_missing_target=True, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "y"}, r"target: .*rows.parquet has no column\(s\) named 'y'; its"),
+        ({"era": "week"}, r"era: .* has no column\(s\) named 'week'"),
+        ({"sample_weight": "w"}, r"sample_weight: .* no column\(s\) named 'w'"),
+        ({"features": ["small", "b"]}, r"features: .* no column\(s\) named 'b'"),
+        ({"features": "small"}, "must be a list of names, not a text"),
+        ({"features": [0]}, "features: 0 is not the name of a column"),
+        ({"features": []}, "must name one column at least"),
+        ({"features": ["small", "small"]}, "none of them twice"),
+        ({"features": ["small", "target"]}, "and not the target 'target'"),
+        ({"features": ["era"]}, "column 'era' of .* is not numeric: it holds"),
+        ({"features": None}, "column 'kind' of .* is not numeric: it holds dictionary"),
+        ({"sample_weight": "era"}, "column 'era' of .* is not numeric"),
+        ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
+        ({"features": ["small", "none"]}, "Column 'none' has only missing values"),
+        ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
+        ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
+        ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
+    ],
+)
+def test_arguments_are_checked(tmp_path, arguments, message):
+    frame = make_frame().assign(kind=pd.Categorical(["a", "b"] * 200))
+    frame["none"] = np.nan
+    path = write(frame, tmp_path / "rows.parquet")
+    arguments = {"target": "target", "era": "era", "features": FEATURES} | arguments
+    with pytest.raises(ValueError, match=message):
+        BinnedDataset.from_parquet(path, **arguments)
+
+
+def test_paths_are_checked(tmp_path):
+    for path, message in (
+        (tmp_path, "has no .*parquet files"),
+        (tmp_path / "no", "there is no file or folder"),
+        ([], "path is an empty list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BinnedDataset.from_parquet(path, target="y")
+    write(make_frame(3)[:0], tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="has no rows"):
+        BinnedDataset.from_parquet(tmp_path, target="target")
+
+
+def test_columns_of_files_are_compared(tmp_path):
+    frame = make_frame().drop(columns="weight")
+    write(frame, tmp_path / "a.parquet")
+    write(frame.drop(columns="wide"), tmp_path / "b.parquet")
+    arguments = {"target": "target", "era": "era"}
+    with pytest.raises(ValueError, match=r"only .*a.parquet has the column 'wide'"):
+        BinnedDataset.from_parquet(tmp_path, **arguments)
+    with pytest.raises(ValueError, match=r"features: .*b.parquet has no column"):
+        BinnedDataset.from_parquet(tmp_path, features=["small", "wide"], **arguments)
+    dataset = BinnedDataset.from_parquet(tmp_path, features=["small"], **arguments)
+    assert dataset.shape == (800, 1)
+    write(frame.assign(era=1.5), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="differ in the type of column 'era'"):
+        BinnedDataset.from_parquet(tmp_path, **arguments)
+
+
+def test_names_with_dots(tmp_path):
+    frame = make_frame().rename(columns={"small": "a", "wide": "a.b", "flag": "a.b.c"})
+    path = write(frame, tmp_path / "rows.parquet")
+    dataset = BinnedDataset.from_parquet(
+        path, target="target", features=["a.b", "a", "a.b.c"]
+    )
+    expected = BinnedDataset.from_arrays(frame[["a.b", "a", "a.b.c"]], frame["target"])
+    assert_same_dataset(dataset, expected)
+
+
+def test_memory(tmp_path):
+    """Neither the files nor the rows as numbers are held: in a process of its own."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads /proc")
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.parquet"
+    columns = {f"f{i}": rng.integers(0, 5, 60_000, dtype=np.int8) for i in range(400)}
+    table = pa.table({**columns, "y": np.ones(60_000, np.float32)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(8):
+            writer.write_table(table)
+    code = f"""
+import sys
+from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble._hist_gradient_boosting import parquet_binning as binning
+from sklearn_era.ensemble._hist_gradient_boosting import parquet_columns as columns
+import pyarrow.parquet
+def memory(key):
+    with open("/proc/self/status") as file:
+        return next(int(x.split()[1]) for x in file if x.startswith(key)) * 1024
+columns._BATCH_VALUES, binning._GROUP = 2**19, 16
+before = memory("VmRSS")
+dataset = BinnedDataset.from_parquet({str(path)!r}, target="y")
+print((memory("VmHWM") - before) / dataset.X_binned.nbytes)
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,  # not the sources, which are not compiled
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(finished.stdout) < 1.9  # the file's int8 alone would be another 1.0
+
+
+def test_pyarrow_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ImportError, match=r"pip install 'sklearn-era\[parquet\]'"):
+        BinnedDataset.from_parquet("rows.parquet", target="y")
