@@ -104,7 +104,7 @@ TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 ASPECTS = [
     "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
     "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
-    "coverage", "min_decrease",
+    "coverage", "min_decrease", "colsample",
 ]  # fmt: skip
 
 
@@ -196,6 +196,8 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         params["interaction_cst"] = [(0, 1), (2, 1)]
     if "max_features" in aspects:
         params["max_features"] = 0.5
+    if "colsample" in aspects:
+        params["colsample_bytree"] = 0.5
     if "l2" in aspects:
         params["l2_regularization"] = 3.0
     if "few_bins" in aspects:

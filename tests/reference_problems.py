@@ -5,6 +5,7 @@ Gradients are computed once more, from the fitted trees before it.
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         order = np.argsort(~est.is_categorical_, kind="stable")
         monotonic_cst = monotonic_cst[order]
 
-    # The generator of `max_features`, in the state that it had before the first tree.
+    # The generator of `colsample_bytree` and `max_features`, which draw in turns: in
+    # the state that it had before the first tree.
     rng = check_random_state(est.random_state)
     rng.randint(np.iinfo(np.uint32).max, dtype="u8")
     draws = np.random.default_rng(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
@@ -49,6 +51,20 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         mask[: max(1, math.ceil(est.max_features * len(allowed)))] = True
         draws.shuffle(mask)
         return [f for f, is_drawn in zip(allowed, mask, strict=True) if is_drawn]
+
+    def draw_tree_features() -> list[set[int]] | None:
+        interaction_cst = est._check_interaction_cst(n_features)
+        # As a ratio, since 0.1 is not a tenth, and three of thirty are.
+        share = Fraction(est.colsample_bytree).limit_denominator(10**6)
+        n_drawn = max(1, math.ceil(share * n_features))
+        if n_drawn == n_features:
+            return interaction_cst
+        mask = np.arange(n_features) < n_drawn
+        draws.shuffle(mask)
+        features = {f for f in range(n_features) if mask[f]}
+        if interaction_cst is None:
+            return [features]
+        return [group & features for group in interaction_cst]
 
     raw = np.zeros((n_samples, est.n_trees_per_iteration_), order="F")
     raw += est._baseline_prediction
@@ -81,7 +97,7 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
                     missing_bin=missing_bin,
                     is_categorical=is_categorical,
                     monotonic_cst=monotonic_cst,
-                    interaction_cst=est._check_interaction_cst(n_features),
+                    interaction_cst=draw_tree_features(),
                     rules=rules_of(est, len(labels)),
                     is_positive=y == 1,
                     relative_weights=relative_weights,
@@ -91,6 +107,7 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
                     max_leaf_nodes=est.max_leaf_nodes,
                     draw_features=draw_features,
                     draws_features=est.max_features < 1,
+                    sorts_features=est.colsample_bytree < 1,
                     leaf_value=_leaf_value(est, y, raw[:, k], sample_weight),
                 ),
                 predictor,

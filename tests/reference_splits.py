@@ -53,6 +53,7 @@ class Problem:
     max_leaf_nodes: int | None
     draw_features: Callable[[list[int]], list[int]]
     draws_features: bool  # whether it leaves any out
+    sorts_features: bool  # before it does
     leaf_value: Callable[[np.ndarray, float], float]  # of rows and the Newton value
 
     def __post_init__(self) -> None:
@@ -255,6 +256,8 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
     else:
         # A set, in its own order: that is the order in which scikit-learn draws.
         allowed = set().union(*node.interaction_sets)
+        if problem.sorts_features:
+            allowed = sorted(allowed)
     found, uncertain_features = [], set()
     for feature in sorted(problem.draw_features(list(allowed))):
         judged: dict[bytes, dict | None] = {}

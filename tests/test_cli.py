@@ -152,6 +152,7 @@ def test_estimator_gets_every_option(table, tmp_path):
         "max_bins": 17,
         "l2_regularization": 0.5,
         "max_features": 0.5,
+        "colsample_bytree": 0.7,
         "random_state": 11,
         "verbose": 2,
         "split_criterion": "directional",

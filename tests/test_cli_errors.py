@@ -125,6 +125,11 @@ NO_EFFECT = "has no effect with --split-criterion"
             "--max-features must be a float in the range (0.0, 1.0], got 1.5 instead.",
         ),
         (
+            [*fit(), "--colsample-bytree", "0"],
+            "--colsample-bytree must be a float in the range (0.0, 1.0], got 0.0 "
+            "instead.",
+        ),
+        (
             fit(out="none/new.skops"),
             "--out: there is no folder 'none' to write to.",
         ),

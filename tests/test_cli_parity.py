@@ -24,7 +24,7 @@ from sklearn_era.model_files import load_model
 ESTIMATORS = (HistGradientBoostingRegressor, HistGradientBoostingClassifier)
 
 # Parameters that are no options: one is --categorical, and one says how to go on with
-# a model in memory. The others are for Python.
+# a model in memory. Threads are limited by OMP_NUM_THREADS. The others are for Python.
 NOT_OFFERED = {
     "categorical_features",
     "class_weight",
@@ -32,6 +32,7 @@ NOT_OFFERED = {
     "loss",
     "monotonic_cst",
     "n_iter_no_change",
+    "n_jobs",
     "quantile",
     "scoring",
     "tol",
@@ -79,12 +80,17 @@ def test_program_knows_every_parameter():
     assert known >= OF_THE_PROGRAM
     for estimator in ESTIMATORS:
         assert parameters_of(estimator) - NOT_OFFERED == offered
-    # The parameters that are not scikit-learn's are those of eras.
+    # The parameters that are not scikit-learn's are those of eras, but for one.
     upstream = parameters_of(UpstreamRegressor)
     options = {option for used in CRITERION_OPTIONS.values() for option in used}
     assert {option[2:].replace("-", "_") for option in options} == (
         offered - upstream
-    ) - {"split_criterion", "min_impurity_decrease", "validation_eras"}
+    ) - {
+        "split_criterion",
+        "min_impurity_decrease",
+        "validation_eras",
+        "colsample_bytree",
+    }
 
 
 def test_program_knows_every_value():

@@ -172,6 +172,8 @@ def test_number_of_threads_does_not_matter(criterion, target):
     for n_threads in (1, 2, 4):
         with threadpool_limits(n_threads, user_api="openmp"):
             models.append(fit(data, criterion, target, **params))
+    with threadpool_limits(4, user_api="openmp"):
+        models.append(fit(data, criterion, target, n_jobs=2, **params))
     for model in models[1:]:
         assert_same_model(model, models[0], data[0])
 

@@ -219,6 +219,8 @@ def test_defaults_are_neutral():
         "min_samples_per_era": 1,
         "min_era_coverage": 1.0,
         "min_impurity_decrease": 0.0,
+        "colsample_bytree": 1.0,
+        "n_jobs": None,
     }
     assert {n: signature.parameters[n].default for n in neutral} == neutral
 

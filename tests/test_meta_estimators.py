@@ -199,6 +199,8 @@ def test_parameters(estimator):
         "invariance_statistic": "ratio",
         "min_impurity_decrease": 0.01,
         "validation_eras": None,
+        "colsample_bytree": 0.25,
+        "n_jobs": -2,
     }
     model = estimator(max_iter=3)
     stock = getattr(ensemble, estimator.__name__)(max_iter=3)
@@ -214,6 +216,8 @@ def test_parameters(estimator):
         "invariance_statistic": "effect",
         "min_impurity_decrease": 0.0,
         "validation_eras": "last",
+        "colsample_bytree": 1.0,
+        "n_jobs": None,
     }
     assert model.get_params() == defaults
     assert model.set_params(**changed).get_params() == defaults | changed

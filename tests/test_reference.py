@@ -87,6 +87,7 @@ def refuses(est, case, **params):
         ("min_samples_leaf", 12), ("max_leaf_nodes", 7), ("max_depth", 2),
         ("learning_rate", 0.3), ("monotonic_cst", [-1, 0, 0]),
         ("interaction_cst", [(0,), (1,), (2,)]), ("max_features", 0.4),
+        ("colsample_bytree", 0.4),
         ("min_samples_per_era", 6), ("min_era_coverage", 0.3),
         ("min_impurity_decrease", 0.3),
     ],

@@ -68,6 +68,7 @@ def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
         max_leaf_nodes=None,
         draw_features=list,
         draws_features=False,
+        sorts_features=False,
         leaf_value=lambda rows, value: value,
     )
     return judge_eras(problem, NODE, LEFT, exactly(pooled_gain))

@@ -136,6 +136,9 @@ def fit(
     max_features: Annotated[
         float, typer.Option(help="Share of the features drawn at each split.")
     ] = 1.0,
+    colsample_bytree: Annotated[
+        float, typer.Option(help="Share of the features drawn for each tree.")
+    ] = 1.0,
     early_stopping: Annotated[
         Literal["auto", "true", "false"],
         typer.Option(
@@ -193,6 +196,7 @@ def fit(
         "max_bins": max_bins,
         "l2_regularization": l2_regularization,
         "max_features": max_features,
+        "colsample_bytree": colsample_bytree,
         "early_stopping": _EARLY_STOPPING[early_stopping],
         "random_state": random_state,
         "verbose": verbose,

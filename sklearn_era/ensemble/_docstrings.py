@@ -98,6 +98,19 @@ _PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', 'time_robu
         'era10' comes before 'era9') or random ones, or, with None, rows at random as in
         scikit-learn. `validation_fraction` is then the share of the eras, rounded up,
         or their number. A single era is never held out.
+    colsample_bytree : float, default=1.0
+        Share of the features, in (0, 1], that is drawn at random for each tree, with
+        every criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them,
+        without replacement. No histogram is built of the others, which is most of what
+        a tree of many rows costs. `max_features` draws among the features of the tree,
+        anew at each split. In multiclass classification, each tree of an iteration has
+        features of its own.
+    n_jobs : int or None, default=None
+        Most OpenMP threads that ``fit`` and the predictions use. None is scikit-learn's
+        way: as many as there are cores, or as the environment variable
+        ``OMP_NUM_THREADS``, a limit of threadpoolctl or a container's quota allow. An
+        integer lowers their number and never raises it; -1 is all of them, and -2 all
+        but one. The results are the same with any number of threads, bit for bit.
 """
 
 _REFERENCES = """    References

@@ -29,6 +29,10 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_fit import EraFitMixin
 from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
     IntegerBinningMixin,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.threads import (
+    N_JOBS_CONSTRAINTS,
+    ThreadsMixin,
+)
 
 _ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
@@ -42,6 +46,8 @@ _ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
     "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
     "validation_eras": [StrOptions({"last", "random"}), None],
+    "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
+    "n_jobs": N_JOBS_CONSTRAINTS,
 }
 
 
@@ -83,6 +89,7 @@ class _VersionedStateMixin(BaseEstimator):
 
 
 class HistGradientBoostingRegressor(
+    ThreadsMixin,
     CallbackFitMixin,
     BlockPredictionMixin,
     BinnedFitMixin,
@@ -133,6 +140,8 @@ class HistGradientBoostingRegressor(
         invariance_statistic: str = "effect",
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
+        colsample_bytree: float = 1.0,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             loss=loss,
@@ -168,9 +177,12 @@ class HistGradientBoostingRegressor(
         self.invariance_statistic = invariance_statistic
         self.min_impurity_decrease = min_impurity_decrease
         self.validation_eras = validation_eras
+        self.colsample_bytree = colsample_bytree
+        self.n_jobs = n_jobs
 
 
 class HistGradientBoostingClassifier(
+    ThreadsMixin,
     CallbackFitMixin,
     BlockPredictionMixin,
     BinnedFitMixin,
@@ -221,6 +233,8 @@ class HistGradientBoostingClassifier(
         invariance_statistic: str = "effect",
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
+        colsample_bytree: float = 1.0,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             loss=loss,
@@ -256,3 +270,5 @@ class HistGradientBoostingClassifier(
         self.invariance_statistic = invariance_statistic
         self.min_impurity_decrease = min_impurity_decrease
         self.validation_eras = validation_eras
+        self.colsample_bytree = colsample_bytree
+        self.n_jobs = n_jobs

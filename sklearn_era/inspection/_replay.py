@@ -24,6 +24,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.eras import (
     check_eras,
     encode_eras,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
 
 
 class ReplayData(NamedTuple):
@@ -180,7 +181,8 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     sums : TreeSums
         Of one tree after the other, in the order of the fit.
     """
-    n_threads = _openmp_effective_n_threads()
+    with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
+        n_threads = _openmp_effective_n_threads()
     known_cat_bitsets, f_idx_map = estimator._bin_mapper.make_known_categories_bitsets()
     shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
     raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")

@@ -38,6 +38,10 @@ from sklearn_era.ensemble._hist_gradient_boosting.eras import (
 from sklearn_era.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
+from sklearn_era.ensemble._hist_gradient_boosting.tree_features import (
+    draw_tree_features,
+)
 
 # What an estimator has in the course of a fit only. Left over from one that failed,
 # `_in_fit` would have it take rows to predict for bins, and `_raw_predict` ignore them.
@@ -64,6 +68,8 @@ class EraFitMixin(EraScoringMixin):
     min_era_coverage: float
     min_impurity_decrease: float
     validation_eras: str | None
+    colsample_bytree: float
+    n_jobs: int | None
     classes_: NDArray[Any]
     n_trees_per_iteration_: int
 
@@ -138,17 +144,18 @@ class EraFitMixin(EraScoringMixin):
         try:
             # scikit-learn's own text, patched. It lives on another class, but calls
             # nothing on `self` that this one lacks.
-            PatchedHistGradientBoosting.fit(
-                self,
-                X,
-                y,
-                sample_weight,
-                eras=eras,
-                X_val=X_val,
-                y_val=y_val,
-                sample_weight_val=sample_weight_val,
-                eras_val=eras_val,
-            )
+            with openmp_threads(self.n_jobs, type(self).__name__):
+                PatchedHistGradientBoosting.fit(
+                    self,
+                    X,
+                    y,
+                    sample_weight,
+                    eras=eras,
+                    X_val=X_val,
+                    y_val=y_val,
+                    sample_weight_val=sample_weight_val,
+                    eras_val=eras_val,
+                )
         except (TypeError, ValueError) as error:
             blame_column(X, error)
             raise
@@ -286,6 +293,17 @@ class EraFitMixin(EraScoringMixin):
             ((column == missing).any() for column in X_binned.T),
             dtype=np.uint8,
             count=X_binned.shape[1],
+        )
+
+    def _draw_tree_features(
+        self, interaction_cst: list[set[int]] | None
+    ) -> list[set[int]] | list[frozenset[int]] | None:
+        """The interaction constraints of one tree, with the features drawn for it."""
+        return draw_tree_features(
+            self._feature_subsample_rng,
+            self._n_features,
+            self.colsample_bytree,
+            interaction_cst,
         )
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:

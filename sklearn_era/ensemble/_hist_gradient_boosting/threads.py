@@ -1,0 +1,107 @@
+"""How many OpenMP threads a fit or a prediction uses: `n_jobs`.
+
+scikit-learn asks OpenMP for its number, and so that is what is limited while a call
+lasts. OpenMP keeps the number for each Python thread apart.
+"""
+
+import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from threadpoolctl import ThreadpoolController
+
+N_JOBS_CONSTRAINTS: list[Any] = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+    None,
+]
+
+_running = threading.local()
+
+
+@functools.cache
+def _openmp_controller() -> ThreadpoolController:
+    """The OpenMP runtimes of this process, found once: that takes milliseconds.
+
+    Those loaded later are not ours: scikit-learn's is there when this module is.
+    """
+    return ThreadpoolController().select(user_api="openmp")
+
+
+@contextmanager
+def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
+    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread.
+
+    It only ever lowers their number, and puts it back at the end of the block.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None does nothing at all. A negative number counts from the threads that there
+        would be without it: -1 is all, -2 all but one, but one at least. Within another
+        such block it counts from those that there were before the outermost one.
+    caller : str
+        Whose parameter it is, for error messages.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        If `n_jobs` is 0 or no integer; a ValueError and TypeError.
+    """
+    if n_jobs is None:
+        yield
+        return
+    # Not left to `fit`: predictions heed a parameter that was set after the fit.
+    validate_parameter_constraints(
+        {"n_jobs": N_JOBS_CONSTRAINTS}, {"n_jobs": n_jobs}, caller_name=caller
+    )
+    n_now = _openmp_effective_n_threads()
+    is_outermost = not hasattr(_running, "n_available")
+    if is_outermost:
+        _running.n_available = n_now
+    try:
+        n_asked = n_jobs if n_jobs > 0 else max(1, _running.n_available + 1 + n_jobs)
+        if n_asked < n_now:
+            with _openmp_controller().limit(limits=int(n_asked)):
+                yield
+        else:
+            yield
+    finally:
+        if is_outermost:
+            del _running.n_available
+
+
+class ThreadsMixin(BaseHistGradientBoosting):
+    """Predictions with no more than `n_jobs` threads.
+
+    To be mixed in before what else predicts.
+    """
+
+    n_jobs: int | None
+
+    def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
+        with openmp_threads(self.n_jobs, type(self).__name__):
+            return super()._raw_predict(X, n_threads)
+
+    def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        stages = super()._staged_raw_predict(X)
+        while True:
+            # The limit must not last while the caller works with a stage.
+            with openmp_threads(self.n_jobs, type(self).__name__):
+                try:
+                    stage = next(stages)
+                except StopIteration:
+                    return
+            yield stage
+
+
+__all__ = ["N_JOBS_CONSTRAINTS", "ThreadsMixin", "openmp_threads"]
