@@ -1,43 +1,226 @@
-"""What the benchmark classes share: the data, and the estimators compared."""
+"""What all benchmarks share: the tasks, the learners, and how two are timed.
 
-from functools import cache
+asv takes every function here for a benchmark whose name starts as one does (`time_`,
+`track_`, ...), so none does.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.util import find_spec
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_limits
 
+from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
-# Shallow trees on coarse integer features, as Numerai's participants train them.
-TREES = {
-    "max_iter": 20,
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to train on, shaped as Numerai's are, and the number of trees to train."""
+
+    n_rows: int = 1_000_000
+    n_eras: int = 100
+    n_bins: int = 5
+    n_features: int = 100
+    n_trees: int = 50
+    dtype: str | None = None  # of X; by default the integer that its values just fit
+
+    def __str__(self) -> str:
+        parts = [f"{self.n_rows:,} x {self.n_features}", f"{self.n_bins} bins"]
+        if self.n_eras > 1:
+            parts.append(f"{self.n_eras:,} eras")
+        if self.n_trees != Task.n_trees:
+            parts.append(f"{self.n_trees} trees")
+        if self.dtype is not None:
+            parts.append(self.dtype)
+        return ", ".join(parts)
+
+    def resized(self, scale: float, n_trees: int | None = None) -> "Task":
+        """The same with a share of the rows; its eras keep 50 rows each at least."""
+        if scale == 1 and n_trees is None:
+            return self
+        n_rows = max(2_000, round(self.n_rows * scale))
+        return replace(
+            self,
+            n_rows=n_rows,
+            n_eras=min(self.n_eras, n_rows // 50),
+            n_trees=n_trees or self.n_trees,
+        )
+
+
+class Data(NamedTuple):
+    """Training rows: X in columns, as a Parquet file is read, and eras in order."""
+
+    X: np.ndarray
+    y: np.ndarray
+    eras: np.ndarray
+
+
+# One at a time: the largest has a good gigabyte.
+@lru_cache(maxsize=1)
+def make_data(task: Task) -> Data:
+    """The rows of a task."""
+    n_rows, n_eras, n_bins = task.n_rows, task.n_eras, task.n_bins
+    n_features = task.n_features
+    rng = np.random.default_rng(0)
+    eras = np.arange(n_rows) * n_eras // n_rows
+    default = np.int8 if n_bins <= 128 else np.uint8
+    X = np.empty((n_rows, n_features), dtype=task.dtype or default, order="F")
+    # Of the features, one in ten has an effect in all eras, and another one in ten an
+    # effect that is drawn anew for each era. Together: 2% of the target's variance.
+    n_signals = max(1, n_features // 10)
+    size = 0.1 / np.sqrt(n_signals)
+    y = rng.standard_normal(n_rows)
+    for j in range(n_features):
+        X[:, j] = values = rng.integers(0, n_bins, size=n_rows, dtype=np.uint8)
+        if j >= 2 * n_signals:
+            continue
+        effects = rng.choice([-size, size], size=1 if j < n_signals else n_eras)
+        standardised = (values - np.float32((n_bins - 1) / 2)) / np.float32(
+            np.sqrt((n_bins**2 - 1) / 12)
+        )
+        y += standardised * np.resize(effects, n_eras)[eras]
+    return Data(X, y, eras)
+
+
+# Shallow trees, as Numerai's participants train them.
+TREES: dict[str, Any] = {
+    "learning_rate": 0.1,
     "max_depth": 5,
     "max_leaf_nodes": 32,
     "min_samples_leaf": 20,
     "early_stopping": False,
 }
+# By default, a split needs rows of every era on both sides. Hundreds of eras would
+# stop trees early then, which would make them fast and the comparison unfair.
+MIN_ERA_COVERAGE = 0.2
 
 
-@cache
-def numerai_like(n_samples: int, n_features: int, n_eras: int, n_bins: int):
-    """Integer features in 0..n_bins-1, a weak linear signal, and eras of equal size.
+@dataclass(frozen=True)
+class Learner:
+    """What is timed: from raw values to trees."""
+
+    name: str
+    fit: Callable[[Data, int], Any]
+    package: str | None = None  # that it needs and that may be missing
+
+    @property
+    def is_installed(self) -> bool:
+        return self.package is None or find_spec(self.package) is not None
+
+
+def era_regressor(split_criterion: str, n_trees: int, **parameters: Any) -> Any:
+    return HistGradientBoostingRegressor(
+        split_criterion=split_criterion,
+        min_era_coverage=MIN_ERA_COVERAGE,
+        max_iter=n_trees,
+        random_state=0,
+        **TREES,
+        **parameters,
+    )
+
+
+def era_learner(split_criterion: str, **parameters: Any) -> Learner:
+    """One of the package's criteria, with further parameters of the estimator."""
+
+    def fit(data: Data, n_trees: int) -> Any:
+        model = era_regressor(split_criterion, n_trees, **parameters)
+        # Without eras, as those who do not compare them train.
+        eras = None if split_criterion == "gain" else data.eras
+        return model.fit(data.X, data.y, eras=eras)
+
+    name = f"`{split_criterion}`"
+    for parameter, value in parameters.items():
+        name += f", `{parameter}={value!r}`"
+    return Learner(name, fit)
+
+
+def _fit_sklearn(data: Data, n_trees: int) -> Any:
+    return StockRegressor(max_iter=n_trees, **TREES).fit(data.X, data.y)
+
+
+def _fit_lightgbm(data: Data, n_trees: int) -> Any:
+    lightgbm = import_optional("lightgbm", extra="benchmark")
+    parameters = {
+        "objective": "regression",
+        "learning_rate": TREES["learning_rate"],
+        "max_depth": TREES["max_depth"],
+        "num_leaves": TREES["max_leaf_nodes"],
+        "min_data_in_leaf": TREES["min_samples_leaf"],
+        "max_bin": 255,
+        "feature_pre_filter": False,
+        "num_threads": _openmp_effective_n_threads(),
+        "verbosity": -1,
+    }
+    train = lightgbm.Dataset(data.X, data.y, params=parameters)
+    return lightgbm.train(parameters, train, num_boost_round=n_trees)
+
+
+SKLEARN = Learner("scikit-learn", _fit_sklearn)
+LIGHTGBM = Learner("LightGBM", _fit_lightgbm, package="lightgbm")
+
+
+def mean_leaves(model: Any) -> float:
+    """Leaves of a tree, on average over a model's trees."""
+    if hasattr(model, "dump_model"):
+        trees = model.dump_model()["tree_info"]
+        return float(np.mean([tree["num_leaves"] for tree in trees]))
+    return float(np.mean([tree.get_n_leaf_nodes() for (tree,) in model._predictors]))
+
+
+class Timing(NamedTuple):
+    seconds: float  # the least of all repeats
+    leaves: float
+
+
+def limit_threads(n_threads: int | None) -> Any:
+    """A context in which OpenMP has so many threads; None leaves it alone."""
+    if n_threads is None:
+        return nullcontext()
+    return threadpool_limits(n_threads, user_api="openmp")
+
+
+def interleave(
+    learners: Sequence[Learner],
+    task: Task,
+    repeats: int,
+    n_threads: Sequence[int | None] = (None,),
+) -> list[Timing]:
+    """Time learners in turns (A B A B ...), so that a slow minute slows each of them.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+    task : Task
+    repeats : int
+        Turns; the fastest fit of each learner counts.
+    n_threads : sequence of int or None
+        OpenMP threads of each learner; a single number holds for all.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features), dtype=float32
-    y : ndarray of shape (n_samples,), dtype=float64
-    eras : ndarray of shape (n_samples,), dtype=int64
-        In order, as Numerai's rows are.
+    timings : list of Timing
+        For each learner.
     """
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, n_bins, size=(n_samples, n_features)).astype(np.float32)
-    weights = rng.normal(size=n_features) / n_bins
-    y = X @ weights + rng.normal(scale=5.0, size=n_samples)
-    return X, y, np.arange(n_samples) * n_eras // n_samples
-
-
-def era_regressor(split_criterion: str) -> HistGradientBoostingRegressor:
-    return HistGradientBoostingRegressor(split_criterion=split_criterion, **TREES)
-
-
-def stock_regressor() -> StockRegressor:
-    return StockRegressor(**TREES)
+    for learner in learners:
+        if learner.package is not None:  # not within the first fit's time
+            import_optional(learner.package, extra="benchmark")
+    data = make_data(task)
+    threads = list(n_threads) * (len(learners) if len(n_threads) == 1 else 1)
+    timings = [Timing(np.inf, np.nan)] * len(learners)
+    for _ in range(repeats):
+        for i, (learner, limit) in enumerate(zip(learners, threads, strict=True)):
+            with limit_threads(limit):
+                start = perf_counter()
+                model = learner.fit(data, task.n_trees)
+                seconds = perf_counter() - start
+            timings[i] = Timing(min(timings[i].seconds, seconds), mean_leaves(model))
+            del model
+    return timings

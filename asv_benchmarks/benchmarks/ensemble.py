@@ -1,51 +1,115 @@
 """Fit and predict of the histogram gradient boosting regressor."""
 
-from time import perf_counter
+import os
 
-from .common import era_regressor, numerai_like, stock_regressor
+from .common import (
+    LIGHTGBM,
+    SKLEARN,
+    Learner,
+    Task,
+    era_learner,
+    interleave,
+    make_data,
+    mean_leaves,
+)
+
+# Numbers of rows, between commas. The whole grid has "100_000,1_000_000".
+ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_ROWS", "100_000")
+REPEATS = 3
 
 
-class HistGradientBoosting:
-    """Cost by split criterion, number of eras and number of bins."""
+class EraBenchmark:
+    """The grid, and the task of each of its points."""
 
-    param_names = ("split_criterion", "n_eras", "n_bins")
+    param_names = ("split_criterion", "n_eras", "n_bins", "n_rows")
     params = (
         ["gain", "era", "directional", "time_robust", "invariant", "vrex"],
-        [5, 100],
-        [5, 64],
+        [1, 5, 100, 1000],
+        [5, 64, 255],
+        [int(n_rows) for n_rows in ROWS.split(",")],
     )
-    n_samples = 100_000
-    n_features = 20
-    timeout = 600
+    timeout = 3600
+    # A fit takes long enough to be timed once a sample.
+    number = 1
+    rounds = 1
+    repeat = (1, 3, 60.0)
+    warmup_time = 0
 
-    def setup(self, split_criterion, n_eras, n_bins):
-        self.X, self.y, self.eras = numerai_like(
-            self.n_samples, self.n_features, n_eras, n_bins
-        )
-        self.estimator = self._fit(split_criterion)
+    def setup(self, split_criterion, n_eras, n_bins, n_rows):
+        # The gain does not look at eras, and the others have nothing to compare in one.
+        if (split_criterion == "gain") != (n_eras == 1):
+            raise NotImplementedError
+        self.task = Task(n_rows, n_eras, n_bins)
+        self.data = make_data(self.task)
+        self.learner = era_learner(split_criterion)
 
-    def _fit(self, split_criterion):
-        return era_regressor(split_criterion).fit(self.X, self.y, eras=self.eras)
+    def fit(self):
+        return self.learner.fit(self.data, self.task.n_trees)
 
-    def time_fit(self, split_criterion, n_eras, n_bins):
-        self._fit(split_criterion)
 
-    def peakmem_fit(self, split_criterion, n_eras, n_bins):
-        self._fit(split_criterion)
+class Fit(EraBenchmark):
+    """Seconds, and the peak of the process's memory, data included."""
 
-    def time_predict(self, split_criterion, n_eras, n_bins):
-        self.estimator.predict(self.X)
+    def time_fit(self, *point):
+        self.fit()
 
-    def track_ratio_to_sklearn(self, split_criterion, n_eras, n_bins):
-        """Best of five fits, over the best of five of scikit-learn's, interleaved."""
-        ours, stock = [], []
-        for _ in range(5):
-            start = perf_counter()
-            self._fit(split_criterion)
-            middle = perf_counter()
-            stock_regressor().fit(self.X, self.y)
-            stock.append(perf_counter() - middle)
-            ours.append(middle - start)
-        return min(ours) / min(stock)
+    def peakmem_fit(self, *point):
+        self.fit()
+
+
+class Predict(EraBenchmark):
+    """Prediction for the rows of the training set."""
+
+    def setup(self, *point):
+        super().setup(*point)
+        self.model = self.fit()
+
+    def time_predict(self, *point):
+        self.model.predict(self.data.X)
+
+
+class _Ratio(EraBenchmark):
+    """Ours beside a plain fit of the same data, whose trees should be as large."""
+
+    reference: Learner
+
+    def ratio(self):
+        ours, reference = interleave([self.learner, self.reference], self.task, REPEATS)
+        return ours.seconds / reference.seconds
+
+    def leaves_of_reference(self):
+        return mean_leaves(self.reference.fit(self.data, self.task.n_trees))
+
+
+class SklearnRatio(_Ratio):
+    reference = SKLEARN
+
+    def track_ratio_to_sklearn(self, *point):
+        return self.ratio()
+
+    def track_n_leaves(self, *point):
+        return mean_leaves(self.fit())
+
+    def track_n_leaves_of_sklearn(self, *point):
+        return self.leaves_of_reference()
 
     track_ratio_to_sklearn.unit = "fit time / scikit-learn's"
+    track_n_leaves.unit = track_n_leaves_of_sklearn.unit = "leaves a tree"
+
+
+class LightGBMRatio(_Ratio):
+    reference = LIGHTGBM
+
+    def setup(self, *point):
+        if not self.reference.is_installed:
+            raise NotImplementedError
+        super().setup(*point)
+
+    def track_ratio_to_lightgbm(self, *point):
+        return self.ratio()
+
+    def track_n_leaves_of_lightgbm(self, *point):
+        return self.leaves_of_reference()
+
+    track_ratio_to_lightgbm.unit = "fit time / LightGBM's"
+    track_n_leaves_of_lightgbm.unit = "leaves a tree"

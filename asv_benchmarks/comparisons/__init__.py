@@ -1,0 +1,1 @@
+"""The rows of the README's table of speed and memory."""
