@@ -190,9 +190,8 @@ class BinnedDataset:
                 sample_weight, y, dtype=np.float64, copy=True
             )
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
-        order = None
-        if encoded is not None and (encoded.codes[1:] < encoded.codes[:-1]).any():
-            order = np.argsort(encoded.codes, kind="stable")
+        order = None if encoded is None else encoded.sorting()
+        if encoded is not None and order is not None:
             y, encoded = y[order], encoded.take(order)
             sample_weight = None if sample_weight is None else sample_weight[order]
 

@@ -95,8 +95,8 @@ def bin_parquet(
         weights = _check_sample_weight(weights, y, dtype=np.float64, copy=True)
     if eras is not None:
         eras = eras.take(rows)
-        if (eras.codes[1:] < eras.codes[:-1]).any():
-            order = np.argsort(eras.codes, kind="stable")
+        order = eras.sorting()
+        if order is not None:
             y, rows, eras = y[order], rows[order], eras.take(order)
             weights = None if weights is None else weights[order]
     return {
