@@ -321,6 +321,167 @@ def test_columns_of_files_are_compared(tmp_path):
         BinnedDataset.from_parquet(tmp_path, **arguments)
 
 
+@settings(deadline=None, database=None, max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_files=st.integers(1, 3),
+    row_group_size=st.integers(5, 80),
+    batch_rows=st.integers(5, 70),
+    weighted=st.booleans(),
+    is_sorted=st.booleans(),
+    grouped=st.booleans(),
+    kept=st.sets(st.integers(0, 11), min_size=2),
+    max_bins=st.sampled_from([3, 255]),
+)
+def test_kept_eras_are_those_rows_in_memory(
+    tmp_path_factory,
+    seed,
+    n_files,
+    row_group_size,
+    batch_rows,
+    weighted,
+    is_sorted,
+    grouped,
+    kept,
+    max_bins,
+):
+    n_samples = 240
+    frame = make_frame(n_samples, seed)
+    numbers = np.random.default_rng(seed).permutation(np.arange(n_samples) % 12)
+    frame["era"] = [f"w{number:02}" for number in numbers]
+    if is_sorted:  # so that row groups are of few eras, and some are skipped
+        frame = frame.sort_values("era", kind="stable", ignore_index=True)
+    frame["weight"] += 0.5
+    # Rows of other eras may lack all that those to keep have to have.
+    is_kept = frame["era"].isin([f"w{number:02}" for number in kept])
+    frame.loc[~is_kept, "target"] = np.nan
+    frame.loc[~is_kept, "weight"] = -1.0
+    frame.loc[~is_kept & (numbers % 2 == 0), "era"] = None
+    folder = tmp_path_factory.mktemp("files")
+    for i, rows in enumerate(np.array_split(np.arange(n_samples), n_files)):
+        write(frame.iloc[rows], folder / f"{i}.parquet", row_group_size=row_group_size)
+    labels = [f"w{number:02}" for number in kept]
+    # Groups in another order than their eras.
+    groups = {f"w{number:02}": 7 - number // 3 for number in kept}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
+        patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
+        patch.setattr(parquet_binning, "_GROUP", 3)
+        dataset = BinnedDataset.from_parquet(
+            folder,
+            target="target",
+            era="era",
+            features=FEATURES,
+            sample_weight="weight" if weighted else None,
+            max_bins=max_bins,
+            keep_eras=groups if grouped else labels,
+        )
+    rows = frame[is_kept]
+    if grouped:
+        rows = rows.assign(era=rows["era"].map(groups).astype("int64"))
+    weight = "weight" if weighted else None
+    assert_same_dataset(dataset, in_memory(rows, weight=weight, max_bins=max_bins))
+
+
+def test_kept_eras_of_many_rows_are_drawn_as_in_memory(tmp_path):
+    frame = make_frame(310_000)
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=70_000)
+    dataset = BinnedDataset.from_parquet(
+        path,
+        target="target",
+        era="era",
+        features=FEATURES,
+        max_bins=40,
+        random_state=5,
+        keep_eras=["w2", "w0"],
+    )
+    rows = frame[frame["era"] != "w1"]
+    assert_same_dataset(dataset, in_memory(rows, max_bins=40, random_state=5))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "datetime64[s]", "date"])
+def test_kept_eras_of_any_type(tmp_path, dtype):
+    frame = make_frame()
+    days = frame["era"].str[1:].astype("int64").to_numpy() * 86_400
+    if dtype == "date":
+        frame["era"] = days.astype("datetime64[s]").astype("datetime64[D]").tolist()
+    else:
+        frame["era"] = days.astype(dtype)
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=100)
+    arguments = {"target": "target", "era": "era", "features": FEATURES}
+    kept = [frame["era"][days == 86_400].iloc[0], frame["era"][days == 0].iloc[0]]
+    dataset = BinnedDataset.from_parquet(path, keep_eras=kept, **arguments)
+    rows = frame[days < 2 * 86_400]
+    if dtype == "date":
+        rows = rows.assign(era=pd.to_datetime(rows["era"]).astype("datetime64[s]"))
+    assert_same_dataset(dataset, in_memory(rows))
+    with pytest.raises(ValueError, match="keep_eras: column 'era' "):
+        BinnedDataset.from_parquet(path, keep_eras=["w1"], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
+        ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
+        ({"keep_eras": []}, "keep_eras is empty"),
+        ({"keep_eras": {}}, "keep_eras is empty"),
+        (
+            {"keep_eras": ["w0", "w7", "w8"]},
+            "column 'era' has no era 'w7', 'w8'; it has 3 eras, w0 to w2",
+        ),
+        ({"keep_eras": {0: "a"}}, "has no era 0; it has 3 eras"),
+        ({"keep_eras": range(9)}, "has no era 0, 1, 2, 3, 4 and 4 more;"),
+        ({"keep_eras": {"w0": 1, "w1": None}}, "new labels of keep_eras has 1 missing"),
+        (
+            {"keep_eras": {"w0": 1, "w1": "a"}},
+            "new labels of keep_eras has labels that",
+        ),
+        ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
+        ({"keep_eras": ["w1"]}, r"'target' has no value in 5 of \d+ rows"),
+    ],
+)
+def test_kept_eras_are_checked(tmp_path, arguments, message):
+    frame = make_frame()
+    frame.loc[frame.index[frame["era"] == "w1"][:5], "target"] = np.nan
+    path = write(frame, tmp_path / "rows.parquet")
+    arguments = {"target": "target", "era": "era", "features": FEATURES} | arguments
+    with pytest.raises(ValueError, match=message):
+        BinnedDataset.from_parquet(path, **arguments)
+
+
+def test_row_groups_without_kept_eras_are_not_read(tmp_path):
+    frame = make_frame().sort_values("era", kind="stable")
+    path = tmp_path / "rows.parquet"
+    schema = pa.Schema.from_pandas(frame, preserve_index=False)
+    with pq.ParquetWriter(path, schema) as writer:
+        for _, rows in frame.groupby("era"):
+            writer.write_table(
+                pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+            )
+    columns = parquet_columns.ParquetColumns(path)
+    wanted = (frame["era"] != "w1").to_numpy()
+    read = [
+        range(first, first + batch.num_rows)
+        for first, batch in columns.iter_batches(["small"], wanted)
+    ]
+    assert [row for rows in read for row in rows] == np.flatnonzero(wanted).tolist()
+    assert not list(columns.iter_batches(["small"], np.zeros(400, dtype=bool)))
+
+
+def test_progress_is_reported_by_groups_of_columns(tmp_path, monkeypatch):
+    path = write(make_frame(), tmp_path / "rows.parquet")
+    monkeypatch.setattr(parquet_binning, "_GROUP", 3)
+    seen = []
+    BinnedDataset.from_parquet(
+        path,
+        target="target",
+        features=FEATURES,
+        on_progress=lambda *arguments: seen.append(arguments),
+    )
+    assert seen == [(3, 7), (6, 7), (7, 7)]
+
+
 def test_names_with_dots(tmp_path):
     frame = make_frame().rename(columns={"small": "a", "wide": "a.b", "flag": "a.b.c"})
     path = write(frame, tmp_path / "rows.parquet")

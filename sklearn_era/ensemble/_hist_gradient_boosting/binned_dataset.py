@@ -1,6 +1,6 @@
 """`BinnedDataset`: rows binned once, to fit to any number of times."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from typing import Any, NoReturn
@@ -227,6 +227,8 @@ class BinnedDataset:
         max_bins: int = 255,
         random_state: Any = None,
         drop_missing_target: bool = False,
+        keep_eras: Collection[Any] | Mapping[Any, Any] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> "BinnedDataset":
         """Bin Parquet files as they are read, without holding them.
 
@@ -266,6 +268,16 @@ class BinnedDataset:
             Whether to leave rows out whose target is null or NaN. They are an error by
             default.
 
+        keep_eras : collection or dict, default=None
+            The labels of the eras to keep; by default all. Rows of other eras, and
+            those without a label, are left out before anything else is looked at. A
+            dict gives the label that each has in the data set, and several may have
+            the same: weeks as months, say.
+
+        on_progress : callable, default=None
+            Called as ``on_progress(n_done, n_features)`` with the number of features
+            that are binned, each time that it has grown.
+
         Returns
         -------
         dataset : BinnedDataset
@@ -275,7 +287,8 @@ class BinnedDataset:
         ------
         ValueError
             If a column is missing, in one of the files too, or not numeric (the message
-            names it), or if targets or eras are missing.
+            names it); if targets or eras are missing; if `keep_eras` names an era that
+            no file has, or is given without `era`.
         MemoryError
             If there is no room for the binned matrix; the message says for how much.
         ImportError
@@ -292,6 +305,8 @@ class BinnedDataset:
                 features=features,
                 sample_weight=sample_weight,
                 drop_missing_target=drop_missing_target,
+                keep_eras=keep_eras,
+                on_progress=on_progress,
             ),
         )
 

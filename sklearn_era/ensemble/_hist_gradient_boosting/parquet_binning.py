@@ -1,5 +1,6 @@
 """Binning of Parquet files, a batch of rows at a time."""
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,15 @@ def bin_parquet(
     features: Any,
     sample_weight: str | None,
     drop_missing_target: bool,
+    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
+    on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
     """What a `BinnedDataset` holds of Parquet files, but for the mapper itself.
 
     Parameters
     ----------
-    path, target, era, features, sample_weight, drop_missing_target
+    path, target, era, features, sample_weight, drop_missing_target, keep_eras, \
+            on_progress
         As in ``BinnedDataset.from_parquet``.
     mapper : _BinMapper
         Gets the attributes that its own ``fit`` would give it.
@@ -87,20 +91,29 @@ def bin_parquet(
         )
     columns.check_numeric(features)
 
-    y, rows = _read_target(columns, target, drop_missing_target)
-    eras = None if era is None else _read_eras(columns, era)
+    eras, kept = None, np.arange(columns.n_rows)
+    if era is not None:
+        eras, kept = _read_eras(columns, era, keep_eras)
+    elif keep_eras is not None:
+        raise ValueError("keep_eras needs era=, the name of the column of the eras.")
+    y, labelled = _read_target(columns, target, kept, drop_missing_target)
+    rows = kept[labelled]
     weights = None
     if sample_weight is not None:
         weights = columns.read_numbers(sample_weight)[rows]
         weights = _check_sample_weight(weights, y, dtype=np.float64, copy=True)
     if eras is not None:
-        eras = eras.take(rows)
+        eras = eras.take(labelled)
         order = eras.sorting()
         if order is not None:
             y, rows, eras = y[order], rows[order], eras.take(order)
             weights = None if weights is None else weights[order]
+    del kept, labelled  # 16 bytes a row
+    columns.release()
     return {
-        "X_binned": _bin_features(columns, features, rows, weights, mapper),
+        "X_binned": _bin_features(
+            columns, features, rows, weights, mapper, on_progress
+        ),
         "y": y,
         "eras": eras,
         "sample_weight": weights,
@@ -109,10 +122,12 @@ def bin_parquet(
 
 
 def _read_target(
-    columns: ParquetColumns, target: str, drop_missing: bool
+    columns: ParquetColumns, target: str, kept: NDArray[np.intp], drop_missing: bool
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The target, and the rows in the files that have one."""
+    """The target of the rows `kept` that have one, and which of `kept` these are."""
     y = columns.read_labels(target)
+    if kept.size < y.size:
+        y = y[kept]
     if y.dtype.kind == "f":
         y = y.astype(np.float64, copy=False)
     missing = _missing_rows(y)
@@ -123,23 +138,84 @@ def _read_target(
         )
     if missing.size == y.size:
         raise ValueError(f"target {target!r} has no value in any of {y.size} rows.")
-    rows = np.delete(np.arange(y.size), missing)
-    return y[rows], rows
+    labelled = np.delete(np.arange(y.size), missing)
+    return y[labelled], labelled
 
 
-def _read_eras(columns: ParquetColumns, era: str) -> EncodedEras:
+def _read_eras(
+    columns: ParquetColumns,
+    era: str,
+    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
+) -> tuple[EncodedEras, NDArray[np.intp]]:
+    """The eras of the rows to keep, and these rows."""
     distinct, index = columns.read_distinct(era)
-    n_missing = np.isin(index, _missing_rows(distinct)).sum() + (index < 0).sum()
-    if n_missing:
-        raise ValueError(
-            f"era {era!r} has {n_missing} missing label(s) in {index.size} rows; label "
-            "these rows or drop them."
-        )
-    encoded = encode_eras(check_eras(distinct, distinct, name=f"era {era!r}"))
-    codes = encoded.codes[index]
-    return EncodedEras(
-        encoded.labels, codes, np.bincount(codes, minlength=encoded.labels.size)
+    if keep_eras is None:
+        n_missing = np.isin(index, _missing_rows(distinct)).sum() + (index < 0).sum()
+        if n_missing:
+            raise ValueError(
+                f"era {era!r} has {n_missing} missing label(s) in {index.size} rows; "
+                "label these rows or drop them."
+            )
+        labels = check_eras(distinct, distinct, name=f"era {era!r}")
+        kept, used = np.arange(index.size), np.arange(distinct.size)
+    else:
+        used, labels = _choose_eras(distinct, era, keep_eras)
+        is_used = np.zeros(distinct.size + 1, dtype=bool)  # of no label, -1, the last
+        is_used[used] = True
+        kept = np.flatnonzero(is_used[index])
+        index = index[kept]
+    encoded = encode_eras(labels)
+    code_of = np.zeros(distinct.size, dtype=np.int32)
+    code_of[used] = encoded.codes
+    codes = code_of[index]
+    return (
+        EncodedEras(
+            encoded.labels, codes, np.bincount(codes, minlength=encoded.labels.size)
+        ),
+        kept,
     )
+
+
+def _choose_eras(
+    distinct: NDArray[Any], era: str, keep_eras: Collection[Any] | Mapping[Any, Any]
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Which of the distinct labels to keep, and what to call each from here on."""
+    if isinstance(keep_eras, str):
+        raise ValueError(
+            f"keep_eras={keep_eras!r} must be a list of labels, or a mapping, not a "
+            "text."
+        )
+    given = list(keep_eras)
+    if not given:
+        raise ValueError("keep_eras is empty: name one era at least.")
+    # A moment in another unit, or of Python's, would be another key of a dict.
+    is_time = distinct.dtype.kind in "mM"
+    try:
+        wanted = np.asarray(given, dtype=distinct.dtype) if is_time else given
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"keep_eras: column {era!r} holds {distinct.dtype}: {error}."
+        ) from error
+    wanted = check_eras(wanted, given, name="keep_eras")
+    place = {label: i for i, label in enumerate(distinct)}
+    unknown = [
+        label for label, key in zip(given, wanted, strict=True) if key not in place
+    ]
+    if unknown:
+        shown = ", ".join(repr(label) for label in unknown[:5])
+        has = f"{distinct.size} eras"
+        if distinct.size:
+            has += f", {distinct.min()!s} to {distinct.max()!s}"
+        raise ValueError(
+            f"keep_eras: column {era!r} has no era {shown}"
+            f"{f' and {len(unknown) - 5} more' if len(unknown) > 5 else ''}; it has "
+            f"{has}."
+        )
+    used = np.array([place[key] for key in wanted], dtype=np.intp)
+    if isinstance(keep_eras, Mapping):
+        new = list(keep_eras.values())
+        return used, check_eras(new, new, name="the new labels of keep_eras")
+    return used, check_eras(distinct[used], used, name=f"era {era!r}")
 
 
 def _bin_features(
@@ -148,6 +224,7 @@ def _bin_features(
     rows: NDArray[np.intp],
     sample_weight: NDArray[np.float64] | None,
     mapper: _BinMapper,
+    on_progress: Callable[[int, int], None] | None,
 ) -> NDArray[np.uint8]:
     """The binned matrix, whose rows are those of the files that `rows` says."""
     binned = allocate_binned((rows.size, len(features)))
@@ -157,23 +234,31 @@ def _bin_features(
     sample_rows = rows if drawn is None else rows[drawn]
     place = np.full(columns.n_rows, -1, dtype=np.intp)
     place[rows] = np.arange(rows.size)
+    is_kept = place >= 0
+    is_sampled = np.zeros(columns.n_rows, dtype=bool)
+    is_sampled[sample_rows] = True
 
     thresholds: list[NDArray[np.float64]] = []
     for start in range(0, len(features), _GROUP):
         group = features[start : start + _GROUP]
-        sample = _read_sample(columns, group, sample_rows)
+        sample = _read_sample(columns, group, sample_rows, is_sampled)
         found = _find_thresholds(columns, group, sample, sample_weight, mapper)
         del sample
         thresholds += found
-        _read_bins(
-            columns, group, found, place, mapper, binned[:, start : start + len(group)]
-        )
+        end = start + len(group)
+        _read_bins(columns, group, found, place, is_kept, mapper, binned[:, start:end])
+        columns.release()
+        if on_progress is not None:
+            on_progress(end, len(features))
     set_thresholds(mapper, thresholds)
     return binned
 
 
 def _read_sample(
-    columns: ParquetColumns, group: list[str], sample_rows: NDArray[np.intp]
+    columns: ParquetColumns,
+    group: list[str],
+    sample_rows: NDArray[np.intp],
+    is_sampled: NDArray[np.bool_],
 ) -> list[NDArray[Any]]:
     """The values of some rows, in the order of these, a row given twice twice."""
     slots = np.argsort(sample_rows, kind="stable")
@@ -181,7 +266,7 @@ def _read_sample(
     sample = [
         np.empty(sample_rows.size, dtype=columns.sample_dtype(name)) for name in group
     ]
-    for first, batch in columns.iter_batches(group):
+    for first, batch in columns.iter_batches(group, is_sampled):
         begin, end = np.searchsorted(in_order, (first, first + batch.num_rows))
         if begin == end:
             continue
@@ -234,6 +319,7 @@ def _read_bins(
     group: list[str],
     thresholds: list[NDArray[np.float64]],
     place: NDArray[np.intp],
+    is_kept: NDArray[np.bool_],
     mapper: _BinMapper,
     binned: NDArray[np.uint8],
 ) -> None:
@@ -248,7 +334,7 @@ def _read_bins(
                 np.array(small, dtype=np.intp),
                 make_tables([thresholds[i] for i in small], [dtypes[i] for i in small]),
             )
-    for first, batch in columns.iter_batches(group):
+    for first, batch in columns.iter_batches(group, is_kept):
         places = place[first : first + batch.num_rows]
         kept = np.flatnonzero(places >= 0)
         if not kept.size:

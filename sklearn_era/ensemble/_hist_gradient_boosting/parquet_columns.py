@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn_era._optional import import_optional
 from sklearn_era.ensemble._hist_gradient_boosting.integer_columns import SMALL_DTYPES
 
-# Values of a batch, and its rows at least: what is decoded at a time.
-_BATCH_VALUES = 2**23
+# Values of a batch, and its rows at least: what is decoded at a time. Arrow makes 4
+# bytes of each int8 first.
+_BATCH_VALUES = 2**21
 _BATCH_ROWS = 4096
 
 # Bytes read ahead of each column; by default a column's part of a row group, whole.
@@ -113,17 +114,34 @@ class ParquetColumns:
             self._sample_dtypes[name] = _SMALL.get(only, _FLOAT)
         return self._sample_dtypes[name]
 
-    def iter_batches(self, names: list[str]) -> Iterator[tuple[int, Any]]:
-        """Batches of rows of some columns, each with the number of its first row."""
+    def iter_batches(
+        self, names: list[str], wanted: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Batches of rows of some columns, each with the number of its first row.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns.
+        wanted : ndarray of shape (n_rows,), dtype=bool, default=None
+            Row groups of a file without any of these rows are not read.
+        """
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
         for file, metadata in zip(self._files, self._metadata, strict=True):
+            runs = _runs_of_row_groups(metadata, first, wanted)
+            first += metadata.num_rows
+            if not runs:
+                continue
             with self._parquet.ParquetFile(
                 file, metadata=metadata, buffer_size=_BUFFER_SIZE
             ) as opened:
-                for batch in opened.iter_batches(n_rows, columns=names):
-                    yield first, batch
-                    first += batch.num_rows
+                for run_first, row_groups in runs:
+                    for batch in opened.iter_batches(
+                        n_rows, row_groups=row_groups, columns=names
+                    ):
+                        yield run_first, batch
+                        run_first += batch.num_rows
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
         """A column of a batch, float64 unless it is small integers, none missing."""
@@ -165,6 +183,13 @@ class ParquetColumns:
         is_null = used[:1] < 0
         return distinct[used[is_null.sum() :]], index_of_used - is_null.sum()
 
+    def release(self) -> None:
+        """Hand back the memory that Arrow keeps of what it has read, for what is next.
+
+        It would still be held beside the trees otherwise.
+        """
+        self._arrow.default_memory_pool().release_unused()
+
     def _read(self, name: str) -> Any:
         tables = []
         for file in self._files:
@@ -184,6 +209,39 @@ def as_list(names: Any) -> list[str]:
     if isinstance(names, str):
         raise ValueError(f"features={names!r} must be a list of names, not a text.")
     return list(names)
+
+
+def _runs_of_row_groups(
+    metadata: Any, first: int, wanted: NDArray[np.bool_] | None
+) -> list[tuple[int, list[int]]]:
+    """Row groups of a file that follow one another and are to be read.
+
+    Parameters
+    ----------
+    metadata : pyarrow.parquet.FileMetaData
+        The file's.
+    first : int
+        The number of its first row.
+    wanted : ndarray of shape (n_rows,), dtype=bool, or None
+        The rows to read, of all files; None for all rows.
+
+    Returns
+    -------
+    runs : list of (int, list of int)
+        The number of the first row of each run, and its row groups.
+    """
+    runs: list[tuple[int, list[int]]] = []
+    follows = False
+    for i in range(metadata.num_row_groups):
+        n_rows = metadata.row_group(i).num_rows
+        is_wanted = wanted is None or bool(wanted[first : first + n_rows].any())
+        if is_wanted and follows:
+            runs[-1][1].append(i)
+        elif is_wanted:
+            runs.append((first, [i]))
+        follows = is_wanted
+        first += n_rows
+    return runs
 
 
 def _list_files(path: Any) -> list[str]:
