@@ -1,0 +1,7 @@
+"""Fitted models for other packages: converted, exported, or as those take them."""
+
+from sklearn_era.interop._lightgbm import to_lightgbm_text
+from sklearn_era.interop._onnx import register_onnx_converters
+from sklearn_era.interop._sklearn import to_sklearn
+
+__all__ = ["register_onnx_converters", "to_lightgbm_text", "to_sklearn"]

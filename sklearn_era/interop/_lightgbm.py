@@ -1,0 +1,279 @@
+"""Fitted models as LightGBM's model text, which LightGBM predicts from bit for bit.
+
+The text is that of ``Booster.save_model``: a header of ``name=value`` lines, then each
+tree as arrays of numbers. LightGBM reads decimal numbers to the nearest double, and
+``repr`` writes the shortest decimal that is read back as the same double.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn._loss import loss as losses
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["to_lightgbm_text"]
+
+# A split's `decision_type` is a set of bits. Bits 2 and 3 say what counts as missing,
+# of which 2 is NaN; bit 1 that missing values go left; bit 0 is for categories.
+_NAN_IS_MISSING = 2 << 2
+_MISSING_GO_LEFT = 1 << 1
+
+# LightGBM takes values of X that are as close to zero as this for zero, as in C++
+# `1e-35f`, a single-precision number.
+_ZERO_THRESHOLD = float(np.float32(1e-35))
+
+# What LightGBM does not take in the name of a feature, beside white space: names are
+# written to JSON without escapes, and separated by spaces.
+_FORBIDDEN_IN_NAMES = frozenset('",:[]{}')
+
+
+def to_lightgbm_text(
+    model: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    node_statistics: bool = True,
+) -> str:
+    """Write the text of a LightGBM model that predicts the same as a fitted model.
+
+    ``lightgbm.Booster(model_str=text)`` reads it, from LightGBM 4.0 on; LightGBM need
+    not be installed to write it. The first trees are single leaves, one for each tree
+    of an iteration, with the baseline, so that LightGBM adds up the same doubles in the
+    same order: raw predictions (``raw_score=True``) are equal to the last bit, and so
+    is ``Booster.predict`` for losses with an identity link, ``"squared_error"``,
+    ``"absolute_error"`` and ``"quantile"``.
+
+    For the other losses the objective has LightGBM apply the inverse link:
+    the exponential for ``"gamma"`` and ``"poisson"``, and for classifiers the logistic
+    function or softmax, which give the probability of ``model.classes_[1]`` or of each
+    of ``model.classes_``. There the last digit may differ, since NumPy's and the C
+    library's exponentials do.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+        A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
+
+    feature_names : sequence of str of length n_features, default=None
+        The names to write. By default those that the model was fitted with, or
+        ``Column_0``, ``Column_1``, ...
+
+    node_statistics : bool, default=True
+        Whether to write gains and numbers of rows, which LightGBM needs for feature
+        importances and contributions (``pred_contrib``), but not to predict.
+
+    Returns
+    -------
+    text : str
+        The model text.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no histogram gradient boosting model.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    ValueError
+        If the model has categorical features; if its loss is a custom one; if a feature
+        is split nearer to zero than LightGBM tells from zero; or if LightGBM would not
+        take the name of a feature.
+
+    Notes
+    -----
+    LightGBM reads values of X that are nearer to zero than 1e-35 as zero. It converts
+    arrays of integers to single precision, in which integers beyond 2**24 are rounded:
+    hand those over as float64, or in a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.interop import to_lightgbm_text
+    >>> X = np.arange(200.0).reshape(100, 2)
+    >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
+    >>> text = to_lightgbm_text(model)
+    >>> text.count("Tree=")  # the baseline, and five trees
+    6
+    """
+    if not isinstance(model, BaseHistGradientBoosting):
+        raise TypeError(
+            "model must be a HistGradientBoostingRegressor or "
+            "HistGradientBoostingClassifier, got "
+            f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
+            "the last step."
+        )
+    check_is_fitted(model)
+    names = _feature_names(model, feature_names)
+    _refuse_categories(model)
+    objective = _objective(model)
+    trees = list(_tree_texts(model, names, node_statistics))
+    sizes = " ".join(str(len(tree)) for tree in trees)  # of ASCII, so in bytes
+    n_per_iteration = model.n_trees_per_iteration_
+    header = [
+        "tree",
+        "version=v4",
+        f"num_class={n_per_iteration}",
+        f"num_tree_per_iteration={n_per_iteration}",
+        "label_index=0",
+        f"max_feature_idx={model.n_features_in_ - 1}",
+        f"objective={objective}",
+        f"feature_names={' '.join(names)}",
+        # Ranges of values, of which the model keeps no record.
+        f"feature_infos={' '.join(['none'] * len(names))}",
+        f"tree_sizes={sizes}",
+    ]
+    return "\n".join(header) + "\n\n" + "".join(trees) + _END
+
+
+_END = "end of trees\n\nparameters:\nend of parameters\n\npandas_categorical:null\n"
+
+
+def _feature_names(
+    model: BaseHistGradientBoosting, feature_names: Sequence[str] | None
+) -> list[str]:
+    """The names to write, checked."""
+    n_features = model.n_features_in_
+    if feature_names is None:
+        default = [f"Column_{index}" for index in range(n_features)]
+        names = [str(name) for name in getattr(model, "feature_names_in_", default)]
+    elif isinstance(feature_names, str):
+        raise ValueError(
+            f"feature_names={feature_names!r} is one name: pass a list of them."
+        )
+    else:
+        names = [str(name) for name in feature_names]
+        if len(names) != n_features:
+            raise ValueError(
+                f"feature_names has {len(names):,} names, but the model was fitted to "
+                f"{n_features:,} features: pass a name for each, in the order of fit."
+            )
+    for name in names:
+        found = [c for c in name if c in _FORBIDDEN_IN_NAMES or c.isspace()]
+        if found or not name:
+            what = f"the character {found[0]!r}" if found else "no character"
+            raise ValueError(
+                f"Feature {name!r} has {what} in its name, which LightGBM does not "
+                "take: pass feature_names=, a list of other names."
+            )
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(
+            f"{count} features have the name {name!r}, which LightGBM does not take: "
+            "pass feature_names=, a list of different names."
+        )
+    return names
+
+
+def _refuse_categories(model: BaseHistGradientBoosting) -> None:
+    if model.is_categorical_ is None or not model.is_categorical_.any():
+        return
+    names = getattr(model, "feature_names_in_", None)
+    shown = [
+        str(index) if names is None else repr(str(names[index]))
+        for index in np.flatnonzero(model.is_categorical_)
+    ]
+    more = f" and {len(shown) - 5:,} more" if len(shown) > 5 else ""
+    raise ValueError(
+        f"Feature {', '.join(shown[:5])}{more} is categorical, and LightGBM treats "
+        "unknown and missing categories otherwise: fit the model to numbers, with "
+        "categorical_features=None."
+    )
+
+
+def _objective(model: BaseHistGradientBoosting) -> str:
+    """LightGBM's name of the loss, which says how raw predictions are transformed."""
+    loss = model._loss
+    if isinstance(loss, losses.HalfMultinomialLoss):
+        return f"multiclass num_class:{model.n_trees_per_iteration_}"
+    if isinstance(loss, losses.PinballLoss):
+        return f"quantile alpha:{loss.closs.quantile!r}"
+    # By the very type: a loss of the user's may derive from one of these.
+    known = {
+        losses.HalfSquaredError: "regression",
+        losses.AbsoluteError: "regression_l1",
+        losses.HalfPoissonLoss: "poisson",
+        losses.HalfGammaLoss: "gamma",
+        losses.HalfBinomialLoss: "binary sigmoid:1",
+    }
+    if type(loss) not in known:
+        raise ValueError(
+            f"loss={model.loss!r} has no counterpart in LightGBM: fit the model with "
+            "one of scikit-learn's losses by its name."
+        )
+    return known[type(loss)]
+
+
+def _tree_texts(
+    model: BaseHistGradientBoosting, names: list[str], node_statistics: bool
+) -> Iterator[str]:
+    """The text of each tree, those of the baseline first, in ASCII."""
+    baseline = (
+        ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
+        for value in model._baseline_prediction.ravel().tolist()
+    )
+    trees = (
+        _tree_lines(tree.nodes, names, model.learning_rate, node_statistics)
+        for tree in chain.from_iterable(model._predictors)
+    )
+    for index, lines in enumerate(chain(baseline, trees)):
+        yield "\n".join([f"Tree={index}", *lines]) + "\n\n\n"
+
+
+def _tree_lines(
+    nodes: NDArray[Any],
+    names: list[str],
+    shrinkage: float,
+    node_statistics: bool,
+) -> list[str]:
+    """The lines of one tree: arrays of its splits, and arrays of its leaves."""
+    is_leaf = nodes["is_leaf"] != 0
+    splits, leaves = nodes[~is_leaf], nodes[is_leaf]
+    # LightGBM numbers splits from 0 up, and leaves from -1 down, each in our order.
+    number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1)
+    lines = [f"num_leaves={leaves.size}", "num_cat=0"]
+    if splits.size:
+        thresholds = splits["num_threshold"]
+        _refuse_tiny_thresholds(thresholds, splits["feature_idx"], names)
+        decision_type = _NAN_IS_MISSING + _MISSING_GO_LEFT * (
+            splits["missing_go_to_left"] != 0
+        )
+        lines += [
+            f"split_feature={_join(splits['feature_idx'])}",
+            f"threshold={_join(thresholds)}",
+            f"decision_type={_join(decision_type)}",
+            f"left_child={_join(number[splits['left']])}",
+            f"right_child={_join(number[splits['right']])}",
+        ]
+        if node_statistics:
+            lines += [
+                f"split_gain={_join(splits['gain'])}",
+                f"internal_count={_join(splits['count'])}",
+            ]
+    lines.append(f"leaf_value={_join(leaves['value'])}")
+    if node_statistics:
+        lines.append(f"leaf_count={_join(leaves['count'])}")
+    lines += ["is_linear=0", f"shrinkage={shrinkage!r}"]
+    return lines
+
+
+def _join(values: NDArray[Any]) -> str:
+    return " ".join(map(repr, values.tolist()))
+
+
+def _refuse_tiny_thresholds(
+    thresholds: NDArray[np.float64], features: NDArray[np.intp], names: list[str]
+) -> None:
+    tiny = (np.abs(thresholds) <= _ZERO_THRESHOLD) & (thresholds != 0)
+    if tiny.any():
+        place = int(np.flatnonzero(tiny)[0])
+        raise ValueError(
+            f"Feature {names[features[place]]!r} is split at "
+            f"{float(thresholds[place])!r}, and LightGBM takes values this close to "
+            "zero for zero: fit the model to the feature in another unit."
+        )

@@ -1,0 +1,147 @@
+"""Fitted models as scikit-learn's own estimators, for where this package is absent."""
+
+import copy
+import pickle
+import pickletools
+import warnings
+from typing import Any
+
+from sklearn import ensemble
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+__all__ = ["to_sklearn"]
+
+# What scikit-learn's own fit leaves on its estimators, but for the scorer of early
+# stopping, which is bound to the estimator. Named one by one: ours hold more.
+_FITTED_ATTRIBUTES = (
+    "_baseline_prediction",
+    "_bin_mapper",
+    "_feature_subsample_rng",
+    "_fitted_with_sw",
+    "_is_categorical_remapped",
+    "_label_encoder",
+    "_loss",
+    "_n_features",
+    "_predictors",
+    "_preprocessor",
+    "_random_seed",
+    "_use_validation_data",
+    "classes_",
+    "do_early_stopping_",
+    "feature_names_in_",
+    "is_categorical_",
+    "n_features_in_",
+    "n_trees_per_iteration_",
+    "train_score_",
+    "validation_score_",
+)
+
+
+def to_sklearn(
+    model: HistGradientBoostingRegressor | HistGradientBoostingClassifier,
+) -> ensemble.HistGradientBoostingRegressor | ensemble.HistGradientBoostingClassifier:
+    """Turn a fitted model into scikit-learn's own estimator with the same trees.
+
+    It predicts the same, bit for bit, and nothing of sklearn_era is needed to unpickle
+    it: the same version of scikit-learn is.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+        A fitted estimator of `sklearn_era.ensemble`. It stays as it is, and shares the
+        arrays of its trees with the copy.
+
+    Returns
+    -------
+    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+        A fitted estimator of `sklearn.ensemble`, with those parameters of `model` that
+        it has. Callbacks, requests for metadata and the parameters about eras, drawing
+        of features per tree and threads are left out.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not an estimator of `sklearn_era.ensemble`.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+
+    Warns
+    -----
+    UserWarning
+        If `scoring` is made of something of sklearn_era: the estimator gets
+        ``scoring="loss"``. That is of no consequence unless it is fitted again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.interop import to_sklearn
+    >>> X = np.arange(200.0).reshape(100, 2)
+    >>> eras = np.arange(100) % 2
+    >>> model = HistGradientBoostingRegressor(split_criterion="era")
+    >>> stock = to_sklearn(model.fit(X, X[:, 0], eras=eras))
+    >>> type(stock).__module__.partition(".")[0]
+    'sklearn'
+    >>> bool((stock.predict(X) == model.predict(X)).all())
+    True
+    """
+    stock_class: Any
+    if isinstance(model, HistGradientBoostingRegressor):
+        stock_class = ensemble.HistGradientBoostingRegressor
+    elif isinstance(model, HistGradientBoostingClassifier):
+        stock_class = ensemble.HistGradientBoostingClassifier
+    else:
+        raise TypeError(
+            "model must be a HistGradientBoostingRegressor or "
+            "HistGradientBoostingClassifier of sklearn_era.ensemble, got "
+            f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
+            "the step."
+        )
+    check_is_fitted(model)
+    parameters = {
+        name: copy.deepcopy(getattr(model, name))
+        for name in stock_class().get_params(deep=False)
+    }
+    if _is_of_this_package(parameters["scoring"]):
+        warnings.warn(
+            f"scoring={parameters['scoring']!r} is made of sklearn_era's, which "
+            "scikit-learn's estimator is to do without: it gets scoring='loss', which "
+            "matters only if it is fitted again.",
+            UserWarning,
+            stacklevel=2,
+        )
+        parameters["scoring"] = "loss"
+    stock = stock_class(**parameters)
+    fitted = vars(model)
+    for name in _FITTED_ATTRIBUTES:
+        if name in fitted:
+            setattr(stock, name, fitted[name])
+    # What a warm start goes on to change.
+    stock._predictors = list(model._predictors)
+    stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
+    stock._scorer = None
+    if fitted.get("_scorer") is not None and stock.scoring != "loss":
+        stock._scorer = check_scoring(stock, stock.scoring)
+    return stock
+
+
+def _is_of_this_package(scoring: Any) -> bool:
+    """Whether a pickle of `scoring` names something of sklearn_era."""
+    if scoring is None or isinstance(scoring, str):
+        return False
+    try:
+        pickled = pickle.dumps(scoring)
+    except (AttributeError, TypeError, pickle.PicklingError):
+        # A function in a function, for one, which is the user's own.
+        return type(scoring).__module__.partition(".")[0] == "sklearn_era"
+    return any(
+        isinstance(argument, str)
+        and argument.replace(" ", ".").partition(".")[0] == "sklearn_era"
+        for _, argument, _ in pickletools.genops(pickled)
+    )

@@ -1,0 +1,238 @@
+"""LightGBM predicts from our text what the model predicts, bit for bit."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import ensemble
+from sklearn._loss.loss import HalfSquaredError
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.interop import to_lightgbm_text
+
+IDENTITY_LOSSES = ["squared_error", "absolute_error", "quantile"]
+LOG_LOSSES = ["poisson", "gamma"]
+
+
+def booster(model, **keywords):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.Booster(model_str=to_lightgbm_text(model, **keywords))
+
+
+def make_rows(n_samples, seed=0):
+    """Rows with missing values, zeros, infinities and small integers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 6))
+    X[:, 3] = rng.integers(0, 5, n_samples)
+    X[:, 4] = np.where(rng.random(n_samples) < 0.5, 0.0, X[:, 4])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[rng.random(X.shape) < 0.001] = np.inf
+    X[rng.random(X.shape) < 0.001] = -np.inf
+    return X
+
+
+def fit_regressor(loss="squared_error", n_samples=3000, **parameters):
+    rng = np.random.default_rng(1)
+    X = make_rows(n_samples)
+    finite = np.nan_to_num(X, posinf=3, neginf=-3)
+    y = finite[:, 0] + np.isnan(X[:, 1]) + finite[:, 3] * finite[:, 4]
+    y = y + rng.normal(size=n_samples)
+    if loss in LOG_LOSSES:
+        y = np.exp(y / 4)
+    parameters = {"max_iter": 60, "split_criterion": "directional"} | parameters
+    model = HistGradientBoostingRegressor(loss, quantile=0.3, **parameters)
+    return model.fit(X, y, eras=np.arange(n_samples) % 5)
+
+
+@pytest.mark.parametrize("loss", IDENTITY_LOSSES)
+def test_predictions_are_equal_on_many_rows(loss):
+    model = fit_regressor(loss)
+    text_model, X = booster(model), make_rows(120_000, seed=2)
+    expected = model.predict(X)
+    assert np.unique(expected).size > 1000
+    for n_threads in (1, 2):
+        found = text_model.predict(X, num_threads=n_threads)
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("loss", LOG_LOSSES)
+def test_a_log_link_differs_by_no_more_than_the_exponential_does(loss):
+    model = fit_regressor(loss)
+    text_model, X = booster(model), make_rows(20_000, seed=2)
+    raw = text_model.predict(X, raw_score=True)
+    assert np.array_equal(raw, model._raw_predict(X).ravel())
+    np.testing.assert_array_max_ulp(text_model.predict(X), model.predict(X), maxulp=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_raw_predictions_of_a_classifier_are_equal(n_classes):
+    rng = np.random.default_rng(0)
+    X = make_rows(3000)
+    y = np.digitize(np.nan_to_num(X[:, 0]) + rng.normal(size=3000), [-1, 1])
+    model = HistGradientBoostingClassifier(max_iter=20)
+    model.fit(X, np.minimum(y, n_classes - 1))
+    text_model, X = booster(model), make_rows(20_000, seed=2)
+    raw = text_model.predict(X, raw_score=True)
+    assert np.array_equal(raw, model.decision_function(X))
+    probabilities = model.predict_proba(X)
+    expected = probabilities[:, 1] if n_classes == 2 else probabilities
+    np.testing.assert_allclose(text_model.predict(X), expected, rtol=1e-14)
+
+
+@settings(deadline=None, database=None, max_examples=30)
+@given(
+    exponent=st.integers(-300, 300),
+    seed=st.integers(0, 1000),
+    n_leaves=st.integers(2, 40),
+)
+def test_every_double_survives_the_text(exponent, seed, n_leaves):
+    """Thresholds and leaves of any size, and rows that are the thresholds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 3)) * 10.0 ** np.clip(exponent, -30, 300)
+    y = rng.normal(size=300) * 10.0 ** np.clip(exponent, -30, 30)
+    model = HistGradientBoostingRegressor(
+        max_iter=5, max_leaf_nodes=n_leaves, min_samples_leaf=2
+    ).fit(X, y)
+    splits = np.concatenate([tree.nodes for (tree,) in model._predictors])
+    splits = splits[splits["is_leaf"] == 0]
+    at_thresholds = np.repeat(splits["num_threshold"][:, np.newaxis], 3, axis=1)
+    rows = np.concatenate(
+        [X, at_thresholds, np.nextafter(at_thresholds, np.inf), -at_thresholds]
+    )
+    assert np.array_equal(booster(model).predict(rows), model.predict(rows))
+
+
+def test_missing_values_go_where_they_went():
+    X = np.where(np.arange(400) % 4 == 0, np.nan, np.arange(400) % 2).reshape(-1, 1)
+    for target in (np.isnan(X[:, 0]), ~np.isnan(X[:, 0]) & (X[:, 0] == 1)):
+        model = HistGradientBoostingRegressor(max_iter=3).fit(X, target.astype(float))
+        rows = np.array([[np.nan], [0.0], [1.0], [np.inf], [-np.inf]])
+        thresholds = model._predictors[0][0].nodes["num_threshold"]
+        assert np.array_equal(booster(model).predict(rows), model.predict(rows))
+    # A split between missing values and all others has an infinite threshold.
+    model = HistGradientBoostingRegressor(max_iter=3)
+    model.fit(np.where(np.isnan(X), np.nan, 1.0), np.isnan(X[:, 0]).astype(float))
+    thresholds = model._predictors[0][0].nodes["num_threshold"]
+    assert np.isinf(thresholds).any()
+    assert np.array_equal(booster(model).predict(rows), model.predict(rows))
+
+
+def test_a_model_without_a_split_predicts_its_baseline():
+    X, y = np.zeros((100, 2)), np.linspace(0, 1, 100)
+    model = HistGradientBoostingRegressor(max_iter=3).fit(X, y)
+    assert np.array_equal(booster(model).predict(X), model.predict(X))
+
+
+def test_integers_and_data_frames_are_read_alike():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 5, (500, 3), dtype=np.int8), columns=list("abc"))
+    model = HistGradientBoostingRegressor(max_iter=10).fit(X, X["a"] * X["b"])
+    text_model = booster(model)
+    assert text_model.feature_name() == ["a", "b", "c"]
+    for rows in (X, X.to_numpy(), X.astype(float)):
+        assert np.array_equal(text_model.predict(rows), model.predict(X))
+
+
+def test_scikit_learns_own_models_are_written_too():
+    X = make_rows(500)[:, [3, 4]]
+    X[np.isinf(X)] = 9.0
+    y = np.nan_to_num(X[:, 0])
+    model = ensemble.HistGradientBoostingRegressor(max_iter=10).fit(X, y)
+    assert np.array_equal(booster(model).predict(X), model.predict(X))
+
+
+def test_node_statistics_are_what_contributions_and_importances_need():
+    model = fit_regressor(max_iter=10)
+    text_model, X = booster(model), make_rows(500, seed=2)
+    contributions = text_model.predict(X, pred_contrib=True)
+    np.testing.assert_allclose(contributions.sum(axis=1), model.predict(X), atol=1e-12)
+    splits = np.concatenate([tree.nodes for (tree,) in model._predictors])
+    splits = splits[splits["is_leaf"] == 0]
+    gains = np.bincount(splits["feature_idx"], splits["gain"], minlength=6)
+    np.testing.assert_allclose(text_model.feature_importance("gain"), gains)
+    bare = booster(model, node_statistics=False)
+    assert np.array_equal(bare.predict(X), model.predict(X))
+    assert len(to_lightgbm_text(model, node_statistics=False)) < 0.8 * len(
+        to_lightgbm_text(model)
+    )
+
+
+def test_the_sizes_in_the_header_are_those_of_the_trees():
+    text = to_lightgbm_text(fit_regressor(max_iter=4))
+    (sizes,) = re.findall(r"^tree_sizes=(.*)$", text, flags=re.MULTILINE)
+    begin = text.index("Tree=0")
+    for index, size in enumerate(map(int, sizes.split())):
+        assert text[begin:].startswith(f"Tree={index}\n")
+        begin += size
+    assert text[begin:].startswith("end of trees")
+
+
+def test_categorical_features_are_refused_by_name():
+    X = pd.DataFrame({"size": np.arange(100.0), "colour": np.arange(100) % 3})
+    model = HistGradientBoostingRegressor(max_iter=3, categorical_features=["colour"])
+    model.fit(X, X["colour"])
+    with pytest.raises(ValueError, match="Feature 'colour' is categorical"):
+        to_lightgbm_text(model)
+    model = HistGradientBoostingRegressor(max_iter=3, categorical_features=[1])
+    model.fit(X.to_numpy(), X["colour"])
+    with pytest.raises(ValueError, match="Feature 1 is categorical"):
+        to_lightgbm_text(model)
+
+
+def test_a_split_next_to_zero_is_refused_by_name():
+    X = np.where(np.arange(100) % 2, 1e-36, 0.0).reshape(-1, 1)
+    model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match=r"Feature 'Column_0' is split at 5e-37"):
+        to_lightgbm_text(model)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a b", r"'a b' has the character ' '"),
+        ("a,b", r"'a,b' has the character ','"),
+        ('"', r"has the character '\"'"),
+        ("tab\t", "has the character"),
+        ("", "'' has no character"),
+    ],
+)
+def test_names_that_lightgbm_does_not_take_are_refused(name, message):
+    X = pd.DataFrame({"x": np.arange(50.0), name: np.arange(50.0)})
+    model = HistGradientBoostingRegressor(max_iter=1).fit(X, X["x"])
+    with pytest.raises(ValueError, match=f"{message}.*pass feature_names"):
+        to_lightgbm_text(model)
+    assert booster(model, feature_names=["x", "ü=y"]).feature_name() == ["x", "ü=y"]
+
+
+def test_names_are_checked():
+    model = fit_regressor(max_iter=1)
+    with pytest.raises(ValueError, match=r"feature_names has 1 names, but .* 6 feat"):
+        to_lightgbm_text(model, feature_names=["x"])
+    with pytest.raises(ValueError, match="feature_names='abcdef' is one name"):
+        to_lightgbm_text(model, feature_names="abcdef")
+    with pytest.raises(ValueError, match="2 features have the name 'x'"):
+        to_lightgbm_text(model, feature_names=["x", "x", "a", "b", "c", "d"])
+
+
+def test_other_models_are_refused():
+    model = HistGradientBoostingRegressor()
+    with pytest.raises(NotFittedError):
+        to_lightgbm_text(model)
+    with pytest.raises(TypeError, match=r"got sklearn\.pipeline\.Pipeline"):
+        to_lightgbm_text(make_pipeline(model))
+
+    class CustomLoss(HalfSquaredError):
+        pass
+
+    X = make_rows(100)
+    model = HistGradientBoostingRegressor(CustomLoss()).fit(X, np.arange(100.0))
+    with pytest.raises(ValueError, match=r"loss=.*CustomLoss.* has no counterpart"):
+        to_lightgbm_text(model)
