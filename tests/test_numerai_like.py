@@ -1,0 +1,171 @@
+"""The data that are shaped as Numerai's, and who falls for their unstable signals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_era.datasets import make_numerai_like
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.numerai.metrics import numerai_corr
+
+ARRAYS = ("X", "y", "eras", "X_live", "y_live", "eras_live", "effects")
+
+
+def test_default_shapes_and_dtypes():
+    data = make_numerai_like(random_state=0)
+    assert data.X.shape == (140 * 400, 60)
+    assert data.X.dtype == data.X_live.dtype == np.int8
+    assert data.y.shape == (140 * 400, 1)
+    assert data.y.dtype == data.y_live.dtype == np.float32
+    assert data.X_live.shape == (20 * 400, 60)
+    assert np.array_equal(data.eras, np.repeat(np.arange(1, 141), 400))
+    assert np.array_equal(data.eras_live, np.repeat(np.arange(141, 161), 400))
+    assert data.eras.dtype == data.eras_live.dtype == np.int64
+    assert data.effects.shape == (160, 60)
+    assert data.stable_features.shape == (6,)
+    assert data.unstable_features.shape == (12,)
+    assert not set(data.stable_features) & set(data.unstable_features)
+
+
+@settings(deadline=None, database=None, max_examples=40)
+@given(
+    n_eras=st.integers(1, 5),
+    n_rows=st.integers(5, 60),
+    n_features=st.integers(1, 6),
+    n_live=st.integers(0, 3),
+    n_targets=st.integers(1, 3),
+    seed=st.integers(0, 99),
+)
+def test_each_era_has_equal_bins_and_the_target_its_masses(
+    n_eras, n_rows, n_features, n_live, n_targets, seed
+):
+    data = make_numerai_like(
+        n_eras, n_rows, n_features, n_fading_eras=0, n_live_eras=n_live, n_stable=1,
+        n_unstable=n_features - 1, n_targets=n_targets, random_state=seed,
+    )  # fmt: skip
+    X = np.concatenate([data.X, data.X_live])
+    y = np.concatenate([data.y, data.y_live])
+    assert X.shape == ((n_eras + n_live) * n_rows, n_features)
+    assert y.shape == ((n_eras + n_live) * n_rows, n_targets)
+    for era in X.reshape(-1, n_rows, n_features):
+        for column in era.T:
+            counts = np.bincount(column, minlength=5)
+            assert counts.size == 5
+            assert np.ptp(counts) <= 1
+    shares = np.array([0.05, 0.25, 0.75, 0.95, 1])
+    for era in y.reshape(-1, n_rows, n_targets):
+        for column in era.T:
+            below = [np.count_nonzero(column <= v) for v in (0, 0.25, 0.5, 0.75, 1)]
+            assert np.abs(np.array(below) - shares * n_rows).max() <= 0.5 + 1e-9
+
+
+def test_same_seed_same_data():
+    first, again = (make_numerai_like(8, 50, random_state=3, n_fading_eras=2)
+                    for _ in range(2))  # fmt: skip
+    other = make_numerai_like(8, 50, random_state=4, n_fading_eras=2)
+    for key in ARRAYS:
+        assert np.array_equal(first[key], again[key])
+    for key in ("X", "y", "effects"):
+        assert not np.array_equal(first[key], other[key])
+
+
+def test_stable_effects_are_constant_and_unstable_ones_are_as_documented():
+    n = 4000
+    data = make_numerai_like(
+        2 * n, 5, 10, n_fading_eras=n, n_live_eras=n, n_stable=3, n_unstable=4,
+        stable_effect=0.5, unstable_effect=2.0, random_state=0,
+    )  # fmt: skip
+    stable = data.effects[:, data.stable_features]
+    assert np.array_equal(np.abs(stable), np.full(stable.shape, 0.5))
+    assert np.array_equal(stable, np.broadcast_to(stable[0], stable.shape))
+    others = np.setdiff1d(
+        np.arange(10), np.concatenate([data.stable_features, data.unstable_features])
+    )
+    assert not data.effects[:, others].any()
+    unstable = data.effects[:, data.unstable_features]
+    assert set(np.unique(unstable)) == {-2.0, 0.0, 2.0}
+    sign = np.sign(unstable[:n].mean(axis=0))
+    for part, (holds, is_reversed) in zip(
+        (unstable[:n], unstable[n : 2 * n], unstable[2 * n :]),
+        ((0.3, 0.1), (0.2, 0.2), (0.1, 0.3)),
+        strict=True,
+    ):
+        assert (part == 2 * sign).mean(axis=0) == pytest.approx(holds, abs=0.03)
+        assert (part == -2 * sign).mean(axis=0) == pytest.approx(is_reversed, abs=0.03)
+
+
+def test_targets_follow_the_effects():
+    # Strong effects and many rows, so that an era's regression finds each of them.
+    data = make_numerai_like(
+        6, 4000, 8, n_fading_eras=3, n_live_eras=3, n_stable=2, n_unstable=3,
+        stable_effect=0.3, unstable_effect=0.4, random_state=1,
+    )  # fmt: skip
+    X = np.concatenate([data.X, data.X_live]).reshape(9, 4000, 8)
+    y = np.concatenate([data.y, data.y_live]).reshape(9, 4000)
+    for era in range(9):
+        effects = data.effects[era]
+        slopes = np.linalg.lstsq((X[era] - 2) / np.sqrt(2), y[era] - 0.5)[0]
+        # A target's spread is 0.224, and ranks of the latent return blur it a little.
+        scale = np.sqrt(1 + effects @ effects) / 0.224
+        assert slopes * scale == pytest.approx(effects * 0.96, abs=0.06)
+
+
+def test_targets_have_correlated_noise():
+    options = {"n_stable": 0, "n_unstable": 0, "n_targets": 2, "random_state": 0}
+    # Five values of a return say less than the return itself.
+    for correlation, expected in ((0.0, 0.0), (0.8, 0.714), (1.0, 1.0)):
+        data = make_numerai_like(target_correlation=correlation, **options)
+        found = np.corrcoef(data.y.T)[0, 1]
+        assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_without_live_eras_the_live_part_is_empty():
+    data = make_numerai_like(4, 20, n_fading_eras=0, n_live_eras=0, random_state=0)
+    assert data.X_live.shape == (0, 60)
+    assert data.y_live.shape == (0, 1)
+    assert data.eras_live.size == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_stable": 40, "n_unstable": 30}, "n_stable=40 and n_unstable=30"),
+        ({"n_fading_eras": 200}, "n_fading_eras=200 are more eras than n_eras=140"),
+        ({"rows_per_era": 4}, "'rows_per_era' parameter"),
+        ({"target_correlation": 1.5}, "'target_correlation' parameter"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message) as error:
+        make_numerai_like(**parameters)
+    assert isinstance(error.value, InvalidParameterError) == ("'" in message)
+
+
+def test_directional_is_better_than_gain_when_unstable_effects_reverse():
+    """What the data were made to show, on two seeds."""
+    for seed in (0, 1):
+        data = make_numerai_like(random_state=seed)
+        train = data.eras <= 100
+        live = {}
+        for name, parameters in {
+            "gain": {},
+            "era": {"split_criterion": "era"},
+            "directional": {
+                "split_criterion": "directional",
+                "min_direction_agreement": 0.35,
+            },
+        }.items():
+            model = HistGradientBoostingRegressor(
+                max_iter=300, learning_rate=0.05, max_depth=5, colsample_bytree=0.1,
+                early_stopping=False, random_state=seed, **parameters,
+            )  # fmt: skip
+            model.fit(data.X[train], data.y[train, 0], eras=data.eras[train])
+            predictions = model.predict(data.X_live)
+            scores = numerai_corr(predictions, data.y_live[:, 0], data.eras_live)
+            live[name] = scores.scores.mean()
+        assert live["directional"] > live["gain"] + 0.04
+        assert live["directional"] > 0.04
+        # Mean gains of eras do not know directions, as the docstring says.
+        assert live["era"] < live["gain"]
