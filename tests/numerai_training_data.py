@@ -1,0 +1,72 @@
+"""Small files in the layout of Numerai's, and trainings on them."""
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era.numerai.training.fitting import train
+
+N_FEATURES = 12
+FEATURES = [f"feature_{name}" for name in "abcdefghijkl"]
+TARGET = "target_demo_20"
+PARAMETERS = {
+    "split_criterion": "directional",
+    "max_iter": 23,
+    "max_leaf_nodes": 7,
+    "learning_rate": 0.1,
+    "min_samples_leaf": 5,
+    "max_bins": 5,
+}
+
+
+def make_frame(first=1, n_eras=30, rows_per_era=60, seed=0):
+    """Rows of eras that follow one another; the last three wait for their target."""
+    rng = np.random.default_rng([seed, first])
+    n_rows = n_eras * rows_per_era
+    X = rng.integers(0, 5, size=(n_rows, N_FEATURES), dtype=np.int8)
+    frame = pd.DataFrame(X, columns=FEATURES)
+    eras = np.repeat(np.arange(first, first + n_eras), rows_per_era)
+    frame.insert(0, "era", [f"{era:04}" for era in eras])
+    frame.insert(1, "data_type", "train")
+    score = X[:, :3].sum(axis=1) / 12 + rng.normal(size=n_rows)
+    score += rng.normal(size=first + n_eras)[eras] * X[:, 3] / 4
+    bins = np.digitize(score, np.quantile(score, [0.05, 0.25, 0.75, 0.95]))
+    frame[TARGET] = (bins / 4).astype(np.float32)
+    frame["target_late_60"] = frame[TARGET].where(eras < first + n_eras - 3)
+    frame["target"] = frame[TARGET]
+    frame.index = pd.Index([f"n{i:015x}" for i in rng.permutation(n_rows)], name="id")
+    return frame
+
+
+def write_frame(frame, path, row_group_size=400):
+    frame.to_parquet(path, row_group_size=row_group_size)
+    return path
+
+
+def train_on(path, model_dir, **changes):
+    """Train with few trees; `parameters` are added to the usual ones."""
+    parameters = {**PARAMETERS, **changes.pop("parameters", {})}
+    arguments = {
+        "model_dir": model_dir,
+        "model_name": "demo",
+        "version": "v5.3",
+        "files": [path],
+        "features": FEATURES,
+        "feature_set": "small",
+        "target": TARGET,
+        "checkpoint_every": 5,
+        "parameters": parameters,
+    }
+    return train(**{**arguments, **changes})
+
+
+def assert_same_model(one, other):
+    """Trees, baseline and the state of what draws features, bit for bit."""
+    assert one.n_iter_ == other.n_iter_
+    np.testing.assert_array_equal(one._baseline_prediction, other._baseline_prediction)
+    for (a,), (b,) in zip(one._predictors, other._predictors, strict=True):
+        assert a.nodes.tobytes() == b.nodes.tobytes()
+    states = [
+        model._feature_subsample_rng.bit_generator.state for model in (one, other)
+    ]
+    assert states[0] == states[1]
+    assert one.get_params() == other.get_params()
