@@ -1,0 +1,204 @@
+"""The file that is submitted: ranks, rules, and bytes."""
+
+import hashlib
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from sklearn_era.numerai.errors import DataError, SubmissionError
+from sklearn_era.numerai.metrics import rank_normalize
+from sklearn_era.numerai.submission.submission_file import (
+    check_submission,
+    make_submission,
+    read_submission,
+    write_submission,
+)
+
+pd = pytest.importorskip("pandas")
+tools = pytest.importorskip("numerai_tools.submissions")
+
+IDS = [f"n{number:015x}" for number in range(8)]
+VALUES = np.linspace(0.1, 0.9, 8)
+
+
+@pytest.fixture
+def frame():
+    return make_submission(IDS, VALUES)
+
+
+def refusal(frame, ids=IDS):
+    with pytest.raises(SubmissionError) as caught:
+        check_submission(frame, ids)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message
+
+
+def test_a_good_submission_passes_with_no_word(frame):
+    assert check_submission(frame, IDS) is None
+    assert check_submission(frame.sample(frac=1, random_state=0), IDS) is None
+    assert (
+        check_submission(frame.rename(columns={"prediction": "probability"}), IDS)
+        is None
+    )
+
+
+@pytest.mark.parametrize("edge", [0.0, 1.0, 1 + 1e-9, -1e-9])
+def test_the_ends_are_taken_as_numerai_takes_them(frame, edge):
+    frame.loc[3, "prediction"] = edge
+    check_submission(frame, IDS)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.set_index("id"), "these are 'prediction'. The ids are its index"),
+        (lambda f: f[["prediction", "id"]], "these are 'prediction', 'id'"),
+        (lambda f: f.assign(era="X"), "these are 'id', 'prediction', 'era'"),
+        (lambda f: f.rename(columns={"id": "ID"}), "these are 'ID', 'prediction'"),
+        (
+            lambda f: f[:-2],
+            "2 of 8 live ids have no prediction (first: n000000000000006",
+        ),
+        (
+            lambda f: pd.concat([f, f[:1]]),
+            "1 ids are there more than once (first: n0000",
+        ),
+        (lambda f: f.assign(id=[None, *IDS[1:]]), "1 rows have no id"),
+        (lambda f: f.assign(id=["", *IDS[1:]]), "1 rows have no id"),
+        (
+            lambda f: f.assign(prediction=[np.nan, *VALUES[1:]]),
+            "1 of 8 predictions are not",
+        ),
+        (
+            lambda f: f.assign(prediction=[np.inf, *VALUES[1:]]),
+            "not finite (first: n0000",
+        ),
+        (
+            lambda f: f.assign(prediction=[1.5, *VALUES[1:]]),
+            "not between 0 and 1 (first: 1.5",
+        ),
+        (lambda f: f.assign(prediction=[-2.0, *VALUES[1:]]), "not between 0 and 1"),
+        (
+            lambda f: f.assign(prediction=0.5),
+            "All predictions are equal (0.5); the model",
+        ),
+        (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "numerai-tools refuses"),
+        (
+            lambda f: f.assign(prediction="high"),
+            "Column 'prediction' is not of numbers",
+        ),
+        (lambda f: f[:0], "8 of 8 live ids have no prediction"),
+    ],
+)
+def test_a_broken_rule_is_named(frame, change, said):
+    broken = change(frame)
+    assert said in refusal(broken)
+    with pytest.raises((AssertionError, TypeError)):
+        tools.validate_submission_numerai(pd.Series(IDS), broken)
+
+
+def test_nothing_to_predict_is_an_error(frame):
+    assert "live_ids is empty" in refusal(frame, [])
+
+
+def test_other_ids_are_warned_of(frame):
+    with pytest.warns(UserWarning, match="3 ids of the submission are not live"):
+        check_submission(frame, IDS[3:])
+
+
+@settings(deadline=None, database=None)
+@given(
+    values=npst.arrays(
+        np.float64, 8, elements=st.floats(-0.5, 1.5, width=32) | st.just(np.nan)
+    ),
+    ids=st.lists(st.sampled_from([*IDS, "other"]), min_size=8, max_size=8)
+    | st.just(IDS),
+)
+def test_what_passes_here_passes_at_numerai(values, ids):
+    frame = pd.DataFrame({"id": ids, "prediction": values})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            check_submission(frame, IDS)
+    except SubmissionError:
+        with pytest.raises(AssertionError):
+            tools.validate_submission_numerai(pd.Series(IDS), frame)
+    else:
+        tools.validate_submission_numerai(pd.Series(IDS), frame)
+
+
+@settings(deadline=None, database=None)
+@given(
+    npst.arrays(
+        np.float64, st.integers(2, 30), elements=st.floats(-1e6, 1e6), unique=True
+    )
+)
+def test_ranks_of_any_predictions_can_be_submitted(values):
+    ids = [f"n{number:015x}" for number in range(len(values))]
+    ranks = rank_normalize(values)
+    check_submission(make_submission(ids, ranks), ids)
+    assert (np.argsort(ranks) == np.argsort(values)).all()
+    assert ((ranks > 0) & (ranks < 1)).all()
+
+
+def test_a_submission_is_made_by_position_or_by_index(frame):
+    series = pd.Series(VALUES, index=pd.Index(IDS, name="id"))
+    pd.testing.assert_frame_equal(make_submission(series.index, series), frame)
+    pd.testing.assert_frame_equal(make_submission(IDS, VALUES.tolist()), frame)
+    pd.testing.assert_frame_equal(make_submission(IDS, pd.Series(VALUES)), frame)
+    with pytest.raises(SubmissionError, match="index of the predictions is not ids: 8"):
+        make_submission(IDS[1:] + IDS[:1], series)
+    with pytest.raises(SubmissionError, match="8 ids, and predictions of shape"):
+        make_submission(IDS, VALUES[1:])
+
+
+@settings(deadline=None, database=None)
+@given(values=npst.arrays(np.float64, 8, elements=st.floats(0, 1)))
+def test_a_file_holds_every_digit(values, tmp_path_factory):
+    path = tmp_path_factory.mktemp("csv") / "predictions.csv"
+    sha256 = write_submission(make_submission(IDS, values), path)
+    assert sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    read = read_submission(path)
+    assert list(read.columns) == ["id", "prediction"]
+    assert read["id"].tolist() == IDS
+    assert np.array_equal(read["prediction"].to_numpy(dtype=float), values)
+
+
+def test_a_file_has_a_header_and_no_index(frame, tmp_path):
+    path = tmp_path / "new" / "predictions.csv"
+    write_submission(frame, path)
+    lines = path.read_bytes().split(b"\n")
+    assert lines[0] == b"id,prediction"
+    assert lines[1] == b"n000000000000000,0.1"
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_ids_are_texts_whatever_they_say(tmp_path):
+    ids = ["NA", "001", "1e5", "None"]
+    path = tmp_path / "predictions.csv"
+    write_submission(make_submission(ids, [0.1, 0.2, 0.3, 0.4]), path)
+    frame = read_submission(path)
+    assert frame["id"].tolist() == ids
+    check_submission(frame, ids)
+
+
+def test_a_file_with_a_gap_is_read_and_refused(tmp_path):
+    path = tmp_path / "predictions.csv"
+    path.write_text("id,prediction\na,\nb,0.5\nc,0.7\n")
+    assert "not finite (first: a)" in refusal(read_submission(path), ["a", "b", "c"])
+
+
+def test_a_file_that_is_no_csv_is_named(tmp_path):
+    path = tmp_path / "predictions.csv"
+    for content in (b"", b"id,prediction\n\xff,0.5\n", b'id,prediction\n"a,0.5\n'):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"predictions\.csv cannot be read as CSV"):
+            read_submission(path)
+    with pytest.raises(DataError, match="No such file"):
+        read_submission(tmp_path / "none.csv")
