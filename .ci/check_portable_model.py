@@ -1,0 +1,172 @@
+"""Run an exported model with the packages that Numerai's images have.
+
+For each Python of the images that is found, as ``python3.12`` for one, a fresh virtual
+environment gets the versions of that image. There the pickle of a small model predicts
+live data, by the rules of Numerai's model upload. The CSV files have to be the same to
+the byte, and the same as that of our own predictions.
+
+Needs sklearn_era with pandas and pyarrow, and a package index. Arguments: a folder for
+the environments, by default a temporary one, and the versions of Python to try, by
+default all::
+
+    python .ci/check_portable_model.py [FOLDER [3.12 ...]]
+"""
+
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.numerai.metrics.ranks import rank_normalize
+from sklearn_era.numerai.model_upload.portable import write_portable_model
+from sklearn_era.numerai.model_upload.portable_check import check_portable_model
+
+# What the lock files of numerai/numerai-predict install, at commit 19d1769.
+IMAGES = {
+    "3.10": {
+        "numpy": "1.26.4",
+        "pandas": "2.2.1",
+        "scikit-learn": "1.6.1",
+        "lightgbm": "4.0.0",
+        "pyarrow": "14.0.1",
+    },
+    "3.11": {
+        "numpy": "2.1.3",
+        "pandas": "2.3.2",
+        "scikit-learn": "1.6.1",
+        "lightgbm": "4.6.0",
+        "pyarrow": "21.0.0",
+    },
+    "3.12": {
+        "numpy": "2.1.3",
+        "pandas": "2.3.2",
+        "scikit-learn": "1.6.1",
+        "lightgbm": "4.5.0",
+        "pyarrow": "18.1.0",
+    },
+    "3.13": {
+        "numpy": "2.2.6",
+        "pandas": "2.3.3",
+        "scikit-learn": "1.6.1",
+        "lightgbm": "4.5.0",
+        "pyarrow": "18.1.0",
+    },
+}
+
+
+def find_python(version: str) -> str | None:
+    """A Python of the version that does run: what pyenv puts on PATH may not."""
+    name = f"python{version}"
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [
+        shutil.which(name),
+        *map(str, sorted(pyenv.glob(f"versions/{version}.*/bin/{name}"))),
+    ]
+    program = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+    for candidate in filter(None, candidates):
+        done = subprocess.run(
+            [candidate, "-I", "-c", program], capture_output=True, text=True
+        )
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return candidate
+    return None
+
+
+def make_environment(python: str, packages: dict[str, str], folder: Path) -> Path:
+    """The Python of a new virtual environment with these packages."""
+    subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
+    subprocess.run(
+        [
+            str(folder / "bin" / "pip"),
+            "install",
+            "--quiet",
+            "--only-binary=:all:",
+            *(f"{name}=={version}" for name, version in packages.items()),
+        ],
+        check=True,
+    )
+    return folder / "bin" / "python"
+
+
+def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
+    """Rows in Numerai's layout: ids, eras, small integers."""
+    rng = np.random.default_rng(seed)
+    names = [f"feature_{index}" for index in range(40)]
+    frame = pd.DataFrame(
+        rng.integers(0, 5, (n_rows, len(names)), dtype=np.int8), columns=names
+    )
+    frame.insert(0, "era", rng.choice(eras, n_rows))
+    frame.insert(1, "data_type", "live")
+    frame.index = pd.Index([f"n{i:015x}" for i in rng.permutation(n_rows)], name="id")
+    return frame
+
+
+def main(folder: Path, versions: list[str]) -> bool:
+    """Whether all that was found predicts the same."""
+    train = make_frame(20_000, [f"{era:04d}" for era in range(1, 21)], seed=0)
+    names = [name for name in train if name.startswith("feature_")]
+    rng = np.random.default_rng(1)
+    target = (
+        train[names[0]] * 0.1 + train[names[1]] * 0.05 + rng.normal(size=len(train))
+    )
+    model = HistGradientBoostingRegressor(
+        max_iter=200, split_criterion="directional", early_stopping=False
+    )
+    model.fit(train[names], target, eras=train["era"])
+    pickle_path = folder / "model.pkl"
+    write_portable_model(model, pickle_path)
+
+    frames = {
+        "live": make_frame(6_000, ["X"], seed=2),
+        "eras": make_frame(6_000, ["0021", "0022", "0023"], seed=3),
+    }
+    expected = {}
+    for kind, frame in frames.items():
+        ranks = rank_normalize(model.predict(frame[names]), frame["era"])
+        prediction = pd.DataFrame({"prediction": ranks}, index=frame.index)
+        expected[kind] = prediction.to_csv().encode()
+        frame.to_parquet(folder / f"{kind}.parquet")
+
+    tried = {version: find_python(version) for version in versions}
+    pythons: dict[str, Path] = {f"this {sys.version.split()[0]}": Path(sys.executable)}
+    for version, python in tried.items():
+        if python is None:
+            print(f"Python {version}: not found, not checked")
+            continue
+        start = time.monotonic()
+        pythons[version] = make_environment(python, IMAGES[version], folder / version)
+        print(f"Python {version}: installed in {time.monotonic() - start:.0f} s")
+    all_same = True
+    for (name, python), kind in itertools.product(pythons.items(), frames):
+        output = folder / f"{kind}.csv"
+        check = check_portable_model(
+            pickle_path, folder / f"{kind}.parquet", python=python, output=output
+        )
+        same = output.read_bytes() == expected[kind]
+        all_same &= same
+        packages = " ".join(f"{name} {v}" for name, v in check.versions.items())
+        print(
+            f"Python {name}, {kind}: {'same bytes' if same else 'OTHER PREDICTIONS'}; "
+            f"{check.rows} rows, {check.seconds:.1f} s, "
+            f"{check.peak_bytes / 2**20:.0f} MiB; {packages}",
+            *check.warnings,
+            sep="\n  ",
+        )
+    if len(pythons) == 1:
+        print("None of the images' versions of Python was found.")
+        return False
+    return all_same
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(sys.argv[1] if len(sys.argv) > 1 else name).absolute()
+        sys.exit(not main(folder, sys.argv[2:] or list(IMAGES)))

@@ -1,0 +1,406 @@
+"""Exported models: what is in the pickle, and what it predicts by Numerai's rules."""
+
+import os
+import pickle
+import pickletools
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.interop import to_lightgbm_text
+from sklearn_era.numerai.errors import PortableModelError
+from sklearn_era.numerai.metrics.ranks import rank_normalize
+from sklearn_era.numerai.model_upload import portable_runner
+from sklearn_era.numerai.model_upload.pickle_calls import (
+    Call,
+    Global,
+    Partial,
+    dump_calls,
+    method,
+)
+from sklearn_era.numerai.model_upload.portable import write_portable_model
+from sklearn_era.numerai.model_upload.portable_check import check_portable_model
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("lightgbm")
+
+NAMES = [f"feature_{letter}" for letter in "cabdefgh"]
+
+# All that the pickle may call, by the names under which it is public.
+CALLED = {
+    ("builtins", "getattr"),
+    ("builtins", "str"),
+    ("functools", "partial"),
+    ("lightgbm", "Booster"),
+    ("operator", "itemgetter"),
+    ("operator", "methodcaller"),
+    ("sklearn.pipeline", "Pipeline"),
+    ("sklearn.preprocessing", "FunctionTransformer"),
+    ("zlib", "decompress"),
+}
+
+
+def make_frame(n_rows=500, eras=("X",), seed=1):
+    """Rows in Numerai's layout, the features in another order than the model's."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        rng.integers(0, 5, (n_rows, len(NAMES)), dtype=np.int8), columns=sorted(NAMES)
+    )
+    frame.insert(0, "era", rng.choice(eras, n_rows))
+    frame.insert(1, "data_type", "live")
+    frame.insert(2, "feature_unknown", np.int8(2))
+    frame.index = pd.Index([f"n{i:015x}" for i in rng.permutation(n_rows)], name="id")
+    return frame
+
+
+def fit(**parameters):
+    train = make_frame(2000, seed=0)
+    y = train["feature_c"] * 0.1 + train["feature_a"] * train["feature_b"] * 0.05
+    y += np.random.default_rng(0).normal(size=len(train))
+    parameters = {"max_iter": 30, "split_criterion": "directional"} | parameters
+    model = HistGradientBoostingRegressor(**parameters)
+    return model.fit(train[NAMES], y, eras=np.arange(len(train)) % 4)
+
+
+def expected_predictions(model, frame):
+    ranks = rank_normalize(model.predict(frame[NAMES]), frame["era"])
+    return pd.DataFrame({"prediction": ranks}, index=frame.index)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit()
+
+
+@pytest.fixture(scope="module")
+def exported(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("exported") / "model.pkl"
+    write_portable_model(model, path)
+    return path
+
+
+@pytest.mark.parametrize("eras", [["X"], ["0003", "0001", "0002"], ["0001", None]])
+def test_predictions_are_the_ranks_of_our_own_bit_for_bit(model, exported, eras):
+    frame = make_frame(eras=eras)
+    predictions = pd.read_pickle(exported)(frame)
+    known = frame["era"].fillna("missing")
+    expected = expected_predictions(model, frame.assign(era=known))
+    pd.testing.assert_frame_equal(predictions, expected, check_exact=True)
+    assert predictions.to_csv() == expected.to_csv()
+
+
+def test_ties_share_their_rank(tmp_path):
+    stump = fit(max_iter=1, max_leaf_nodes=2)
+    write_portable_model(stump, tmp_path / "model.pkl")
+    frame = make_frame(101, eras=["1", "2"])
+    predictions = pd.read_pickle(tmp_path / "model.pkl")(frame)
+    assert predictions["prediction"].nunique() <= 4
+    pd.testing.assert_frame_equal(
+        predictions, expected_predictions(stump, frame), check_exact=True
+    )
+
+
+def test_rows_stay_in_order_and_the_frame_as_it_was(exported):
+    frame = make_frame(eras=["2", "1"])
+    before = frame.copy()
+    predictions = pd.read_pickle(exported)(frame)
+    assert predictions.index.equals(before.index)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_eras_may_be_a_categorical_column(model, exported):
+    frame = make_frame(eras=["2", "1"])
+    expected = expected_predictions(model, frame)
+    frame["era"] = pd.Categorical(frame["era"], categories=["1", "2", "unused"])
+    predictions = pd.read_pickle(exported)(frame)
+    pd.testing.assert_frame_equal(predictions, expected, check_exact=True)
+
+
+@pytest.mark.parametrize("column", ["feature_d", "era"])
+def test_a_missing_column_is_named(exported, column):
+    with pytest.raises(KeyError, match=column):
+        pd.read_pickle(exported)(make_frame().drop(columns=column))
+
+
+def test_the_pickle_is_calls_of_public_functions_and_nothing_else(exported):
+    opcodes = list(pickletools.genops(exported.read_bytes()))
+    strings = [argument for _, argument, _ in opcodes if isinstance(argument, str)]
+    called = set()
+    for index, (opcode, _, _) in enumerate(opcodes):
+        assert opcode.name not in {"GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX"}
+        assert opcode.proto <= 4
+        if opcode.name == "STACK_GLOBAL":
+            called.add((opcodes[index - 2][1], opcodes[index - 1][1]))
+    assert called == CALLED
+    assert not [text for text in strings if "sklearn_era" in text or "lambda" in text]
+
+
+def test_it_is_written_without_lightgbm_or_pandas(tmp_path, exported):
+    """By a process that has neither: the very same file."""
+    program = """
+        import sys
+        for absent in ("lightgbm", "pandas", "pyarrow"):
+            sys.modules[absent] = None
+        import numpy as np
+        from sklearn_era.ensemble import HistGradientBoostingRegressor
+        from sklearn_era.numerai.model_upload.portable import write_portable_model
+        X = np.arange(400).reshape(200, 2) % 5
+        model = HistGradientBoostingRegressor(max_iter=2).fit(X, X[:, 0])
+        write_portable_model(model, "model.pkl", feature_names=["a", "b"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 0], "era": "X"})
+    predictions = pd.read_pickle(tmp_path / "model.pkl")(frame)
+    assert predictions["prediction"].tolist() == [0.25, 0.75]
+
+
+def test_sizes_are_told_and_a_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_text("old")
+    written = write_portable_model(fit(max_iter=3), str(path))
+    assert (written.path, written.n_features, written.n_trees) == (path, 8, 3)
+    assert written.pickle_bytes == path.stat().st_size
+    text = to_lightgbm_text(fit(max_iter=3), node_statistics=False)
+    assert written.text_bytes == len(text)
+    assert os.listdir(tmp_path) == ["model.pkl"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HistGradientBoostingRegressor(), "is not fitted"),
+        (lambda: make_pipeline(fit(max_iter=1)), "A Pipeline cannot be exported"),
+        (
+            lambda: HistGradientBoostingClassifier(max_iter=1).fit([[1], [2]], [0, 1]),
+            "predicts classes",
+        ),
+        (
+            lambda: HistGradientBoostingRegressor("poisson", max_iter=1).fit(
+                [[1], [2]], [1, 2]
+            ),
+            "loss='poisson' has a log link",
+        ),
+        (
+            lambda: fit(max_iter=1, categorical_features=["feature_b"]),
+            "Feature 'feature_b' is categorical",
+        ),
+        (
+            lambda: HistGradientBoostingRegressor(max_iter=1).fit([[1], [2]], [1, 2]),
+            "pass feature_names=",
+        ),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(make, message, tmp_path):
+    with pytest.raises(PortableModelError, match=message):
+        write_portable_model(make(), tmp_path / "model.pkl")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
+        (sorted(NAMES), r"feature_names\[0\] is 'feature_a', but .* 'feature_c' there"),
+        ("feature_a", "is one name"),
+    ],
+)
+def test_names_have_to_be_those_of_the_model(model, names, message, tmp_path):
+    with pytest.raises(PortableModelError, match=message):
+        write_portable_model(model, tmp_path / "model.pkl", feature_names=names)
+
+
+CONSTANTS = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(),
+    lambda inner: (
+        st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(deadline=None, database=None)
+@given(CONSTANTS)
+def test_values_survive_a_pickle_of_calls(value):
+    loaded = pickle.loads(dump_calls(value))
+    assert loaded == value
+    assert repr(loaded) == repr(value)
+
+
+def test_calls_are_made_when_the_pickle_is_read():
+    power = Global("builtins", "pow")
+    assert pickle.loads(dump_calls(power)) is pow
+    assert pickle.loads(dump_calls(Call(power, (2, 5), {"mod": 7}))) == 4
+    assert pickle.loads(dump_calls(Partial(power, {"exp": 3})))(2) == 8
+    assert pickle.loads(dump_calls(method("a,b", "split")))(",") == ["a", "b"]
+    with pytest.raises(TypeError, match=r"A builtins\.set cannot be written"):
+        dump_calls({1})
+
+
+def as_transformer(name, *arguments):
+    """A function of `operator`, which has no signature, as one that has."""
+    function = Call(Global("operator", name), arguments)
+    transformer = Global("sklearn.preprocessing", "FunctionTransformer")
+    return method(Call(transformer, (function,)), "transform")
+
+
+TAKE_PREDICTION = as_transformer("itemgetter", ["prediction"])
+
+
+def check_calls(function, tmp_path, frame=None, **parameters):
+    """Check a pickle that is these calls, on a frame with a column of predictions."""
+    path = tmp_path / "model.pkl"
+    path.write_bytes(dump_calls(function))
+    if frame is None:
+        frame = make_frame(20).assign(prediction=np.linspace(0, 1, 20))
+    return check_portable_model(path, frame, **parameters)
+
+
+def test_the_check_runs_it_without_this_package(model, exported, tmp_path):
+    frame, output = make_frame(), tmp_path / "predictions.csv"
+    check = check_portable_model(exported, frame, output=output)
+    assert check.rows == len(frame)
+    assert check.warnings == ()
+    assert 0 < check.seconds < 60
+    assert 50e6 < check.peak_bytes < 1e9
+    assert check.python == sys.version.split()[0]
+    assert check.versions["pandas"] == pd.__version__
+    assert output.read_text() == expected_predictions(model, frame).to_csv()
+
+
+def test_live_data_may_be_a_file_and_have_a_column_of_ids(
+    model, exported, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    frame = make_frame()
+    frame.reset_index().to_parquet("live.parquet")
+    check_portable_model(
+        os.path.relpath(exported), "live.parquet", python=sys.executable, output="p.csv"
+    )
+    expected = expected_predictions(model, frame).to_csv()
+    assert (tmp_path / "p.csv").read_text() == expected
+
+
+def test_a_function_of_two_parameters_gets_the_benchmark_models(tmp_path):
+    function = Global("pandas", "DataFrame.combine_first")
+    frame = make_frame(20)[[]].assign(prediction=np.nan)
+    benchmark_models = frame.assign(prediction=np.linspace(0, 1, 20))
+    output = tmp_path / "predictions.csv"
+    check_calls(
+        function, tmp_path, frame, benchmark_models=benchmark_models, output=output
+    )
+    expected = benchmark_models.sort_index()["prediction"]
+    found = pd.read_csv(output, index_col="id")["prediction"].sort_index()
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            Global("sklearn_era.numerai.metrics.ranks", "rank_normalize"),
+            r"cannot be read by .*No module named 'sklearn_era.*write_portable_model",
+        ),
+        (
+            Global("builtins", "no_such_function"),
+            "cannot be read by .* It is no pickle, or one for other versions",
+        ),
+        # A segmentation fault.
+        (Call(Global("ctypes", "string_at"), (0,)), "exit status 139 .* of Python or"),
+        (Call(Global("os", "_exit"), (3,)), r"without a report \(exit status 3\)"),
+        (3, "does not hold a function .*: TypeError: 3 is not a callable"),
+        (Global("builtins", "sorted"), "it takes 3 parameters"),
+        (Global("operator", "add"), "2 parameters, and benchmark_models is None"),
+        (
+            as_transformer("itemgetter", ["feature_z"]),
+            "failed to predict .*feature_z.* version of the data",
+        ),
+        (
+            as_transformer("itemgetter", "prediction"),
+            r"a Series, and no pandas\.DataFrame was returned",
+        ),
+    ],
+)
+def test_a_pickle_that_breaks_a_rule_is_told_which(function, message, tmp_path):
+    with pytest.raises(PortableModelError, match=message):
+        check_calls(function, tmp_path)
+
+
+FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        (FRAME["prediction"], r"a Series, and no pandas\.DataFrame was returned"),
+        (FRAME.head(0), "the data frame is empty"),
+        (FRAME.assign(era="X"), r"columns are \['prediction', 'era'\] .* named 'id'"),
+        (FRAME.rename_axis("row"), "the index is named 'row'"),
+        (FRAME.assign(prediction=[0.1, np.nan, 0.2]), "1 predictions are NaN"),
+        (FRAME.assign(prediction=[0.1, 0.2, 1.5]), r"between 0\.1 and 1\.5, which"),
+        (FRAME.assign(prediction=0.5), r"all predictions are 0\.5"),
+        (FRAME.head(2), "not every id of the live data has exactly one"),
+        (FRAME.iloc[[0, 1, 2, 2]], "not every id of the live data has exactly one"),
+    ],
+)
+def test_predictions_that_break_a_rule_are_told_of(predictions, message):
+    portable_runner._check(FRAME, FRAME.index)
+    with pytest.raises(portable_runner._RefusedError, match=message):
+        portable_runner._check(predictions, FRAME.index)
+
+
+def test_time_and_memory_are_limited(tmp_path):
+    sleep = Call(Global("time", "sleep"), (60,))
+    with pytest.raises(PortableModelError, match="stopped after 1 seconds"):
+        check_calls(sleep, tmp_path, time_limit=1)
+    with pytest.raises(PortableModelError, match=r"more memory than the 0\.05 GiB"):
+        check_calls(TAKE_PREDICTION, tmp_path, memory_limit=50 * 2**20)
+
+
+def test_close_to_a_limit_there_is_a_warning(tmp_path):
+    peak = check_calls(TAKE_PREDICTION, tmp_path).peak_bytes
+    check = check_calls(TAKE_PREDICTION, tmp_path, memory_limit=int(1.2 * peak))
+    assert len(check.warnings) == 1
+    assert "live data grow" in check.warnings[0]
+
+
+def test_keys_in_the_environment_do_not_reach_the_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
+    function = Call(Global("os", "getenv"), ("NUMERAI_SECRET_KEY", "nothing"))
+    with pytest.raises(PortableModelError, match="'nothing' is not a callable"):
+        check_calls(function, tmp_path)
+
+
+def test_files_that_are_not_what_they_should_be(tmp_path, exported):
+    (tmp_path / "text.pkl").write_text("no pickle")
+    with pytest.raises(PortableModelError, match="live data cannot be read"):
+        check_portable_model(exported, tmp_path / "text.pkl")
+    no_ids = make_frame(5).reset_index(drop=True)
+    with pytest.raises(PortableModelError, match="neither an index nor a column 'id'"):
+        check_portable_model(exported, no_ids)
+    with pytest.raises(FileNotFoundError):
+        check_portable_model(tmp_path / "absent.pkl", make_frame(5))
+    with pytest.raises(PortableModelError, match=r"python=.* cannot be started"):
+        check_portable_model(exported, make_frame(5), python=tmp_path / "python")
