@@ -15,6 +15,8 @@ from sklearn_era.cli._demo import demo
 from sklearn_era.cli._errors import InputError, one_sentence
 from sklearn_era.cli._fit import fit
 from sklearn_era.cli._predict import predict
+from sklearn_era.cli.numerai import numerai
+from sklearn_era.numerai.errors import NumeraiError
 
 # What typer raises for arguments that it cannot make sense of; it does not export it.
 _UsageError: Any = typer.BadParameter.__base__
@@ -30,6 +32,8 @@ class _PlainErrors(typer.core.TyperGroup):
             message, code = str(error), 2
         except MissingPackageError as error:
             message, code = str(error), 1
+        except NumeraiError as error:
+            message, code = one_sentence(error), error.exit_code
         except _UsageError as error:
             message, code = one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:
@@ -77,3 +81,4 @@ def _program(
 app.command()(demo)
 app.command()(fit)
 app.command()(predict)
+app.add_typer(numerai)

@@ -1,0 +1,19 @@
+"""``numerai.toml``: all that a model is made and submitted by."""
+
+from sklearn_era.numerai.config.loading import (
+    Config,
+    Loaded,
+    as_toml,
+    load_config,
+    write_config,
+)
+from sklearn_era.numerai.config.sections import DataSection
+
+__all__ = [
+    "Config",
+    "DataSection",
+    "Loaded",
+    "as_toml",
+    "load_config",
+    "write_config",
+]
