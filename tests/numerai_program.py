@@ -32,19 +32,7 @@ SECTIONS = {
     },
     "submit": {"timeout": 2.0, "retries": 1},
 }
-SUBMITTED = [
-    "models",
-    "rounds",
-    "dataset",
-    "GET",
-    "submissions",
-    "submission_upload_auth",
-    "PUT",
-    "create_submission",
-    "submissions",
-    "submissionDownloadAuth",
-    "GET",
-]
+SUBMITTED = numerai_server.SUBMISSION_IN_ORDER
 
 
 def demo_files(folder: Path, *, version: str = "v5.3", seed: int = 0) -> dict:

@@ -51,6 +51,22 @@ _WITH_KEY = frozenset(
 )
 
 
+# The operations of a submission that meets with no trouble.
+SUBMISSION_IN_ORDER = [
+    "models",
+    "rounds",
+    "dataset",
+    "GET",
+    "submissions",
+    "submission_upload_auth",
+    "PUT",
+    "create_submission",
+    "submissions",
+    "submissionDownloadAuth",
+    "GET",
+]
+
+
 @dataclass
 class Fault:
     """What goes wrong, in which operation, and how often.

@@ -38,19 +38,7 @@ numerai_server = pytest.importorskip("numerai_server")
 
 MODEL = "11111111-aaaa"
 LIVE = "v5.3/live.parquet"
-IN_ORDER = [
-    "models",
-    "rounds",
-    "dataset",
-    "GET",
-    "submissions",
-    "submission_upload_auth",
-    "PUT",
-    "create_submission",
-    "submissions",
-    "submissionDownloadAuth",
-    "GET",
-]
+IN_ORDER = numerai_server.SUBMISSION_IN_ORDER
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
 from sklearn_era.datasets import make_numerai_like
+from sklearn_era.numerai.data.dataset import META_MODEL_COLUMN
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.metrics.ranks import rank_normalize
 from sklearn_era.numerai.workspace import Workspace
@@ -34,7 +35,6 @@ _TARGETS = ("target_amber_20", "target_amber_60", "target_birch_20", "target_bir
 # week each, and the two days until trading begins.
 _N_UNKNOWN = {"20": 4, "60": 12}
 
-META_MODEL_COLUMN = "numerai_meta_model"
 # The meta model begins so many eras after the validation data do.
 _META_MODEL_DELAY = 4
 # Benchmark and meta model are a regression, and noise of these standard deviations.

@@ -1,5 +1,6 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, and their digests."""
 
+import hashlib
 import os
 import secrets
 from pathlib import Path
@@ -28,4 +29,10 @@ def write_atomically(path: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-__all__ = ["partial_path", "write_atomically"]
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file's bytes, as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+__all__ = ["file_sha256", "partial_path", "write_atomically"]

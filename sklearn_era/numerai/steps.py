@@ -7,7 +7,6 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +23,14 @@ from sklearn_era.numerai.data.dataset import (
 )
 from sklearn_era.numerai.data.download import download
 from sklearn_era.numerai.errors import DataError, PortableModelError
-from sklearn_era.numerai.files import write_atomically
+from sklearn_era.numerai.files import file_sha256
 from sklearn_era.numerai.model_upload.portable import write_portable_model
 from sklearn_era.numerai.model_upload.portable_check import (
     PortableCheck,
     check_portable_model,
 )
 from sklearn_era.numerai.submission.prediction import predict_live
+from sklearn_era.numerai.submission.record import utc_now
 from sklearn_era.numerai.submission.submission_file import (
     check_submission,
     make_submission,
@@ -42,9 +42,8 @@ from sklearn_era.numerai.training.estimator_parameters import make_estimator
 from sklearn_era.numerai.training.fitting import GAIN, MODEL, train
 from sklearn_era.numerai.training.model_store import (
     ModelRecord,
-    file_sha256,
     load_trained,
-    read_record,
+    write_json,
 )
 from sklearn_era.numerai.validation.report import ReportFiles, write_report
 from sklearn_era.numerai.validation.scoring import ValidationResult, validate
@@ -160,10 +159,9 @@ def validate_model(
     """Score the model, and the plain one if it was trained, and write the report."""
     metadata = read_features(config, workspace)
     names = [MODEL, *([GAIN] if config.train.compare_with_gain else [])]
-    results, estimators = {}, {}
-    for name in names:
-        estimator, record = load_trained(workspace.model_dir, name)
-        estimators[name] = estimator
+    loaded = {name: load_trained(workspace.model_dir, name) for name in names}
+    results = {}
+    for name, (estimator, record) in loaded.items():
 
         def report_progress(
             stage: str, done: int, total: int, name: str = name
@@ -186,15 +184,16 @@ def validate_model(
             neutralize_features=_neutralizers(config, metadata, record),
             on_progress=report_progress,
         )
+    # What the one was trained on, the plain one was too.
+    _, model = loaded[MODEL]
     sample = read_training_sample(
         [workspace.newest(name) for name in config.train.files],
-        record.features,
-        record.target,
-        first_era=record.first_era,
-        last_era=record.last_era,
-        every_nth_era=record.every_nth_era,
+        model.features,
+        model.target,
+        first_era=model.first_era,
+        last_era=model.last_era,
+        every_nth_era=model.every_nth_era,
     )
-    model = read_record(workspace.model_dir, MODEL)
     about = {
         REPORTED_MODEL: model.sha256,
         "version": model.version,
@@ -202,12 +201,12 @@ def validate_model(
         "first_era": model.first_era,
         "last_era": model.last_era,
         "purge": model.purge,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": utc_now(),
     }
     files = write_report(
         workspace.report_dir,
         results,
-        estimators=estimators,
+        estimators={name: estimator for name, (estimator, _) in loaded.items()},
         sample=sample,
         about=about,
     )
@@ -286,9 +285,9 @@ def predict_round(
         "model_sha256": record.sha256,
         "version": config.data.version,
         "neutralize_proportion": config.predict.neutralize_proportion,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": utc_now(),
     }
-    write_atomically(path.with_suffix(".json"), json.dumps(origin, indent=1).encode())
+    write_json(path.with_suffix(".json"), origin)
     return RoundPrediction(round_number, path, digest, frame)
 
 

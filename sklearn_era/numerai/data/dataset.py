@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _ERA = re.compile(r"\d{4}")
 _MAGIC = b"PAR1"
 
+# Of the predictions in the file meta_model.
+META_MODEL_COLUMN = "numerai_meta_model"
+
 
 @dataclass(frozen=True)
 class FeatureMetadata:

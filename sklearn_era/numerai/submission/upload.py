@@ -20,6 +20,7 @@ from sklearn_era.numerai.errors import (
     SubmissionError,
     UploadError,
 )
+from sklearn_era.numerai.files import file_sha256
 from sklearn_era.numerai.submission.record import (
     SubmissionRecord,
     package_versions,
@@ -245,7 +246,7 @@ def _check_live(client: NumeraiClient, live: Path, version: str, tell: Step) -> 
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         now = client.download(name, Path(folder) / "live.parquet", check=check)
         predicted, ids = set(read_ids(live)), set(read_ids(now))
-        same_bytes = _digest(live) == _digest(now)
+        same_bytes = file_sha256(live) == file_sha256(now)
     if predicted != ids:
         raise SubmissionError(
             f"The ids changed since {live.stem} was downloaded "
@@ -260,11 +261,6 @@ def _check_live(client: NumeraiClient, live: Path, version: str, tell: Step) -> 
             stacklevel=3,
         )
     tell(f"All {len(ids):,} live ids are those that Numerai has now.")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _finish(

@@ -21,8 +21,9 @@ from typing import Any
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai.errors import CheckpointError, DataError
+from sklearn_era.numerai.files import file_sha256
 from sklearn_era.numerai.training.fit_identity import FitDescription, differences
-from sklearn_era.numerai.training.model_store import file_sha256, read_json, write_json
+from sklearn_era.numerai.training.model_store import read_json, write_json
 
 _DOCUMENT = "checkpoint.json"
 _FORMAT = 1

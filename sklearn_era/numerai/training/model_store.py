@@ -5,7 +5,6 @@
 comparison, if one was.
 """
 
-import hashlib
 import json
 import os
 import platform
@@ -24,7 +23,7 @@ from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai.errors import DataError
-from sklearn_era.numerai.files import write_atomically
+from sklearn_era.numerai.files import file_sha256, write_atomically
 
 _FORMAT = 1
 
@@ -264,12 +263,6 @@ def model_file(model_dir: Path, name: str) -> Path:
 def record_file(model_dir: Path, name: str) -> Path:
     """The record of a name."""
     return model_dir / f"{name}.json"
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, as 64 hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_era.metrics import EraScores, aggregate_era_scores
-from sklearn_era.numerai.data.dataset import read_column_names, read_columns, read_ids
+from sklearn_era.numerai.data.dataset import (
+    META_MODEL_COLUMN,
+    read_column_names,
+    read_columns,
+    read_ids,
+)
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.metrics.scores import correlation_contribution, numerai_corr
 from sklearn_era.numerai.validation.eras import (
@@ -20,8 +25,6 @@ from sklearn_era.numerai.validation.eras import (
     predict_eras,
     select_scored_eras,
 )
-
-META_MODEL_COLUMN = "numerai_meta_model"
 
 # Of a mean CORR, less two standard errors. Those of good models are from 0.005 to 0.04;
 # beyond this, it is likelier that the model has seen the targets.
@@ -386,4 +389,4 @@ def _mean_exposures(
     return {names[j]: float(means[j]) for j in order}
 
 
-__all__ = ["META_MODEL_COLUMN", "ValidationResult", "summarize", "validate"]
+__all__ = ["ValidationResult", "summarize", "validate"]
