@@ -1,0 +1,149 @@
+"""Consecutive blocks of time as eras."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+    EncodedEras,
+    check_eras,
+    encode_eras,
+    warn_of_text_order,
+)
+
+
+@validate_params(
+    {
+        "times": ["array-like"],
+        "n_blocks": [Interval(Integral, 1, None, closed="left")],
+        "by": [StrOptions({"rows", "time"})],
+    },
+    prefer_skip_nested_validation=True,
+)
+def time_blocks(
+    times: ArrayLike, n_blocks: int, *, by: str = "rows"
+) -> NDArray[np.intp]:
+    """Cut time into consecutive blocks, each of which is an era.
+
+    Rows of equal time are in the same block, and a later row is never in an earlier
+    block. Of n rows, ::
+
+        by="rows":  the blocks up to k have about n (k + 1) / n_blocks rows, as near to
+                    it as whole times can come, and fewer rather than more
+        by="time":  block = floor(n_blocks (t - t_min) / (t_max - t_min)), with t_max
+                    in the last block
+
+    By rows, blocks have about as many rows each, up to the rows that share a time, and
+    none is empty. That is what the split criteria want, which count every era the same:
+    a block of few rows votes with more noise. By time, blocks are of equal length, as
+    quarters are, however many rows each has.
+
+    Parameters
+    ----------
+    times : array-like of shape (n_samples,)
+        Time of each row: int, float, datetime64, pandas dates, or, by rows, anything
+        else that sorts. Rows need not be in order.
+
+    n_blocks : int
+        Number of blocks.
+
+    by : {'rows', 'time'}, default='rows'
+        What blocks have in equal parts.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), dtype=intp
+        The block of each row, from 0, the earliest, to ``n_blocks - 1``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct times than blocks, a time is missing, times cannot
+        be sorted or, by time, subtracted, or are infinite, or a block of time has no
+        row.
+
+    Warns
+    -----
+    UserWarning
+        If times are numbered texts, and their order is not that of the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.environments import time_blocks
+    >>> time_blocks([2020, 2012, 2011, 2020, 2010, 2021], 3)
+    array([2, 1, 0, 2, 0, 2])
+    >>> days = np.array(["2024-01-01", "2024-01-02", "2024-03-01"], dtype="M8[D]")
+    >>> time_blocks(days, 2, by="time")
+    array([0, 0, 1])
+    """
+    if isinstance(n_blocks, bool):
+        raise ValueError(f"n_blocks must be an integer; got {n_blocks!r}.")
+    labels = check_eras(times, times, name="times", X_name="the data")
+    if labels.size == 0:
+        raise ValueError("times is empty; pass the time of each row.")
+    encoded = encode_eras(labels)
+    n_times = encoded.labels.size
+    if n_times < n_blocks:
+        raise ValueError(
+            f"times has {n_times} distinct value(s), of which {n_blocks} blocks cannot "
+            f"be made; lower n_blocks to {n_times} or less."
+        )
+    if by == "time":
+        return _blocks_of_time(encoded, n_blocks)
+    warn_of_text_order(encoded.labels, "time_blocks", stacklevel=3)
+    return _blocks_of_rows(encoded.counts, n_blocks)[encoded.codes]
+
+
+def _blocks_of_rows(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+    """The block of each distinct time, of the rows that have it."""
+    ends = np.cumsum(counts)  # rows up to each time, itself included
+    wanted = ends[-1] * np.arange(1, n_blocks) / n_blocks
+    # cuts[k]: times before it are in blocks up to k.
+    cuts = np.searchsorted(ends, wanted) + 1
+    before = np.where(cuts > 1, ends[np.maximum(cuts - 2, 0)], 0)
+    cuts -= (cuts > 1) & (wanted - before <= ends[cuts - 1] - wanted)
+    # One time at least for every block: cuts apart, and away from both ends.
+    steps = np.arange(n_blocks - 1)
+    cuts = np.maximum.accumulate(cuts - steps) + steps
+    cuts = np.minimum(cuts, counts.size - n_blocks + 1 + steps)
+    return np.searchsorted(cuts, np.arange(counts.size), side="right").astype(np.intp)
+
+
+def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
+    """The block of each row, of equal lengths of time."""
+    times: Any = encoded.labels
+    if n_blocks == 1:
+        return np.zeros(encoded.codes.size, dtype=np.intp)
+    if times.dtype.kind in "iu":
+        times = times.tolist()  # Python's integers, whose differences are exact
+    elif times.dtype.kind == "f":
+        times = times.astype(np.float64)
+        if not np.isfinite(times[[0, -1]]).all():
+            raise ValueError(
+                "times: by='time' needs finite numbers, and there are infinite ones; "
+                "drop these rows, or pass by='rows'."
+            )
+    try:
+        # The quotient of two differences is a number, of dates as well.
+        span = times[-1] - times[0]
+        elapsed = np.array([float((time - times[0]) / span) for time in times])
+    except TypeError as error:
+        raise ValueError(
+            f"times: by='time' needs numbers or dates, which can be subtracted; got "
+            f"{times[0]!r} of type {type(times[0]).__name__}. Convert them, or pass "
+            "by='rows'."
+        ) from error
+    # Rounded, so that 0.3 of 3.0 is the end of the 3rd of 30 blocks, and not just less.
+    places = np.floor(np.round(n_blocks * elapsed, 9)).astype(np.intp)
+    blocks = np.minimum(places, n_blocks - 1)
+    empty = np.setdiff1d(np.arange(n_blocks), blocks)
+    if empty.size:
+        raise ValueError(
+            f"times: {empty.size} of {n_blocks} blocks of equal length have no row, "
+            f"the first of them block {empty[0]}; lower n_blocks, or pass by='rows'."
+        )
+    return blocks[encoded.codes]
