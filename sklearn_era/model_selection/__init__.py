@@ -1,10 +1,19 @@
-"""Splitters along eras in time, and a refit rule for the worst era.
+"""Splitters along eras in time, a refit rule for the worst era, and a learning curve.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.
 """
 
 from sklearn_era.model_selection._refit import best_worst_era
+from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
+from sklearn_era.model_selection._reverse_learning_curve_display import (
+    ReverseLearningCurveDisplay,
+)
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
-__all__ = ["EraWalkForwardSplit", "best_worst_era"]
+__all__ = [
+    "EraWalkForwardSplit",
+    "ReverseLearningCurveDisplay",
+    "best_worst_era",
+    "reverse_learning_curve",
+]

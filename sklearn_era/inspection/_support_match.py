@@ -1,0 +1,225 @@
+"""How much of each feature's range every era covers: the empirical support match."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, validate_params
+
+from sklearn_era._optional import import_optional
+from sklearn_era._table_columns import Column, check_same_columns, read_columns
+from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+
+
+@validate_params(
+    {
+        "categorical_features": ["array-like", str, None],
+        "n_bins": [Interval(Integral, 2, None, closed="left")],
+        "min_samples": [_COUNT],
+        "as_frame": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def support_match(
+    X: Any,
+    *,
+    eras: Any,
+    X_holdout: Any = None,
+    categorical_features: Any = "from_dtype",
+    n_bins: int = 10,
+    min_samples: int = 1,
+    as_frame: bool = False,
+) -> Bunch:
+    """Measure how far eras cover the same values of each feature.
+
+    A split that is to hold in every era needs rows of every era on both sides. So eras
+    have to cover the same values. After [1]_, section 6.2, a numeric feature is cut at
+    its quantiles over all rows, and ::
+
+        match_f = 1/M Σ_e c_fe / B_f
+
+    with M eras, B_f the number of bins in which there is any row, and c_fe the number
+    of those in which era e has rows, at least `min_samples`. The bins of a categorical
+    feature are its categories. A feature that all eras cover has 1, and one that names
+    the era, such as a date, has about 1 / M. The match of the data set is the mean over
+    features.
+
+    Quantiles are values that occur, so that bins do not depend on the feature's scale;
+    where many rows have one value, several quantiles are one, and there are fewer than
+    `n_bins` bins. B_f counts those that there are, which lets 1 be reached. Missing
+    values are a bin of their own, as they are to the trees. [1]_ says neither.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The rows: those of the training set.
+
+    eras : array-like of shape (n_samples,)
+        Era of each row.
+
+    X_holdout : array-like or data frame of shape (n_holdout, n_features), default=None
+        Rows of another set, later ones for example, to be held against the bins of X.
+
+    categorical_features : 'from_dtype', None or array-like of {bool, int, str}, \
+default='from_dtype'
+        Which features are categorical: by a mask, indices, or names of a frame's
+        columns. 'from_dtype' takes a frame's columns of category, string or object
+        dtype.
+
+    n_bins : int, default=10
+        Number of quantile bins of a numeric feature; at least 2.
+
+    min_samples : int, default=1
+        Rows that an era needs in a bin to cover it. An era of few rows misses bins by
+        chance: of n rows spread evenly over B bins, one is missed with probability
+        ``(1 - 1/B)**n``.
+
+    as_frame : bool, default=False
+        Whether to return pandas objects in the Bunch.
+
+    Returns
+    -------
+    result : Bunch
+        With the fields
+
+        mean : float
+            The match of the data set, in (0, 1].
+        match : ndarray of shape (n_features,), or Series
+            The match of each feature.
+        by_era : ndarray of shape (n_eras, n_features), or DataFrame
+            c_fe / B_f.
+        n_bins : ndarray of shape (n_features,), or Series
+            B_f.
+        era_labels : ndarray of shape (n_eras,)
+            The distinct labels, sorted.
+        feature_names : ndarray of shape (n_features,)
+            Names of the columns of X; ``x0``, ``x1``, ... where it has none.
+        holdout : ndarray of shape (n_features,), or Series
+            With `X_holdout`: the share of the bins of X in which it has rows, at least
+            `min_samples`.
+        holdout_unseen : ndarray of shape (n_features,), or Series
+            With `X_holdout`: the share of its rows whose value is below the least or
+            above the largest number of X, is a category that X does not have, or is
+            missing where no value of X is.
+
+    Raises
+    ------
+    ValueError
+        If tables are empty, differ in their columns, or hold columns that are neither
+        numeric nor among the categorical ones; or if `eras` does not label the rows.
+    MissingPackageError
+        If pandas is not installed, with ``as_frame=True``.
+
+    References
+    ----------
+    .. [1] L. Moneda, "Domain Generalization, Invariance and the Time Robust Forest",
+           Master's thesis, University of São Paulo, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.inspection import support_match
+    >>> day = np.arange(400.0)
+    >>> X = np.column_stack([day, day % 50])
+    >>> result = support_match(X, eras=day // 100)
+    >>> result.match.round(2).tolist()
+    [0.3, 1.0]
+    >>> round(result.mean, 2)
+    0.65
+    """
+    pandas = import_optional("pandas", extra="cli") if as_frame else None
+    for name, value in {"n_bins": n_bins, "min_samples": min_samples}.items():
+        if isinstance(value, bool):  # a number to Python
+            raise ValueError(f"{name} must be an integer; got {value!r}.")
+    columns = read_columns(X, categorical_features=categorical_features)
+    encoded = encode_eras(check_eras(eras, columns[0].values))
+    others: list[Column] = []
+    if X_holdout is not None:
+        others = read_columns(
+            X_holdout, categorical_features=categorical_features, name="X_holdout"
+        )
+        check_same_columns(columns, others, name="X", other_name="X_holdout")
+    n_eras = encoded.labels.size
+    by_era = np.empty((n_eras, len(columns)))
+    sizes = np.empty(len(columns), dtype=np.intp)
+    holdout, unseen = np.empty(len(columns)), np.empty(len(columns))
+    for j, column in enumerate(columns):
+        other = others[j].values if others else column.values[:0]
+        bins, other_bins, is_unseen = _bins(column, other, n_bins)
+        # Bins in which there is no row of X, between two quantiles, do not count.
+        filled, codes = np.unique(bins, return_inverse=True)
+        sizes[j] = filled.size
+        table = np.zeros((n_eras, filled.size), dtype=np.intp)
+        np.add.at(table, (encoded.codes, codes), 1)
+        by_era[:, j] = (table >= min_samples).sum(axis=1) / filled.size
+        if others:
+            _, counts = np.unique(
+                other_bins[np.isin(other_bins, filled)], return_counts=True
+            )
+            holdout[j] = (counts >= min_samples).sum() / filled.size
+            unseen[j] = is_unseen.mean()
+    names = np.array([column.name for column in columns], dtype=object)
+    match = by_era.mean(axis=0)
+    result = Bunch(
+        mean=float(match.mean()),
+        match=match,
+        by_era=by_era,
+        n_bins=sizes,
+        era_labels=encoded.labels,
+        feature_names=names,
+    )
+    if others:
+        result.update(holdout=holdout, holdout_unseen=unseen)
+    if pandas is not None:
+        index = pandas.Index(encoded.labels, name="era")
+        result.by_era = pandas.DataFrame(by_era, index=index, columns=names)
+        for name in ("match", "n_bins", "holdout", "holdout_unseen"):
+            if name in result:
+                result[name] = pandas.Series(result[name], index=names, name=name)
+    return result
+
+
+def _bins(
+    column: Column, other: NDArray[Any], n_bins: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
+    """Put the values of a column, and those of another set, into bins of the column's.
+
+    Returns
+    -------
+    bins : ndarray of shape (n_samples,)
+        -1 where the value is missing.
+    other_bins : ndarray of shape (n_other,)
+        The same of the other set, and -2 for a category that the column does not have.
+    is_unseen : ndarray of shape (n_other,), dtype=bool
+        Where the other set has what the column does not have.
+    """
+    values = column.values
+    if column.is_categorical:
+        index: dict[Any, int] = {None: -1}
+        for value in values:
+            index.setdefault(value, len(index))
+        bins = np.array([index[value] for value in values], dtype=np.intp)
+        other_bins = np.array([index.get(value, -2) for value in other], dtype=np.intp)
+        is_unseen = other_bins == -2
+    else:
+        known = values[~np.isnan(values)]
+        edges = np.array([])
+        if known.size:
+            shares = np.arange(1, n_bins) / n_bins
+            edges = np.unique(np.quantile(known, shares, method="inverted_cdf"))
+        bins, other_bins = (
+            np.where(np.isnan(x), -1, np.searchsorted(edges, x, side="left"))
+            for x in (values, other)
+        )
+        is_unseen = np.zeros(other.size, dtype=bool)
+        if known.size:
+            is_unseen = (other < known.min()) | (other > known.max())
+        else:
+            is_unseen = ~np.isnan(other)
+    if not np.any(bins == -1):
+        is_unseen = is_unseen | (other_bins == -1)
+    return bins, other_bins, is_unseen

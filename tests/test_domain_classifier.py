@@ -1,0 +1,266 @@
+"""The domain classifier: its AUC, what it tells by, its figure, its refusals."""
+
+import inspect
+import re
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import parallel_config
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import (
+    KFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    cross_val_predict,
+)
+from sklearn.svm import LinearSVC
+
+from sklearn_era.inspection import DomainClassifierDisplay, domain_classifier_auc
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def make_sets(shift=1.0, n_samples=400, random_state=0):
+    rng = np.random.default_rng(random_state)
+    X, X_holdout = rng.normal(size=(2, n_samples, 3))
+    X_holdout[:, 1] += shift
+    return X, X_holdout[: n_samples // 2]
+
+
+def test_auc_is_that_of_the_shift():
+    """Of normals a distance d apart it is Φ(d / √2)."""
+    for shift in (0.0, 1.0, 2.0):
+        result = domain_classifier_auc(
+            *make_sets(shift, n_samples=2000),
+            estimator=LogisticRegression(),
+            random_state=0,
+        )
+        assert result.auc == pytest.approx(ndtr(shift / np.sqrt(2)), abs=0.05)
+
+
+def test_auc_is_the_mean_over_unseen_folds():
+    X, X_holdout = make_sets()
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    model = LogisticRegression()
+    result = domain_classifier_auc(X, X_holdout, estimator=model, cv=folds)
+    rows = np.vstack([X, X_holdout])
+    is_holdout = np.repeat([0, 1], [400, 200])
+    scores = cross_val_predict(
+        model, rows, is_holdout, cv=folds, method="decision_function"
+    )
+    expected = [
+        roc_auc_score(is_holdout[test], scores[test])
+        for _, test in folds.split(rows, is_holdout)
+    ]
+    assert_allclose(result.fold_aucs, [expected])
+    assert result.auc == result.aucs[0] == pytest.approx(np.mean(expected))
+    assert result.domain_labels.tolist() == ["holdout"]
+    assert "importances" not in result
+    assert not hasattr(model, "coef_")
+
+
+def test_sets_alike_are_not_told_apart():
+    X, X_holdout = make_sets(shift=0.0)
+    result = domain_classifier_auc(X, X_holdout, random_state=0)
+    assert 0.4 < result.auc < 0.6
+
+
+def test_each_era_is_told_from_the_others():
+    rng = np.random.default_rng(0)
+    eras = rng.choice(["b", "a", "c"], size=600)
+    X = rng.normal(size=(600, 2))
+    X[eras == "b", 0] += 3
+    result = domain_classifier_auc(
+        X, eras=eras, estimator=LogisticRegression(), cv=3, n_repeats=2, as_frame=True
+    )
+    assert result.aucs.idxmax() == "b"
+    assert result.aucs["b"] > 0.95
+    assert result.fold_aucs.shape == (3, 3)
+    assert result.auc == pytest.approx(result.aucs.mean())
+    assert result.importances.shape == (3, 2)
+    assert result.importances.loc["b"].idxmax() == "x0"
+    assert list(result.importances.index) == ["a", "b", "c"]
+
+
+def test_importances_name_the_feature_that_tells():
+    result = domain_classifier_auc(*make_sets(2.0), n_repeats=3, random_state=0, cv=3)
+    assert_array_equal(result.feature_names, ["x0", "x1", "x2"])
+    assert result.importances[0, 1] > 0.2
+    assert np.all(np.abs(result.importances[0, [0, 2]]) < 0.05)
+
+
+def test_a_seed_settles_the_result_whatever_runs_in_parallel():
+    sets = make_sets(n_samples=100)
+    options = {"estimator": LogisticRegression(), "n_repeats": 2, "cv": 3}
+    first = domain_classifier_auc(*sets, random_state=1, **options)
+    with parallel_config("threading"):  # starting processes takes long
+        again = domain_classifier_auc(*sets, random_state=1, n_jobs=2, **options)
+    assert_array_equal(first.fold_aucs, again.fold_aucs)
+    assert_array_equal(first.importances, again.importances)
+    other = domain_classifier_auc(*sets, random_state=2, **options)
+    assert np.any(first.fold_aucs != other.fold_aucs)
+
+
+@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame])
+def test_categories_are_told_by_their_names(make_frame):
+    """Of a category dtype or text, with other categories and codes in each set."""
+    rng = np.random.default_rng(0)
+    train = {"c": rng.integers(3, size=300), "x": rng.normal(size=300)}
+    later = {"c": rng.integers(3, size=200), "x": rng.normal(size=200)}
+    train["names"], later["names"] = {0: "a", 1: "b"}, {0: "b", 1: "z"}  # 2: missing
+    frames = [
+        make_frame({"c": list(map(d["names"].get, d["c"])), "x": d["x"]})
+        for d in (train, later)
+    ]
+    frames = [
+        frame.astype({"c": "category"})
+        if make_frame is pd.DataFrame
+        else frame.with_columns(pl.col("c").cast(pl.Categorical))
+        for frame in frames
+    ]
+    result = domain_classifier_auc(*frames, n_repeats=1, cv=3, random_state=0)
+    assert 0.7 < result.auc < 0.9
+    assert result.feature_names.tolist() == ["c", "x"]
+    assert result.importances[0, 0] > 0.2
+
+
+def test_columns_of_many_categories_and_missing_values_are_taken():
+    rng = np.random.default_rng(0)
+    text = pd.DataFrame({"id": [f"id{i:04}" for i in range(600)]})
+    text["x"] = np.where(rng.random(600) < 0.1, np.nan, rng.normal(size=600))
+    result = domain_classifier_auc(text[:400], text[400:], cv=3, random_state=0)
+    assert result.auc > 0.99  # the identity counts up with time
+
+
+def test_categories_without_an_order_are_taken():
+    labels = np.empty((400, 1), dtype=object)
+    labels[:, 0] = [(1, "a"), ("b", 2)] * 200
+    options = {"categorical_features": [0], "cv": 2, "random_state": 0}
+    X_holdout = labels[::2]  # one of the two
+    assert domain_classifier_auc(labels, X_holdout, **options).auc > 0.7
+
+
+def test_any_splitter_with_both_sides_serves():
+    X, X_holdout = make_sets()
+    shuffle = StratifiedShuffleSplit(2, test_size=0.3, random_state=0)
+    result = domain_classifier_auc(X, X_holdout, estimator=LinearSVC(), cv=shuffle)
+    assert result.fold_aucs.shape == (1, 2)
+    eras = np.arange(400) % 3
+    folds = (fold for fold in KFold(2).split(X))  # which can be gone through once only
+    result = domain_classifier_auc(X, eras=eras, estimator=LinearSVC(), cv=folds)
+    assert result.fold_aucs.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "X_holdout and eras: pass exactly one"),
+        ({"X_holdout": [[1.0] * 3], "eras": [1]}, "X_holdout and eras: pass exactly"),
+        ({"eras": [1] * 400}, "eras has the one label 1, and nothing to tell it from"),
+        ({"eras": [1] * 399}, "eras has 399 labels"),
+        (
+            {"eras": [1] * 396 + [2] * 4},
+            "eras other than 1 there are 4 row",
+        ),
+        (
+            {"X_holdout": np.ones((4, 3))},
+            r"Of X_holdout there are 4 .* each of 5",
+        ),
+        ({"X_holdout": np.ones((9, 2))}, r"X_holdout has 2 column.* X has 3"),
+        (
+            {"X_holdout": np.ones((9, 3)), "cv": KFold(2)},
+            "cv: of X_holdout there is no row among the test rows of fold 0",
+        ),
+        (
+            {"X_holdout": np.ones((9, 3)), "estimator": LinearRegression()},
+            r"estimator must be a classifier, or None; got LinearRegression\(\)",
+        ),
+        ({"X_holdout": np.ones((9, 3)), "cv": 1}, "'cv' parameter"),
+        ({"X_holdout": np.ones((9, 3)), "n_repeats": -1}, "'n_repeats' parameter"),
+    ],
+)
+def test_domain_classifier_refuses(parameters, message):
+    X, _ = make_sets()
+    with pytest.raises(ValueError, match=message):
+        domain_classifier_auc(X, **parameters)
+
+
+def test_bars_of_eras_span_their_folds():
+    ax = Figure().subplots()
+    rng = np.random.default_rng(0)
+    eras = np.arange(300) % 3
+    X = rng.normal(size=(300, 2)) + (eras == 1)[:, np.newaxis]
+    options = {"estimator": LogisticRegression(), "random_state": 0}
+    display = DomainClassifierDisplay.from_data(X, eras=eras, ax=ax, **options)
+    result = domain_classifier_auc(X, eras=eras, **options)
+    assert_allclose([bar.get_height() for bar in display.bars_], result.aucs)
+    assert display.auc == result.auc
+    (lines,) = display.bars_.errorbar.lines[2]
+    for segment, folds in zip(lines.get_segments(), result.fold_aucs, strict=True):
+        assert_allclose(segment[:, 1], [folds.min(), folds.max()])
+    assert_allclose(display.chance_line_.get_ydata(), 0.5)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "1", "2"]
+    with pytest.raises(ValueError, match=r"none were computed; pass n_repeats=5"):
+        display.plot(kind="importances")
+
+
+def test_bars_of_importances_begin_with_the_largest(pyplot):
+    display = DomainClassifierDisplay.from_data(
+        *make_sets(2.0),
+        estimator=LogisticRegression(),
+        n_repeats=2,
+        kind="importances",
+        max_features=2,
+    )
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names[0] == "x1"
+    assert len(names) == 2
+    widths = [bar.get_width() for bar in display.bars_]
+    assert_allclose(widths[0], display.importances[0, 1])
+    assert display.chance_line_ is None
+    assert pyplot.get_fignums() == [display.figure_.number]
+
+
+def test_display_refuses():
+    with pytest.raises(ValueError, match=r"shape \(2,\) with 2 domain_labels"):
+        DomainClassifierDisplay(fold_aucs=[0.5, 0.6], domain_labels=[1, 2])
+    with pytest.raises(ValueError, match="1 domain_labels and 0 feature_names"):
+        DomainClassifierDisplay(
+            fold_aucs=[[0.5]], domain_labels=[1], importances=[[0.1]]
+        )
+    display = DomainClassifierDisplay(fold_aucs=[[0.5]], domain_labels=[1])
+    with pytest.raises(ValueError, match="kind must be 'auc' or 'importances'"):
+        display.plot(Figure().subplots(), kind="pie")
+    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
+        display.plot(Figure().subplots(), max_features=0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        domain_classifier_auc,
+        DomainClassifierDisplay.plot,
+        DomainClassifierDisplay.from_data,
+    ],
+)
+def test_docstrings_list_every_parameter_in_order(function):
+    text = inspect.getdoc(function)
+    _, _, text = text.partition("Parameters\n----------\n")
+    text, _, _ = text.partition("\nReturns\n")
+    documented = re.findall(r"^\**(\w+) :", text, flags=re.MULTILINE)
+    parameters = list(inspect.signature(function).parameters)
+    assert documented == [name for name in parameters if name != "self"]

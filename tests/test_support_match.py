@@ -1,0 +1,265 @@
+"""The support match: its definition, its frames, its figure, its refusals."""
+
+import inspect
+import re
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_era.inspection import SupportMatchDisplay, support_match
+
+quick = settings(deadline=None, database=None, max_examples=60)
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def naive_match(x, eras, n_bins):
+    """By the definition: quantiles of all rows, then distinct bins of each era."""
+    known = np.sort(x[~np.isnan(x)])
+    edges = [known[int(np.ceil(known.size * k / n_bins)) - 1] for k in range(1, n_bins)]
+
+    def bin_of(value):
+        if np.isnan(value):
+            return "missing"
+        return sum(edge < value for edge in sorted(set(edges)))
+
+    bins = [bin_of(value) for value in x]
+    shares = [
+        len({b for b, e in zip(bins, eras, strict=True) if e == era}) / len(set(bins))
+        for era in sorted(set(eras))
+    ]
+    return np.mean(shares)
+
+
+@st.composite
+def columns(draw):
+    n_samples = draw(st.integers(1, 40))
+    values = st.integers(-5, 5).map(float)
+    x = draw(hnp.arrays(np.float64, n_samples, elements=values | st.just(np.nan)))
+    eras = draw(hnp.arrays(np.int64, n_samples, elements=st.integers(0, 3)))
+    return x, eras, draw(st.integers(2, 7))
+
+
+@quick
+@given(columns())
+def test_match_is_that_of_the_definition(case):
+    x, eras, n_bins = case
+    # Where all are missing there is one bin, in every era.
+    expected = 1.0 if np.isnan(x).all() else naive_match(x, eras, n_bins)
+    result = support_match(x[:, np.newaxis], eras=eras, n_bins=n_bins)
+    assert_allclose(result.match, [expected])
+    assert 1 / np.unique(eras).size <= result.mean + 1e-12 <= 1 + 1e-9
+
+
+@quick
+@given(columns())
+def test_match_is_the_same_in_any_unit_and_order(case):
+    x, eras, n_bins = case
+    expected = support_match(x[:, np.newaxis], eras=eras, n_bins=n_bins)
+    order = np.random.default_rng(0).permutation(x.size)
+    moved = support_match(np.exp(x[order, None]), eras=eras[order], n_bins=n_bins)
+    assert_allclose(moved.match, expected.match)
+    assert_allclose(moved.by_era, expected.by_era)
+
+
+def test_categories_count_without_bins():
+    frame = pd.DataFrame(
+        {
+            "same": list("abab"),
+            "own": pd.Categorical(list("aabc")),
+            "gone": ["a", "a", None, None],
+        }
+    )
+    result = support_match(frame, eras=[1, 1, 2, 2], as_frame=True)
+    assert result.match.to_dict() == pytest.approx(
+        {"same": 1.0, "own": 0.5, "gone": 0.5}
+    )
+    assert result.n_bins.to_dict() == {"same": 2, "own": 3, "gone": 2}
+    assert result.by_era.loc[2, "own"] == pytest.approx(2 / 3)
+    assert result.mean == pytest.approx(2 / 3)
+    assert result.by_era.index.name == "era"
+    same, own, gone = list("abab"), list("aabc"), ["a", "a", None, None]
+    polars = support_match(
+        pl.DataFrame({"same": same, "own": own, "gone": gone}), eras=[1, 1, 2, 2]
+    )
+    assert_allclose(polars.match, result.match)
+    assert_array_equal(polars.feature_names, ["same", "own", "gone"])
+
+
+def test_categories_are_named_by_mask_index_or_name():
+    codes = np.arange(100.0)[:, np.newaxis] % 50
+    eras = np.arange(100) // 50
+    X = np.hstack([codes, codes])
+    numeric = support_match(X[::2], eras=eras[::2])
+    assert_array_equal(numeric.n_bins, [10, 10])
+    for chosen in ([1], [False, True], np.array([1])):
+        result = support_match(X[::2], eras=eras[::2], categorical_features=chosen)
+        assert_array_equal(result.n_bins, [10, 25])
+    frame = pd.DataFrame(X[::2], columns=["a", "b"])
+    result = support_match(frame, eras=eras[::2], categorical_features=["b"])
+    assert_array_equal(result.n_bins, [10, 25])
+
+
+def test_an_era_needs_its_least_rows_in_a_bin():
+    X = [[0], [0], [0], [1], [0], [0], [1], [1]]
+    eras = [0, 0, 0, 0, 1, 1, 1, 1]
+    assert support_match(X, eras=eras).mean == 1
+    result = support_match(X, eras=eras, min_samples=2)
+    assert_allclose(result.by_era[:, 0], [0.5, 1])
+
+
+def test_a_holdout_is_held_against_the_bins_of_the_training_rows():
+    train = pd.DataFrame({"x": np.arange(100.0), "c": ["a", "b"] * 50})
+    holdout = pd.DataFrame(
+        {"x": [95.0, 98, 100, np.nan], "c": pd.Series(["b", "c", "b", None])}
+    )
+    result = support_match(train, eras=np.zeros(100), X_holdout=holdout, as_frame=True)
+    assert result.holdout.to_dict() == pytest.approx({"x": 0.1, "c": 0.5})
+    assert result.holdout_unseen.to_dict() == pytest.approx({"x": 0.5, "c": 0.5})
+    same = support_match(train, eras=np.zeros(100), X_holdout=train)
+    assert_allclose(same.holdout, 1)
+    assert_allclose(same.holdout_unseen, 0)
+    assert "holdout" not in support_match(train, eras=np.zeros(100))
+
+
+def test_infinite_values_and_nullable_columns_are_numbers():
+    frame = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64")})
+    frame["b"] = [-np.inf, np.inf, 0, 1]
+    frame["c"] = [True, False, True, False]
+    result = support_match(frame, eras=[0, 0, 1, 1], n_bins=4)
+    assert_array_equal(result.n_bins, [4, 4, 2])
+    assert_allclose(result.match, [0.5, 0.5, 1])
+
+
+def test_masked_values_are_missing():
+    X = np.ma.masked_array([[1], [99], [1], [2]], mask=[[0], [1], [0], [0]])
+    expected = support_match([[1], [np.nan], [1], [2]], eras=[0, 0, 1, 1])
+    assert_array_equal(support_match(X, eras=[0, 0, 1, 1]).by_era, expected.by_era)
+    assert_array_equal(expected.n_bins, [3])
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0], "c": ["u", "v"]})
+
+
+@pytest.mark.parametrize(
+    ("X", "parameters", "message"),
+    [
+        ([[1], [2]], {"eras": [1]}, "eras has 1 labels, but X has 2 rows"),
+        ([[1], [2]], {"eras": [1, None]}, "eras has 1 missing label"),
+        ([[1], [2]], {"n_bins": 1}, "'n_bins' parameter"),
+        ([[1], [2]], {"min_samples": True}, "min_samples must be an integer"),
+        (np.empty((2, 0)), {}, r"X is empty, of shape \(2, 0\)"),
+        ([["a"], ["b"]], {}, "column 'x0', of dtype object, is not numeric"),
+        (FRAME, {"categorical_features": None}, "X: column 'c', of dtype"),
+        (FRAME, {"categorical_features": ["d"]}, "X has no column 'd'; its columns"),
+        (FRAME, {"categorical_features": [2]}, "there is no column 2 among the 2"),
+        (FRAME, {"categorical_features": [True]}, "has 1 bools, but X has 2 columns"),
+        (FRAME, {"categorical_features": "auto"}, "must be 'from_dtype', None"),
+        (FRAME, {"categorical_features": [1.5]}, "names, indices or bools; got 1.5"),
+        ([[1], [2]], {"categorical_features": ["a"]}, "X is no data frame"),
+        (FRAME, {"X_holdout": FRAME[["a"]]}, "X_holdout has 1 column.* X has 2"),
+        (FRAME, {"X_holdout": FRAME[["c", "a"]]}, "column 0 of X_holdout is 'c'"),
+        (
+            FRAME,
+            {"X_holdout": FRAME.assign(c=1.0)},
+            "'c' holds categories in X, but numbers in X_holdout",
+        ),
+        (
+            pd.DataFrame({"a": [[1], [2]]}),
+            {},
+            "column 'a' holds what cannot be a category",
+        ),
+        ([[1j], [2]], {}, "column 'x0', of dtype complex.* holds complex numbers"),
+        (
+            np.array([["2024-01-01"], ["2024-01-02"]], dtype="M8[D]").astype(object),
+            {},
+            "column 'x0', of dtype object, is not numeric",
+        ),
+        (
+            np.array([[np.datetime64("2024-01-01")], [np.timedelta64(1)]], object),
+            {},
+            "column 'x0', of dtype object, .* holds dates or times",
+        ),
+        (
+            pd.DataFrame({"a": pd.period_range("2024", periods=2, freq="Y")}),
+            {},
+            "column 'a', of dtype period.* holds dates or times",
+        ),
+        (pl.DataFrame({"a": [{"b": 1}, {"b": 2}]}), {}, "'a'.* several values a row"),
+        (pl.LazyFrame({"a": [1, 2]}), {}, r"X is a lazy frame.*X\.collect\(\)"),
+    ],
+)
+def test_match_refuses(X, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        support_match(X, **({"eras": [1, 2]} | parameters))
+
+
+def test_bars_are_the_matches_from_the_least_on():
+    day = np.arange(400.0)
+    X = pd.DataFrame({"cycle": day % 50, "day": day, "half": day % 200})
+    eras = day // 100
+    ax = Figure().subplots()
+    display = SupportMatchDisplay.from_data(X, eras=eras, ax=ax)
+    result = support_match(X, eras=eras)
+    assert display.mean == result.mean
+    assert_allclose([bar.get_width() for bar in display.bars_], np.sort(result.match))
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["day", "half", "cycle"]
+    assert_allclose(display.mean_line_.get_xdata(), result.mean)
+    assert display.image_ is None
+    assert ax.get_title() == ""
+    display.plot(Figure().subplots(), max_features=2)
+    assert len(display.bars_) == 2
+    assert "2 features of least match, of 3" in display.ax_.get_title()
+
+
+def test_heat_map_has_a_cell_an_era_and_feature(pyplot):
+    day = np.arange(400.0)
+    X = np.column_stack([day % 50, day])
+    display = SupportMatchDisplay.from_data(X, eras=day // 100, kind="heatmap")
+    assert display.image_.get_array().shape == (2, 4)
+    result = support_match(X, eras=day // 100)
+    assert_allclose(display.image_.get_array(), result.by_era.T[::-1])
+    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert ticks == ["0.0", "1.0", "2.0", "3.0"]
+    assert display.bars_ is None
+    assert pyplot.get_fignums() == [display.figure_.number]
+
+
+def test_display_refuses():
+    with pytest.raises(ValueError, match=r"got the shape \(1, 2\) with 2 era_labels"):
+        SupportMatchDisplay(
+            by_era=[[1, 1]], feature_names=["a", "b"], era_labels=[1, 2]
+        )
+    display = SupportMatchDisplay(by_era=[[1]], feature_names=["a"], era_labels=[1])
+    with pytest.raises(ValueError, match="kind must be 'bar' or 'heatmap'; got 'pie'"):
+        display.plot(Figure().subplots(), kind="pie")
+    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
+        display.plot(Figure().subplots(), max_features=0)
+
+
+@pytest.mark.parametrize(
+    "function", [support_match, SupportMatchDisplay.plot, SupportMatchDisplay.from_data]
+)
+def test_docstrings_list_every_parameter_in_order(function):
+    text = inspect.getdoc(function)
+    _, _, text = text.partition("Parameters\n----------\n")
+    text, _, _ = text.partition("\nReturns\n")
+    documented = re.findall(r"^\**(\w+) :", text, flags=re.MULTILINE)
+    parameters = list(inspect.signature(function).parameters)
+    assert documented == [name for name in parameters if name != "self"]
