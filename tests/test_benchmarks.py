@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import table
-from benchmarks import common, ensemble
+from benchmarks import common, ensemble, forest
 from comparisons import memory_probe
 from comparisons.memory import LARGE_ROWS, MEMORY_ROWS
 from comparisons.results import NotPossibleHere, Settings
@@ -15,6 +15,7 @@ from comparisons.speed import SPEED_ROWS
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
 ROWS = (*SPEED_ROWS, *MEMORY_ROWS, *LARGE_ROWS)
 POINT = ("directional", 5, 5, 2_000)
+FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
     (kind, name)
     for kind in (
@@ -23,6 +24,12 @@ BENCHMARKS = [
         ensemble.SklearnRatio,
         ensemble.LightGBMRatio,
     )
+    for name in dir(kind)
+    if re.match("time_|peakmem_|track_", name)
+]
+FOREST_BENCHMARKS = [
+    (kind, name)
+    for kind in (forest.ForestFit, forest.ForestPredict)
     for name in dir(kind)
     if re.match("time_|peakmem_|track_", name)
 ]
@@ -117,6 +124,21 @@ def test_asv_benchmark_runs(kind, name):
         assert result > (0 if "ratio" in name else 2)
     else:
         assert result is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), FOREST_BENCHMARKS, ids=[name for _, name in FOREST_BENCHMARKS]
+)
+def test_asv_benchmark_of_forests_runs(kind, name):
+    benchmark = kind()
+    benchmark.setup(*FOREST_POINT)
+    result = getattr(benchmark, name)(*FOREST_POINT)
+    if name.startswith("track_"):
+        assert 2 < result <= 32
+    else:
+        assert result is None
+    with pytest.raises(NotImplementedError):
+        kind().setup("gain", *FOREST_POINT[1:])
 
 
 def test_asv_grid_has_one_era_for_the_gain_only():

@@ -21,7 +21,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._estimators import _ERA_PARAMETER_CONSTRAINTS
+from sklearn_era.ensemble._estimators import ERA_PARAMETER_CONSTRAINTS
 from sklearn_era.model_files import (
     ModelFileError,
     load_model,
@@ -107,7 +107,7 @@ def test_regressor_round_trip(data, parameters, tmp_path):
     assert np.array_equal(loaded.predict(X), estimator.predict(X))
     assert loaded.n_iter_ == estimator.n_iter_
     assert loaded.split_criterion == metadata.split_criterion
-    for name in _ERA_PARAMETER_CONSTRAINTS:
+    for name in ERA_PARAMETER_CONSTRAINTS:
         assert getattr(loaded, name) == getattr(estimator, name)
     for mine, theirs in zip(loaded._predictors, estimator._predictors, strict=True):
         for tree, other in zip(mine, theirs, strict=True):

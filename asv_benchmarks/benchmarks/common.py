@@ -18,7 +18,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,31 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
     for parameter, value in parameters.items():
         name += f", `{parameter}={value!r}`"
     return Learner(name, fit)
+
+
+# Full-grown trees, and shallow ones with leaves of some rows.
+FORESTS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "shallow": {"max_depth": 5, "min_samples_leaf": 20},
+}
+
+
+def forest_learner(split_criterion: str, depth: str) -> Learner:
+    """A forest by one of the package's criteria, its trees of a depth in `FORESTS`."""
+
+    def fit(data: Data, n_trees: int) -> Any:
+        gains = split_criterion == "gain"
+        forest = EraForestRegressor(
+            n_trees,
+            split_criterion=split_criterion,
+            bootstrap="rows" if gains else "era",
+            min_era_coverage=MIN_ERA_COVERAGE,
+            random_state=0,
+            **FORESTS[depth],
+        )
+        return forest.fit(data.X, data.y, eras=None if gains else data.eras)
+
+    return Learner(f"forest by `{split_criterion}`, {depth}", fit)
 
 
 def _fit_sklearn(data: Data, n_trees: int) -> Any:

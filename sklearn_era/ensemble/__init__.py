@@ -1,6 +1,16 @@
-"""Era-aware ensembles, under the names that `sklearn.ensemble` gives them."""
+"""Era-aware ensembles: boosters under scikit-learn's own names, and forests."""
 
 try:
+    from sklearn_era.ensemble._era_forest.estimators import (
+        EraForestClassifier,
+        EraForestRegressor,
+    )
+    from sklearn_era.ensemble._era_forest.presets import (
+        InvariantForestClassifier,
+        InvariantForestRegressor,
+        TimeRobustForestClassifier,
+        TimeRobustForestRegressor,
+    )
     from sklearn_era.ensemble._estimators import (
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
@@ -19,6 +29,12 @@ except ModuleNotFoundError as error:
 
 __all__ = [
     "BinnedDataset",
+    "EraForestClassifier",
+    "EraForestRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
+    "InvariantForestClassifier",
+    "InvariantForestRegressor",
+    "TimeRobustForestClassifier",
+    "TimeRobustForestRegressor",
 ]

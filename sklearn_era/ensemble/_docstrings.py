@@ -16,8 +16,8 @@ _SUMMARY = """\
     parameters is scikit-learn's own documentation.
 """
 
-_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', 'time_robust', \
-            'invariant', 'vrex'} or dict, default='gain'
+ERA_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', \
+            'time_robust', 'invariant', 'vrex'} or dict, default='gain'
         What a split is chosen by. With ``gain_j`` the gain of a split within era j, in
         the units of `gain`,
         ``G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``,
@@ -113,7 +113,7 @@ _PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', 'time_robu
         but one. The results are the same with any number of threads, bit for bit.
 """
 
-_REFERENCES = """    References
+REFERENCES = """    References
     ----------
     .. [1] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
        :arxiv:`2309.14496`
@@ -158,7 +158,7 @@ def era_docstring(upstream: type) -> str | None:
     body, _, _ = rest.partition("Examples\n--------\n")
     body = re.sub(
         r"(?m)^\n(?=Attributes\n-+\n)",
-        lambda _: dedent(_PARAMETERS) + "\n",
+        lambda _: dedent(ERA_PARAMETERS) + "\n",
         body,
         count=1,
     )
@@ -166,6 +166,6 @@ def era_docstring(upstream: type) -> str | None:
         f"{first_line}\n\n"
         + dedent(_SUMMARY)
         + body
-        + dedent(_REFERENCES)
+        + dedent(REFERENCES)
         + dedent(_EXAMPLES.format(name=upstream.__name__))
     )

@@ -34,7 +34,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.threads import (
     ThreadsMixin,
 )
 
-_ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
     "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
     "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
@@ -51,7 +51,7 @@ _ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class _VersionedStateMixin(BaseEstimator):
+class VersionedStateMixin(BaseEstimator):
     """Keep both versions in pickles, and warn where another one reads them.
 
     scikit-learn does so for classes of its own modules only.
@@ -95,14 +95,14 @@ class HistGradientBoostingRegressor(
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
-    _VersionedStateMixin,
+    VersionedStateMixin,
     ensemble.HistGradientBoostingRegressor,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ensemble.HistGradientBoostingRegressor._parameter_constraints,
-        **_ERA_PARAMETER_CONSTRAINTS,
+        **ERA_PARAMETER_CONSTRAINTS,
     }
 
     def __init__(
@@ -188,14 +188,14 @@ class HistGradientBoostingClassifier(
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
-    _VersionedStateMixin,
+    VersionedStateMixin,
     ensemble.HistGradientBoostingClassifier,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ensemble.HistGradientBoostingClassifier._parameter_constraints,
-        **_ERA_PARAMETER_CONSTRAINTS,
+        **ERA_PARAMETER_CONSTRAINTS,
     }
 
     def __init__(

@@ -8,27 +8,6 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils.validation import _check_feature_names_in
 
 
-def column_of_feature(estimator: Any) -> NDArray[np.intp]:
-    """The column of X that each feature of the trees is.
-
-    scikit-learn brings categorical features to the front before it bins.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-
-    Returns
-    -------
-    columns : ndarray of shape (n_features,), dtype=intp
-        Indexed by the `feature_idx` of a tree's nodes.
-    """
-    is_categorical = estimator.is_categorical_
-    if is_categorical is None:
-        return np.arange(estimator.n_features_in_)
-    return np.argsort(~is_categorical, kind="stable")
-
-
 def feature_names(estimator: Any) -> NDArray[Any]:
     """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none.
 

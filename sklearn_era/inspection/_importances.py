@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from sklearn_era._optional import import_optional
-from sklearn_era.inspection._features import column_of_feature, feature_names
+from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
+from sklearn_era.inspection._features import feature_names
 from sklearn_era.inspection._replay import (
     check_hist_gradient_boosting,
     check_replay_data,
@@ -39,10 +40,13 @@ def era_feature_importances(
     tell about a split, not that it agrees with other eras on the direction: for that,
     see `era_directions` of `split_statistics`.
 
+    Of a forest these are sums over trees too, not means: more trees have more of it.
+
     Parameters
     ----------
-    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-        A fitted model, of sklearn_era or of scikit-learn.
+    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor or EraForestClassifier
+        A fitted model; a booster may be scikit-learn's.
 
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
@@ -25,6 +24,11 @@ from sklearn_era.ensemble._hist_gradient_boosting.eras import (
     encode_eras,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
+from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import (
+    leaf_indices,
+    sum_up_tree,
+)
+from sklearn_era.inspection._fit_gradients import gradients_of_fit
 
 
 class ReplayData(NamedTuple):
@@ -54,7 +58,7 @@ class TreeSums(NamedTuple):
     Attributes
     ----------
     iteration : int
-        The boosting iteration.
+        The boosting iteration, or the number of the forest's tree.
     output : int
         Which tree of the iteration it is: the index of its class, if there is a tree
         for each; else 0.
@@ -75,7 +79,7 @@ class TreeSums(NamedTuple):
 
 
 def check_hist_gradient_boosting(estimator: Any) -> None:
-    """Check that `estimator` is a fitted histogram gradient boosting model.
+    """Check that `estimator` is a fitted booster or forest of histogram trees.
 
     Raises
     ------
@@ -87,9 +91,10 @@ def check_hist_gradient_boosting(estimator: Any) -> None:
     if not isinstance(estimator, BaseHistGradientBoosting):
         raise ValueError(
             "estimator must be a HistGradientBoostingRegressor or "
-            "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn; got "
-            f"{estimator!r}. Of a pipeline or a search, pass the fitted estimator "
-            "inside, and X as it reaches that estimator."
+            "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, or an "
+            f"EraForestRegressor or EraForestClassifier; got {estimator!r}. Of a "
+            "pipeline or a search, pass the fitted estimator inside, and X as it "
+            "reaches that estimator."
         )
     check_is_fitted(estimator)
 
@@ -166,8 +171,9 @@ def _encode_targets(estimator: Any, y: NDArray[Any]) -> NDArray[np.float64]:
 def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     """Run a fit over `data`, with the trees that it has, and sum by node and era.
 
-    Gradients are those which the fit would have had on these rows: an iteration's are
-    taken at the sum of the trees before it. On the rows of the fit they are the same.
+    Gradients are those which the fit would have had on these rows: a booster's are
+    taken at the sum of the trees before, and on the rows of its fit they are the same;
+    a forest's at the mean of the rows that the tree has drawn. See `gradients_of_fit`.
 
     Parameters
     ----------
@@ -184,29 +190,15 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()
     known_cat_bitsets, f_idx_map = estimator._bin_mapper.make_known_categories_bitsets()
-    shape = (data.y.shape[0], estimator.n_trees_per_iteration_)
-    raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
-    raw_predictions += estimator._baseline_prediction
-    gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
-    hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
-    single = shape[1] == 1
+    fit_gradients = gradients_of_fit(estimator, data.y, data.sample_weight, n_threads)
     for iteration, predictors in enumerate(estimator._predictors):
-        # Hessians are always filled in. The loss of the fit may say that they are
-        # constant, which holds for the weights of the fit and not for those of `data`.
-        estimator._loss.gradient_hessian(
-            y_true=data.y,
-            raw_prediction=raw_predictions,
-            sample_weight=data.sample_weight,
-            gradient_out=gradients[:, 0] if single else gradients,
-            hessian_out=hessians[:, 0] if single else hessians,
-            n_threads=n_threads,
-        )
+        gradients, hessians = fit_gradients.of_iteration(predictors)
         for output, predictor in enumerate(predictors):
-            leaves = _leaf_indices(predictor).predict(
+            leaves = leaf_indices(predictor).predict(
                 data.X, known_cat_bitsets, f_idx_map, n_threads
             )
             leaf_of_row = leaves.astype(np.intp)
-            raw_predictions[:, output] += predictor.nodes["value"][leaf_of_row]
+            fit_gradients.add_tree(output, predictor.nodes["value"][leaf_of_row])
             yield TreeSums(
                 iteration,
                 output,
@@ -219,19 +211,6 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
                     hessians[:, output],
                 ),
             )
-
-
-def _leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """The same tree, predicting the index of the leaf instead of its value.
-
-    So scikit-learn's compiled walk down the tree serves, with all that it knows of
-    missing values and categories.
-    """
-    nodes = predictor.nodes.copy()
-    nodes["value"] = np.arange(nodes.shape[0])
-    return TreePredictor(
-        nodes, predictor.binned_left_cat_bitsets, predictor.raw_left_cat_bitsets
-    )
 
 
 def _sum_sides(
@@ -251,11 +230,7 @@ def _sum_sides(
             for weights in (gradients, hessians, None)
         ],
         axis=-1,
+        dtype=np.float64,
     ).reshape(nodes.shape[0], n_eras, 3)
-    # From the leaves, where the rows are, up to the root.
-    splits = np.flatnonzero(nodes["is_leaf"] == 0)
-    depths = nodes["depth"][splits]
-    for depth in np.unique(depths)[::-1]:
-        parents = splits[depths == depth]
-        sums[parents] = sums[nodes["left"][parents]] + sums[nodes["right"][parents]]
+    splits = sum_up_tree(nodes, sums)
     return splits, sums[nodes["left"][splits]], sums[nodes["right"][splits]]

@@ -14,8 +14,8 @@ from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
     agreement,
     compare_sides,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
 from sklearn_era.inspection._features import (
-    column_of_feature,
     feature_names,
     label_texts,
     left_categories,
@@ -115,10 +115,14 @@ def split_statistics(
     era by era. On the rows that the model was fitted to, these are the numbers that
     the fit saw; on other rows they tell whether a split holds there.
 
+    Of a forest, no tree builds on another: gradients are taken at the mean of the rows
+    that the tree has drawn, and all rows given go down each tree, drawn or not.
+
     Parameters
     ----------
-    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-        A fitted model, of sklearn_era or of scikit-learn.
+    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor or EraForestClassifier
+        A fitted model; a booster may be scikit-learn's.
 
     X : array-like of shape (n_samples, n_features)
         The rows: those of the fit or others.
@@ -148,7 +152,7 @@ def split_statistics(
         unless said otherwise:
 
         iteration : int64
-            The boosting iteration, from 0.
+            The boosting iteration, or the number of the forest's tree, from 0.
         tree : int64
             The tree, counted over all iterations and classes.
         class_label : object
@@ -207,7 +211,7 @@ def split_statistics(
     Notes
     -----
     On the rows of a fit that held none out for early stopping, `gain` equals
-    `gain_in_fit` up to rounding, but for three things:
+    `gain_in_fit` up to rounding, but for four things:
 
     - the gain that scikit-learn stores for a root leaves ``G^2 / (H + l2)`` out. That
       is nothing where the trees before have the right mean, as with the squared error,
@@ -215,7 +219,8 @@ def split_statistics(
     - under monotonic constraints the fit clips values to bounds, and stores the gain of
       clipped ones. All gains here are of unclipped values, what each side would best
       predict;
-    - a warm start with other rows has grown each tree from the rows of its time.
+    - a warm start with other rows has grown each tree from the rows of its time;
+    - the trees of a forest with a bootstrap have drawn rows, some twice and some never.
 
     Time is about that of a prediction; memory is that of the arrays by era, 17 bytes a
     split and era.

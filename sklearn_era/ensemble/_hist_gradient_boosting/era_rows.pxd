@@ -20,6 +20,16 @@ cdef struct impurity_sums:
     double hessians
 
 
+cdef inline void add_squares(
+    impurity_sums * total, double gradient, double hessian
+) noexcept nogil:
+    """Add a row to the sums that an impurity is made of."""
+    total.gradients += gradient
+    total.hessians += hessian
+    if hessian > 0.0:  # a row without weight has no part in it
+        total.squares += gradient * (gradient / hessian)
+
+
 cdef class EraRows:
     cdef:
         readonly int n_eras

@@ -323,10 +323,7 @@ cdef class EraRows:
             gradient = self.gradients[row]
             if not self.hessians_are_constant:
                 hessian = self.hessians[row]
-            total.gradients += gradient
-            total.hessians += hessian
-            if hessian > 0.0:  # a row without weight has no part in it
-                total.squares += gradient * (gradient / hessian)
+            add_squares(&total, gradient, hessian)
         return total
 
     cdef double root_variance(self) noexcept:

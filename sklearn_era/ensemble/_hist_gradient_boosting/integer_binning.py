@@ -264,13 +264,19 @@ def take_rows(
     rows: NDArray[np.intp],
     out: NDArray[np.uint8],
     n_threads: int,
+    columns: NDArray[np.intp] | None = None,
 ) -> None:
-    """Write some rows of a binned matrix into `out`, of any order."""
+    """Write some rows of a binned matrix into `out`, of any order.
+
+    Columns stay where they are, unless `columns`, of as many, says which go where.
+    """
     n_features = X_binned.shape[1]
     address = X_binned.__array_interface__["data"][0]
     stride, column_stride = X_binned.strides
+    if columns is None:
+        columns = np.arange(n_features, dtype=np.intp)
     map_codes(
-        address + column_stride * np.arange(n_features, dtype=np.intp),
+        address + column_stride * columns,
         np.full(n_features, stride, dtype=np.intp),
         1,
         rows,

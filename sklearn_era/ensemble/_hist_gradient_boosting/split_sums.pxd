@@ -8,6 +8,7 @@
 # vector. What is done for a lane is free of branches but for those on the criterion.
 
 from libc.math cimport INFINITY
+from libc.string cimport memset
 
 from sklearn_era.ensemble._hist_gradient_boosting.aggregation cimport (
     add_to_boltzmann,
@@ -204,54 +205,117 @@ cdef inline void add_gain(
         add_extreme(criterion, gain, sums)
 
 
-cdef inline void add_invariance(
+cdef struct era_terms:
+    # What an era says of a split, whatever the others say; a criterion sets what it
+    # needs.
+    double covered      # 0 or 1
+    double informative  # 0 or 1
+    double gain         # normalised, if gains are to be
+    double direction
+    double statistic    # whose variation over eras is penalised; if informative
+    double decrease     # of the impurity; if informative
+    double share        # the decrease, weighted by the era's share of rows
+
+
+cdef inline double invariance_statistic(
+    const criterion_struct * criterion, era_sums left, era_sums right
+) noexcept nogil:
+    """The statistic whose variation over eras is penalised, of an informative era."""
+    cdef double l2 = criterion.l2_regularization
+    if criterion.invariance_statistic == InvarianceStatistic.RATIO:
+        return era_ratio(left, right)
+    if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
+        return era_effect(left, right, l2)
+    return era_changing_rate(left, right, l2)
+
+
+cdef inline era_terms look_at_era(
     const criterion_struct * criterion,
+    const eras_struct * eras,
+    int era,
     era_sums left,
     era_sums right,
-    split_sums * sums,
 ) noexcept nogil:
-    """Add the statistic whose variation over eras is penalised, of an informative era.
-    """
+    """What an era says of a split, for any criterion."""
     cdef:
-        double l2 = criterion.l2_regularization
-        bint is_first = sums.n_informative == 0.0
-        double value
+        double min_samples = criterion.min_samples_per_era
+        era_comparison comparison
+        era_terms terms
+
+    memset(&terms, 0, sizeof(terms))
+    terms.covered = is_covered(left, right, min_samples)
+    terms.informative = is_informative(left, right, min_samples)
+    if compares_gains(criterion):
+        comparison = compare_sides(
+            left, right, min_samples, criterion.l2_regularization
+        )
+        terms.direction = comparison.direction
+        terms.gain = comparison.gain * gain_unit(
+            criterion, left.hessians + right.hessians, eras.gradient_variance
+        )
+    if terms.informative == 0.0:
+        return terms
+    if criterion.name == SplitCriterion.TIME_ROBUST:
+        terms.decrease = impurity_decrease(left, right)
+        terms.share = (
+            (left.count + right.count) / eras.era_sizes[era] * terms.decrease
+        )
+    elif criterion.name == SplitCriterion.INVARIANT or criterion.weight_invariant > 0.0:
+        terms.statistic = invariance_statistic(criterion, left, right)
+    return terms
+
+
+cdef inline void add_invariance(
+    const criterion_struct * criterion, double statistic, split_sums * sums
+) noexcept nogil:
+    """Add the statistic of an informative era."""
+    cdef bint is_first = sums.n_informative == 0.0
     sums.n_informative += 1.0
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:
-        value = era_ratio(left, right)
-        if is_first or value < sums.smallest:
-            sums.smallest = value
-        if is_first or value > sums.largest:
-            sums.largest = value
+        if is_first or statistic < sums.smallest:
+            sums.smallest = statistic
+        if is_first or statistic > sums.largest:
+            sums.largest = statistic
         return
-    if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
-        value = era_effect(left, right, l2)
-    else:
-        value = era_changing_rate(left, right, l2)
-    add_to_moments(&sums.effect_moments, is_first, value, 1.0)
+    add_to_moments(&sums.effect_moments, is_first, statistic, 1.0)
 
 
 cdef inline void add_impurity(
-    era_sums left,
-    era_sums right,
-    double informative,
+    const era_terms * terms,
     double before,        # impurity of the era before the split
-    double era_size,      # rows of the era in the training set
     split_sums * sums,
 ) noexcept nogil:
     """Add the impurity of an era after the split, and its decrease."""
-    cdef double decrease, share
-    if informative == 0.0:
+    if terms.informative == 0.0:
         sums.impurities += before
         return
-    decrease = impurity_decrease(left, right)
-    sums.impurities += max(before - decrease, 0.0)  # rounding may go below
-    sums.largest = max(sums.largest, before - decrease)
-    share = (left.count + right.count) / era_size * decrease
-    sums.decreases += share
-    if sums.n_informative == 0.0 or share < sums.smallest:
-        sums.smallest = share
+    # Rounding may go below 0.
+    sums.impurities += max(before - terms.decrease, 0.0)
+    sums.largest = max(sums.largest, before - terms.decrease)
+    sums.decreases += terms.share
+    if sums.n_informative == 0.0 or terms.share < sums.smallest:
+        sums.smallest = terms.share
     sums.n_informative += 1.0
+
+
+cdef inline void add_terms(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    int era,
+    const era_terms * terms,
+    split_sums * sums,
+) noexcept nogil:
+    """Add what an era says to what the eras before it have said."""
+    sums.n_covered += terms.covered
+    if compares_gains(criterion):
+        sums.directions += terms.direction
+        add_gain(criterion, terms.gain, 1.0, sums)
+    if criterion.name == SplitCriterion.TIME_ROBUST:
+        add_impurity(terms, eras.impurities[era], sums)
+    elif terms.informative > 0.0 and (
+        criterion.name == SplitCriterion.INVARIANT or criterion.weight_invariant > 0.0
+    ):
+        add_invariance(criterion, terms.statistic, sums)
 
 
 cdef inline void add_era(
@@ -263,30 +327,8 @@ cdef inline void add_era(
     split_sums * sums,
 ) noexcept nogil:
     """Add an era, for any criterion."""
-    cdef:
-        double min_samples = criterion.min_samples_per_era
-        double informative = is_informative(left, right, min_samples)
-        era_comparison comparison
-        double gain
-
-    sums.n_covered += is_covered(left, right, min_samples)
-    if compares_gains(criterion):
-        comparison = compare_sides(
-            left, right, min_samples, criterion.l2_regularization
-        )
-        sums.directions += comparison.direction
-        gain = comparison.gain * gain_unit(
-            criterion, left.hessians + right.hessians, eras.gradient_variance
-        )
-        add_gain(criterion, gain, 1.0, sums)
-    if criterion.name == SplitCriterion.TIME_ROBUST:
-        add_impurity(
-            left, right, informative, eras.impurities[era], eras.era_sizes[era], sums
-        )
-    elif informative > 0.0 and (
-        criterion.name == SplitCriterion.INVARIANT or criterion.weight_invariant > 0.0
-    ):
-        add_invariance(criterion, left, right, sums)
+    cdef era_terms terms = look_at_era(criterion, eras, era, left, right)
+    add_terms(criterion, eras, era, &terms, sums)
 
 
 cdef inline void add_absent_eras(

@@ -1,0 +1,69 @@
+"""The trees of one class of a forest, as a forest that predicts its proportion."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+# What a fitted classifier has and a regressor has not, or has of its own.
+_OF_CLASSES = (
+    "_label_encoder",
+    "_predictors",
+    "classes_",
+    "oob_decision_function_",
+    "oob_era_scores_",
+    "oob_score_",
+)
+
+
+def index_of_class(forest: Any, label: Any) -> int:
+    """The index of a class by its label; by default, of the second of two.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, or no label is given and there are not two classes.
+    """
+    classes = forest.classes_.tolist()
+    if label is None:
+        if len(classes) == 2:
+            return 1
+        raise ValueError(
+            f"The forest has {len(classes)} classes: pass the label of one of "
+            f"{classes}."
+        )
+    if label not in classes:
+        raise ValueError(f"label={label!r} is none of the classes {classes}.")
+    return classes.index(label)
+
+
+def trees_of_class(forest: Any, index: int) -> list[list[TreePredictor]]:
+    """Of each iteration the tree that predicts the proportion of a class."""
+    if forest.n_trees_per_iteration_ > 1:
+        return [[trees[index]] for trees in forest._predictors]
+    if index == forest.classes_.size - 1 == 1:
+        return forest._predictors
+    # The one tree is of the second class of two; or of a class that no row has, where
+    # there is but one. Leaves hold a share of the mean over trees.
+    share = 1.0 / len(forest._predictors)
+    return [[_complement(tree, share)] for (tree,) in forest._predictors]
+
+
+def _complement(tree: TreePredictor, total: float) -> TreePredictor:
+    nodes = tree.nodes.copy()
+    nodes["value"] = total - nodes["value"]
+    return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
+
+
+def fill_regressor(regressor: Any, forest: Any, index: int) -> Any:
+    """Make a regressor a fitted one, with the trees of a class."""
+    for name, value in vars(forest).items():
+        if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
+            setattr(regressor, name, value)
+    regressor.n_trees_per_iteration_ = 1
+    regressor._baseline_prediction = np.zeros((1, 1))
+    regressor._predictors = trees_of_class(forest, index)
+    return regressor
+
+
+__all__ = ["fill_regressor", "index_of_class", "trees_of_class"]

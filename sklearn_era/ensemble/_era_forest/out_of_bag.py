@@ -1,0 +1,131 @@
+"""Out-of-bag predictions and scores: each row by the trees that have not seen it."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.parallel import Parallel, delayed
+
+
+class OutOfBagMixin:
+    """The out-of-bag part of a forest's fit."""
+
+    oob_score: Any
+    n_estimators: int
+    classes_: NDArray[Any]
+    _predictors: Any
+    _bin_mapper: Any
+
+    def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
+        """Predict and score each row by the trees whose draw has not got it."""
+        for name in (
+            "oob_score_",
+            "oob_era_scores_",
+            "oob_prediction_",
+            "oob_decision_function_",
+        ):
+            self.__dict__.pop(name, None)
+        if not self.oob_score:
+            return
+        means = self._predict_out_of_bag(training, n_threads)
+        is_known = ~np.isnan(means[:, 0])
+        if not is_known.all():
+            warnings.warn(
+                f"{np.count_nonzero(~is_known)} of {is_known.size} rows were drawn for "
+                f"every one of the {self.n_estimators} trees: they have no out-of-bag "
+                "prediction (NaN) and no part in the scores. Grow more trees.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if is_classifier(self):
+            y_true, y_pred = self._out_of_bag_classes(training, means, is_known)
+        else:
+            self.oob_prediction_ = means[:, 0]
+            y_true, y_pred = training.targets[:, 0], means[:, 0]
+        self.oob_score_ = self._score_rows(training, y_true, y_pred, is_known)
+        if training.granularities:
+            encoded = training.granularities[0].encoded
+            self.oob_era_scores_ = np.array(
+                [
+                    self._score_rows(
+                        training, y_true, y_pred, is_known & (encoded.codes == j)
+                    )
+                    for j in range(encoded.labels.size)
+                ]
+            )
+
+    def _predict_out_of_bag(self, training: Any, n_threads: int) -> NDArray[np.float64]:
+        """Mean over trees; NaN for rows that all trees have seen."""
+        totals = np.zeros(training.targets.shape, order="F")
+        n_trees = np.zeros(totals.shape[0], dtype=np.intp)
+        # By tree, in the order of the trees: sums do not depend on the threads.
+        for is_left_out, values in Parallel(
+            n_jobs=n_threads, prefer="threads", return_as="generator"
+        )(
+            delayed(self._predict_left_out)(training, i)
+            for i in range(self.n_estimators)
+        ):
+            totals[is_left_out] += values
+            n_trees += is_left_out
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Leaves hold a share of the mean over all trees.
+            return totals * (self.n_estimators / n_trees)[:, np.newaxis]
+
+    def _predict_left_out(
+        self, training: Any, iteration: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """The rows that an iteration has not drawn, and what its trees say of them."""
+        _, drawn = self._draw(training, iteration)  # type: ignore[attr-defined]
+        is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
+        is_left_out[drawn.rows] = False
+        X_left_out = training.X_binned[is_left_out]
+        missing = self._bin_mapper.missing_values_bin_idx_
+        values = [
+            predictor.predict_binned(X_left_out, missing, 1)
+            for predictor in self._predictors[iteration]
+        ]
+        return is_left_out, np.stack(values, axis=-1)
+
+    def _out_of_bag_classes(
+        self, training: Any, means: NDArray[np.float64], is_known: NDArray[np.bool_]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The class of each row, and the one predicted, where any is known."""
+        probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
+        probabilities[is_known] = self._probabilities(  # type: ignore[attr-defined]
+            means[is_known]
+        )
+        self.oob_decision_function_ = probabilities
+        targets = training.targets
+        codes = targets[:, 0] if targets.shape[1] == 1 else targets.argmax(axis=1)
+        predicted = np.zeros(is_known.size, dtype=np.intp)
+        predicted[is_known] = probabilities[is_known].argmax(axis=1)
+        return self.classes_[codes.astype(np.intp)], self.classes_[predicted]
+
+    def _score_rows(
+        self,
+        training: Any,
+        y_true: NDArray[Any],
+        y_pred: NDArray[Any],
+        rows: NDArray[np.bool_],
+    ) -> float:
+        """The score of some rows; NaN of too few to have one."""
+        weights = training.sample_weight
+        if weights is not None and not callable(self.oob_score):
+            rows = rows & (weights > 0)
+            weights = weights[rows]
+        y_true, y_pred = y_true[rows], y_pred[rows]
+        if callable(self.oob_score):
+            return float(self.oob_score(y_true, y_pred)) if y_true.size else np.nan
+        if is_classifier(self):
+            if y_true.size == 0:
+                return np.nan
+            return float(accuracy_score(y_true, y_pred, sample_weight=weights))
+        if y_true.size < 2:
+            return np.nan
+        return float(r2_score(y_true, y_pred, sample_weight=weights))
+
+
+__all__ = ["OutOfBagMixin"]

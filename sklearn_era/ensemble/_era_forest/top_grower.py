@@ -1,0 +1,185 @@
+"""scikit-learn's grower for the large nodes of a tree, joined to the small ones."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from sklearn_era.ensemble._era_forest.subtree_grower import SubtreeGrower
+from sklearn_era.ensemble._hist_gradient_boosting.grower import TreeGrower
+
+
+class TopGrower(TreeGrower):
+    """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`.
+
+    Its root has a value. A boosting iteration starts from a raw prediction, to which
+    the root adds nothing; in a forest a tree without a split predicts what its rows
+    say, and the gain of the first split is what it adds to that.
+
+    A node whose rows all ask for the same is a leaf. The sums of its sides have
+    rounding errors, which can pass for a gain.
+
+    Parameters
+    ----------
+    X_binned, gradients, hessians : ndarray
+    **params : Any
+        As for scikit-learn's `TreeGrower`.
+    small_node_rows : int
+        The most rows of a small node; 0 for no such node.
+    """
+
+    def __init__(
+        self,
+        X_binned: NDArray[np.uint8],
+        gradients: NDArray[np.float32],
+        hessians: NDArray[np.float32],
+        *,
+        small_node_rows: int,
+        **params: Any,
+    ):
+        self._gradients = gradients
+        self._hessians = hessians
+        self._small_node_rows = small_node_rows
+        self._small_nodes: list[Any] = []
+        self._subtree_grower: SubtreeGrower | None = None
+        super().__init__(X_binned, gradients, hessians, **params)
+
+    def _compute_best_split_and_push(self, node: Any) -> None:
+        if node.depth == 0:
+            node.value = self._value_of(node)
+        # Where histograms are kept, rows cost less than bins.
+        if node.n_samples <= self._small_node_rows and not getattr(
+            node.histograms, "is_stored", False
+        ):
+            self._small_nodes.append(node)
+            self._finalize_leaf(node)
+        elif self._subtrees().is_pure(node.sample_indices):
+            self._finalize_leaf(node)
+        else:
+            super()._compute_best_split_and_push(node)
+
+    def _finalize_leaf(self, node: Any) -> None:
+        if node.depth == 0:
+            node.value = self._value_of(node)
+        super()._finalize_leaf(node)
+
+    def _value_of(self, node: Any) -> float:
+        # Of a root with constant hessians, their sum comes in single precision.
+        mass = float(node.sum_hessians) + self.splitter.l2_regularization
+        return -float(node.sum_gradients) / mass if mass > 0 else 0.0
+
+    def _subtrees(self) -> SubtreeGrower:
+        """The grower of small nodes; made late, for the era splitter to be ready."""
+        if self._subtree_grower is None:
+            splitter = self.splitter
+            fraction = splitter.feature_fraction_per_split
+            self._subtree_grower = SubtreeGrower(
+                splitter.X_binned,
+                self._gradients,
+                self._hessians,
+                n_bins_non_missing=splitter.n_bins_non_missing,
+                has_missing_values=splitter.has_missing_values,
+                missing_values_bin_idx=splitter.missing_values_bin_idx,
+                max_depth=self.max_depth,
+                min_samples_leaf=splitter.min_samples_leaf,
+                min_hessian_to_split=splitter.min_hessian_to_split,
+                min_gain_to_split=splitter.min_gain_to_split,
+                l2_regularization=splitter.l2_regularization,
+                max_features=fraction,
+                seed=int(splitter.rng.integers(2**63)) if fraction < 1 else 0,
+                max_rows=max(self._small_node_rows, 1),
+                era_splitter=self.era_splitter,
+            )
+        return self._subtree_grower
+
+    def make_predictor(self, binning_thresholds: Any) -> TreePredictor:
+        """Make the predictor of the tree, and grow its small nodes before."""
+        top = super().make_predictor(binning_thresholds)
+        if not self._small_nodes:
+            return top
+        # Leaves are numbered in the order of their rows.
+        nodes = sorted(self._small_nodes, key=lambda node: node.partition_start)
+        subtrees, sizes = self._subtrees().grow(
+            np.asarray(self.splitter.partition),
+            np.array([node.partition_start for node in nodes], dtype=np.int32),
+            np.array([node.partition_stop for node in nodes], dtype=np.int32),
+            np.array([node.depth for node in nodes], dtype=np.int32),
+            np.array([node.sum_gradients for node in nodes], dtype=np.float64),
+            np.array([node.sum_hessians for node in nodes], dtype=np.float64),
+            np.array([node.value for node in nodes], dtype=np.float64),
+        )
+        set_thresholds(subtrees, binning_thresholds, self.n_bins_non_missing)
+        small = {id(node) for node in nodes}
+        leaves = sorted(self.finalized_leaves, key=lambda node: node.partition_start)
+        is_small = np.array([id(leaf) in small for leaf in leaves])
+        places = np.flatnonzero(top.nodes["is_leaf"])[is_small]
+        return TreePredictor(
+            insert_subtrees(top.nodes, places, subtrees, sizes),
+            top.binned_left_cat_bitsets,
+            top.raw_left_cat_bitsets,
+        )
+
+
+def set_thresholds(
+    nodes: NDArray[np.void],
+    bin_thresholds: list[NDArray[np.float64]],
+    n_bins_non_missing: NDArray[np.uint32],
+) -> None:
+    """Set the thresholds of inner nodes, by their bins.
+
+    Infinity after the last bin, which parts the missing values from all others.
+    """
+    inner = np.flatnonzero(~nodes["is_leaf"].astype(bool))
+    features = nodes["feature_idx"][inner]
+    bins = nodes["bin_threshold"][inner].astype(np.intp)
+    first = np.cumsum([0, *(len(thresholds) for thresholds in bin_thresholds)])
+    flat = np.concatenate([*bin_thresholds, [np.inf]])
+    is_last = bins == n_bins_non_missing[features] - 1
+    nodes["num_threshold"][inner] = flat[np.where(is_last, -1, first[features] + bins)]
+
+
+def insert_subtrees(
+    top: NDArray[np.void],
+    places: NDArray[np.intp],
+    subtrees: NDArray[np.void],
+    sizes: NDArray[np.int64],
+) -> NDArray[np.void]:
+    """Put subtrees in the places of leaves.
+
+    Parameters
+    ----------
+    top : ndarray of shape (n_nodes,), dtype=PREDICTOR_RECORD_DTYPE
+        A tree whose nodes are numbered from the root down, left before right.
+    places : ndarray of shape (n_subtrees,)
+        The leaves to replace, ascending.
+    subtrees : ndarray of shape (n_subtree_nodes,), dtype=PREDICTOR_RECORD_DTYPE
+        The nodes of all subtrees, one subtree after the other. Children count from the
+        first node of the subtree.
+    sizes : ndarray of shape (n_subtrees,)
+        The nodes of each subtree.
+
+    Returns
+    -------
+    nodes : ndarray of shape (n_nodes - n_subtrees + n_subtree_nodes,)
+        The tree, numbered in the same way.
+    """
+    n_nodes = np.ones(top.size, dtype=np.intp)
+    n_nodes[places] = sizes
+    first = np.cumsum(n_nodes) - n_nodes
+    nodes = np.empty(n_nodes.sum(), dtype=top.dtype)
+    is_top = np.ones(nodes.size, dtype=bool)
+    starts = np.repeat(first[places], sizes)
+    within = np.arange(subtrees.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    is_top[starts + within] = False
+
+    top = np.delete(top, places)
+    is_inner = ~top["is_leaf"].astype(bool)
+    for side in ("left", "right"):
+        top[side][is_inner] = first[top[side][is_inner]]
+    nodes[is_top] = top
+    is_inner = ~subtrees["is_leaf"].astype(bool)
+    for side in ("left", "right"):
+        subtrees[side][is_inner] += starts[is_inner].astype(np.uint32)
+    nodes[~is_top] = subtrees
+    return nodes

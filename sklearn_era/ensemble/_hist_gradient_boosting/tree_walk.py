@@ -1,0 +1,67 @@
+"""What reads fitted trees: features, leaves, and sums from the leaves to the root."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+
+def column_of_feature(estimator: Any) -> NDArray[np.intp]:
+    """The column of X that each feature of the trees is.
+
+    scikit-learn brings categorical features to the front before it bins.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        The fitted model.
+
+    Returns
+    -------
+    columns : ndarray of shape (n_features,), dtype=intp
+        Indexed by the `feature_idx` of a tree's nodes.
+    """
+    is_categorical = estimator.is_categorical_
+    if is_categorical is None:
+        return np.arange(estimator.n_features_in_)
+    return np.argsort(~is_categorical, kind="stable")
+
+
+def leaf_indices(predictor: TreePredictor) -> TreePredictor:
+    """The same tree, predicting the index of the leaf instead of its value.
+
+    So scikit-learn's compiled walk down the tree serves, with all that it knows of
+    missing values and categories.
+    """
+    nodes = predictor.nodes.copy()
+    nodes["value"] = np.arange(nodes.shape[0])
+    return TreePredictor(
+        nodes, predictor.binned_left_cat_bitsets, predictor.raw_left_cat_bitsets
+    )
+
+
+def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Fill in the sums of split nodes, from the leaves, where the rows are, up.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n_nodes,)
+        The nodes of a tree.
+    sums : ndarray of shape (n_nodes, ...), dtype=float64
+        Sums over the rows of each leaf; those of split nodes are overwritten.
+
+    Returns
+    -------
+    splits : ndarray of shape (n_splits,), dtype=intp
+        Indices of the split nodes.
+    """
+    splits = np.flatnonzero(nodes["is_leaf"] == 0)
+    depths = nodes["depth"][splits]
+    for depth in np.unique(depths)[::-1]:
+        parents = splits[depths == depth]
+        sums[parents] = sums[nodes["left"][parents]] + sums[nodes["right"][parents]]
+    return splits
+
+
+__all__ = ["column_of_feature", "leaf_indices", "sum_up_tree"]

@@ -1,0 +1,119 @@
+"""The gradients that each iteration of a fit would have on given rows."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from sklearn_era.ensemble._era_forest.forest_fit import ForestFitMixin
+
+
+class FitGradients(Protocol):
+    """The gradients of a fit, iteration by iteration."""
+
+    def of_iteration(
+        self, predictors: list[TreePredictor]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Gradients and hessians, both of shape (n_samples, n_outputs)."""
+
+    def add_tree(self, output: int, values: NDArray[np.float64]) -> None:
+        """Take in what a tree of the iteration predicts of each row."""
+
+
+def gradients_of_fit(
+    estimator: Any,
+    y: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    n_threads: int,
+) -> FitGradients:
+    """What the trees of a model were grown from, on these rows.
+
+    Parameters
+    ----------
+    estimator : BaseHistGradientBoosting
+        A fitted booster or forest.
+    y : ndarray of shape (n_samples,), dtype=float64
+        Encoded targets.
+    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
+    n_threads : int
+        OpenMP threads.
+
+    Returns
+    -------
+    gradients : FitGradients
+        To be asked for each iteration in turn.
+    """
+    if isinstance(estimator, ForestFitMixin):
+        return _ForestGradients(estimator, y, sample_weight)
+    return _BoostingGradients(estimator, y, sample_weight, n_threads)
+
+
+class _BoostingGradients:
+    """Those of the loss, at the sum of the trees before."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        y: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+        n_threads: int,
+    ) -> None:
+        self._loss = estimator._loss
+        self._y, self._sample_weight, self._n_threads = y, sample_weight, n_threads
+        shape = (y.shape[0], estimator.n_trees_per_iteration_)
+        self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
+        self._raw_predictions += estimator._baseline_prediction
+        self._gradients = np.empty(shape, dtype=G_H_DTYPE, order="F")
+        self._hessians = np.empty(shape, dtype=G_H_DTYPE, order="F")
+
+    def of_iteration(
+        self, predictors: list[TreePredictor]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        single = self._gradients.shape[1] == 1
+        # Hessians are always filled in. The loss of the fit may say that they are
+        # constant, which holds for the weights of the fit and not for those given.
+        self._loss.gradient_hessian(
+            y_true=self._y,
+            raw_prediction=self._raw_predictions,
+            sample_weight=self._sample_weight,
+            gradient_out=self._gradients[:, 0] if single else self._gradients,
+            hessian_out=self._hessians[:, 0] if single else self._hessians,
+            n_threads=self._n_threads,
+        )
+        return self._gradients, self._hessians
+
+    def add_tree(self, output: int, values: NDArray[np.float64]) -> None:
+        self._raw_predictions[:, output] += values
+
+
+class _ForestGradients:
+    """Those of the squared error, at the mean of each tree's own rows."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        y: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+    ) -> None:
+        self._n_trees = estimator.n_iter_
+        self._targets = estimator._make_targets(y)
+        weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
+        self._weights = weights[:, np.newaxis]
+        self._hessians = np.empty(self._targets.shape, dtype=G_H_DTYPE, order="F")
+        self._hessians[:] = self._weights
+
+    def of_iteration(
+        self, predictors: list[TreePredictor]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        # A root has its tree's mean, divided like all values by the number of trees.
+        roots = np.array([tree.nodes["value"][0] for tree in predictors])
+        gradients = self._weights * (self._n_trees * roots - self._targets)
+        return gradients.astype(G_H_DTYPE), self._hessians
+
+    def add_tree(self, output: int, values: NDArray[np.float64]) -> None:
+        """Nothing: no tree of a forest builds on another."""
+
+
+__all__ = ["FitGradients", "gradients_of_fit"]

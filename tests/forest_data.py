@@ -1,0 +1,92 @@
+"""Data and helpers for the tests of forests."""
+
+import numpy as np
+
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble._era_forest.forest_fit import TrainingSet
+from sklearn_era.ensemble._era_forest.granularity import encode_granularities
+
+N_SAMPLES = 240
+CRITERIA = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
+
+
+def make_data(seed=0, *, n_values=5, missing=0.0, n_samples=N_SAMPLES):
+    """Features of few values, so that a draw of rows has the same bins as all rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, n_values, size=(n_samples, 4)).astype(float)
+    eras = rng.integers(0, 3, size=n_samples)
+    y = X[:, 0] + (eras - 1) * X[:, 1] + rng.normal(size=n_samples) + 50
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y, eras
+
+
+def make_classes(y, n_classes=3):
+    names = np.array(["high", "low", "mid"])[:n_classes]
+    cuts = np.quantile(y, np.arange(1, n_classes) / n_classes)
+    return names[np.digitize(y, cuts)]
+
+
+def regressor(**parameters):
+    return EraForestRegressor(**{"n_estimators": 6, "random_state": 0} | parameters)
+
+
+def classifier(**parameters):
+    return EraForestClassifier(**{"n_estimators": 6, "random_state": 0} | parameters)
+
+
+def drawn_rows(forest, X, eras=None):
+    """The rows and eras of each tree, drawn again."""
+    return [drawn for _, drawn in _draws(forest, X, eras)]
+
+
+def drawn_columns(forest, X, eras=None):
+    """The order in which each tree has the columns, drawn again."""
+    return [rng.permutation(X.shape[1]) for rng, _ in _draws(forest, X, eras)]
+
+
+def _draws(forest, X, eras):
+    granularities = [] if eras is None else encode_granularities(eras, X)
+    shape = np.empty(np.shape(X), dtype=np.uint8)
+    training = TrainingSet(shape, np.empty((len(shape), 1)), None, granularities)
+    return [forest._draw(training, i) for i in range(forest.n_iter_)]
+
+
+def assert_same_trees(a, b):
+    """Every node of every tree, bit for bit."""
+    assert len(a._predictors) == len(b._predictors)
+    for ours, theirs in zip(a._predictors, b._predictors, strict=True):
+        for tree, other in zip(ours, theirs, strict=True):
+            assert np.array_equal(tree.nodes, other.nodes)
+            assert np.array_equal(
+                tree.binned_left_cat_bitsets, other.binned_left_cat_bitsets
+            )
+
+
+def from_the_root(predictor):
+    """The nodes of a tree in depth-first order, and the rows' way to each."""
+    order, stack = [], [0]
+    while stack:
+        index = stack.pop()
+        order.append(index)
+        node = predictor.nodes[index]
+        if not node["is_leaf"]:
+            stack += [int(node["right"]), int(node["left"])]
+    assert sorted(order) == list(range(predictor.nodes.size))
+    return predictor.nodes[order]
+
+
+def rows_of_leaves(predictor, X):
+    """The rows in each leaf, by a walk in Python; X has no categories."""
+    leaves, stack = [], [(0, np.arange(X.shape[0]))]
+    while stack:
+        index, rows = stack.pop()
+        node = predictor.nodes[index]
+        if node["is_leaf"]:
+            leaves.append((index, rows))
+            continue
+        values = X[rows, node["feature_idx"]]
+        goes_left = values <= node["num_threshold"]
+        goes_left[np.isnan(values)] = node["missing_go_to_left"]
+        stack.append((int(node["left"]), rows[goes_left]))
+        stack.append((int(node["right"]), rows[~goes_left]))
+    return leaves

@@ -1,0 +1,216 @@
+"""Trees of a forest, grown from made-up rows with small nodes and without."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_era.ensemble._era_forest.tree_growing import (
+    TreeBins,
+    TreeLimits,
+    grow_tree,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
+    Criterion,
+    InvarianceStatistic,
+    SplitCriterion,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+
+MISSING = 255
+
+# No limit to the growth.
+FULL = TreeLimits(
+    max_depth=None,
+    max_leaf_nodes=None,
+    min_samples_leaf=1,
+    min_gain_to_split=0.0,
+    l2_regularization=0.0,
+    max_features=1.0,
+)
+
+CRITERIA: dict[str, dict[str, Any]] = {
+    "era": {"name": SplitCriterion.ERA},
+    "era, normalised": {"name": SplitCriterion.ERA, "normalize_era_gain": True},
+    "era, smoothed": {"name": SplitCriterion.ERA, "boltzmann_alpha": -1.0},
+    "era, worst": {"name": SplitCriterion.ERA, "boltzmann_alpha": -np.inf},
+    "directional": {"name": SplitCriterion.DIRECTIONAL},
+    "directional, agreeing": {
+        "name": SplitCriterion.DIRECTIONAL,
+        "min_direction_agreement": 0.6,
+        "boltzmann_alpha": 2.0,
+    },
+    "time_robust": {"name": SplitCriterion.TIME_ROBUST},
+    "time_robust, mean": {
+        "name": SplitCriterion.TIME_ROBUST,
+        "takes_worst_era": False,
+        "min_impurity_decrease": 1e-4,
+    },
+    "invariant": {"name": SplitCriterion.INVARIANT, "invariance_penalty": 0.3},
+    "invariant, to the letter": {
+        "name": SplitCriterion.INVARIANT,
+        "invariance_penalty": 10.0,
+        "invariance_statistic": InvarianceStatistic.CHANGING_RATE,
+    },
+    "invariant, ratio": {
+        "name": SplitCriterion.INVARIANT,
+        "invariance_penalty": 0.1,
+        "invariance_statistic": InvarianceStatistic.RATIO,
+    },
+    "vrex": {"name": SplitCriterion.VREX, "invariance_penalty": 0.4},
+    "blend": {
+        "name": SplitCriterion.BLEND,
+        "invariance_penalty": 0.02,
+        "weights": {"era": 1.0, "directional": 0.1, "invariant": 0.5},
+    },
+    "blend with the gain": {
+        "name": SplitCriterion.BLEND,
+        "invariance_penalty": 0.02,
+        "boltzmann_alpha": -0.5,
+        "weights": {"gain": 1.0, "vrex": 0.5, "era": 0.2},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a tree, sorted by era; bins are the integers of X, rounded down."""
+
+    X_binned: np.ndarray
+    target: np.ndarray
+    hessians: np.ndarray
+    eras: np.ndarray
+    bins: TreeBins
+
+    @property
+    def gradients(self) -> np.ndarray:
+        return (-self.target * self.hessians).astype(np.float32)
+
+    @property
+    def n_eras(self) -> int:
+        return int(self.eras.max()) + 1
+
+    @property
+    def X(self) -> np.ndarray:
+        return np.where(self.X_binned == MISSING, np.nan, self.X_binned.astype(float))
+
+
+def make_rows(
+    n_rows: int = 600,
+    n_features: int = 5,
+    n_bins: int = 255,
+    n_eras: int = 3,
+    *,
+    missing: float = 0.0,
+    is_binary: bool = False,
+    has_weights: bool = False,
+    seed: int = 0,
+) -> Rows:
+    """Rows whose sums are exact, weights and targets being multiples of 1/64.
+
+    Eras agree on feature 0 and contradict each other on feature 1, of which the last
+    feature is a copy. Every third feature has a quarter of the bins.
+    """
+    rng = np.random.default_rng(seed)
+    eras = np.sort(rng.integers(0, n_eras, n_rows)).astype(np.int32)
+    eras = np.unique(eras, return_inverse=True)[1].astype(np.int32)
+    n_used = np.array(
+        [n_bins if i % 3 else max(2, n_bins // 4) for i in range(n_features)]
+    )
+    n_used[-1] = n_used[min(1, n_features - 1)]
+    X = rng.integers(0, n_used, size=(n_rows, n_features)).astype(np.uint8)
+    share = X / n_used
+    target = share[:, 0] + 0.3 * rng.normal(size=n_rows)
+    target += (eras % 3 - 1) * share[:, min(1, n_features - 1)]
+    target = np.round(64 * (target - target.mean())) / 64
+    if is_binary:
+        target = (target > 0) - 0.5
+    is_missing = rng.random(X.shape) < missing
+    is_missing[:, 1::2] = False
+    X[is_missing] = MISSING
+    X[:, -1] = X[:, min(1, n_features - 1)]
+    hessians = np.ones(1, dtype=np.float32)
+    if has_weights:
+        weights = np.array([0, 0.25, 0.5, 1, 2, 4], dtype=np.float32)
+        hessians = rng.choice(weights, size=n_rows)
+    bins = TreeBins(
+        n_bins=MISSING + 1,
+        n_bins_non_missing=n_used.astype(np.uint32),
+        has_missing_values=(X == MISSING).any(axis=0).astype(np.uint8),
+        is_categorical=np.zeros(n_features, dtype=np.uint8),
+        bin_thresholds=[np.arange(n - 1) + 0.5 for n in n_used],
+    )
+    return Rows(np.asfortranarray(X), target, hessians, eras, bins)
+
+
+def grow(
+    rows: Rows,
+    criterion: str | None = None,
+    limits: TreeLimits = FULL,
+    *,
+    small_node_rows: int = 1024,
+    seed: int = 0,
+    **params: Any,
+) -> Any:
+    """Grow a tree by a criterion of `CRITERIA`; None for the gain."""
+    splitter = None
+    if criterion is not None:
+        params = (
+            {
+                "min_covered_eras": rows.n_eras,
+                "l2_regularization": limits.l2_regularization,
+            }
+            | CRITERIA[criterion]
+            | params
+        )
+        weights: tuple[np.ndarray, ...] = ()
+        if params.get("invariance_statistic") is InvarianceStatistic.RATIO:
+            weight = np.broadcast_to(rows.hessians, rows.target.shape)
+            weight = np.ascontiguousarray(weight, dtype=np.float32)
+            weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)
+        splitter = EraSplitter(
+            rows.eras,
+            rows.n_eras,
+            None,
+            Criterion(params.pop("name"), **params),
+            *weights,
+        )
+    return grow_tree(
+        rows.X_binned,
+        rows.gradients,
+        rows.hessians,
+        bins=rows.bins,
+        limits=limits,
+        rng=np.random.default_rng(seed),
+        n_threads=1,
+        era_splitter=splitter,
+        small_node_rows=small_node_rows,
+    )
+
+
+def with_target(rows: Rows, target: np.ndarray) -> Rows:
+    return replace(rows, target=np.asarray(target, dtype=float))
+
+
+def assert_same_tree(one: Any, other: Any) -> None:
+    """Every field of every node, to the last bit."""
+    assert one.nodes.size == other.nodes.size
+    for name in one.nodes.dtype.names:
+        np.testing.assert_array_equal(one.nodes[name], other.nodes[name], err_msg=name)
+
+
+def rows_of_nodes(tree: Any, X_binned: np.ndarray) -> list[np.ndarray]:
+    """The rows of each node, by its own splits on bins."""
+    nodes = tree.nodes
+    rows: list[Any] = [None] * nodes.size
+    rows[0] = np.arange(len(X_binned))
+    for i, node in enumerate(nodes):
+        if node["is_leaf"]:
+            continue
+        codes = X_binned[rows[i], node["feature_idx"]]
+        goes_left = np.where(
+            codes == MISSING, node["missing_go_to_left"], codes <= node["bin_threshold"]
+        ).astype(bool)
+        rows[node["left"]] = rows[i][goes_left]
+        rows[node["right"]] = rows[i][~goes_left]
+    return rows
