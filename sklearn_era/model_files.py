@@ -22,11 +22,18 @@ import sklearn_era
 from sklearn_era._optional import import_optional
 from sklearn_era._packed_trees import pack_trees, unpack_trees
 from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
 
-Estimator: TypeAlias = HistGradientBoostingRegressor | HistGradientBoostingClassifier
+Estimator: TypeAlias = (
+    HistGradientBoostingRegressor
+    | HistGradientBoostingClassifier
+    | EraForestRegressor
+    | EraForestClassifier
+)
 
 _METADATA_MEMBER = "sklearn_era.json"
 _FORMAT = 1
@@ -34,6 +41,8 @@ _FORMAT = 1
 # All types that a file may hold, but for numbers, containers, NumPy arrays and what
 # else skops takes to be safe. Spelled out, since that changes from release to release.
 _TRUSTED_TYPES = [
+    "sklearn_era.ensemble._era_forest.estimators.EraForestClassifier",
+    "sklearn_era.ensemble._era_forest.estimators.EraForestRegressor",
     "sklearn_era.ensemble._estimators.HistGradientBoostingClassifier",
     "sklearn_era.ensemble._estimators.HistGradientBoostingRegressor",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
@@ -122,7 +131,8 @@ def save_model(
 
     Parameters
     ----------
-    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor or EraForestClassifier
         A fitted estimator of `sklearn_era.ensemble`.
 
     path : str or path-like
@@ -147,7 +157,7 @@ def save_model(
         If it is not fitted.
     ModelFileError
         If it holds an object that a model file cannot, such as a function of the
-        user's as its `scoring`.
+        user's as its `scoring` or `oob_score`.
     OSError
         If the file cannot be written.
     ImportError
@@ -155,8 +165,9 @@ def save_model(
     """
     if not isinstance(estimator, Estimator):
         raise TypeError(
-            "estimator must be a HistGradientBoostingRegressor or "
-            "HistGradientBoostingClassifier of sklearn_era.ensemble, got "
+            "estimator must be a HistGradientBoostingRegressor, "
+            "HistGradientBoostingClassifier, EraForestRegressor or "
+            "EraForestClassifier of sklearn_era.ensemble, got "
             f"{type(estimator).__module__}.{type(estimator).__qualname__}."
         )
     check_is_fitted(estimator)
@@ -184,8 +195,8 @@ def save_model(
         if untrusted := _untrusted_types(temporary):
             raise ModelFileError(
                 f"This {type(estimator).__name__} holds {', '.join(untrusted)}, which "
-                "a model file cannot: name its `scoring` by a string, or pickle the "
-                "estimator instead."
+                "a model file cannot: name its `scoring` by a string, set its "
+                "`oob_score` to a bool, or pickle the estimator instead."
             )
         with zipfile.ZipFile(temporary, "a", zipfile.ZIP_DEFLATED) as archive:
             document = {"format": _FORMAT, **asdict(metadata)}
@@ -244,7 +255,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
 
     Returns
     -------
-    estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+    estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+            EraForestRegressor or EraForestClassifier
         The fitted estimator.
     metadata : ModelMetadata
         What was written beside it.

@@ -69,7 +69,7 @@ def test_page_runs_and_prints_what_it_says(pyplot, tmp_path, monkeypatch):
     blocks = re.findall(
         r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", PAGE.read_text(), re.DOTALL
     )
-    assert sum(bool(text) for _, text in blocks) == 3
+    assert sum(bool(text) for _, text in blocks) == 4
     namespace: dict = {}
     for code, expected in blocks:
         printed = io.StringIO()

@@ -241,8 +241,9 @@ class SplitAgreementDisplay:
 
         Parameters
         ----------
-        estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-            A fitted model, of sklearn_era or of scikit-learn.
+        estimator : HistGradientBoostingRegressor, HistGradientBoostingClassifier, \
+                EraForestRegressor or EraForestClassifier
+            A fitted model; a booster may be scikit-learn's.
 
         X : array-like of shape (n_samples, n_features)
             The rows: those of the fit or others.

@@ -18,6 +18,8 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_era.interop._forests import refuse_forest_classifier
+
 __all__ = ["to_lightgbm_text"]
 
 # A split's `decision_type` is a set of bits. Bits 2 and 3 say what counts as missing,
@@ -57,7 +59,8 @@ def to_lightgbm_text(
 
     Parameters
     ----------
-    model : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+    model : HistGradientBoostingRegressor, HistGradientBoostingClassifier or \
+            EraForestRegressor
         A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
 
     feature_names : sequence of str of length n_features, default=None
@@ -80,9 +83,9 @@ def to_lightgbm_text(
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     ValueError
-        If the model has categorical features; if its loss is a custom one; if a feature
-        is split nearer to zero than LightGBM tells from zero; or if LightGBM would not
-        take the name of a feature.
+        If the model is an `EraForestClassifier`; if it has categorical features; if its
+        loss is a custom one; if a feature is split nearer to zero than LightGBM tells
+        from zero; or if LightGBM would not take the name of a feature.
 
     Notes
     -----
@@ -101,10 +104,11 @@ def to_lightgbm_text(
     >>> text.count("Tree=")  # the baseline, and five trees
     6
     """
+    refuse_forest_classifier(model)
     if not isinstance(model, BaseHistGradientBoosting):
         raise TypeError(
-            "model must be a HistGradientBoostingRegressor or "
-            "HistGradientBoostingClassifier, got "
+            "model must be a HistGradientBoostingRegressor, "
+            "HistGradientBoostingClassifier or EraForestRegressor, got "
             f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
             "the last step."
         )
@@ -217,8 +221,9 @@ def _tree_texts(
         ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
         for value in model._baseline_prediction.ravel().tolist()
     )
+    shrinkage = getattr(model, "learning_rate", 1)  # which a forest has not
     trees = (
-        _tree_lines(tree.nodes, names, model.learning_rate, node_statistics)
+        _tree_lines(tree.nodes, names, shrinkage, node_statistics)
         for tree in chain.from_iterable(model._predictors)
     )
     for index, lines in enumerate(chain(baseline, trees)):

@@ -8,9 +8,12 @@ from sklearn.base import is_regressor
 
 from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.interop._forests import refuse_forest_classifier
 
 __all__ = ["register_onnx_converters"]
 
@@ -22,7 +25,8 @@ def register_onnx_converters() -> None:
     scikit-learn's estimators of the same name serve ours, but for two kinds of models
     they write a graph that predicts something else, without a word. These are refused:
     models with categorical features, and regressors whose loss has a log link
-    (``"gamma"`` and ``"poisson"``).
+    (``"gamma"`` and ``"poisson"``). `EraForestRegressor` is converted alike, and
+    `EraForestClassifier` is refused.
 
     Raises
     ------
@@ -40,26 +44,30 @@ def register_onnx_converters() -> None:
         "skl2onnx.operator_converters.random_forest", extra="interop"
     )
 
-    skl2onnx.update_registered_converter(
-        HistGradientBoostingRegressor,
-        "SklearnEraHistGradientBoostingRegressor",
-        shapes.calculate_linear_regressor_output_shapes,
-        _refuse_wrong_graphs(
-            random_forest.convert_sklearn_random_forest_regressor_converter
-        ),
-    )
-    skl2onnx.update_registered_converter(
-        HistGradientBoostingClassifier,
-        "SklearnEraHistGradientBoostingClassifier",
-        shapes.calculate_linear_classifier_output_shapes,
-        _refuse_wrong_graphs(random_forest.convert_sklearn_random_forest_classifier),
-        options={
-            "zipmap": [True, False, "columns"],
-            "raw_scores": [True, False],
-            "output_class_labels": [False, True],
-            "nocl": [True, False],
-        },
-    )
+    for regressor in (HistGradientBoostingRegressor, EraForestRegressor):
+        skl2onnx.update_registered_converter(
+            regressor,
+            f"SklearnEra{regressor.__name__}",
+            shapes.calculate_linear_regressor_output_shapes,
+            _refuse_wrong_graphs(
+                random_forest.convert_sklearn_random_forest_regressor_converter
+            ),
+        )
+    for classifier in (HistGradientBoostingClassifier, EraForestClassifier):
+        skl2onnx.update_registered_converter(
+            classifier,
+            f"SklearnEra{classifier.__name__}",
+            shapes.calculate_linear_classifier_output_shapes,
+            _refuse_wrong_graphs(
+                random_forest.convert_sklearn_random_forest_classifier
+            ),
+            options={
+                "zipmap": [True, False, "columns"],
+                "raw_scores": [True, False],
+                "output_class_labels": [False, True],
+                "nocl": [True, False],
+            },
+        )
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
@@ -67,6 +75,7 @@ def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator
+        refuse_forest_classifier(estimator)
         if estimator.is_categorical_ is not None:
             raise NotImplementedError(
                 "skl2onnx takes the splits of categorical features for thresholds, and "

@@ -6,14 +6,17 @@ import pickletools
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn import ensemble
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era.ensemble import (
+    EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.interop._forests import refuse_forest_classifier
 
 __all__ = ["to_sklearn"]
 
@@ -43,8 +46,23 @@ _FITTED_ATTRIBUTES = (
 )
 
 
+# What it means to both a booster and a forest, which has no other of the parameters.
+_FOREST_PARAMETERS = (
+    "max_leaf_nodes",
+    "max_depth",
+    "min_samples_leaf",
+    "l2_regularization",
+    "max_bins",
+    "categorical_features",
+    "verbose",
+    "random_state",
+)
+
+
 def to_sklearn(
-    model: HistGradientBoostingRegressor | HistGradientBoostingClassifier,
+    model: HistGradientBoostingRegressor
+    | HistGradientBoostingClassifier
+    | EraForestRegressor,
 ) -> ensemble.HistGradientBoostingRegressor | ensemble.HistGradientBoostingClassifier:
     """Turn a fitted model into scikit-learn's own estimator with the same trees.
 
@@ -53,7 +71,8 @@ def to_sklearn(
 
     Parameters
     ----------
-    model : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+    model : HistGradientBoostingRegressor, HistGradientBoostingClassifier or \
+            EraForestRegressor
         A fitted estimator of `sklearn_era.ensemble`. It stays as it is, and shares the
         arrays of its trees with the copy.
 
@@ -62,12 +81,15 @@ def to_sklearn(
     estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
         A fitted estimator of `sklearn.ensemble`, with those parameters of `model` that
         it has. Callbacks, requests for metadata and the parameters about eras, drawing
-        of features per tree and threads are left out.
+        of features per tree and threads are left out. A forest becomes a regressor of
+        as many iterations as trees, which would be boosted if it were fitted again.
 
     Raises
     ------
     TypeError
         If `model` is not an estimator of `sklearn_era.ensemble`.
+    ValueError
+        If it is an `EraForestClassifier`.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
 
@@ -92,14 +114,18 @@ def to_sklearn(
     True
     """
     stock_class: Any
+    refuse_forest_classifier(model)
+    if isinstance(model, EraForestRegressor):
+        return _forest_to_sklearn(model)
     if isinstance(model, HistGradientBoostingRegressor):
         stock_class = ensemble.HistGradientBoostingRegressor
     elif isinstance(model, HistGradientBoostingClassifier):
         stock_class = ensemble.HistGradientBoostingClassifier
     else:
         raise TypeError(
-            "model must be a HistGradientBoostingRegressor or "
-            "HistGradientBoostingClassifier of sklearn_era.ensemble, got "
+            "model must be a HistGradientBoostingRegressor, "
+            "HistGradientBoostingClassifier or EraForestRegressor of "
+            "sklearn_era.ensemble, got "
             f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
             "the step."
         )
@@ -118,17 +144,38 @@ def to_sklearn(
         )
         parameters["scoring"] = "loss"
     stock = stock_class(**parameters)
+    _hand_over(model, stock)
+    fitted = vars(model)
+    stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
+    stock._scorer = None
+    if fitted.get("_scorer") is not None and stock.scoring != "loss":
+        stock._scorer = check_scoring(stock, stock.scoring)
+    return stock
+
+
+def _forest_to_sklearn(
+    forest: EraForestRegressor,
+) -> ensemble.HistGradientBoostingRegressor:
+    check_is_fitted(forest)
+    stock = ensemble.HistGradientBoostingRegressor(
+        max_iter=forest.n_iter_,
+        early_stopping=False,
+        **{name: copy.deepcopy(getattr(forest, name)) for name in _FOREST_PARAMETERS},
+    )
+    _hand_over(forest, stock)
+    stock.do_early_stopping_ = False
+    stock.train_score_ = stock.validation_score_ = np.array([])
+    return stock
+
+
+def _hand_over(model: Any, stock: Any) -> None:
+    """Give `stock` what a fit left on `model`."""
     fitted = vars(model)
     for name in _FITTED_ATTRIBUTES:
         if name in fitted:
             setattr(stock, name, fitted[name])
     # What a warm start goes on to change.
     stock._predictors = list(model._predictors)
-    stock._feature_subsample_rng = copy.deepcopy(model._feature_subsample_rng)
-    stock._scorer = None
-    if fitted.get("_scorer") is not None and stock.scoring != "loss":
-        stock._scorer = check_scoring(stock, stock.scoring)
-    return stock
 
 
 def _is_of_this_package(scoring: Any) -> bool:
