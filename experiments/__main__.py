@@ -1,0 +1,130 @@
+"""Print the papers' tables beside what is measured here.
+
+python -m experiments list
+python -m experiments NAME... [--data DIR] [--out DIR] [--runs N] [--quick]
+python -m experiments all --data DIR
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments._registry import experiment_names, load_experiment
+from experiments.common import ExperimentError, format_table, write_results
+from sklearn_era._optional import MissingPackageError, import_optional
+
+# A figure's size in inches.
+_SIZE = (7.0, 4.0)
+
+
+def positive_int(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
+def folder(text: str) -> Path:
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text} is no folder")
+    return path
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description="Print the papers' tables beside what is measured here.",
+    )
+    add = parser.add_argument
+    add("names", nargs="+", metavar="NAME", help="of experiments, or list, or all")
+    add("--data", type=folder, metavar="DIR", help="folder of the data files")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        default=Path("experiments-results"),
+        help="folder for NAME.csv and NAME.png (experiments-results)",
+    )
+    add("--runs", type=positive_int, metavar="N", help="as many (as the paper has)")
+    add(
+        "--quick",
+        action="store_true",
+        help="a reduced form, in seconds, to see that it runs (NAME-quick.csv)",
+    )
+    options = parser.parse_args(arguments)
+    if len(options.names) > 1 and {"list", "all"} & set(options.names):
+        parser.error("list and all stand alone, without other names")
+    return options
+
+
+def list_experiments() -> None:
+    """Print each experiment's name, title and data files."""
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        print(f"{name}\n    {experiment.TITLE}")
+        print(f"    runs: {experiment.N_RUNS}")
+        if experiment.DATA_FILES:
+            print(f"    data: {', '.join(experiment.DATA_FILES)}")
+
+
+def measure(name: str, options: argparse.Namespace) -> None:
+    """Run an experiment, print its table, and write it.
+
+    Raises
+    ------
+    ExperimentError
+        If a data file is missing, or nothing can be written.
+    """
+    experiment = load_experiment(name)
+    n_runs = options.runs or (1 if options.quick else experiment.N_RUNS)
+    frame = experiment.run(data_dir=options.data, n_runs=n_runs, quick=options.quick)
+    print(experiment.TITLE)
+    if n_runs != experiment.N_RUNS:
+        print(f"With {n_runs} of {experiment.N_RUNS} runs.")
+    if options.quick:
+        print("Reduced, to see that it runs: these are not the table's numbers.")
+    print(f"\n{format_table(frame)}\n")
+    figure = import_optional("matplotlib.figure", extra="plot").Figure(
+        figsize=_SIZE, layout="constrained"
+    )
+    experiment.draw(frame, figure)
+    file_name = f"{name}-quick" if options.quick else name
+    csv, png = write_results(frame, figure, options.out, file_name)
+    print(f"Written: {csv}, {png}\n", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Returns
+    -------
+    status : int
+        1 if an experiment could not be run, 2 if there is none of a name.
+    """
+    options = parse(arguments)
+    try:
+        import_optional("pandas", extra="cli")
+        if options.names == ["list"]:
+            list_experiments()
+            return 0
+        names = experiment_names() if options.names == ["all"] else options.names
+        for name in names:
+            load_experiment(name)
+    except (ExperimentError, MissingPackageError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    status = 0
+    # One that lacks its data does not keep the others from being run.
+    for name in dict.fromkeys(names):
+        try:
+            measure(name, options)
+        except (ExperimentError, MissingPackageError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,368 @@
+"""The protocol of Moneda (2021), section 6.1, for a table whose rows have a year.
+
+Rows of the years in time are split into training (80 %) and test, those of the years
+after them are the holdout. The random forest is tuned by five folds of the training
+rows, and the time robust forest takes over its depth, its number of trees and, as rows
+of each year on both sides of a split, its rows of a leaf. Both was so in the thesis.
+
+Beside them stands a forest that knows no years but has the same limits: the pooled gain
+with as many rows on each side of a split as the time robust forest has to leave there,
+those of a year times the number of years. What it has in common with the time robust
+forest is not owed to the comparison of years.
+
+In a second part the forests' limits are chosen by years that they were not trained on:
+each year in time is left out once, and the candidate whose worst year is best is taken,
+for the random forest as for the others.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneGroupOut,
+    RandomizedSearchCV,
+    StratifiedKFold,
+    train_test_split,
+)
+from sklearn.preprocessing import OrdinalEncoder
+
+from experiments.common import COLORS, draw_bars, seed_of, summarize
+from sklearn_era.ensemble import EraForestClassifier
+from sklearn_era.inspection import domain_classifier_auc, support_match
+from sklearn_era.model_selection import best_worst_era, reverse_learning_curve
+
+RANDOM_FOREST = "random forest"
+GAIN = "gain, its rows a leaf"
+MEAN = "time robust, mean"
+WORST = "time robust, max"
+MODELS = (RANDOM_FOREST, GAIN, MEAN, WORST)
+
+BY_FOLDS = "random forest's, by folds"
+BY_YEARS = "by its worst year left out"
+
+# As the ranges of the tool that the thesis tuned by, but for the number of trees.
+TUNED: Mapping[str, Any] = {
+    "bootstrap": (True, False),
+    "class_weight": ("balanced", "balanced_subsample", None),
+    "criterion": ("gini", "entropy"),
+    "max_depth": range(1, 12),
+    "max_features": (1.0, "sqrt", "log2"),
+    "min_impurity_decrease": (0.0, 0.0001, 0.0005, 0.001, 0.005, 0.01),
+    "min_samples_leaf": (2, 3, 4, 5, 6),
+    "min_samples_split": (2, 5, 7, 9, 10),
+}
+N_TUNED = 20
+
+# The candidates of the second part: depth, and rows of a year.
+DEPTHS = (4, 8, 11)
+ROWS = (2, 15, 100)
+
+N_TREES = 100
+# The searches compare limits, for which fewer trees will do.
+N_TREES_OF_SEARCH = 30
+
+PARTS = ("train", "test", "holdout")
+
+# More rows would only make the searches slow.
+_MOST_ROWS_OF_SEARCH = 6_000
+_N_FOLDS = 5
+_FROM = "holdout, trained from "
+
+
+class YearTable(NamedTuple):
+    """Rows with a year, those in time and those of the holdout.
+
+    Attributes
+    ----------
+    X : DataFrame of shape (n_samples, n_features)
+        Numbers; categories are their places in alphabetical order, as in the thesis.
+    y : ndarray of shape (n_samples,)
+        The class, 0 or 1.
+    years : ndarray of shape (n_samples,)
+        The era of each row.
+    is_in_time : ndarray of shape (n_samples,), dtype=bool
+        Whether it is for training or test.
+    categories : list of str
+        The columns of `X` that hold categories.
+    """
+
+    X: pd.DataFrame
+    y: NDArray[np.int64]
+    years: NDArray[np.int64]
+    is_in_time: NDArray[np.bool_]
+    categories: list[str]
+
+
+def make_year_table(
+    frame: pd.DataFrame,
+    *,
+    numbers: list[str],
+    categories: list[str],
+    y: pd.Series,
+    years: pd.Series,
+    last_year_in_time: int,
+) -> YearTable:
+    """Encode a table as the thesis does: categories by their alphabetical order.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    numbers, categories : list of str
+        The columns that are features.
+    y, years : Series
+        The class and the year of each row.
+    last_year_in_time : int
+        Years after it are the holdout.
+
+    Returns
+    -------
+    table : YearTable
+        The encoded rows.
+    """
+    X = frame[numbers].astype(np.float64)
+    names = frame[categories].fillna("None").astype(str)
+    X[categories] = OrdinalEncoder().fit_transform(names)
+    return YearTable(
+        X.reset_index(drop=True),
+        y.to_numpy(dtype=np.int64),
+        years.to_numpy(dtype=np.int64),
+        (years <= last_year_in_time).to_numpy(),
+        categories,
+    )
+
+
+def measure_years(
+    table: YearTable, n_runs: int, quick: bool, paper: Mapping[Any, float]
+) -> pd.DataFrame:
+    """Fit all forests, and look at the data with the thesis' tools.
+
+    Each run has a split into training and test of its own, of which all else is drawn.
+
+    Parameters
+    ----------
+    table : YearTable
+        The rows.
+    n_runs : int
+        The number of splits.
+    quick : bool
+        Whether to have few rows, trees and candidates.
+    paper : mapping
+        The thesis' numbers by ``(chosen, model, part)``; both of the former are empty
+        for the tools.
+
+    Returns
+    -------
+    frame : DataFrame
+        A row for each way of choosing, model and part: the area under the ROC curve in
+        training, test and holdout, and in the holdout after training from some year on.
+        Then a row for each tool.
+    """
+    rows: list[dict] = []
+    tools: list[dict] = []
+    for number in range(n_runs):
+        parts = _split(table, number, quick)
+        for chosen, model, forest in _forests(table, parts["train"], number, quick):
+            aucs = _aucs(forest, table, parts)
+            if chosen == BY_FOLDS and model in (RANDOM_FOREST, MEAN):
+                aucs |= _aucs_from_year(forest, table, parts)
+            case = {"chosen": chosen, "model": model, "run": number}
+            rows += [{**case, "part": part, "value": auc} for part, auc in aucs.items()]
+        tools += [
+            {"chosen": "", "model": "", "run": number, "part": part, "value": value}
+            for part, value in _apply_tools(table, parts).items()
+        ]
+    return summarize(
+        pd.DataFrame(rows + tools),
+        by=["chosen", "model", "part"],
+        value="value",
+        paper=paper,
+    )
+
+
+def draw_years(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw the areas under the curve by model, and the reverse learning curve."""
+    *panels, curve = figure.subplots(1, 3, sharey=True, width_ratios=(2, 2, 1))
+    for axes, chosen in zip(panels, (BY_FOLDS, BY_YEARS), strict=True):
+        here = frame[(frame["chosen"] == chosen) & frame["part"].isin(PARTS)]
+        draw_bars(axes, here, label="model", group="part")
+        axes.set_title(f"limits: {chosen}", fontsize="small")
+        axes.tick_params("x", labelsize="xx-small", rotation=20)
+    from_year = frame[frame["part"].str.startswith(_FROM)]
+    for color, (model, points) in zip(COLORS, from_year.groupby("model"), strict=False):
+        years = points["part"].str.removeprefix(_FROM).astype(int)
+        curve.plot(years, points["mean"], marker="o", color=color, label=model)
+    curve.invert_xaxis()
+    curve.set_xticks(years)
+    curve.set_title("holdout, trained\nfrom this year on", fontsize="small")
+    curve.legend(frameon=False, fontsize="xx-small")
+    curve.set_ylim(0.5, None)
+
+
+def _split(table: YearTable, number: int, quick: bool) -> dict[str, NDArray[np.int64]]:
+    """The places of the rows for training, test and holdout."""
+    in_time = np.flatnonzero(table.is_in_time)
+    train, test = train_test_split(
+        in_time, test_size=0.2, random_state=seed_of("split", number)
+    )
+    holdout = np.flatnonzero(~table.is_in_time)
+    if quick:
+        train, holdout = train[:1500], holdout[::10]
+    return dict(zip(PARTS, (train, test, holdout), strict=True))
+
+
+def _aucs(
+    forest: Any, table: YearTable, parts: dict[str, NDArray[np.int64]]
+) -> dict[str, float]:
+    """Fit to the training rows; the area under the curve in each part."""
+    train = parts["train"]
+    years = {} if _is_random_forest(forest) else {"eras": table.years[train]}
+    forest.fit(table.X.loc[train], table.y[train], **years)
+    return {
+        part: roc_auc_score(
+            table.y[rows], forest.predict_proba(table.X.loc[rows])[:, 1]
+        )
+        for part, rows in parts.items()
+    }
+
+
+def _aucs_from_year(
+    forest: Any, table: YearTable, parts: dict[str, NDArray[np.int64]]
+) -> dict[str, float]:
+    """The area under the curve in the holdout, trained on the latest years only."""
+    train, holdout = parts["train"], parts["holdout"]
+    with warnings.catch_warnings():
+        # Of the first point, which has no years to compare.
+        warnings.simplefilter("ignore", UserWarning)
+        curve = reverse_learning_curve(
+            forest,
+            table.X.loc[train],
+            table.y[train],
+            eras=table.years[train],
+            X_test=table.X.loc[holdout],
+            y_test=table.y[holdout],
+            scoring="roc_auc",
+        )
+    points = zip(curve.oldest_eras, curve.scores, strict=True)
+    return {f"{_FROM}{year}": float(score) for year, score in points}
+
+
+def _apply_tools(
+    table: YearTable, parts: dict[str, NDArray[np.int64]]
+) -> dict[str, float]:
+    """How well the holdout is told from the training rows, and what years share."""
+    train, holdout = (table.X.loc[parts[part]] for part in ("train", "holdout"))
+    domains = domain_classifier_auc(
+        train, holdout, categorical_features=table.categories, random_state=0
+    )
+    match = support_match(
+        train,
+        eras=table.years[parts["train"]],
+        categorical_features=table.categories,
+    )
+    return {"domain classifier": domains.auc, "support match": match.mean}
+
+
+def make_forest(
+    model: str, n_years: int, depth: int, rows: int, n_trees: int, seed: int
+) -> Any:
+    """A forest of the given depth that leaves `rows` of each year on both sides.
+
+    Those that know no years leave as many rows in all. Each split looks at the root of
+    the number of features, as in scikit-learn and in the thesis' package.
+    """
+    shared: dict[str, Any] = {
+        "n_estimators": n_trees,
+        "max_depth": depth,
+        "max_features": "sqrt",
+        "n_jobs": -1,
+        "random_state": seed,
+    }
+    if model == RANDOM_FOREST:
+        return RandomForestClassifier(min_samples_leaf=n_years * rows, **shared)
+    if model == GAIN:
+        return EraForestClassifier(min_samples_leaf=n_years * rows, **shared)
+    return EraForestClassifier(
+        split_criterion="time_robust",
+        period_aggregation="mean" if model == MEAN else "max",
+        min_samples_per_era=rows,
+        **shared,
+    )
+
+
+def _is_random_forest(forest: Any) -> bool:
+    return isinstance(forest, RandomForestClassifier)
+
+
+def _forests(
+    table: YearTable, train: NDArray[np.int64], seed: int, quick: bool
+) -> Iterator[tuple[str, str, Any]]:
+    """All forests of a run, by the way of choosing and the model."""
+    n_trees, n_of_search = (5, 5) if quick else (N_TREES, N_TREES_OF_SEARCH)
+    rows = train
+    if rows.size > _MOST_ROWS_OF_SEARCH:
+        rng = np.random.default_rng(seed_of("rows of search", seed))
+        rows = rng.choice(rows, _MOST_ROWS_OF_SEARCH, replace=False)
+    X, y, years = table.X.loc[rows], table.y[rows], table.years[rows]
+    n_years = np.unique(table.years[train]).size
+    forest = RandomForestClassifier(n_of_search, n_jobs=-1, random_state=seed)
+    tuned = RandomizedSearchCV(
+        forest,
+        TUNED,
+        n_iter=2 if quick else N_TUNED,
+        scoring="roc_auc",
+        cv=StratifiedKFold(_N_FOLDS, shuffle=True, random_state=0),
+        refit=False,
+        random_state=seed_of("candidates", seed),
+    ).fit(X, y)
+    best = tuned.best_params_
+    yield BY_FOLDS, RANDOM_FOREST, forest.set_params(n_estimators=n_trees, **best)
+    limits = {
+        "depth": best["max_depth"],
+        "rows": best["min_samples_leaf"],
+        "n_trees": n_trees,
+        "seed": seed,
+    }
+    for model in (GAIN, MEAN, WORST):
+        yield BY_FOLDS, model, make_forest(model, n_years, **limits)
+    for model in MODELS:
+        best_by_years = _best_by_years(
+            model, X, y, years, n_years, n_of_search, seed, quick
+        )
+        yield BY_YEARS, model, best_by_years.set_params(n_estimators=n_trees)
+
+
+def _best_by_years(
+    model: str,
+    X: pd.DataFrame,
+    y: NDArray[np.int64],
+    years: NDArray[np.int64],
+    n_years: int,
+    n_trees: int,
+    seed: int,
+    quick: bool,
+) -> Any:
+    """The forest whose worst year that it was not trained on is best."""
+    knows_years = model in (MEAN, WORST)
+    of_rows = "min_samples_per_era" if knows_years else "min_samples_leaf"
+    factor = 1 if knows_years else n_years
+    search = GridSearchCV(
+        make_forest(model, n_years, DEPTHS[0], ROWS[0], n_trees, seed),
+        {
+            "max_depth": DEPTHS[:2] if quick else DEPTHS,
+            of_rows: [factor * rows for rows in (ROWS[:1] if quick else ROWS)],
+        },
+        scoring="roc_auc",
+        cv=LeaveOneGroupOut(),
+        refit=best_worst_era,
+    )
+    given = {} if model == RANDOM_FOREST else {"eras": years}
+    return search.fit(X, y, groups=years, **given).best_estimator_

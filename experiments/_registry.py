@@ -1,0 +1,86 @@
+"""Which experiments there are: the modules of this folder."""
+
+import difflib
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from experiments.common import ExperimentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+# Modules whose name begins with an underscore are helpers too.
+_HELPERS = ("common",)
+
+
+class Experiment(Protocol):
+    """What a module that reprints a table has.
+
+    Attributes
+    ----------
+    TITLE : str
+        What is reprinted, with the paper and the table's number.
+    DATA_FILES : tuple of str
+        Names of the files it needs of the folder of data; they stand in `SOURCES`.
+    N_RUNS : int
+        The number of runs whose mean is printed: the paper's, where it says one.
+    """
+
+    TITLE: str
+    DATA_FILES: tuple[str, ...]
+    N_RUNS: int
+
+    def run(
+        self, *, data_dir: Path | None, n_runs: int, quick: bool = False
+    ) -> "pd.DataFrame":
+        """Measure the table.
+
+        Parameters
+        ----------
+        data_dir : Path or None
+            The folder of the data files.
+        n_runs : int
+            The number of runs.
+        quick : bool, default=False
+            Whether to take fewer trees, rows or configurations, so that a run is done
+            in seconds. The numbers then say little.
+
+        Returns
+        -------
+        table : DataFrame
+            A row for each cell of the table, with the number of runs, the mean and
+            the paper's number.
+        """
+        ...
+
+    def draw(self, frame: "pd.DataFrame", figure: "Figure") -> None:
+        """Draw the table that `run` gave onto an empty figure."""
+        ...
+
+
+def experiment_names() -> list[str]:
+    """The names of all experiments, sorted."""
+    return sorted(
+        module.name
+        for module in pkgutil.iter_modules([str(Path(__file__).parent)])
+        if not module.name.startswith("_") and module.name not in _HELPERS
+    )
+
+
+def load_experiment(name: str) -> Experiment:
+    """Import an experiment.
+
+    Raises
+    ------
+    ExperimentError
+        If there is none of that name.
+    """
+    known = experiment_names()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see `list`."
+        raise ExperimentError(f"There is no experiment {name!r}; {hint}")
+    return cast(Experiment, import_module(f"experiments.{name}"))

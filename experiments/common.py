@@ -1,0 +1,212 @@
+"""What the experiments share: data files, seeds, summaries, tables and figures."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments._sources import SOURCES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito's colours, which colour-blind readers tell apart.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "0.5")
+
+
+class ExperimentError(Exception):
+    """What an experiment needs is not there. The message is one sentence."""
+
+
+def find_data_file(name: str, data_dir: Path | None) -> Path:
+    """Find a data file by its name.
+
+    Parameters
+    ----------
+    name : str
+        The file's name, one of `SOURCES`.
+    data_dir : Path or None
+        The folder to look in, that of ``--data``.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is not there: one sentence with the file's name, the option, and
+        where the file comes from.
+    """
+    if data_dir is not None and (data_dir / name).is_file():
+        return data_dir / name
+    place = "No folder of data was named" if data_dir is None else f"{data_dir} lacks"
+    joint = ", and this needs" if data_dir is None else ""
+    raise ExperimentError(
+        f"{place}{joint} the file {name}: name a folder that has it by --data DIR; it "
+        f"is {SOURCES[name]} (experiments/README.md says how to make it)."
+    )
+
+
+def seed_of(*parts: str | int) -> int:
+    """A seed for each purpose and run, so that no two draws share their numbers.
+
+    Parameters
+    ----------
+    *parts : str or int
+        What the seed is for, such as ``seed_of("data", run)``. The same parts give the
+        same seed in every process and on every machine.
+
+    Returns
+    -------
+    seed : int
+        From 0 to 2³² - 1, for `random_state`.
+    """
+    words = [zlib.crc32(p.encode()) if isinstance(p, str) else p for p in parts]
+    return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+def summarize(
+    runs: "pd.DataFrame",
+    *,
+    by: Sequence[str],
+    value: str,
+    paper: Mapping[Any, float] | None = None,
+    show_runs: bool = False,
+) -> "pd.DataFrame":
+    """Summarise runs to a row for each cell of a table.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        A row for each run of each cell.
+    by : sequence of str
+        The columns that name a cell; the cells keep the order in which they appear.
+    value : str
+        The column that was measured.
+    paper : mapping, default=None
+        The paper's numbers: from a cell's name, or the tuple of its names where `by`
+        has several, to the number. Cells that the paper lacks have NaN.
+    show_runs : bool, default=False
+        Whether to add the values of all runs, as text.
+
+    Returns
+    -------
+    table : DataFrame
+        The columns of `by`, then `n_runs`, `mean`, `std` (with n - 1, NaN for a single
+        run) and `paper`, and `runs` where they are asked for.
+    """
+    groups = runs.groupby(list(by), sort=False, dropna=False)[value]
+    table = groups.agg(n_runs="size", mean="mean", std="std").reset_index()
+    cells = table[list(by)].itertuples(index=False, name=None)
+    keys = [cell if len(by) > 1 else cell[0] for cell in cells]
+    table["paper"] = [(paper or {}).get(key, float("nan")) for key in keys]
+    if show_runs:
+        texts = groups.agg(lambda values: " ".join(f"{x:.4g}" for x in values))
+        table["runs"] = texts.to_numpy()
+    return table
+
+
+def format_table(frame: "pd.DataFrame") -> str:
+    """A table as text: four digits, and nothing where there is no number."""
+    return frame.to_string(
+        index=False, na_rep="", float_format=lambda number: f"{number:.4g}"
+    )
+
+
+def write_results(
+    frame: "pd.DataFrame", figure: "Figure", out_dir: Path, name: str
+) -> tuple[Path, Path]:
+    """Write a table and its figure.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table.
+    figure : Figure
+        It, drawn.
+    out_dir : Path
+        The folder, made if need be.
+    name : str
+        The files' name, without an ending.
+
+    Returns
+    -------
+    csv, png : Path
+        What was written.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder cannot be written to.
+    """
+    csv, png = out_dir / f"{name}.csv", out_dir / f"{name}.png"
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        # All digits: the reader rounds.
+        frame.to_csv(csv, index=False)
+        figure.savefig(png, dpi=150)
+    except OSError as error:
+        raise ExperimentError(
+            f"The results cannot be written to {out_dir}, the folder of --out: "
+            f"{error.strerror}."
+        ) from error
+    return csv, png
+
+
+def draw_bars(
+    axes: "Axes", frame: "pd.DataFrame", *, label: str, group: str | None = None
+) -> None:
+    """Draw a bar for each cell, with its standard deviation and the paper's number.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        Where to draw.
+    frame : DataFrame
+        A table that `summarize` made.
+    label : str
+        The column that names the places of the horizontal axis.
+    group : str, default=None
+        The column that names the bars of each place; None for one bar each.
+    """
+    labels = list(dict.fromkeys(frame[label]))
+    groups = [None] if group is None else list(dict.fromkeys(frame[group]))
+    width = 0.8 / len(groups)
+    named = False
+    for index, name in enumerate(groups):
+        rows = frame if name is None else frame[frame[group] == name]
+        shift = (index - (len(groups) - 1) / 2) * width
+        places = [labels.index(text) + shift for text in rows[label]]
+        axes.bar(
+            places,
+            rows["mean"],
+            width=0.9 * width,
+            # A single run has no deviation.
+            yerr=rows["std"] if rows["std"].notna().any() else None,
+            capsize=2,
+            color=COLORS[index % len(COLORS)],
+            label=name,
+        )
+        told = rows["paper"].notna().to_numpy()
+        if not told.any():
+            continue
+        axes.scatter(
+            np.asarray(places)[told],
+            rows["paper"][told],
+            marker="D",
+            s=25,
+            facecolor="white",
+            edgecolor="black",
+            zorder=3,
+            label=None if named else "paper",
+        )
+        named = True
+    axes.set_xticks(range(len(labels)), [str(text) for text in labels])
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small")

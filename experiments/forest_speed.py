@@ -1,0 +1,318 @@
+"""How long forests take: beside scikit-learn's, and beside time-robust-forest 0.1.14.
+
+50 trees of 20,000 rows and 20 features, in 10 eras of equal size, with the same limits
+in both: depth, rows of a leaf, features looked at. A ratio below 1 says that ours is
+the faster. scikit-learn has its own parallel fit, with as many threads.
+
+Where a criterion compares eras, its splits need rows of every era on both sides, so
+that its trees end earlier than a random forest's; the mean number of leaves is there to
+see it, and the last of the settings asks for no more than one era.
+
+time-robust-forest is measured where the environment variable
+``SKLEARN_ERA_PEER_PYTHON`` names a Python that has it; its pinned packages are for
+Python 3.9. It grows one tree of 16,000 rows and 10 features, and its time for 50 of
+them, on as many cores as threads here, is that of one times 50 by the number of cores.
+
+Fits take turns, A B A B, and the fastest of several counts: of times that are disturbed
+by other programs only the fastest says something.
+"""
+
+import os
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from experiments.common import ExperimentError, seed_of
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    TimeRobustForestClassifier,
+)
+
+TITLE = "Forests' time to fit, as ratios"
+DATA_FILES = ()
+# The fastest of so many fits of each.
+N_RUNS = 5
+
+PEER_VARIABLE = "SKLEARN_ERA_PEER_PYTHON"
+
+CRITERIA = ("gain", "era", "directional", "time_robust", "invariant", "vrex")
+REGRESSION, CLASSIFICATION = "regression", "classification"
+SCIKIT_LEARN, PEER = "scikit-learn", "time-robust-forest"
+
+# The defaults of TimeRobustForest*, in words that random forests know too.
+PRESET = {"max_depth": 5, "max_features": "sqrt"}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "depth 5, 100 rows of an era": {**PRESET, "min_samples_per_era": 100},
+    "10 rows a leaf": {"min_samples_leaf": 10},
+    "full depth": {},
+    "full depth, any one era": {"min_era_coverage": 0.1},
+}
+_OURS_ONLY = ("min_samples_per_era", "min_era_coverage")
+
+_N_ERAS = 10
+_N_TREES = 50
+_N_THREADS = 2
+_SHAPE = (20_000, 20)
+_PEER_SHAPE = (16_000, 10)
+_QUICK_SHAPE = (2_500, 4)
+
+# What the other Python runs. It gets a folder with the arrays, and prints seconds.
+_PEER_PROGRAM = """
+import sys, time
+import numpy as np, pandas as pd
+from time_robust_forest.models import TimeForestClassifier
+arrays = np.load(sys.argv[1])
+X = pd.DataFrame(arrays["X"], columns=[f"x{i}" for i in range(arrays["X"].shape[1])])
+X["period"] = arrays["eras"]
+model = TimeForestClassifier(n_estimators=1, multi=False)
+start = time.perf_counter()
+model.fit(X, arrays["y"])
+print(time.perf_counter() - start)
+"""
+
+
+class Problem(NamedTuple):
+    """Rows to fit forests to.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), dtype=float64
+    y : dict of str to ndarray of shape (n_samples,)
+        A target for regression and one of two classes.
+    eras : ndarray of shape (n_samples,), dtype=int64
+    """
+
+    X: NDArray[np.float64]
+    y: dict[str, NDArray[Any]]
+    eras: NDArray[np.int64]
+
+
+def run(
+    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
+) -> pd.DataFrame:
+    """Measure the table; `quick` has few rows and trees, and not all comparisons.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each comparison: `mean` is the ratio of the fastest times, ours by
+        theirs, or, beside time-robust-forest, theirs by ours.
+
+    Raises
+    ------
+    ExperimentError
+        If the Python that `SKLEARN_ERA_PEER_PYTHON` names fails.
+    """
+    n_trees = 2 if quick else _N_TREES
+    problem = _make_problem(*(_QUICK_SHAPE if quick else _SHAPE))
+    settings = list(SETTINGS.items())[: 2 if quick else None]
+    rows = []
+    for task in (REGRESSION, CLASSIFICATION):
+        for name, limits in settings:
+            rows += _beside_scikit_learn(problem, task, name, limits, n_trees, n_runs)
+    if not quick:
+        rows += beside_peer(_PEER_SHAPE, n_trees, n_runs)
+    return pd.DataFrame(rows)
+
+
+def _make_problem(n_samples: int, n_features: int) -> Problem:
+    """A noisy sum of a few features, with eras of equal size."""
+    rng = np.random.default_rng(seed_of("rows", n_samples))
+    X = rng.normal(size=(n_samples, n_features))
+    signal = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3])
+    y = signal + 2 * rng.normal(size=n_samples)
+    classes = (y > 0).astype(np.int64)
+    eras = np.arange(n_samples) * _N_ERAS // n_samples
+    return Problem(X, {REGRESSION: y, CLASSIFICATION: classes}, eras)
+
+
+def _beside_scikit_learn(
+    problem: Problem,
+    task: str,
+    name: str,
+    limits: dict[str, Any],
+    n_trees: int,
+    n_runs: int,
+) -> list[dict]:
+    """Each criterion's forest beside scikit-learn's with the same limits."""
+    is_regression = task == REGRESSION
+    theirs, ours = (
+        (RandomForestRegressor, EraForestRegressor)
+        if is_regression
+        else (RandomForestClassifier, EraForestClassifier)
+    )
+    # What random forests look at by default.
+    features = {"max_features": 1.0 if is_regression else "sqrt"}
+    shared: dict[str, Any] = {
+        "n_estimators": n_trees,
+        "n_jobs": _N_THREADS,
+        "random_state": 0,
+    }
+    limits = {**features, **limits}
+    common = {key: limits[key] for key in limits if key not in _OURS_ONLY}
+    models = {SCIKIT_LEARN: theirs(**shared, **common)}
+    for criterion in CRITERIA:
+        # The pooled gain takes the limits of eras, but has no use for them.
+        own = common if criterion == "gain" else limits
+        models[criterion] = ours(split_criterion=criterion, **shared, **own)
+    seconds = _fastest(
+        {
+            key: _fit_of(model, problem.X, problem.y[task], problem.eras)
+            for key, model in models.items()
+        },
+        n_runs,
+    )
+    return [
+        {
+            "task": task,
+            "settings": name,
+            "criterion": criterion,
+            "beside": SCIKIT_LEARN,
+            "n_runs": n_runs,
+            "mean": seconds[criterion] / seconds[SCIKIT_LEARN],
+            "paper": np.nan,
+            "leaves": _mean_leaves(models[criterion]),
+            "their_leaves": _mean_leaves(models[SCIKIT_LEARN]),
+        }
+        for criterion in CRITERIA
+    ]
+
+
+def beside_peer(shape: tuple[int, int], n_trees: int, n_runs: int) -> list[dict]:
+    """Fit the preset, and time-robust-forest with its defaults where that is there.
+
+    Parameters
+    ----------
+    shape : tuple of (int, int)
+        Rows and features.
+    n_trees : int
+        Trees of ours, and those that the time of one of theirs stands for.
+    n_runs : int
+        Fits of ours, of which the fastest counts.
+
+    Returns
+    -------
+    rows : list of dict
+        One row of the table, or none where the environment variable is not set.
+
+    Raises
+    ------
+    ExperimentError
+        If the other Python fails: one sentence with the variable and what it said.
+
+    Warns
+    -----
+    UserWarning
+        If the environment variable is not set.
+    """
+    python = os.environ.get(PEER_VARIABLE)
+    if python is None:
+        warnings.warn(
+            f"time-robust-forest is left out: {PEER_VARIABLE} is not set to a Python "
+            "that has it.",
+            stacklevel=2,
+        )
+        return []
+    problem = _make_problem(*shape)
+    y = problem.y[CLASSIFICATION]
+    forest = TimeRobustForestClassifier(
+        n_estimators=n_trees, n_jobs=_N_THREADS, random_state=0
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder) / "rows.npz", X=problem.X, y=y, eras=problem.eras)
+        # One of theirs, at once: no other measurement would fit in between.
+        one_tree = _seconds_of_peer(python, folder)
+    ours = _fastest({"ours": _fit_of(forest, problem.X, y, problem.eras)}, n_runs)
+    return [
+        {
+            "task": CLASSIFICATION,
+            "settings": "depth 5, 100 rows of an era",
+            "criterion": "time_robust",
+            "beside": PEER,
+            "n_runs": n_runs,
+            "mean": one_tree * n_trees / _N_THREADS / ours["ours"],
+            "paper": np.nan,
+            "leaves": _mean_leaves(forest),
+            "their_leaves": np.nan,
+        }
+    ]
+
+
+def _seconds_of_peer(python: str, folder: str) -> float:
+    """Seconds of one tree of time-robust-forest in another Python."""
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    try:
+        done = subprocess.run(
+            [python, "-c", _PEER_PROGRAM, str(Path(folder) / "rows.npz")],
+            cwd=folder,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except OSError as error:
+        raise ExperimentError(
+            f"{PEER_VARIABLE}={python} cannot be run ({error.strerror}): name a Python "
+            "that has time-robust-forest, or leave it unset."
+        ) from error
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr.strip().splitlines() or ["no message"])[-1]
+        raise ExperimentError(
+            f"{PEER_VARIABLE}={python} failed ({last}): name a Python that has "
+            "time-robust-forest, or leave it unset."
+        ) from error
+    return float(done.stdout.split()[-1])
+
+
+def _fit_of(
+    model: Any, X: NDArray[np.float64], y: NDArray[Any], eras: NDArray[np.int64]
+) -> Callable[[], Any]:
+    """A call that fits the model, with eras where it knows any."""
+    if isinstance(model, RandomForestRegressor | RandomForestClassifier):
+        return lambda: model.fit(X, y)
+    return lambda: model.fit(X, y, eras=eras)
+
+
+def _fastest(fits: dict[str, Callable[[], Any]], n_runs: int) -> dict[str, float]:
+    """The fastest of several calls of each, in turns, in seconds."""
+    fastest = dict.fromkeys(fits, np.inf)
+    for _ in range(n_runs):
+        for name, fit in fits.items():
+            start = time.perf_counter()
+            fit()
+            fastest[name] = min(fastest[name], time.perf_counter() - start)
+    return fastest
+
+
+def _mean_leaves(forest: Any) -> float:
+    """Leaves of a tree, on average."""
+    if isinstance(forest, RandomForestRegressor | RandomForestClassifier):
+        return float(np.mean([tree.get_n_leaves() for tree in forest.estimators_]))
+    trees = [tree for of_iteration in forest._predictors for tree in of_iteration]
+    return float(np.mean([tree.get_n_leaf_nodes() for tree in trees]))
+
+
+def draw(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw the ratios to scikit-learn, on a logarithmic axis."""
+    for axes, task in zip(
+        figure.subplots(1, 2, sharey=True), (REGRESSION, CLASSIFICATION), strict=True
+    ):
+        here = frame[(frame["task"] == task) & (frame["beside"] == SCIKIT_LEARN)]
+        for name, rows in here.groupby("settings", sort=False):
+            axes.plot(rows["criterion"], rows["mean"], "o-", label=name)
+        axes.axhline(1, color="0.5", linewidth=0.8)
+        axes.set(yscale="log", title=task)
+        axes.tick_params("x", labelsize="small", rotation=30)
+        axes.legend(frameon=False, fontsize="x-small")
+    figure.suptitle("Time of a fit, ours by scikit-learn's")

@@ -1,0 +1,317 @@
+"""Energy and air: Liao, Wu and Yan (2024), section 5.5, tables 6 to 8.
+
+The appliances' energy of a house, by the hour of the day or by time; the fine dust of
+Beijing, by the month or by time. Environments are those of table 6, for the paper's
+data sets Energy1 and Air1. Two environments train, another one tests; in the scenarios
+2 and 3 a fourth one tunes. What they are, `_liao_scenarios` says.
+
+Scores are ratios to the mean squared error of scikit-learn's RandomForestRegressor, of
+as many trees and the same depth, which splits down to single rows and looks at all
+features at each split; their mean and deviation are over the choices of environments.
+"IRF (0)" is the invariant forest without penalty. "coverage alone" has next to no
+penalty, and only the package's rule that a split needs rows of every era on both sides;
+without the rule ("any era") only the equations to the letter are measured.
+
+The paper does not preprocess. Here the rows without a target are left out, and so are
+the columns that tell the time to which an environment belongs: the number of the row
+always, the hour or the month by which the rows are split, and the year where they are
+split by time. The wind's direction is four columns of 0 and 1.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from sklearn.ensemble import RandomForestRegressor
+
+from experiments._liao import (
+    ANY_ERA,
+    COVERAGE,
+    COVERAGE_ALONE,
+    DEPTH_OF_REGRESSORS,
+    EVERY_ERA,
+    N_TREES,
+    PENALTIES,
+    invariant_regressor,
+    irf,
+)
+from experiments._liao_scenarios import (
+    CHOSEN,
+    ERAS_OF_SCENARIO,
+    MADE,
+    Part,
+    least_loss,
+    splits_to_test,
+    splits_to_tune,
+    training_eras,
+)
+from experiments.common import draw_bars, find_data_file, seed_of, summarize
+from sklearn_era.environments import time_blocks
+
+TITLE = "Liao et al. (2024), tables 7 and 8: energy and air, MSE by that of RF"
+DATA_FILES = ("energy1_appliances.csv.gz", "air1_beijing_pm25.csv.gz")
+# Of seeds; the paper's runs are the choices of environments.
+N_RUNS = 1
+
+STATISTICS = ("effect", "changing_rate")
+DEPTHS = (10, 15, 20)
+N_TREES_TUNED = 10
+MEAN = "mean of all"
+
+# Table 6: the environment of each hour from 0, or month from 1; None is by time.
+_HOURS_OF_3 = {
+    "Energy1-1": [2] * 6 + [1] * 4 + [0] * 8 + [1] * 4 + [2] * 2,
+    "Energy1-2": [2] * 4 + [0] * 8 + [1] * 8 + [2] * 4,
+    "Energy1-3": [0] * 8 + [1] * 8 + [2] * 8,
+    "Energy1-4": None,
+}
+_HOURS_OF_4 = {
+    "Energy1-1": [0] * 6 + [1] * 6 + [2] * 6 + [3] * 6,
+    "Energy1-2": None,
+}
+_MONTHS_OF_3 = {
+    "Air1-1": [0] * 4 + [1] * 4 + [2] * 4,
+    "Air1-2": [2] + [0] * 4 + [1] * 4 + [2] * 3,
+    "Air1-3": [2] * 2 + [0] * 4 + [1] * 4 + [2] * 2,
+    "Air1-4": None,
+}
+_MONTHS_OF_4 = {
+    "Air1-1": [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3,
+    "Air1-2": [3] + [0] * 3 + [1] * 3 + [2] * 3 + [3] * 2,
+    "Air1-3": [3] * 2 + [0] * 3 + [1] * 3 + [2] * 3 + [3],
+    "Air1-4": None,
+}
+
+# IRF at each penalty.
+_TABLE_7 = {
+    "Energy1-1": (1.009, 1.029, 1.027),
+    "Energy1-2": (0.986, 0.961, 0.958),
+    "Energy1-3": (1.018, 1.032, 1.045),
+    "Energy1-4": (0.933, 0.896, 0.892),
+    "Air1-1": (0.878, 0.850, 0.865),
+    "Air1-2": (0.969, 0.911, 0.886),
+    "Air1-3": (0.983, 0.944, 0.923),
+    "Air1-4": (0.901, 0.974, 1.006),
+}
+# In scenario 2 and in scenario 3.
+_TABLE_8 = {
+    "Energy1-1": (0.989, 0.977),
+    "Energy1-2": (0.925, 0.979),
+    "Air1-1": (0.916, 0.845),
+    "Air1-2": (0.979, 0.956),
+    "Air1-3": (0.940, 0.988),
+    "Air1-4": (1.006, 0.993),
+}
+
+
+def _paper() -> dict[tuple[str, ...], float]:
+    """The paper's numbers, by scenario, data, model, statistic and coverage."""
+    by_model = {
+        ("1", irf(penalty), coverage): {name: row[i] for name, row in _TABLE_7.items()}
+        for i, penalty in enumerate(PENALTIES)
+        for coverage in COVERAGE
+    }
+    for i, scenario in enumerate(ERAS_OF_SCENARIO):
+        numbers = {name: row[i] for name, row in _TABLE_8.items()}
+        by_model[scenario, CHOSEN, EVERY_ERA] = numbers
+    paper: dict[tuple[str, ...], float] = {}
+    for (scenario, model, coverage), numbers in by_model.items():
+        values = {**numbers, MEAN: float(np.mean(list(numbers.values())))}
+        for name, value in values.items():
+            for statistic in STATISTICS:
+                paper[scenario, name, model, statistic, coverage] = value
+    return paper
+
+
+def run(
+    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
+) -> pd.DataFrame:
+    """Measure the tables; `quick` has few splits and rows, and 2 trees.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each scenario, split of table 6, model, statistic and rule of
+        coverage, and the means over the splits.
+
+    Raises
+    ------
+    ExperimentError
+        If a data file is not in `data_dir`.
+    """
+    rows: list[dict] = []
+    for scenario, name, data in _derived_data(data_dir, quick):
+        for number in range(n_runs):
+            case = {"scenario": scenario, "data": name}
+            measure = _untuned if scenario == "1" else _tuned
+            rows += [{**case, **row} for row in measure(data, scenario, number, quick)]
+    return _summarize(pd.DataFrame(rows))
+
+
+def _summarize(runs: pd.DataFrame) -> pd.DataFrame:
+    """The table, and the means over the splits of each scenario."""
+    by = ["scenario", "data", "model", "statistic", "coverage"]
+    table = summarize(runs, by=by, value="value", paper=_paper())
+    # Each split counts the same, however many choices of environments it has.
+    by.remove("data")
+    means = summarize(
+        table[[*by, "mean"]].assign(data=MEAN),
+        by=["scenario", "data", *by[1:]],
+        value="mean",
+        paper=_paper(),
+    )
+    return pd.concat([table, means], ignore_index=True)
+
+
+def _derived_data(
+    data_dir: Path | None, quick: bool
+) -> Iterator[tuple[str, str, Part]]:
+    """Scenario, name and rows of each data set of table 6."""
+    energy_file, air_file = (find_data_file(name, data_dir) for name in DATA_FILES)
+    energy = pd.read_csv(energy_file, parse_dates=["date"])
+    air = pd.read_csv(air_file).dropna(subset="pm2.5")
+    step = 50 if quick else 1
+    for scenarios, hours, months in (
+        (("1",), _HOURS_OF_3, _MONTHS_OF_3),
+        (tuple(ERAS_OF_SCENARIO), _HOURS_OF_4, _MONTHS_OF_4),
+    ):
+        n_parts = 3 if scenarios == ("1",) else 4
+        for scenario in scenarios:
+            for name, of_hour in hours.items():
+                part = _energy_part(energy, of_hour, n_parts)
+                yield scenario, name, part.thinned(step)
+                if quick:
+                    break
+            for name, of_month in months.items():
+                part = _air_part(air, of_month, n_parts)
+                yield scenario, name, part.thinned(step)
+                if quick:
+                    break
+
+
+def _energy_part(energy: pd.DataFrame, of_hour: list[int] | None, n: int) -> Part:
+    """Energy1, split by the hour or into `n` blocks of time."""
+    dates = energy["date"]
+    return Part(
+        energy.drop(columns=["date", "Appliances"]).to_numpy(np.float64),
+        energy["Appliances"].to_numpy(np.float64),
+        time_blocks(dates.to_numpy(), n)
+        if of_hour is None
+        else np.array(of_hour)[dates.dt.hour],
+    )
+
+
+def _air_part(air: pd.DataFrame, of_month: list[int] | None, n: int) -> Part:
+    """Air1, split by the month or into `n` blocks of time."""
+    by_time = of_month is None
+    known = ["No", "pm2.5", "year" if by_time else "month"]
+    inputs = pd.get_dummies(air.drop(columns=known), columns=["cbwd"])
+    return Part(
+        inputs.to_numpy(np.float64),
+        air["pm2.5"].to_numpy(np.float64),
+        time_blocks(air["No"].to_numpy(), n)
+        if of_month is None
+        else np.array(of_month)[air["month"] - 1],
+    )
+
+
+def _error(model: RandomForestRegressor, part: Part) -> float:
+    return float(np.mean((model.predict(part.X) - part.y) ** 2))
+
+
+def _untuned(data: Part, scenario: str, number: int, quick: bool) -> list[dict]:
+    """Scenario 1: ratios for each environment to test."""
+    settings = {
+        "n_estimators": 2 if quick else N_TREES,
+        "random_state": seed_of("forest", number),
+    }
+    cases: list[tuple[float, str, str]] = [
+        (0, "", ""),
+        (COVERAGE_ALONE, "", EVERY_ERA),
+        *((x, name, EVERY_ERA) for name in STATISTICS for x in PENALTIES),
+        (PENALTIES[-1], "changing_rate", ANY_ERA),
+    ]
+    rows = []
+    for train, test in islice(splits_to_test(data, 2), 1 if quick else None):
+        eras = training_eras(train, MADE, seed_of("eras", number))
+        reference = RandomForestRegressor(
+            max_depth=DEPTH_OF_REGRESSORS, n_jobs=-1, **settings
+        ).fit(train.X, train.y)
+        baseline = _error(reference, test)
+        for penalty, statistic, rule in cases:
+            forest = invariant_regressor(
+                penalty,
+                invariance_statistic=statistic or "effect",
+                min_era_coverage=COVERAGE.get(rule, 1.0),
+                **settings,
+            ).fit(train.X, train.y, eras=eras)
+            rows.append(
+                {
+                    "model": irf(penalty),
+                    "statistic": statistic,
+                    "coverage": rule,
+                    "value": _error(forest, test) / baseline,
+                }
+            )
+    return rows
+
+
+def _tuned(data: Part, scenario: str, number: int, quick: bool) -> list[dict]:
+    """Scenarios 2 and 3: ratios for each choice of environments."""
+    settings = {
+        "n_estimators": 2 if quick else N_TREES_TUNED,
+        "random_state": seed_of("forest", number),
+    }
+    rows = []
+    splits = islice(splits_to_tune(data, 2), 1 if quick else None)
+    for train, validation, test in splits:
+        eras = training_eras(train, ERAS_OF_SCENARIO[scenario], seed_of("eras", number))
+
+        def fit_reference(depth: int, train: Part = train) -> RandomForestRegressor:
+            forest = RandomForestRegressor(max_depth=depth, n_jobs=-1, **settings)
+            return forest.fit(train.X, train.y)
+
+        depth, reference = least_loss(DEPTHS, fit_reference, _error, validation)
+        baseline = _error(reference, test)
+
+        def fit(
+            penalty: int,
+            train: Part = train,
+            eras: np.ndarray = eras,
+            depth: int = depth,
+            statistic: str = "effect",
+        ) -> RandomForestRegressor:
+            return invariant_regressor(
+                penalty, max_depth=depth, invariance_statistic=statistic, **settings
+            ).fit(train.X, train.y, eras=eras)
+
+        # Without a penalty there is no statistic.
+        plain = fit(0)
+        row = {"model": irf(0), "statistic": "", "coverage": ""}
+        rows.append({**row, "value": _error(plain, test) / baseline})
+        for statistic in STATISTICS:
+            fits = {0: plain} | {x: fit(x, statistic=statistic) for x in PENALTIES}
+            _, forest = least_loss(fits, fits.__getitem__, _error, validation)
+            ratio = _error(forest, test) / baseline
+            row = {"model": CHOSEN, "statistic": statistic, "coverage": EVERY_ERA}
+            rows.append({**row, "value": ratio})
+    return rows
+
+
+def draw(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw each scenario's ratios with the statistic "effect"."""
+    panels = figure.subplots(3, 1, sharey=True)
+    for axes, scenario in zip(panels, ("1", *ERAS_OF_SCENARIO), strict=True):
+        shown = frame[
+            (frame["scenario"] == scenario)
+            & (frame["statistic"] == "effect")
+            & (frame["coverage"] == EVERY_ERA)
+        ]
+        draw_bars(axes, shown, label="data", group="model")
+        axes.axhline(1, color="0.35", linestyle="--", linewidth=1)
+        axes.tick_params(axis="x", labelsize="small")
+        axes.set(ylim=(0.5, 1.5), title=f"Scenario {scenario}")
+    figure.suptitle("Energy and air: MSE by that of a random forest")
