@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 # Blocks with these imports run where the package is installed: no test brings them.
-OTHER_PACKAGES = ("erasplit", "skl2onnx")
+OTHER_PACKAGES = ("erasplit", "skl2onnx", "time_robust_forest")
 
 
 def page_id(page):
