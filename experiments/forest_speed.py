@@ -42,7 +42,7 @@ from sklearn_era.ensemble import (
 TITLE = "Forests' time to fit, as ratios"
 DATA_FILES = ()
 # The fastest of so many fits of each.
-N_RUNS = 5
+N_RUNS = 3
 
 PEER_VARIABLE = "SKLEARN_ERA_PEER_PYTHON"
 

@@ -190,7 +190,8 @@ class IterationMixin:
         min_gain = 0.0
         if self.split_criterion != "time_robust":
             min_gain = self.min_impurity_decrease * total * (1.0 - 1e-12)
-        n_wanted = number_of_features(self.max_features, self._n_features)
+        n_features = self._n_features
+        n_wanted = number_of_features(self.max_features, n_features)
         return TreeLimits(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
@@ -198,9 +199,9 @@ class IterationMixin:
             min_gain_to_split=min_gain,
             l2_regularization=self.l2_regularization,
             # The grower rounds a share of the features up.
-            max_features=min(1.0, n_wanted / self._n_features)
-            if n_wanted == self._n_features
-            else (n_wanted - 0.5) / self._n_features,
+            max_features=(
+                1.0 if n_wanted == n_features else (n_wanted - 0.5) / n_features
+            ),
         )
 
     def _make_era_splitter(
