@@ -240,26 +240,6 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
     return max(1, int(max_features * n_features))
 
 
-def warn_if_nothing_split(forest: Any) -> None:
-    """A forest without a split predicts a constant: say so, and why."""
-    if any(
-        predictor.nodes.shape[0] > 1
-        for predictors in forest._predictors
-        for predictor in predictors
-    ):
-        return
-    warnings.warn(
-        f"No split was admissible for split_criterion={forest.split_criterion!r}, and "
-        "the fitted forest predicts a constant: a split must leave "
-        f"min_samples_per_era={forest.min_samples_per_era} rows of enough eras "
-        f"(min_era_coverage={forest.min_era_coverage!r}) on both sides, and improve on "
-        "the criterion. Check that eras overlap in the features and have weight, merge "
-        "small eras, or lower the thresholds.",
-        UserWarning,
-        stacklevel=5,
-    )
-
-
 __all__ = [
     "PreviousFit",
     "check_bootstrap",
@@ -267,5 +247,4 @@ __all__ = [
     "check_warm_start",
     "describe_draws",
     "number_of_features",
-    "warn_if_nothing_split",
 ]

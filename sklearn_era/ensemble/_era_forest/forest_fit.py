@@ -26,7 +26,6 @@ from sklearn_era.ensemble._era_forest.forest_checks import (
     check_forest_eras,
     check_warm_start,
     describe_draws,
-    warn_if_nothing_split,
 )
 from sklearn_era.ensemble._era_forest.granularity import encode_granularities
 from sklearn_era.ensemble._era_forest.iteration import IterationMixin, TrainingSet
@@ -39,6 +38,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.column_errors import blame_col
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     is_plain_gain,
     resolve_criterion,
+    warn_if_nothing_split,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
 
@@ -214,7 +214,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._loss = self._get_loss(training.sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         if not self._is_plain_gain:
-            warn_if_nothing_split(self)
+            warn_if_nothing_split(self, "forest", stacklevel=4)
 
     @property
     def n_iter_(self) -> int:

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from sklearn_era.ensemble._era_forest.forest_checks import number_of_features
@@ -24,16 +23,16 @@ from sklearn_era.ensemble._era_forest.tree_growing import (
     grow_tree,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
-    make_criterion,
-    make_target_weights,
+    least_gain,
+    make_splitter,
     reduces_to_gain,
     resolve_criterion,
-    uses_target,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 from sklearn_era.ensemble._hist_gradient_boosting.eras import EncodedEras
 from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
     allocate_binned,
+    find_missing_values,
     take_rows,
 )
 
@@ -168,13 +167,10 @@ class IterationMixin:
     ) -> TreeBins:
         """The bins of a tree's columns, and which have missing values in its rows."""
         mapper = self._bin_mapper
-        missing = mapper.missing_values_bin_idx_
         return TreeBins(
             n_bins=self.max_bins + 1,
             n_bins_non_missing=mapper.n_bins_non_missing_[columns],
-            has_missing_values=np.array(
-                [(column == missing).any() for column in X_binned.T], dtype=np.uint8
-            ),
+            has_missing_values=find_missing_values(X_binned, mapper),
             is_categorical=mapper.is_categorical_[columns],
             bin_thresholds=[mapper.bin_thresholds_[j] for j in columns],
         )
@@ -184,19 +180,13 @@ class IterationMixin:
     ) -> TreeLimits:
         """How far a tree may grow."""
         total = n_rows if sample_weight is None else float(sample_weight.sum())
-        # As a share of the impurity it is a gain by unit of the sum of hessians;
-        # 'time_robust' has its own decrease. The grower wants more than its least gain,
-        # the parameter is one that suffices, were it not for the last digits of sums.
-        min_gain = 0.0
-        if self.split_criterion != "time_robust":
-            min_gain = self.min_impurity_decrease * total * (1.0 - 1e-12)
         n_features = self._n_features
         n_wanted = number_of_features(self.max_features, n_features)
         return TreeLimits(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_leaf=self.min_samples_leaf,
-            min_gain_to_split=min_gain,
+            min_gain_to_split=least_gain(self, total),
             l2_regularization=self.l2_regularization,
             # The grower rounds a share of the features up.
             max_features=(
@@ -216,24 +206,9 @@ class IterationMixin:
         assert eras is not None  # by `check_forest_eras`
         name, weights = resolve_criterion(self.split_criterion)
         assert name is not None  # it would be the plain gain
-        n_eras = eras.labels.size
-        if n_eras == 1 and reduces_to_gain(self, name):
+        if eras.labels.size == 1 and reduces_to_gain(self, name):
             return None
-        positive_weights = all_weights = None
-        if uses_target(self, name):
-            positive_weights, all_weights = make_target_weights(
-                target,
-                sample_weight,
-                self.classes_.size if is_classifier(self) else None,
-            )
-        return EraSplitter(
-            eras.codes,
-            n_eras,
-            eras.sorting(),
-            make_criterion(self, name, weights, n_eras),
-            positive_weights,
-            all_weights,
-        )
+        return make_splitter(self, name, weights, eras, target, sample_weight)
 
 
 def _name_columns(nodes: NDArray[np.void], columns: NDArray[np.intp]) -> None:

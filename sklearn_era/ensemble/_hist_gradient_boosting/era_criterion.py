@@ -2,18 +2,24 @@
 
 import math
 import sys
+import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
     Criterion,
     InvarianceStatistic,
     SplitCriterion,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.eras import share_of_eras
+from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+    EncodedEras,
+    share_of_eras,
+)
 
 # What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
 SPLIT_CRITERIA: dict[str, SplitCriterion | None] = {
@@ -202,3 +208,90 @@ def make_target_weights(
     if sample_weight is not None and sample_weight.sum() > 0:
         weights = (sample_weight * (y.size / sample_weight.sum())).astype(np.float32)
     return np.where(y == 1, weights, np.float32(0)), weights
+
+
+def make_splitter(
+    estimator: Any,
+    name: SplitCriterion,
+    weights: dict[str, float],
+    eras: EncodedEras,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+) -> EraSplitter:
+    """What finds splits by the criterion of an estimator's parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the era parameters.
+    name, weights : SplitCriterion, dict of str to float
+        As returned by `resolve_criterion`.
+    eras : EncodedEras
+        The eras of the rows.
+    y : ndarray of shape (n_samples,)
+        Target, encoded.
+    sample_weight : ndarray of shape (n_samples,) or None
+
+    Returns
+    -------
+    splitter : EraSplitter
+
+    Raises
+    ------
+    ValueError
+        As `make_criterion` and `make_target_weights`.
+    """
+    n_eras = eras.labels.size
+    criterion = make_criterion(estimator, name, weights, n_eras)
+    positive_weights = all_weights = None
+    if uses_target(estimator, name):
+        positive_weights, all_weights = make_target_weights(
+            y,
+            sample_weight,
+            estimator.classes_.size if is_classifier(estimator) else None,
+        )
+    return EraSplitter(
+        eras.codes, n_eras, eras.sorting(), criterion, positive_weights, all_weights
+    )
+
+
+def least_gain(estimator: Any, total_weight: float) -> float:
+    """The gain that a split has to exceed, by the sum of hessians of a tree."""
+    if (
+        estimator.min_impurity_decrease == 0
+        or estimator.split_criterion == "time_robust"  # which has its own decrease
+    ):
+        return 0.0
+    # The grower wants more than its least gain, the parameter is one that suffices,
+    # were it not for the last digits of sums.
+    return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
+
+
+def warn_if_nothing_split(estimator: Any, what: str, stacklevel: int) -> None:
+    """A model without a split predicts a constant: say so, and why.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, by a criterion that compares eras.
+    what : str
+        What the message calls it.
+    stacklevel : int
+        Frames between here and the user's line.
+    """
+    if any(
+        predictor.nodes.shape[0] > 1
+        for predictors in estimator._predictors
+        for predictor in predictors
+    ):
+        return
+    warnings.warn(
+        f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
+        f"and the fitted {what} predicts a constant: a split must leave "
+        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
+        f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides, and improve "
+        "on the criterion. Check that eras overlap in the features and have weight, "
+        "merge small eras, or lower the thresholds.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )

@@ -7,17 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
 from sklearn_era.ensemble._hist_gradient_boosting.column_errors import blame_column
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     is_plain_gain,
-    make_criterion,
-    make_target_weights,
+    least_gain,
+    make_splitter,
     reduces_to_gain,
     resolve_criterion,
-    uses_target,
+    warn_if_nothing_split,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_scoring import EraScoringMixin
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
@@ -37,6 +36,9 @@ from sklearn_era.ensemble._hist_gradient_boosting.eras import (
 )
 from sklearn_era.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
+    find_missing_values,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
 from sklearn_era.ensemble._hist_gradient_boosting.tree_features import (
@@ -169,7 +171,7 @@ class EraFitMixin(EraScoringMixin):
                 if isinstance(self.__dict__.get(name), list):
                     setattr(self, name, np.asarray(getattr(self, name)))
         if compared_eras:
-            self._warn_if_nothing_split()
+            warn_if_nothing_split(self, "model", stacklevel=2)
         self._warn_if_interaction_sets_moved()
         return self
 
@@ -261,12 +263,8 @@ class EraFitMixin(EraScoringMixin):
         name, weights = resolve_criterion(self.split_criterion)
         assert name is not None  # it would be the plain gain
         n_eras = eras.labels.size
-        criterion = make_criterion(self, name, weights, n_eras)
-        positive_weights = all_weights = None
-        if uses_target(self, name):
-            positive_weights, all_weights = make_target_weights(
-                y, sample_weight, self.classes_.size if is_classifier(self) else None
-            )
+        # Made first, since it checks the parameters and the target.
+        splitter = make_splitter(self, name, weights, eras, y, sample_weight)
         is_gain = n_eras == 1 and reduces_to_gain(self, name)
         if not is_gain:
             check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
@@ -282,18 +280,11 @@ class EraFitMixin(EraScoringMixin):
         if is_gain:
             return None
         self._compares_eras = True
-        return EraSplitter(
-            eras.codes, n_eras, eras.sorting(), criterion, positive_weights, all_weights
-        )
+        return splitter
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Whether each column has missing values, by columns: without a copy of all."""
-        missing = self._bin_mapper.missing_values_bin_idx_
-        return np.fromiter(
-            ((column == missing).any() for column in X_binned.T),
-            dtype=np.uint8,
-            count=X_binned.shape[1],
-        )
+        return find_missing_values(X_binned, self._bin_mapper)
 
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None
@@ -308,37 +299,11 @@ class EraFitMixin(EraScoringMixin):
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
         """The gain that a split of a tree has to exceed, by its hessians."""
-        if (
-            self.min_impurity_decrease == 0
-            or self.split_criterion == "time_robust"  # which has its own decrease
-        ):
-            return 0.0
         if hessians.size == 1:  # constant, and kept once
             total = float(hessians[0]) * n_samples
         else:
             total = float(hessians.sum(dtype=np.float64))
-        # The grower wants more than its least gain, the parameter is one that suffices,
-        # were it not for the last digits of sums.
-        return self.min_impurity_decrease * total * (1.0 - 1e-12)
-
-    def _warn_if_nothing_split(self) -> None:
-        """A model without a split predicts a constant: say so, and why."""
-        if any(
-            predictor.nodes.shape[0] > 1
-            for predictors in self._predictors
-            for predictor in predictors
-        ):
-            return
-        warnings.warn(
-            f"No split was admissible for split_criterion={self.split_criterion!r}, "
-            "and the fitted model predicts a constant: a split must leave "
-            f"min_samples_per_era={self.min_samples_per_era} rows of enough eras "
-            f"(min_era_coverage={self.min_era_coverage!r}) on both sides, and improve "
-            "on the criterion. Check that eras overlap in the features and have "
-            "weight, merge small eras, or lower the thresholds.",
-            UserWarning,
-            stacklevel=3,
-        )
+        return least_gain(self, total)
 
     def _warn_if_interaction_sets_moved(self) -> None:
         """Say so where scikit-learn applies `interaction_cst` to other columns."""

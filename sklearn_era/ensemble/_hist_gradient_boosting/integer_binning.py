@@ -287,6 +287,16 @@ def take_rows(
     )
 
 
+def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.uint8]:
+    """Whether each column has missing values, by columns: without a copy of all."""
+    missing = mapper.missing_values_bin_idx_
+    return np.fromiter(
+        ((column == missing).any() for column in X_binned.T),
+        dtype=np.uint8,
+        count=X_binned.shape[1],
+    )
+
+
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
     """An empty binned matrix.
 
@@ -309,6 +319,7 @@ __all__ = [
     "allocate_binned",
     "bin_columns",
     "draw_rows",
+    "find_missing_values",
     "fit_bin_mapper",
     "make_tables",
     "matrix_of_own_bins",
