@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._hist_gradient_boosting import era_fit
+from sklearn_era.ensemble._hist_gradient_boosting import era_criterion
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 
 # Those that add up one number an era come first: they have ways of their own.
@@ -85,14 +85,14 @@ def fit(
         return made[-1]
 
     model = HistGradientBoostingRegressor(**criterion, **params)
-    before = era_fit.EraSplitter
-    era_fit.EraSplitter = make_splitter
+    before = era_criterion.EraSplitter
+    era_criterion.EraSplitter = make_splitter
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             model.fit(X, y, weights, eras=eras)
     finally:
-        era_fit.EraSplitter = before
+        era_criterion.EraSplitter = before
     assert n_splits(model) > 2, "trees too small to tell ways apart"
     return model, made[0]
 
