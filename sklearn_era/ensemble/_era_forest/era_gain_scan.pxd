@@ -3,6 +3,7 @@
 from libc.string cimport memcpy, memset
 
 from sklearn_era.ensemble._era_forest.moving_eras cimport (
+    is_ruled_out,
     move_row,
     moving_era,
     moving_eras,
@@ -27,7 +28,10 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_scan cimport (
     feature_split,
     is_better,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport rank_split
+from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport (
+    may_outrank,
+    rank_split,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport (
     add_absent_eras,
     split_sums,
@@ -97,6 +101,7 @@ cdef inline void scan_eras_in_order(
         int n_absent = eras.pooled.n_eras - eras.n_present
         double gradients = 0.0
         double hessians = 0.0
+        double gain
         unsigned int key
         unsigned int next_key = keys[0]
         running_sums running
@@ -140,6 +145,12 @@ cdef inline void scan_eras_in_order(
             break  # the right side only loses rows from here on
         if eras.n_covered < eras.criterion.min_covered_eras:
             continue
+        gain = split_gain(node, gradients, hessians, limits)
+        if best.found and (
+            not may_outrank(eras.criterion, gain, &best.rank)
+            or is_ruled_out(eras, &best.rank)
+        ):
+            continue
         if keeps_sums:
             memset(&of_eras, 0, sizeof(of_eras))
             of_eras.gains = running.gains
@@ -152,7 +163,7 @@ cdef inline void scan_eras_in_order(
             eras.criterion,
             &eras.pooled,
             &of_eras,
-            split_gain(node, gradients, hessians, limits),
+            gain,
             &split.rank,
         ):
             continue

@@ -17,6 +17,11 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport (
     era_sums,
     is_covered,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport (
+    era_rules_out,
+    split_rank,
+    worst_era_decides,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport (
     LANES,
     add_lanes,
@@ -51,6 +56,7 @@ cdef struct moving_eras:
     # Of the node.
     int n_present            # eras with rows
     int n_covered            # by the split as it is
+    int worst                # place of the era that last ruled a split out
     moving_era * present     # (n_present,), ascending
     int * slots              # (n_rows,), of each row its era's place in `present`
     # Of the order in which rows move, where sums are not exact: of the era of each
@@ -82,6 +88,7 @@ cdef inline int start_node(
         int n_coverable = 0
         int row, i
     eras.n_present = 0
+    eras.worst = 0
     for i in range(n_rows):
         row = rows[i]
         if era == NULL or era.era != eras.codes[row]:
@@ -161,6 +168,26 @@ cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
         )
     else:
         memset(&era.terms, 0, sizeof(era_terms))
+
+
+cdef inline bint is_ruled_out(
+    moving_eras * eras, const split_rank * best
+) noexcept nogil:
+    """Whether one of the eras alone has the split as it is rank below another."""
+    cdef:
+        moving_era * era
+        int i, place
+    if not worst_era_decides(eras.criterion):
+        return False
+    # The era that ruled out the split before is the likeliest to do so again.
+    for i in range(-1, eras.n_present):
+        place = eras.worst if i < 0 else i
+        era = &eras.present[place]
+        refresh(eras, era)
+        if era_rules_out(&era.terms, eras.pooled.impurities[era.era], best):
+            eras.worst = place
+            return True
+    return False
 
 
 cdef inline void sum_terms(

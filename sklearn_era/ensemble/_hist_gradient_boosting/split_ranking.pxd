@@ -16,6 +16,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport (
     criterion_struct,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport (
+    era_terms,
     eras_struct,
     gain_unit,
     split_sums,
@@ -212,6 +213,33 @@ cdef inline bint rank_split(
         is_valid = rank_blend(criterion, eras, sums, rank)
     rank.expansion = rank.primary
     return is_valid
+
+
+cdef inline bint may_outrank(
+    const criterion_struct * criterion, double gain, const split_rank * best
+) noexcept nogil:
+    """Whether a split of a pooled gain can rank above or beside another of its node.
+
+    By its gain alone, before anything is known of the eras: penalties only take away.
+    """
+    return criterion.name != SplitCriterion.INVARIANT or gain >= best.primary
+
+
+cdef inline bint worst_era_decides(const criterion_struct * criterion) noexcept nogil:
+    """Whether one era can be enough for a split to rank below another."""
+    return criterion.name == SplitCriterion.TIME_ROBUST and criterion.takes_worst_era
+
+
+cdef inline bint era_rules_out(
+    const era_terms * terms,
+    double impurity,    # of the era before the split
+    const split_rank * best,
+) noexcept nogil:
+    """Whether an era is worse off than the worst of the best split thus far.
+
+    For criteria of which `worst_era_decides` is true.
+    """
+    return terms.informative > 0.0 and -(impurity - terms.decrease) < best.primary
 
 
 cdef inline int compare_ranks(
