@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 
 N_SAMPLES = 120
@@ -134,6 +134,26 @@ def test_era_with_a_single_row_is_refused_by_name(data, labels):
     make("gain").fit(X, y, eras=names)
 
 
+@pytest.mark.parametrize("make_labels", [pd.Series, pd.Categorical])
+def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, make_labels):
+    X, y, eras = data
+    months = np.array(["Mar", "Jan", "Feb"])[eras % 3]
+
+    def labels(categories, ordered):
+        dtype = pd.CategoricalDtype(categories, ordered)
+        return make_labels(pd.Categorical(months, dtype=dtype))
+
+    in_time = labels(["Dec", "Jan", "Feb", "Mar"], ordered=True)
+    for est in (make(), EraForestRegressor(n_estimators=1, split_criterion="era")):
+        with pytest.warns(UserWarning, match="'Jan' comes before 'Feb'") as caught:
+            est.fit(X, y, eras=in_time)
+        assert [str(warning.filename) for warning in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
+        make().fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"], ordered=True))
+
+
 def test_unusable_eras_val_are_refused(data):
     X, y, eras = data
     est = make(early_stopping=True)
@@ -177,6 +197,26 @@ def test_unusable_X_is_refused(X, message, split_criterion):
     eras = [0, 0, 1, 1, 1][: len(X)]
     with pytest.raises(ValueError, match=message):
         make(split_criterion).fit(X, np.arange(len(X)), eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_a_column_without_a_value_is_named(data, split_criterion):
+    X, y, eras = data
+    X = X.copy()
+    X[:, 2] = np.nan
+    with pytest.raises(
+        ValueError, match=r"^X: column 2 has only missing values in the 120 rows that"
+    ):
+        make(split_criterion).fit(X, y, eras=eras)
+    X[:60, 2] = 1.0
+    est = make(split_criterion).fit(X, y, eras=eras)  # values in some rows are enough
+    frame = pd.DataFrame(X).add_prefix("x").assign(c=pd.Categorical(eras % 2))
+    with pytest.raises(ValueError, match=r"^X: column 'x2' has only missing values in"):
+        est.fit(frame, y, np.arange(120) >= 60, eras=eras)
+    with pytest.raises(ValueError, match=r"^X: column 'x2' .* the 60 rows that"):
+        est.set_params(early_stopping=True).fit(
+            frame[60:], y[60:], eras=eras[60:], X_val=frame, y_val=y
+        )
 
 
 def test_columns_of_one_name_are_refused_by_scikit_learn():

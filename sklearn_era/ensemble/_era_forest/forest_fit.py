@@ -30,10 +30,7 @@ from sklearn_era.ensemble._era_forest.forest_checks import (
 from sklearn_era.ensemble._era_forest.granularity import encode_granularities
 from sklearn_era.ensemble._era_forest.iteration import IterationMixin, TrainingSet
 from sklearn_era.ensemble._era_forest.out_of_bag import OutOfBagMixin
-from sklearn_era.ensemble._era_forest.value_checks import (
-    check_known_columns,
-    check_single_precision,
-)
+from sklearn_era.ensemble._era_forest.value_checks import check_single_precision
 from sklearn_era.ensemble._hist_gradient_boosting.column_errors import blame_column
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
     is_plain_gain,
@@ -174,7 +171,6 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             random_state=self._forest_seed,
             n_threads=n_threads,
         )
-        check_known_columns(self, X, sample_weight)
         X_binned = self._bin_data(X, sample_weight, is_training_data=True)
         self._draws = describe_draws(self, X_binned.shape[0], granularities)
         if previous is not None and self.oob_score:

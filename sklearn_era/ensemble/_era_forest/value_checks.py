@@ -1,54 +1,7 @@
-"""What a forest asks of the values of X, of the target and of the weights."""
-
-from typing import Any
+"""What a forest asks of the values of the target and of the weights."""
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import draw_rows
-from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
-
-
-def check_known_columns(
-    forest: Any, X: Any, sample_weight: NDArray[np.float64] | None
-) -> None:
-    """Check that each numeric column has a value to make bins from.
-
-    Parameters
-    ----------
-    forest : EraForestRegressor or EraForestClassifier
-        With a bin mapper that is about to be fitted.
-    X : ndarray of shape (n_samples, n_features), dtype=float64
-        Categorical features first. All else, small integers and rows that have been
-        binned before, has values.
-    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-
-    Raises
-    ------
-    ValueError
-        If all values of a column are missing, or those that are not have no weight.
-        scikit-learn's own error names neither the column nor what is wrong.
-    """
-    if not isinstance(X, np.ndarray):
-        return
-    rows = draw_rows(forest._bin_mapper, X.shape[0], sample_weight)
-    if rows is None:
-        rows = np.arange(X.shape[0])
-        if sample_weight is not None:
-            rows = rows[sample_weight > 0]
-    columns = column_of_feature(forest)
-    is_categorical = forest._is_categorical_remapped
-    for feature in np.flatnonzero(np.isnan(X[rows[0]])):  # few, so that this is cheap
-        if is_categorical is not None and is_categorical[feature]:
-            continue
-        if np.isnan(X[rows, feature]).all():
-            column = int(columns[feature])
-            names = getattr(forest, "feature_names_in_", None)
-            name = column if names is None else repr(str(names[column]))
-            raise ValueError(
-                f"X: column {name} has only missing values in the {rows.size} rows "
-                "that its bins are made from; leave it out."
-            )
 
 
 def check_single_precision(
@@ -93,4 +46,4 @@ def check_single_precision(
         )
 
 
-__all__ = ["check_known_columns", "check_single_precision"]
+__all__ = ["check_single_precision"]

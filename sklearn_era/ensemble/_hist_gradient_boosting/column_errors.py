@@ -3,6 +3,9 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
 
 
 def blame_column(X: Any, error: Exception) -> None:
@@ -29,4 +32,38 @@ def blame_column(X: Any, error: Exception) -> None:
             ) from error
 
 
-__all__ = ["blame_column"]
+def blame_missing_values(
+    estimator: Any, X: NDArray[np.float64], rows: NDArray[np.intp]
+) -> None:
+    """Raise an error with the name of the first column that cannot be binned.
+
+    scikit-learn's own names neither the column nor what is wrong.
+
+    Parameters
+    ----------
+    estimator : estimator
+        In the course of its fit.
+    X : ndarray of shape (n_samples, n_features), dtype=float64
+        Categorical features first.
+    rows : ndarray of shape (n_rows,), dtype=intp
+        The rows that bins are made from.
+
+    Raises
+    ------
+    ValueError
+        If a numeric column has only missing values in these rows.
+    """
+    is_categorical = estimator._is_categorical_remapped
+    for feature in np.flatnonzero(np.isnan(X[rows]).all(axis=0)):
+        if is_categorical is not None and is_categorical[feature]:
+            continue
+        column = int(column_of_feature(estimator)[feature])
+        names = getattr(estimator, "feature_names_in_", None)
+        name = column if names is None else repr(str(names[column]))
+        raise ValueError(
+            f"X: column {name} has only missing values in the {rows.size} rows that "
+            "its bins are made from; leave it out."
+        )
+
+
+__all__ = ["blame_column", "blame_missing_values"]

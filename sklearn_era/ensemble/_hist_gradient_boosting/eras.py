@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ def check_eras(
     ----------
     eras : array-like of shape (n_samples,)
         Era labels: anything that `np.unique` sorts, such as int, str or datetime64.
+        Warned of is a pandas categorical with an order other than that.
     X : array-like of shape (n_samples, n_features)
         The rows that `eras` labels.
     name, X_name : str
@@ -71,6 +73,7 @@ def check_eras(
         )
     if labels.dtype.kind == "O":
         _check_sortable(labels, name)
+    _warn_of_category_order(getattr(eras, "dtype", None), labels, name)
     return labels
 
 
@@ -109,6 +112,38 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
             f"{name} has labels that cannot be sorted, of type {', '.join(types)}; "
             "convert them to one type, such as int or str."
         ) from None
+
+
+def _warn_of_category_order(dtype: Any, labels: NDArray[Any], name: str) -> None:
+    """Warn where the dtype of labels has an order of its own, which is not kept."""
+    if not getattr(dtype, "ordered", False):
+        return
+    categories = np.asarray(dtype.categories)
+    in_order = categories[np.isin(categories, labels)].tolist()
+    for i in range(len(in_order) - 1):
+        if in_order[i] > in_order[i + 1]:
+            warnings.warn(
+                f"{name} is an ordered categorical, in which {in_order[i]!r} comes "
+                f"before {in_order[i + 1]!r}; eras are taken in the order of their "
+                "labels. Where the order matters, pass the codes of the categories.",
+                UserWarning,
+                stacklevel=_frames_to_user(),
+            )
+            return
+
+
+def _frames_to_user() -> int:
+    """The `stacklevel` of the caller's warning that points to the user's line.
+
+    Labels are checked by much that a user calls, at many depths.
+    """
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in ("sklearn_era", "sklearn"):
+            break
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 class EncodedEras(NamedTuple):

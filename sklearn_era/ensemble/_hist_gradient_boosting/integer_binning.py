@@ -21,6 +21,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_categorical_features, validate_data
 
+from sklearn_era.ensemble._hist_gradient_boosting.column_errors import (
+    blame_missing_values,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.integer_codes import (
     count_codes,
     map_codes,
@@ -80,7 +83,13 @@ class IntegerBinningMixin(BaseHistGradientBoosting):
         if is_training_data:
             self._keeps_integers = False
         if not isinstance(X, IntegerColumns):
-            return super()._bin_data(X, sample_weight, is_training_data)
+            try:
+                return super()._bin_data(X, sample_weight, is_training_data)
+            except ValueError:
+                if is_training_data:
+                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
+                    blame_missing_values(self, X, rows)
+                raise
         if self.verbose:
             print(
                 f"Binning {X.nbytes / 1e9:.3f} GB of "
@@ -119,6 +128,18 @@ def draw_rows(
     return check_random_state(mapper.random_state).choice(
         n_samples, mapper.subsample, p=probabilities, replace=True
     )
+
+
+def rows_of_bins(
+    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.intp]:
+    """The rows that scikit-learn makes bins from: those drawn, or all with a weight."""
+    rows = draw_rows(mapper, n_samples, sample_weight)
+    if rows is not None:
+        return rows
+    if sample_weight is None:
+        return np.arange(n_samples)
+    return np.flatnonzero(sample_weight > 0)
 
 
 def set_thresholds(mapper: _BinMapper, thresholds: list[NDArray[np.float64]]) -> None:
