@@ -26,7 +26,7 @@ FULL = TreeLimits(
     min_samples_leaf=1,
     min_gain_to_split=0.0,
     l2_regularization=0.0,
-    max_features=1.0,
+    max_features=None,
 )
 
 CRITERIA: dict[str, dict[str, Any]] = {

@@ -252,7 +252,7 @@ def test_nodes_draw_their_features_by_the_generator():
     rng = np.random.default_rng(0)
     rows = make_rows(n_rows=1000, n_features=9)
     rows = with_target(rows, rng.normal(size=1000))
-    limits = FULL._replace(max_features=0.1)  # one of 9
+    limits = FULL._replace(max_features=1)  # of 9
     trees = [grow(rows, limits=limits, seed=seed).nodes for seed in (0, 0, 1)]
     np.testing.assert_array_equal(trees[0], trees[1])
     assert not np.array_equal(trees[0]["feature_idx"], trees[2]["feature_idx"])
@@ -266,7 +266,7 @@ def test_nodes_draw_their_features_by_the_generator():
 
 def test_half_of_the_features_are_drawn_for_a_node():
     rows = make_rows(n_rows=120, n_features=6)
-    limits = FULL._replace(max_features=0.5, l2_regularization=0.5)
+    limits = FULL._replace(max_features=3, l2_regularization=0.5)
     tree = grow(rows, limits=limits)
     places = []
     for node, members in zip(
@@ -343,7 +343,7 @@ def test_size_of_a_small_node_is_limited():
             min_hessian_to_split=0.5,
             min_gain_to_split=0.0,
             l2_regularization=0.0,
-            max_features=1.0,
+            max_features=5,
             seed=0,
             max_rows=0,
             era_splitter=None,

@@ -279,7 +279,29 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     expected = theirs.estimators_[0].max_features_
     assert number_of_features(max_features, n_features) == expected
     limits = regressor(max_features=max_features).fit(X, y)._tree_limits(20, None)
-    assert np.ceil(limits.max_features * n_features) == expected
+    assert limits.max_features == expected
+
+
+@pytest.mark.parametrize("max_features", [1, 2, "sqrt"])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@pytest.mark.parametrize("kind", ["numbers", "category", "best first"])
+def test_nodes_draw_on_until_a_feature_varies(max_features, split_criterion, kind):
+    # All rows of eight binary columns differ, and each path is done with its columns;
+    # others say nothing of any row.
+    X = (np.arange(256)[:, np.newaxis] >> np.arange(8)) % 2
+    X = np.repeat(np.hstack([X, np.ones((256, 30), dtype=int)]), 2, axis=0)
+    y = np.repeat(np.random.default_rng(0).normal(size=256), 2)
+    settings = {"bootstrap": False, "max_features": max_features, "random_state": 0}
+    forest = regressor(
+        split_criterion=split_criterion,
+        max_depth=None,
+        max_leaf_nodes=256 if kind == "best first" else None,
+        categorical_features=[8] if kind == "category" else None,
+        **settings,
+    ).fit(X, y, eras=np.arange(512) % 2)
+    theirs = RandomForestRegressor(3, **settings).fit(X, y)
+    for model in (forest, theirs):
+        np.testing.assert_allclose(model.predict(X), y, rtol=0, atol=1e-6)
 
 
 def test_a_split_looks_at_as_many_features_as_it_may():

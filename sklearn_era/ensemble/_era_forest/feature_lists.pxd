@@ -61,19 +61,40 @@ cdef inline void list_varying(
     features.n_listed[level + 1] = n_own
 
 
-cdef inline void draw_features(feature_lists * features) noexcept nogil:
-    """Draw features without replacement, by the first steps of a shuffle."""
-    cdef int i, j
-    if features.n_drawn == features.n_features:
+cdef inline void draw_features(feature_lists * features, int level) noexcept nogil:
+    """Draw features for a node without replacement, by the first steps of a shuffle.
+
+    Where none of them varies in the node, whose list is that of `level`, draw on until
+    one does: as scikit-learn's trees, which else would end early on columns of few
+    values.
+    """
+    cdef:
+        const int * varying = listed(features, level)
+        int i, j
+    if features.n_drawn == features.n_features or features.n_listed[level] == 0:
         return
     memset(features.is_drawn, False, features.n_features)
-    for i in range(features.n_drawn):
+    for i in range(features.n_features):
+        if i >= features.n_drawn and some_drawn(
+            features, varying, features.n_listed[level]
+        ):
+            break
         j = i + <int> (
             next_random(&features.random_state)
             % <uint64_t> (features.n_features - i)
         )
         features.deck[i], features.deck[j] = features.deck[j], features.deck[i]
         features.is_drawn[features.deck[i]] = True
+
+
+cdef inline bint some_drawn(
+    const feature_lists * features, const int * some, int n_some
+) noexcept nogil:
+    cdef int i
+    for i in range(n_some):
+        if features.is_drawn[some[i]]:
+            return True
+    return False
 
 
 cdef inline uint64_t next_random(uint64_t * state) noexcept nogil:

@@ -180,18 +180,13 @@ class IterationMixin:
     ) -> TreeLimits:
         """How far a tree may grow."""
         total = n_rows if sample_weight is None else float(sample_weight.sum())
-        n_features = self._n_features
-        n_wanted = number_of_features(self.max_features, n_features)
         return TreeLimits(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_leaf=self.min_samples_leaf,
             min_gain_to_split=least_gain(self, total),
             l2_regularization=self.l2_regularization,
-            # The grower rounds a share of the features up.
-            max_features=(
-                1.0 if n_wanted == n_features else (n_wanted - 0.5) / n_features
-            ),
+            max_features=number_of_features(self.max_features, self._n_features),
         )
 
     def _make_era_splitter(

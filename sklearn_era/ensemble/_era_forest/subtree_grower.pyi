@@ -20,7 +20,7 @@ class SubtreeGrower:
         min_hessian_to_split: float,
         min_gain_to_split: float,
         l2_regularization: float,
-        max_features: float,
+        max_features: int,
         seed: int,
         max_rows: int,
         era_splitter: EraSplitter | None,

@@ -18,7 +18,7 @@ by the gain, but for gains that are equal up to rounding.
 
 import numpy as np
 
-from libc.math cimport ceil, llrint
+from libc.math cimport llrint
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -82,8 +82,8 @@ cdef class SubtreeGrower:
     min_samples_leaf : int
     min_hessian_to_split, min_gain_to_split, l2_regularization : float
         As for scikit-learn's `TreeGrower`.
-    max_features : float
-        Share of the features to draw for each node.
+    max_features : int
+        How many features to draw for each node.
     seed : int
         Of the draw of features.
     max_rows : int
@@ -106,7 +106,7 @@ cdef class SubtreeGrower:
         double min_hessian_to_split,
         double min_gain_to_split,
         double l2_regularization,
-        double max_features,
+        int max_features,
         uint64_t seed,
         int max_rows,
         EraSplitter era_splitter,
@@ -152,7 +152,7 @@ cdef class SubtreeGrower:
         free(self.records.nodes)
         free(self.eras.present)
 
-    def _make_lists(self, double max_features, uint64_t seed):
+    def _make_lists(self, int max_features, uint64_t seed):
         """Make room for lists of features: no path is longer than the rows it parts."""
         cdef:
             int [:, ::1] lists = np.empty(
@@ -165,9 +165,7 @@ cdef class SubtreeGrower:
         self.features.n_features = self.n_features
         self.features.lists = &lists[0, 0]
         self.features.n_listed = &n_listed[0]
-        self.features.n_drawn = self.n_features
-        if max_features < 1.0:
-            self.features.n_drawn = max(1, <int> ceil(max_features * self.n_features))
+        self.features.n_drawn = max_features
         self.features.random_state = seed
         self.features.deck = &deck[0]
         self.features.is_drawn = &is_drawn[0]
@@ -393,7 +391,6 @@ cdef class SubtreeGrower:
         split.found = False
         split.is_categorical = False
         split.rank.gain = self.limits.min_gain_to_split
-        draw_features(&self.features)
         if self.compares_eras:
             if not self.start_eras(node):
                 return False
@@ -406,6 +403,7 @@ cdef class SubtreeGrower:
             node.start, node.stop,
         )
         node.level += 1  # whose list is of this node, and good for the children
+        draw_features(&self.features, node.level)
         features = listed(&self.features, node.level)
         for i in range(self.features.n_listed[node.level]):
             feature = features[i]

@@ -25,6 +25,10 @@ class TopGrower(TreeGrower):
     X_binned, gradients, hessians : ndarray
     **params : Any
         As for scikit-learn's `TreeGrower`.
+    max_features : int or None
+        How many features to draw for each node; None for all.
+    rng : numpy.random.Generator
+        Draws them, where they are not all.
     small_node_rows : int
         The most rows of a small node; 0 for no such node.
     """
@@ -35,9 +39,14 @@ class TopGrower(TreeGrower):
         gradients: NDArray[np.float32],
         hessians: NDArray[np.float32],
         *,
+        max_features: int | None,
+        rng: np.random.Generator,
         small_node_rows: int,
         **params: Any,
     ):
+        n_features = X_binned.shape[1]
+        self._n_drawn = n_features if max_features is None else max_features
+        self._rng = rng
         self._gradients = gradients
         self._hessians = hessians
         self._small_node_rows = small_node_rows
@@ -57,7 +66,24 @@ class TopGrower(TreeGrower):
         elif self._subtrees().is_pure(node.sample_indices):
             self._finalize_leaf(node)
         else:
+            if self._n_drawn < self.X_binned.shape[1]:
+                node.allowed_features = self._draw_features(node)
             super()._compute_best_split_and_push(node)
+
+    def _draw_features(self, node: Any) -> NDArray[np.uint32]:
+        """Draw the features that a node looks at; on, until one of them varies in it.
+
+        So do scikit-learn's forests, whose trees would else end early on columns of few
+        values; its boosters, who draw with the grower, do not.
+        """
+        features = self._rng.permutation(self.X_binned.shape[1])
+        n_drawn = self._n_drawn
+        rows = np.asarray(node.sample_indices)
+        for i, feature in enumerate(features):
+            if _varies(self.X_binned[:, feature], rows):
+                n_drawn = max(n_drawn, i + 1)
+                break
+        return np.sort(features[:n_drawn]).astype(np.uint32)
 
     def _finalize_leaf(self, node: Any) -> None:
         if node.depth == 0:
@@ -73,7 +99,6 @@ class TopGrower(TreeGrower):
         """The grower of small nodes; made late, for the era splitter to be ready."""
         if self._subtree_grower is None:
             splitter = self.splitter
-            fraction = splitter.feature_fraction_per_split
             self._subtree_grower = SubtreeGrower(
                 splitter.X_binned,
                 self._gradients,
@@ -86,8 +111,8 @@ class TopGrower(TreeGrower):
                 min_hessian_to_split=splitter.min_hessian_to_split,
                 min_gain_to_split=splitter.min_gain_to_split,
                 l2_regularization=splitter.l2_regularization,
-                max_features=fraction,
-                seed=int(splitter.rng.integers(2**63)) if fraction < 1 else 0,
+                max_features=self._n_drawn,
+                seed=int(self._rng.integers(2**63)),
                 max_rows=max(self._small_node_rows, 1),
                 era_splitter=self.era_splitter,
             )
@@ -119,6 +144,12 @@ class TopGrower(TreeGrower):
             top.binned_left_cat_bitsets,
             top.raw_left_cat_bitsets,
         )
+
+
+def _varies(column: NDArray[np.uint8], rows: NDArray[np.uint32]) -> bool:
+    """Whether a column has two values in some rows; mostly the first few tell."""
+    first = column[rows[0]]
+    return any((column[some] != first).any() for some in (rows[:64], rows[64:]))
 
 
 def set_thresholds(

@@ -47,8 +47,8 @@ class TreeLimits(NamedTuple):
     min_gain_to_split : float
         What the pooled gain of a split has to exceed.
     l2_regularization : float
-    max_features : float
-        Share of the features to draw for each node, in (0, 1].
+    max_features : int or None
+        How many features to draw for each node; None for all.
     """
 
     max_depth: int | None
@@ -56,7 +56,7 @@ class TreeLimits(NamedTuple):
     min_samples_leaf: int
     min_gain_to_split: float
     l2_regularization: float
-    max_features: float
+    max_features: int | None
 
 
 # The most rows of a node that is grown by compiled code, with all that is below it: few
@@ -138,7 +138,7 @@ def grow_tree(
         has_missing_values=bins.has_missing_values,
         is_categorical=bins.is_categorical,
         l2_regularization=limits.l2_regularization,
-        feature_fraction_per_split=limits.max_features,
+        max_features=limits.max_features,
         rng=rng,
         n_threads=n_threads,
         era_splitter=era_splitter,
