@@ -12,6 +12,7 @@ from sklearn_era.ensemble._era_forest.moving_eras cimport (
     sum_terms,
 )
 from sklearn_era.ensemble._era_forest.small_node cimport (
+    hessian_of,
     leaves_enough,
     row_sums,
     small_node,
@@ -121,7 +122,7 @@ cdef inline void scan_eras_in_order(
         next_key = keys[i + 1]
         row = key & ROW_MASK
         gradients += sums.gradients[row]
-        hessians += 1.0 if sums.hessians == NULL else sums.hessians[row]
+        hessians += hessian_of(sums, row)
         era = move_row(eras, row, i)
         if (key ^ next_key) >> ROW_BITS == 0:
             if keeps_sums and eras.slots[next_key & ROW_MASK] != eras.slots[row]:

@@ -4,6 +4,7 @@
 # sorted rows: of bins without a row, none moves a row to the left.
 
 from sklearn_era.ensemble._era_forest.small_node cimport (
+    hessian_of,
     leaves_enough,
     row_sums,
     small_node,
@@ -48,7 +49,7 @@ cdef inline void scan_gains(
     for i in range(n_rows - n_missing, n_rows):
         row = keys[i] & ROW_MASK
         gradients += sums.gradients[row]
-        hessians += 1.0 if sums.hessians == NULL else sums.hessians[row]
+        hessians += hessian_of(sums, row)
     scan_gains_in_order(
         feature_idx, keys, n_rows - n_missing, n_missing, gradients, hessians,
         node, sums, limits, best,
@@ -87,7 +88,7 @@ cdef inline void scan_gains_in_order(
         next_key = keys[i + 1]
         row = key & ROW_MASK
         gradients += sums.gradients[row]
-        hessians += 1.0 if sums.hessians == NULL else sums.hessians[row]
+        hessians += hessian_of(sums, row)
         if (key ^ next_key) >> ROW_BITS == 0:
             continue
         n_left = n_missing + i + 1

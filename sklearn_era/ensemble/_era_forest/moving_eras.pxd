@@ -6,15 +6,23 @@
 
 from libc.string cimport memset
 
-from sklearn_era.ensemble._era_forest.small_node cimport row_sums
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from sklearn_era.ensemble._era_forest.small_node cimport hessian_of, row_sums
+from sklearn_era.ensemble._era_forest.small_rows cimport small_rows
 from sklearn_era.ensemble._era_forest.sorted_rows cimport ROW_MASK
 from sklearn_era.ensemble._hist_gradient_boosting.aggregation cimport (
     add_to_boltzmann,
     boltzmann_sums,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport criterion_struct
+from sklearn_era.ensemble._hist_gradient_boosting.era_rows cimport (
+    add_squares,
+    impurity_sums,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport (
     era_sums,
+    impurity,
     is_covered,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.split_ranking cimport (
@@ -66,10 +74,6 @@ cdef struct moving_eras:
     double * hessians_right
 
 
-cdef inline double hessian_of(const row_sums * sums, int row) noexcept nogil:
-    return 1.0 if sums.hessians == NULL else sums.hessians[row]
-
-
 cdef inline void add_row(
     era_sums * side, double gradient, double hessian, double count
 ) noexcept nogil:
@@ -101,6 +105,37 @@ cdef inline int start_node(
     for i in range(eras.n_present):
         n_coverable += eras.present[i].total.count >= n_needed
     return n_coverable
+
+
+cdef inline void measure_impurities(
+    const moving_eras * eras,
+    const small_rows * rows,
+    int start,                       # of the node, whose eras are known
+    const G_H_DTYPE_C * gradients,   # of the tree
+    const G_H_DTYPE_C * hessians,    # NULL where they are 1
+    double * impurities,             # OUT, of the eras of the node
+) noexcept nogil:
+    """Impurity of each era of a node, before any split."""
+    cdef:
+        impurity_sums total
+        unsigned int sample
+        int era, i
+        int stop = start
+    for era in range(eras.n_present):
+        memset(&total, 0, sizeof(total))
+        i = stop
+        stop += <int> eras.present[era].total.count
+        while i < stop:
+            sample = rows.samples[rows.rows[i]]
+            add_squares(
+                &total,
+                gradients[sample],
+                1.0 if hessians == NULL else hessians[sample],
+            )
+            i += 1
+        impurities[eras.present[era].era] = impurity(
+            total.squares, total.gradients, total.hessians
+        )
 
 
 cdef inline void start_moves(

@@ -1,5 +1,6 @@
 # A node of the subtree of a small node, and what limits its splits.
 
+from sklearn_era.ensemble._hist_gradient_boosting.era_scan cimport feature_split
 from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport (
     era_contrast,
     era_sums,
@@ -38,10 +39,40 @@ cdef struct row_sums:
     double * hessians   # NULL where they are 1
 
 
+cdef inline double hessian_of(const row_sums * sums, int row) noexcept nogil:
+    return 1.0 if sums.hessians == NULL else sums.hessians[row]
+
+
 cdef inline double child_value(
     double sum_gradients, double sum_hessians, const split_limits * limits
 ) noexcept nogil:
     return node_value(sum_gradients, sum_hessians, limits.l2_regularization)
+
+
+cdef inline void make_children(
+    const small_node * node,
+    const feature_split * split,
+    int number,                   # of the node's record
+    const split_limits * limits,
+    small_node * left,            # OUT
+    small_node * right,           # OUT
+) noexcept nogil:
+    cdef int middle = node.start + <int> split.n_samples_left
+    right[0] = node[0]
+    right.start = middle
+    right.depth = node.depth + 1
+    right.parent = number
+    right.is_right = True
+    right.sum_gradients = node.sum_gradients - split.sum_gradients_left
+    right.sum_hessians = node.sum_hessians - split.sum_hessians_left
+    right.value = child_value(right.sum_gradients, right.sum_hessians, limits)
+    left[0] = right[0]
+    left.start = node.start
+    left.stop = middle
+    left.is_right = False
+    left.sum_gradients = split.sum_gradients_left
+    left.sum_hessians = split.sum_hessians_left
+    left.value = child_value(left.sum_gradients, left.sum_hessians, limits)
 
 
 cdef inline double split_gain(

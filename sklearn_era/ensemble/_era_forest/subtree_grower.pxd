@@ -6,11 +6,8 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from sklearn_era.ensemble._era_forest.feature_lists cimport feature_lists
 from sklearn_era.ensemble._era_forest.moving_eras cimport moving_eras
-from sklearn_era.ensemble._era_forest.small_node cimport (
-    row_sums,
-    small_node,
-    split_limits,
-)
+from sklearn_era.ensemble._era_forest.small_node cimport small_node, split_limits
+from sklearn_era.ensemble._era_forest.small_rows cimport small_rows
 from sklearn_era.ensemble._era_forest.tree_records cimport tree_records
 from sklearn_era.ensemble._hist_gradient_boosting.era_scan cimport feature_split
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting cimport EraSplitter
@@ -22,7 +19,8 @@ cdef class SubtreeGrower:
         const X_BINNED_DTYPE_C [::1, :] X_binned
         const G_H_DTYPE_C [::1] gradients
         const G_H_DTYPE_C [::1] hessians
-        bint hessians_are_constant
+        const G_H_DTYPE_C * tree_gradients
+        const G_H_DTYPE_C * tree_hessians    # NULL where they are 1
         int n_features
         const unsigned int [::1] n_bins_non_missing
         const uint8_t [::1] has_missing_values
@@ -35,26 +33,15 @@ cdef class SubtreeGrower:
         const G_H_DTYPE_C [::1] weights
         bint compares_eras
         bint compares_targets
-        double gradient_unit             # 0: gradients are summed as they are
-        double gradient_scale
         double [::1] impurities          # (n_eras,)
 
         feature_lists features
         object feature_memory            # ndarrays behind `features`
 
-        # Of the small node: of its rows, in ascending order.
+        # Of the small node.
         int max_rows
-        int n_rows
-        const unsigned int * samples     # rows of the tree
-        unsigned int [::1] rows          # (max_rows,), parted as keys are
-        unsigned int [:, ::1] keys       # (n_features, max_rows)
-        unsigned int [::1] scratch
-        uint8_t [::1] goes_left
-        double [::1] row_gradients
-        double [::1] row_hessians
-        double [::1] target_gradients    # of RATIO: what eras are compared by
-        double [::1] target_hessians
-        row_sums sums
+        small_rows rows
+        object row_memory                # ndarrays behind `rows`
         moving_eras eras
         object era_memory                # ndarrays behind `eras`
         small_node * waiting             # a stack
@@ -66,13 +53,5 @@ cdef class SubtreeGrower:
         self, const unsigned int * samples, int n_rows
     ) noexcept nogil
     cdef void grow_subtree(self, const small_node * root) noexcept nogil
-    cdef bint is_alike(self, const small_node * node) noexcept nogil
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil
     cdef bint start_eras(self, const small_node * node) noexcept nogil
-    cdef void measure_impurities(self, const small_node * node) noexcept nogil
-    cdef void part(
-        self, const small_node * node, const feature_split * split
-    ) noexcept nogil
-    cdef void push_children(
-        self, const small_node * node, const feature_split * split, int number
-    ) noexcept nogil

@@ -5,7 +5,8 @@ and scans it, be there 20,000 rows in the node or two. Most nodes of a tree that
 grown to full depth are small. So those of some hundred rows are grown here, each with
 all that is below it:
 
-1. the rows are sorted by each feature, once (`sorted_rows`), and splits keep the order;
+1. the rows are sorted by each feature, once (`small_rows`, `sorted_rows`), and splits
+   keep the order;
 2. neighbours among the sorted rows are the candidate splits of a node, ranked by the
    gain (`gain_scan`) or by what the eras say (`era_gain_scan`, `moving_eras`);
 3. nodes are made depth first, a left child before the right one.
@@ -18,7 +19,6 @@ by the gain, but for gains that are equal up to rounding.
 
 import numpy as np
 
-from libc.math cimport llrint
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -35,13 +35,17 @@ from sklearn_era.ensemble._era_forest.feature_lists cimport (
     listed,
 )
 from sklearn_era.ensemble._era_forest.gain_scan cimport scan_gains
-from sklearn_era.ensemble._era_forest.moving_eras cimport moving_era, start_node
-from sklearn_era.ensemble._era_forest.small_node cimport child_value, is_like
-from sklearn_era.ensemble._era_forest.sorted_rows cimport (
-    code_of,
-    part_rows,
-    row_of,
-    sort_rows,
+from sklearn_era.ensemble._era_forest.moving_eras cimport (
+    measure_impurities,
+    moving_era,
+    start_node,
+)
+from sklearn_era.ensemble._era_forest.small_node cimport is_like, make_children
+from sklearn_era.ensemble._era_forest.small_rows cimport (
+    ask_alike,
+    gather_rows,
+    keys_of,
+    part_node,
 )
 from sklearn_era.ensemble._era_forest.tree_records cimport (
     add_leaf,
@@ -50,14 +54,7 @@ from sklearn_era.ensemble._era_forest.tree_records cimport (
 )
 from sklearn_era.ensemble._hist_gradient_boosting.cost_rules cimport sums_touched_bins
 from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport SplitCriterion
-from sklearn_era.ensemble._hist_gradient_boosting.era_rows cimport (
-    add_squares,
-    impurity_sums,
-)
-from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport (
-    era_sums,
-    impurity,
-)
+from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport era_sums
 from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport sums_up
 
 # Rows of a small node: as many as one block of `EraRows` has at least, so that an
@@ -118,7 +115,8 @@ cdef class SubtreeGrower:
         self.X_binned = X_binned
         self.gradients = gradients
         self.hessians = hessians
-        self.hessians_are_constant = hessians.shape[0] == 1
+        self.tree_gradients = &self.gradients[0]
+        self.tree_hessians = NULL if hessians.shape[0] == 1 else &self.hessians[0]
         self.n_features = X_binned.shape[1]
         self.n_bins_non_missing = n_bins_non_missing
         self.has_missing_values = has_missing_values
@@ -129,16 +127,7 @@ cdef class SubtreeGrower:
         self.limits.min_gain_to_split = min_gain_to_split
         self.limits.l2_regularization = l2_regularization
         self.max_rows = max_rows
-        self.rows = np.empty(max_rows, dtype=np.uint32)
-        self.keys = np.empty((self.n_features, max_rows), dtype=np.uint32)
-        self.scratch = np.empty(max_rows, dtype=np.uint32)
-        self.goes_left = np.empty(max_rows, dtype=np.uint8)
-        self.row_gradients = np.empty(max_rows)
-        self.sums.gradients = &self.row_gradients[0]
-        self.sums.hessians = NULL
-        if not self.hessians_are_constant:
-            self.row_hessians = np.empty(max_rows)
-            self.sums.hessians = &self.row_hessians[0]
+        self._make_rows()
         self._make_lists(max_features, seed)
         self.waiting = <small_node *> calloc(max_rows + 1, sizeof(small_node))
         if self.waiting == NULL:
@@ -151,6 +140,27 @@ cdef class SubtreeGrower:
         free(self.waiting)
         free(self.records.nodes)
         free(self.eras.present)
+
+    def _make_rows(self):
+        """Make room for the rows of a small node."""
+        cdef:
+            unsigned int [::1] numbers = np.empty(self.max_rows, dtype=np.uint32)
+            unsigned int [:, ::1] keys = np.empty(
+                (self.n_features, self.max_rows), dtype=np.uint32
+            )
+            unsigned int [::1] scratch = np.empty(self.max_rows, dtype=np.uint32)
+            uint8_t [::1] goes_left = np.empty(self.max_rows, dtype=np.uint8)
+            double [:, ::1] sums = np.empty((2, self.max_rows))
+        self.row_memory = (numbers, keys, scratch, goes_left, sums)
+        self.rows.n_features = self.n_features
+        self.rows.capacity = self.max_rows
+        self.rows.rows = &numbers[0]
+        self.rows.keys = &keys[0, 0]
+        self.rows.scratch = &scratch[0]
+        self.rows.goes_left = &goes_left[0]
+        self.rows.sums.gradients = &sums[0, 0]
+        self.rows.sums.hessians = NULL if self.tree_hessians == NULL else &sums[1, 0]
+        self.rows.gradient_unit = 0.0
 
     def _make_lists(self, int max_features, uint64_t seed):
         """Make room for lists of features: no path is longer than the rows it parts."""
@@ -177,10 +187,9 @@ cdef class SubtreeGrower:
         self.positive_weights = splitter.rows.positive_weights
         self.weights = splitter.rows.weights
         self.compares_targets = splitter.compares_targets
-        self.gradient_unit = 0.0
         if splitter.rows.uses_integers:
-            self.gradient_unit = splitter.rows.unit
-            self.gradient_scale = splitter.rows.scale
+            self.rows.gradient_unit = splitter.rows.unit
+            self.rows.gradient_scale = splitter.rows.scale
         self.impurities = np.zeros(splitter.rows.n_eras)
 
         self.eras.criterion = &splitter.scanner.criterion
@@ -189,17 +198,16 @@ cdef class SubtreeGrower:
         self.eras.pooled.era_sizes = &splitter.era_sizes[0]
         self.eras.pooled.gradient_variance = splitter.gradient_variance
         self.eras.is_exact = splitter.rows.uses_integers and not self.compares_targets
-        self.eras.sums = self.sums
-        if self.compares_targets:
-            self.target_gradients = np.empty(self.max_rows)
-            self.target_hessians = np.empty(self.max_rows)
-            self.eras.sums.gradients = &self.target_gradients[0]
-            self.eras.sums.hessians = &self.target_hessians[0]
+        self.eras.sums = self.rows.sums
         cdef:
+            double [:, ::1] targets = np.empty((2, self.max_rows))
             int [::1] codes = np.empty(self.max_rows, dtype=np.int32)
             int [::1] slots = np.empty(self.max_rows, dtype=np.int32)
             double [:, ::1] from_far_end = np.empty((2, self.max_rows))
-        self.era_memory = (codes, slots, from_far_end)
+        self.era_memory = (codes, slots, from_far_end, targets)
+        if self.compares_targets:
+            self.eras.sums.gradients = &targets[0, 0]
+            self.eras.sums.hessians = &targets[1, 0]
         self.eras.codes = &codes[0]
         self.eras.slots = &slots[0]
         self.eras.gradients_right = &from_far_end[0, 0]
@@ -258,7 +266,7 @@ cdef class SubtreeGrower:
                 if not has_memory:
                     break
                 self.start_small_node(&partition[starts[i]], stops[i] - starts[i])
-                node.stop = self.n_rows
+                node.stop = self.rows.n_rows
                 node.depth = depths[i]
                 node.sum_gradients = sum_gradients[i]
                 node.sum_hessians = sum_hessians[i]
@@ -294,10 +302,10 @@ cdef class SubtreeGrower:
         memset(&other, 0, sizeof(other))
         with nogil:
             for i in range(sample_indices.shape[0]):
-                other.gradients = self.gradients[sample_indices[i]]
+                other.gradients = self.tree_gradients[sample_indices[i]]
                 other.hessians = (
-                    1.0 if self.hessians_are_constant
-                    else self.hessians[sample_indices[i]]
+                    1.0 if self.tree_hessians == NULL
+                    else self.tree_hessians[sample_indices[i]]
                 )
                 if not is_like(&first, &other):
                     result = False
@@ -308,31 +316,20 @@ cdef class SubtreeGrower:
         self, const unsigned int * samples, int n_rows
     ) noexcept nogil:
         """Gather what is to be known of a small node's rows, and sort them."""
-        cdef:
-            unsigned int sample
-            int i
-        self.samples = samples
-        self.n_rows = n_rows
-        for i in range(n_rows):
-            sample = samples[i]
-            self.rows[i] = i
-            if self.gradient_unit > 0.0:
-                self.row_gradients[i] = self.gradient_unit * <double> llrint(
-                    self.gradients[sample] * self.gradient_scale
-                )
-            else:
-                self.row_gradients[i] = self.gradients[sample]
-            if not self.hessians_are_constant:
-                self.row_hessians[i] = self.hessians[sample]
+        cdef int i
+        self.rows.samples = samples
+        self.rows.n_rows = n_rows
+        gather_rows(
+            &self.rows, &self.X_binned[0, 0], self.X_binned.shape[0],
+            self.tree_gradients, self.tree_hessians,
+        )
         if self.compares_eras:
             for i in range(n_rows):
                 self.eras.codes[i] = self.era_codes[samples[i]]
         if self.compares_targets:
             for i in range(n_rows):
-                self.target_gradients[i] = self.positive_weights[samples[i]]
-                self.target_hessians[i] = self.weights[samples[i]]
-        for i in range(self.n_features):
-            sort_rows(&self.X_binned[0, i], samples, n_rows, &self.keys[i, 0])
+                self.eras.sums.gradients[i] = self.positive_weights[samples[i]]
+                self.eras.sums.hessians[i] = self.weights[samples[i]]
         list_all(&self.features)
 
     cdef void grow_subtree(self, const small_node * root) noexcept nogil:
@@ -349,35 +346,28 @@ cdef class SubtreeGrower:
             if (
                 node.depth == self.max_depth
                 or node.stop - node.start < 2 * self.limits.min_samples_leaf
-                or self.is_alike(&node)
+                or ask_alike(&self.rows, &node)
                 or not self.find_split(&node, &split)
             ):
                 continue
-            self.part(&node, &split)
+            part_node(
+                &self.rows, &node, &split,
+                listed(&self.features, node.level),
+                self.features.n_listed[node.level],
+                self.missing_values_bin_idx,
+            )
             split_leaf(
                 &self.records,
                 number,
                 &split,
                 self.has_missing_values[split.feature_idx],
             )
-            self.push_children(&node, &split, number)
-
-    cdef bint is_alike(self, const small_node * node) noexcept nogil:
-        """As `is_pure`, of a node of the subtree."""
-        cdef:
-            era_sums first, other
-            int row, i
-        memset(&first, 0, sizeof(first))
-        memset(&other, 0, sizeof(other))
-        for i in range(node.start, node.stop):
-            row = self.rows[i]
-            other.gradients = self.row_gradients[row]
-            other.hessians = (
-                1.0 if self.hessians_are_constant else self.row_hessians[row]
+            # The left child is to be first.
+            make_children(
+                &node, &split, number, &self.limits,
+                &self.waiting[self.n_waiting + 1], &self.waiting[self.n_waiting],
             )
-            if not is_like(&first, &other):
-                return False
-        return True
+            self.n_waiting += 2
 
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil:
         """Find the best split of a node; False where there is none."""
@@ -399,7 +389,7 @@ cdef class SubtreeGrower:
                 <double> (node.stop - node.start) / self.eras.n_present
             )
         list_varying(
-            &self.features, node.level, &self.keys[0, 0], self.max_rows,
+            &self.features, node.level, self.rows.keys, self.rows.capacity,
             node.start, node.stop,
         )
         node.level += 1  # whose list is of this node, and good for the children
@@ -409,13 +399,14 @@ cdef class SubtreeGrower:
             feature = features[i]
             if not self.features.is_drawn[feature]:
                 continue
-            keys = &self.keys[feature, node.start]
+            keys = keys_of(&self.rows, feature, node.start)
             missing_code = (
                 self.missing_values_bin_idx if self.has_missing_values[feature] else -1
             )
             if not self.compares_eras:
                 scan_gains(
-                    feature, keys, missing_code, node, &self.sums, &self.limits, split
+                    feature, keys, missing_code,
+                    node, &self.rows.sums, &self.limits, split,
                 )
                 continue
             n_bins = self.n_bins_non_missing[feature]
@@ -424,93 +415,22 @@ cdef class SubtreeGrower:
                 sums_are_kept
                 and missing_code < 0
                 and sums_touched_bins(n_bins, rows_per_era),
-                node, &self.sums, &self.limits, &self.eras, &self.scratch[0], split,
+                node, &self.rows.sums, &self.limits,
+                &self.eras, self.rows.scratch, split,
             )
         return split.found
 
     cdef bint start_eras(self, const small_node * node) noexcept nogil:
         """Find the eras of a node; False where too few of them have enough rows."""
         cdef int n_coverable = start_node(
-            &self.eras, &self.rows[node.start], node.stop - node.start
+            &self.eras, self.rows.rows + node.start, node.stop - node.start
         )
         if n_coverable < self.eras.criterion.min_covered_eras:
             return False
         self.eras.pooled.sum_hessians = node.sum_hessians
         if self.eras.criterion.name == SplitCriterion.TIME_ROBUST:
-            self.measure_impurities(node)
+            measure_impurities(
+                &self.eras, &self.rows, node.start,
+                self.tree_gradients, self.tree_hessians, &self.impurities[0],
+            )
         return True
-
-    cdef void measure_impurities(self, const small_node * node) noexcept nogil:
-        """Impurity of each era of the node, before any split."""
-        cdef:
-            impurity_sums total
-            unsigned int sample
-            int era, i
-            int stop = node.start
-        for era in range(self.eras.n_present):
-            memset(&total, 0, sizeof(total))
-            i = stop
-            stop += <int> self.eras.present[era].total.count
-            while i < stop:
-                sample = self.samples[self.rows[i]]
-                add_squares(
-                    &total,
-                    self.gradients[sample],
-                    1.0 if self.hessians_are_constant else self.hessians[sample],
-                )
-                i += 1
-            self.impurities[self.eras.present[era].era] = impurity(
-                total.squares, total.gradients, total.hessians
-            )
-
-    cdef void part(
-        self, const small_node * node, const feature_split * split
-    ) noexcept nogil:
-        """Move the rows of the left child before those of the right one."""
-        cdef:
-            const unsigned int * keys = &self.keys[split.feature_idx, 0]
-            const int * features = listed(&self.features, node.level)
-            int n_rows = node.stop - node.start
-            int code, i
-        for i in range(node.start, node.stop):
-            code = code_of(keys[i])
-            if code == self.missing_values_bin_idx:
-                self.goes_left[row_of(keys[i])] = split.missing_go_to_left
-            else:
-                self.goes_left[row_of(keys[i])] = code <= <int> split.bin_idx
-        part_rows(
-            &self.rows[node.start], n_rows, &self.goes_left[0], &self.scratch[0]
-        )
-        for i in range(self.features.n_listed[node.level]):
-            part_rows(
-                &self.keys[features[i], node.start], n_rows,
-                &self.goes_left[0], &self.scratch[0],
-            )
-
-    cdef void push_children(
-        self, const small_node * node, const feature_split * split, int number
-    ) noexcept nogil:
-        """Have the children of a node wait, the left one to be first."""
-        cdef:
-            int middle = node.start + <int> split.n_samples_left
-            small_node * right = &self.waiting[self.n_waiting]
-            small_node * left = &self.waiting[self.n_waiting + 1]
-
-        right[0] = node[0]
-        right.start = middle
-        right.depth = node.depth + 1
-        right.parent = number
-        right.is_right = True
-        right.sum_gradients = node.sum_gradients - split.sum_gradients_left
-        right.sum_hessians = node.sum_hessians - split.sum_hessians_left
-        right.value = child_value(
-            right.sum_gradients, right.sum_hessians, &self.limits
-        )
-        left[0] = right[0]
-        left.start = node.start
-        left.stop = middle
-        left.is_right = False
-        left.sum_gradients = split.sum_gradients_left
-        left.sum_hessians = split.sum_hessians_left
-        left.value = child_value(left.sum_gradients, left.sum_hessians, &self.limits)
-        self.n_waiting += 2
