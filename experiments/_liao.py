@@ -29,6 +29,7 @@ RANDOM_FOREST = "RF"
 # Table 3's scores, and ours beside them.
 STABLE = "splits on stable"
 ENVIRONMENTAL = "splits on environmental"
+SPLIT_SHARE = "stable share of splits"
 GAIN_SHARE = "stable share of gain"
 
 # Which splits there are. The paper says nothing of an era that a node, or a side of the
@@ -127,12 +128,27 @@ def importances(
     Returns
     -------
     importances : dict
-        `STABLE` and `ENVIRONMENTAL`, by frequency, and `GAIN_SHARE`, the stable
-        features' part of ``feature_importances_``.
+        Those of `frequency_scores`, and `GAIN_SHARE`, the stable features' part of
+        ``feature_importances_``.
     """
     frequencies = split_frequencies(forest)
     return {
-        STABLE: float(frequencies[:n_stable].sum()),
-        ENVIRONMENTAL: float(frequencies[n_stable:].sum()),
+        **frequency_scores(
+            float(frequencies[:n_stable].sum()), float(frequencies[n_stable:].sum())
+        ),
         GAIN_SHARE: float(forest.feature_importances_[:n_stable].sum()),
+    }
+
+
+def frequency_scores(stable: float, environmental: float) -> dict[str, float]:
+    """Table 3's pair of frequencies, ours or the paper's, by score, and their ratio.
+
+    `SPLIT_SHARE` does not change with the depth of the trees, as the frequencies do; it
+    is NaN where nothing was split.
+    """
+    total = stable + environmental
+    return {
+        STABLE: stable,
+        ENVIRONMENTAL: environmental,
+        SPLIT_SHARE: stable / total if total > 0 else float("nan"),
     }

@@ -25,12 +25,11 @@ from experiments._liao import (
     COVERAGE,
     COVERAGE_ALONE,
     DEPTH_OF_CLASSIFIERS,
-    ENVIRONMENTAL,
     EVERY_ERA,
     N_TREES,
     PENALTIES,
     RANDOM_FOREST,
-    STABLE,
+    frequency_scores,
     importances,
     invariant_classifier,
     irf,
@@ -77,7 +76,7 @@ def _paper() -> dict[tuple[str, str, str, str], float]:
     for d, pairs in _TABLE_3.items():
         for penalty, pair in zip((0, *PENALTIES), pairs, strict=True):
             for coverage in COVERAGE if penalty else ("",):
-                for score, value in zip((STABLE, ENVIRONMENTAL), pair, strict=True):
+                for score, value in frequency_scores(*pair).items():
                     numbers[f"d={d}", irf(penalty), coverage, score] = value
     return numbers
 

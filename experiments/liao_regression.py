@@ -27,11 +27,10 @@ from experiments._liao import (
     COVERAGE,
     COVERAGE_ALONE,
     DEPTH_OF_REGRESSORS,
-    ENVIRONMENTAL,
     EVERY_ERA,
     N_TREES,
     PENALTIES,
-    STABLE,
+    frequency_scores,
     importances,
     invariant_regressor,
     irf,
@@ -87,7 +86,7 @@ def _paper() -> dict[tuple[str, ...], float]:
     for d, pairs in _TABLE_3.items():
         for penalty, pair in zip((0, *PENALTIES), pairs, strict=True):
             for case in _PENALISED if penalty else [("", "")]:
-                for score, value in zip((STABLE, ENVIRONMENTAL), pair, strict=True):
+                for score, value in frequency_scores(*pair).items():
                     cell = (f"d={d}", _leaf(1), irf(penalty), *case)
                     numbers[*cell, score] = value
     return numbers
