@@ -146,11 +146,14 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
 FORESTS: dict[str, dict[str, Any]] = {
     "full": {},
     "shallow": {"max_depth": 5, "min_samples_leaf": 20},
+    # Lopsided by some criteria, and as deep as without eras.
+    "full, any era": {"min_era_coverage": 1e-6},
+    "full, categories": {"categorical_features": [0, 1]},
 }
 
 
-def forest_learner(split_criterion: str, depth: str) -> Learner:
-    """A forest by one of the package's criteria, its trees of a depth in `FORESTS`."""
+def forest_learner(split_criterion: str, trees: str) -> Learner:
+    """A forest by one of the package's criteria, of trees as in `FORESTS`."""
 
     def fit(data: Data, n_trees: int) -> Any:
         gains = split_criterion == "gain"
@@ -158,13 +161,12 @@ def forest_learner(split_criterion: str, depth: str) -> Learner:
             n_trees,
             split_criterion=split_criterion,
             bootstrap="rows" if gains else "era",
-            min_era_coverage=MIN_ERA_COVERAGE,
             random_state=0,
-            **FORESTS[depth],
+            **{"min_era_coverage": MIN_ERA_COVERAGE, **FORESTS[trees]},
         )
         return forest.fit(data.X, data.y, eras=None if gains else data.eras)
 
-    return Learner(f"forest by `{split_criterion}`, {depth}", fit)
+    return Learner(f"forest by `{split_criterion}`, {trees}", fit)
 
 
 def _fit_sklearn(data: Data, n_trees: int) -> Any:

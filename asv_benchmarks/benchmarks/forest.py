@@ -11,7 +11,7 @@ ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_FOREST_ROWS", "20_000")
 class ForestBenchmark:
     """The grid, and the task of each of its points."""
 
-    param_names = ("split_criterion", "n_eras", "depth", "n_rows")
+    param_names = ("split_criterion", "n_eras", "trees", "n_rows")
     params = (
         ["gain", "era", "directional", "time_robust", "invariant", "vrex"],
         [1, 2, 10, 100],
@@ -25,13 +25,13 @@ class ForestBenchmark:
     repeat = (1, 3, 60.0)
     warmup_time = 0
 
-    def setup(self, split_criterion, n_eras, depth, n_rows):
+    def setup(self, split_criterion, n_eras, trees, n_rows):
         # The gain does not look at eras, and the others have nothing to compare in one.
         if (split_criterion == "gain") != (n_eras == 1):
             raise NotImplementedError
         self.task = Task(n_rows, n_eras, n_bins=255, n_features=20, n_trees=10)
         self.data = make_data(self.task)
-        self.learner = forest_learner(split_criterion, depth)
+        self.learner = forest_learner(split_criterion, trees)
 
     def fit(self):
         return self.learner.fit(self.data, self.task.n_trees)
