@@ -25,6 +25,19 @@ def make_data(target: str = "real", n_samples: int = N_SAMPLES, seed: int = 0):
     return X, y, weights, eras
 
 
+def make_only_category(n_samples: int = 600):
+    """X with a category or a missing value, other categories and a number, and y.
+
+    Each splits the target on its own; y is what trees can reach.
+    """
+    rng = np.random.default_rng(0)
+    only = np.where(rng.random(n_samples) < 0.5, 0.0, np.nan)
+    other = rng.integers(0, 4, n_samples).astype(float)
+    number = rng.integers(0, 2, n_samples).astype(float)
+    y = 3.0 * np.isnan(only) + 10.0 * np.isin(other, [0, 2]) + number
+    return np.column_stack([only, other, number]), y, np.arange(n_samples) % 2
+
+
 def two_features(effects, n_repeats=8):
     """Two features of values 0 and 1, in a full factorial design within each era.
 

@@ -6,6 +6,8 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+from fitting import make_only_category
+from sklearn import ensemble
 
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
@@ -263,6 +265,20 @@ def test_interaction_sets_of_other_columns_are_warned_of(data):
         est.fit(last, y, eras=eras)
     est.fit(first, y, eras=eras)
     est.set_params(interaction_cst="no_interactions").fit(last, y, eras=eras)
+
+
+def test_the_only_category_is_told_from_missing_values():
+    # scikit-learn takes the categories of another split for those of this one, and so
+    # does the plain gain, which is scikit-learn's to the bit.
+    X, y, eras = make_only_category()
+    params = {"categorical_features": [0, 1], "learning_rate": 1.0, "max_iter": 20}
+    stock = ensemble.HistGradientBoostingRegressor(early_stopping=False, **params)
+    wrong = stock.fit(X, y).predict(X)
+    assert np.abs(wrong - y).max() > 1
+    assert np.array_equal(make("gain", **params).fit(X, y).predict(X), wrong)
+    for split_criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
+        est = make(split_criterion, **params).fit(X, y, eras=eras)
+        np.testing.assert_allclose(est.predict(X), y, atol=1e-4)
 
 
 # Nothing to split, nothing to compare.

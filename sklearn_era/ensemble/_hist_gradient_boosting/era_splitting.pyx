@@ -362,6 +362,7 @@ cdef class EraSplitter:
         cdef:
             double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
             double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
+            unsigned int bin_idx = split.bin_idx
             int i
 
         bitset = None
@@ -369,11 +370,15 @@ cdef class EraSplitter:
             bitset = np.empty(8, dtype=np.uint32)
             for i in range(8):
                 bitset[i] = split.left_cat_bitset[i]
+            # scikit-learn takes a split at the last bin for one that parts numbers from
+            # missing values, and leaves its categories out. So the bin of a categorical
+            # split, which nothing else reads, must not be the only one there is.
+            bin_idx = self.n_bins_non_missing[split.feature_idx] == 1
         return EraSplitInfo(
             priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
             gain=split.rank.gain,
             feature_idx=split.feature_idx,
-            bin_idx=split.bin_idx,
+            bin_idx=bin_idx,
             missing_go_to_left=split.missing_go_to_left,
             sum_gradient_left=split.sum_gradients_left,
             sum_hessian_left=split.sum_hessians_left,
