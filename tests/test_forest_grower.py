@@ -13,12 +13,14 @@ from grown_trees import (
     grow,
     make_rows,
     rows_of_nodes,
+    with_categories,
     with_target,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_era.ensemble._era_forest.subtree_grower import MAX_ROWS, SubtreeGrower
+from sklearn_era.ensemble._era_forest.top_grower import TopGrower
 
 # Rows of 3 eras in 255 bins: each era has few rows in a bin, and sums over eras are
 # kept by differences. In 6 bins, they are not.
@@ -56,6 +58,7 @@ def test_tree_is_the_one_without_small_nodes(criterion, shape):
     n_eras=st.integers(1, 50),
     n_bins=st.sampled_from([2, 3, 10, 30, 255]),
     n_features=st.integers(1, 4),
+    has_categories=st.booleans(),
     missing=st.sampled_from([0.0, 0.02, 0.5]),
     has_weights=st.booleans(),
     coverage=st.floats(0.02, 1.0),
@@ -71,6 +74,7 @@ def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
     n_eras,
     n_bins,
     n_features,
+    has_categories,
     missing,
     has_weights,
     coverage,
@@ -91,6 +95,8 @@ def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
         has_weights=has_weights,
         seed=seed,
     )
+    if has_categories:
+        rows = with_categories(rows)
     limits = FULL._replace(
         max_depth=max_depth,
         min_samples_leaf=min_samples_leaf,
@@ -288,16 +294,50 @@ def test_leaves_of_a_limited_number_are_made_best_first():
         assert_same_tree(tree, grow(rows, criterion, limits, small_node_rows=0))
 
 
-def test_categories_are_parted_as_sets():
-    rows = make_rows(n_rows=400, n_bins=8)
-    is_categorical = np.array([1, 0, 0, 0, 0], dtype=np.uint8)
-    thresholds = [np.arange(2.0), *rows.bins.bin_thresholds[1:]]
-    bins = rows.bins._replace(is_categorical=is_categorical, bin_thresholds=thresholds)
-    rows = type(rows)(rows.X_binned, rows.target, rows.hessians, rows.eras, bins)
-    tree = grow(rows, "era")
-    assert tree.nodes["is_categorical"].any()
-    assert len(tree.binned_left_cat_bitsets) == tree.nodes["is_categorical"].sum()
-    assert_same_tree(tree, grow(rows, "era", small_node_rows=0))
+@pytest.mark.parametrize(
+    ("criterion", "n_bins"),  # by the gain, more bins make ties but for rounding
+    [(None, 8), ("era", 40), ("time_robust", 8), ("time_robust", 40), ("invariant", 8)],
+)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_categories_are_parted_as_sets(criterion, missing, n_bins, has_weights):
+    rows = with_categories(
+        make_rows(n_rows=900, n_bins=n_bins, missing=missing, has_weights=has_weights)
+    )
+    eras = {} if criterion is None else {"min_covered_eras": 1}
+    tree = grow(rows, criterion, **eras)
+    categorical = tree.nodes["is_categorical"].astype(bool)
+    assert categorical.any()
+    assert len(tree.binned_left_cat_bitsets) == categorical.sum()
+    large = grow(rows, criterion, small_node_rows=0, **eras)
+    if criterion is None:
+        # Which of two sets goes to the left is a tie, but for rounding.
+        X = (np.ascontiguousarray(rows.X_binned), MISSING, 1)
+        np.testing.assert_allclose(
+            tree.predict_binned(*X), large.predict_binned(*X), rtol=0, atol=1e-12
+        )
+        return
+    assert_same_tree(tree, large)
+    for bitsets in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
+        np.testing.assert_array_equal(getattr(tree, bitsets), getattr(large, bitsets))
+
+
+def test_small_nodes_are_grown_without_a_histogram(monkeypatch):
+    sizes = []
+    find = TopGrower._compute_best_split_and_push
+
+    def record(grower, node):
+        if node.n_samples > grower._small_node_rows:
+            sizes.append(node.n_samples)
+        find(grower, node)
+
+    monkeypatch.setattr(TopGrower, "_compute_best_split_and_push", record)
+    rows = make_rows(n_rows=3000, n_bins=8)
+    for data in (rows, with_categories(rows)):
+        sizes.clear()
+        nodes = grow(data).nodes
+        assert min(sizes) > MAX_ROWS
+        assert nodes["count"][~nodes["is_leaf"].astype(bool)].min() < 20
 
 
 def test_trees_grow_in_threads():
@@ -337,6 +377,7 @@ def test_size_of_a_small_node_is_limited():
             rows.hessians,
             n_bins_non_missing=rows.bins.n_bins_non_missing,
             has_missing_values=rows.bins.has_missing_values,
+            is_categorical=rows.bins.is_categorical,
             missing_values_bin_idx=MISSING,
             max_depth=None,
             min_samples_leaf=1,

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from fitting import make_only_category
 from forest_data import (
     assert_same_trees,
     classifier,
@@ -174,6 +175,16 @@ def test_categories(split_criterion):
         )
     )
     assert_array_equal(forest.predict(shuffled), forest.predict(frame))
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@pytest.mark.parametrize("n_samples", [600, 4000])
+def test_the_only_category_is_told_from_missing_values(split_criterion, n_samples):
+    X, y, eras = make_only_category(n_samples)
+    forest = regressor(
+        split_criterion=split_criterion, categorical_features=[0, 1], bootstrap=False
+    ).fit(X, y, eras=eras)
+    assert_allclose(forest.predict(X), y, atol=1e-6)
 
 
 def test_a_plain_forest_is_as_good_as_scikit_learns():

@@ -67,7 +67,8 @@ cdef inline void scan_eras(
         int n_missing = 0
 
     scan_eras_in_order(
-        feature_idx, keys, 0, keeps_sums, node, sums, limits, eras, best
+        feature_idx, keys, n_rows, 0, False, keeps_sums,
+        node, sums, limits, eras, best,
     )
     if missing_code >= 0:
         n_missing = count_code(keys, n_rows, missing_code)
@@ -81,14 +82,17 @@ cdef inline void scan_eras(
         scratch + n_missing, keys, (n_rows - n_missing) * sizeof(unsigned int)
     )
     scan_eras_in_order(
-        feature_idx, scratch, n_missing, keeps_sums, node, sums, limits, eras, best
+        feature_idx, scratch, n_rows, n_missing, False, keeps_sums,
+        node, sums, limits, eras, best,
     )
 
 
-cdef inline void scan_eras_in_order(
+cdef inline bint scan_eras_in_order(
     int feature_idx,
     const unsigned int * keys,   # (n_rows,), as they move to the left
-    int n_missing,               # that move first
+    int n_moved,                 # that do
+    int n_missing,               # missing values that move first
+    bint is_categorical,
     bint keeps_sums,
     const small_node * node,
     const row_sums * sums,
@@ -96,7 +100,13 @@ cdef inline void scan_eras_in_order(
     moving_eras * eras,
     feature_split * best,
 ) noexcept nogil:
-    """Move rows to the left side, and look at the split where a code ends."""
+    """Move rows to the left side, and look at the split where a code ends.
+
+    Returns
+    -------
+    is_best : bool
+        Whether one of these splits has replaced `best`.
+    """
     cdef:
         int n_rows = node.stop - node.start
         int n_absent = eras.pooled.n_eras - eras.n_present
@@ -109,15 +119,16 @@ cdef inline void scan_eras_in_order(
         split_sums of_eras
         feature_split split
         moving_era * era
+        bint is_best = False
         int row, i
 
     split.found = True
-    split.is_categorical = False
+    split.is_categorical = is_categorical
     split.feature_idx = feature_idx
     split.missing_go_to_left = n_missing > 0
     memset(&running, 0, sizeof(running))
     start_moves(eras, keys, n_rows)
-    for i in range(n_rows - 1):
+    for i in range(min(n_moved, n_rows - 1)):
         key = next_key
         next_key = keys[i + 1]
         row = key & ROW_MASK
@@ -132,7 +143,7 @@ cdef inline void scan_eras_in_order(
             change_sums(eras, era, &running)
             end_bin(&running)
         # Not before a bin that has no rows: it has a split of its own, as good as this.
-        split.bin_idx = code_of(key)
+        split.bin_idx = 0 if is_categorical else code_of(key)
         if i < n_missing:
             split.bin_idx = 0
             if code_of(next_key) == 0:
@@ -172,6 +183,8 @@ cdef inline void scan_eras_in_order(
             split.sum_gradients_left = gradients
             split.sum_hessians_left = hessians
             best[0] = split
+            is_best = True
+    return is_best
 
 
 cdef inline void change_sums(

@@ -8,10 +8,11 @@ from sklearn_era.ensemble._era_forest.sorted_rows cimport code_of
 
 
 cdef struct feature_lists:
-    # Lists of features that are not constant. Level 0 has all of them, and level i + 1
+    # Lists of features that can part rows. Level 0 has all of them, and level i + 1
     # those of a node of level i, for its children to choose from. Nodes are made depth
     # first, so a list stays until both children have used it.
     int n_features
+    const uint8_t * is_categorical   # (n_features,)
     int * lists            # (n_levels, n_features)
     int * n_listed         # (n_levels,)
     # The draw for a node.
@@ -42,6 +43,7 @@ cdef inline void list_varying(
     Py_ssize_t capacity,
     int start,                   # of the node
     int stop,
+    bint lists_categories,       # whether categories can part the node's rows
 ) noexcept nogil:
     """List the features that are not constant in a node, for the next level.
 
@@ -54,6 +56,8 @@ cdef inline void list_varying(
         int n_own = 0
         int i
     for i in range(features.n_listed[level]):
+        if features.is_categorical[parents[i]] and not lists_categories:
+            continue
         of_feature = keys + parents[i] * capacity
         if code_of(of_feature[start]) != code_of(of_feature[stop - 1]):
             own[n_own] = parents[i]

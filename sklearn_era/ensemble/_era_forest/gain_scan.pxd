@@ -107,6 +107,7 @@ cdef inline void scan_gains_in_order(
             )
         if is_better:
             best.found = True
+            best.is_categorical = False
             best.rank.gain = gain
             best.feature_idx = feature_idx
             best.bin_idx = code_of(next_key) - 1 if n_missing > 0 else code_of(key)

@@ -10,6 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C,
     X_BINNED_DTYPE_C,
 )
+from sklearn.utils._bitset cimport in_bitset
 
 from sklearn_era.ensemble._era_forest.small_node cimport (
     hessian_of,
@@ -97,7 +98,7 @@ cdef inline bint ask_alike(
 cdef inline void part_node(
     small_rows * rows,
     const small_node * node,
-    const feature_split * split,
+    feature_split * split,
     const int * features,   # (n_features,), those that the children may look at
     int n_features,
     int missing_code,
@@ -109,7 +110,9 @@ cdef inline void part_node(
         int code, i
     for i in range(n_rows):
         code = code_of(keys[i])
-        if code == missing_code:
+        if split.is_categorical:
+            rows.goes_left[row_of(keys[i])] = in_bitset(split.left_cat_bitset, code)
+        elif code == missing_code:
             rows.goes_left[row_of(keys[i])] = split.missing_go_to_left
         else:
             rows.goes_left[row_of(keys[i])] = code <= <int> split.bin_idx

@@ -24,6 +24,8 @@ cdef class SubtreeGrower:
         int n_features
         const unsigned int [::1] n_bins_non_missing
         const uint8_t [::1] has_missing_values
+        const uint8_t [::1] is_categorical
+        bint has_categories
         int missing_values_bin_idx
         int max_depth                    # -1: without limit
         split_limits limits

@@ -14,6 +14,7 @@ class SubtreeGrower:
         *,
         n_bins_non_missing: NDArray[np.uint32],
         has_missing_values: NDArray[np.uint8],
+        is_categorical: NDArray[np.uint8],
         missing_values_bin_idx: int,
         max_depth: int | None,
         min_samples_leaf: int,
@@ -34,5 +35,5 @@ class SubtreeGrower:
         sum_gradients: NDArray[np.float64],
         sum_hessians: NDArray[np.float64],
         values: NDArray[np.float64],
-    ) -> tuple[NDArray[np.void], NDArray[np.int64]]: ...
+    ) -> tuple[NDArray[np.void], NDArray[np.uint32], NDArray[np.int64]]: ...
     def is_pure(self, sample_indices: NDArray[np.uint32]) -> bool: ...

@@ -27,6 +27,10 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node_record
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
+from sklearn_era.ensemble._era_forest.category_scan cimport (
+    may_part_categories,
+    scan_categories,
+)
 from sklearn_era.ensemble._era_forest.era_gain_scan cimport scan_eras
 from sklearn_era.ensemble._era_forest.feature_lists cimport (
     draw_features,
@@ -50,6 +54,7 @@ from sklearn_era.ensemble._era_forest.small_rows cimport (
 from sklearn_era.ensemble._era_forest.tree_records cimport (
     add_leaf,
     reserve,
+    reserve_bitsets,
     split_leaf,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.cost_rules cimport sums_touched_bins
@@ -72,8 +77,9 @@ cdef class SubtreeGrower:
     hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
     n_bins_non_missing : ndarray of shape (n_features,), dtype=uint32
     has_missing_values : ndarray of shape (n_features,), dtype=uint8
+    is_categorical : ndarray of shape (n_features,), dtype=uint8
     missing_values_bin_idx : int
-        As for scikit-learn's `TreeGrower`. No feature is taken for categorical.
+        As for scikit-learn's `TreeGrower`.
     max_depth : int or None
         Of the tree.
     min_samples_leaf : int
@@ -97,6 +103,7 @@ cdef class SubtreeGrower:
         *,
         n_bins_non_missing,
         has_missing_values,
+        is_categorical,
         int missing_values_bin_idx,
         max_depth,
         int min_samples_leaf,
@@ -120,6 +127,8 @@ cdef class SubtreeGrower:
         self.n_features = X_binned.shape[1]
         self.n_bins_non_missing = n_bins_non_missing
         self.has_missing_values = has_missing_values
+        self.is_categorical = is_categorical
+        self.has_categories = np.any(is_categorical)
         self.missing_values_bin_idx = missing_values_bin_idx
         self.max_depth = -1 if max_depth is None else max_depth
         self.limits.min_samples_leaf = min_samples_leaf
@@ -139,6 +148,7 @@ cdef class SubtreeGrower:
     def __dealloc__(self):
         free(self.waiting)
         free(self.records.nodes)
+        free(self.records.bitsets)
         free(self.eras.present)
 
     def _make_rows(self):
@@ -173,6 +183,7 @@ cdef class SubtreeGrower:
             uint8_t [::1] is_drawn = np.ones(self.n_features, dtype=np.uint8)
         self.feature_memory = (lists, n_listed, deck, is_drawn)
         self.features.n_features = self.n_features
+        self.features.is_categorical = &self.is_categorical[0]
         self.features.lists = &lists[0, 0]
         self.features.n_listed = &n_listed[0]
         self.features.n_drawn = max_features
@@ -246,6 +257,8 @@ cdef class SubtreeGrower:
             The nodes of all subtrees, of each one in the order in which scikit-learn
             has them, a parent before its children. `left` and `right` count from the
             first node of the subtree, and `num_threshold` is not set.
+        bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
+            The categories on the left side of a split, by `bitset_idx`.
         sizes : ndarray of shape (n_nodes,), dtype=int64
             The nodes of each subtree.
         """
@@ -258,11 +271,17 @@ cdef class SubtreeGrower:
 
         with nogil:
             self.records.n_nodes = 0
+            self.records.n_bitsets = 0
             memset(&node, 0, sizeof(node))
             node.parent = -1
             for i in range(n_nodes):
                 self.records.first = self.records.n_nodes
-                has_memory = reserve(&self.records, 2 * (stops[i] - starts[i]))
+                has_memory = reserve(
+                    &self.records, 2 * (stops[i] - starts[i])
+                ) and (
+                    not self.has_categories
+                    or reserve_bitsets(&self.records, stops[i] - starts[i])
+                )
                 if not has_memory:
                     break
                 self.start_small_node(&partition[starts[i]], stops[i] - starts[i])
@@ -281,7 +300,11 @@ cdef class SubtreeGrower:
         cdef node_record [::1] view = records
         if records.size > 0:
             memcpy(&view[0], self.records.nodes, records.nbytes)
-        return records, np.asarray(sizes)
+        bitsets = np.empty((self.records.n_bitsets, 8), dtype=np.uint32)
+        cdef unsigned int [:, ::1] bits = bitsets
+        if bitsets.size > 0:
+            memcpy(&bits[0, 0], self.records.bitsets, bitsets.nbytes)
+        return records, bitsets, np.asarray(sizes)
 
     def is_pure(self, const unsigned int [::1] sample_indices):
         """Whether all rows of a node ask for the same, so that there is none to part.
@@ -391,6 +414,7 @@ cdef class SubtreeGrower:
         list_varying(
             &self.features, node.level, self.rows.keys, self.rows.capacity,
             node.start, node.stop,
+            may_part_categories(&self.rows.sums, node.stop - node.start),
         )
         node.level += 1  # whose list is of this node, and good for the children
         draw_features(&self.features, node.level)
@@ -400,16 +424,24 @@ cdef class SubtreeGrower:
             if not self.features.is_drawn[feature]:
                 continue
             keys = keys_of(&self.rows, feature, node.start)
+            n_bins = self.n_bins_non_missing[feature]
             missing_code = (
                 self.missing_values_bin_idx if self.has_missing_values[feature] else -1
             )
+            if self.is_categorical[feature]:
+                scan_categories(
+                    feature, keys, n_bins, missing_code >= 0, missing_code,
+                    node, &self.rows.sums, &self.limits,
+                    &self.eras if self.compares_eras else NULL,
+                    self.rows.scratch, split,
+                )
+                continue
             if not self.compares_eras:
                 scan_gains(
                     feature, keys, missing_code,
                     node, &self.rows.sums, &self.limits, split,
                 )
                 continue
-            n_bins = self.n_bins_non_missing[feature]
             scan_eras(
                 feature, keys, missing_code,
                 sums_are_kept

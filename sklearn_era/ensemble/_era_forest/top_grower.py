@@ -69,6 +69,10 @@ class TopGrower(TreeGrower):
             if self._n_drawn < self.X_binned.shape[1]:
                 node.allowed_features = self._draw_features(node)
             super()._compute_best_split_and_push(node)
+            split = node.split_info
+            if split is not None and split.is_categorical:
+                # As in `EraSplitter`: nothing reads it but a test for the only bin.
+                split.bin_idx = int(self.n_bins_non_missing[split.feature_idx] == 1)
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
         """Draw the features that a node looks at; on, until one of them varies in it.
@@ -105,6 +109,7 @@ class TopGrower(TreeGrower):
                 self._hessians,
                 n_bins_non_missing=splitter.n_bins_non_missing,
                 has_missing_values=splitter.has_missing_values,
+                is_categorical=splitter.is_categorical,
                 missing_values_bin_idx=splitter.missing_values_bin_idx,
                 max_depth=self.max_depth,
                 min_samples_leaf=splitter.min_samples_leaf,
@@ -125,7 +130,7 @@ class TopGrower(TreeGrower):
             return top
         # Leaves are numbered in the order of their rows.
         nodes = sorted(self._small_nodes, key=lambda node: node.partition_start)
-        subtrees, sizes = self._subtrees().grow(
+        subtrees, bitsets, sizes = self._subtrees().grow(
             np.asarray(self.splitter.partition),
             np.array([node.partition_start for node in nodes], dtype=np.int32),
             np.array([node.partition_stop for node in nodes], dtype=np.int32),
@@ -139,10 +144,17 @@ class TopGrower(TreeGrower):
         leaves = sorted(self.finalized_leaves, key=lambda node: node.partition_start)
         is_small = np.array([id(leaf) in small for leaf in leaves])
         places = np.flatnonzero(top.nodes["is_leaf"])[is_small]
+        raw_bitsets = make_raw_bitsets(subtrees, bitsets, binning_thresholds)
+        subtrees["bitset_idx"] += len(top.binned_left_cat_bitsets)
+        tree = insert_subtrees(top.nodes, places, subtrees, sizes)
+        # Bitsets are in the order of their nodes.
+        is_categorical = tree["is_categorical"].astype(bool)
+        order = tree["bitset_idx"][is_categorical]
+        tree["bitset_idx"] = np.where(is_categorical, np.cumsum(is_categorical) - 1, 0)
         return TreePredictor(
-            insert_subtrees(top.nodes, places, subtrees, sizes),
-            top.binned_left_cat_bitsets,
-            top.raw_left_cat_bitsets,
+            tree,
+            np.concatenate([top.binned_left_cat_bitsets, bitsets])[order],
+            np.concatenate([top.raw_left_cat_bitsets, raw_bitsets])[order],
         )
 
 
@@ -157,17 +169,47 @@ def set_thresholds(
     bin_thresholds: list[NDArray[np.float64]],
     n_bins_non_missing: NDArray[np.uint32],
 ) -> None:
-    """Set the thresholds of inner nodes, by their bins.
+    """Set the thresholds of splits by numbers, by their bins.
 
     Infinity after the last bin, which parts the missing values from all others.
     """
-    inner = np.flatnonzero(~nodes["is_leaf"].astype(bool))
+    inner = np.flatnonzero(~(nodes["is_leaf"] | nodes["is_categorical"]).astype(bool))
     features = nodes["feature_idx"][inner]
     bins = nodes["bin_threshold"][inner].astype(np.intp)
     first = np.cumsum([0, *(len(thresholds) for thresholds in bin_thresholds)])
     flat = np.concatenate([*bin_thresholds, [np.inf]])
     is_last = bins == n_bins_non_missing[features] - 1
     nodes["num_threshold"][inner] = flat[np.where(is_last, -1, first[features] + bins)]
+
+
+def make_raw_bitsets(
+    nodes: NDArray[np.void],
+    bitsets: NDArray[np.uint32],
+    categories: list[NDArray[np.float64]],
+) -> NDArray[np.uint32]:
+    """The left categories of splits, by their values in X instead of their bins.
+
+    Parameters
+    ----------
+    nodes : ndarray of shape (n_nodes,), dtype=PREDICTOR_RECORD_DTYPE
+    bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
+        By `bitset_idx`.
+    categories : list of ndarray
+        For each categorical feature, the values of its bins, integers below 256.
+
+    Returns
+    -------
+    raw_bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
+    """
+    splits = nodes[nodes["is_categorical"].astype(bool)]
+    is_left = np.unpackbits(bitsets.view(np.uint8), axis=1, bitorder="little")
+    is_left_raw = np.zeros_like(is_left)
+    for feature in np.unique(splits["feature_idx"]):
+        values = categories[feature].astype(np.intp)
+        of_feature = splits["bitset_idx"][splits["feature_idx"] == feature]
+        is_left_raw[np.ix_(of_feature, values)] = is_left[of_feature, : values.size]
+    packed = np.packbits(is_left_raw, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed).view(np.uint32)
 
 
 def insert_subtrees(

@@ -102,9 +102,8 @@ def grow_tree(
         The most rows of a small node, `MAX_ROWS` at most: compiled code grows it, and
         all below it, on one thread and without the GIL. 0 for no such node. It makes a
         difference to time alone, but where splits tie up to rounding, or features are
-        drawn. With categorical features, or a limit to the number of leaves, no node
-        is small: categories are ordered by histograms, and leaves are counted best
-        first over the whole tree.
+        drawn. With a limit to the number of leaves, which are counted best first over
+        the whole tree, no node is small.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def grow_tree(
             f"small_node_rows is {small_node_rows}; a small node has from 0 to "
             f"{MAX_ROWS} rows."
         )
-    if limits.max_leaf_nodes is not None or bins.is_categorical.any():
+    if limits.max_leaf_nodes is not None:
         small_node_rows = 0
     grower = TopGrower(
         X_binned,

@@ -1,7 +1,7 @@
 # The nodes of subtrees, as scikit-learn's predictor has them.
 
 from libc.stdlib cimport realloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node_record
 
@@ -14,6 +14,9 @@ cdef struct tree_records:
     Py_ssize_t n_nodes
     Py_ssize_t capacity
     Py_ssize_t first      # node of the present subtree, from which children count
+    unsigned int * bitsets        # (n_bitsets, 8), left categories
+    Py_ssize_t n_bitsets
+    Py_ssize_t bitset_capacity
 
 
 cdef inline bint reserve(tree_records * records, Py_ssize_t n_more) noexcept nogil:
@@ -28,6 +31,27 @@ cdef inline bint reserve(tree_records * records, Py_ssize_t n_more) noexcept nog
         return False
     records.nodes = nodes
     records.capacity = capacity
+    return True
+
+
+cdef inline bint reserve_bitsets(
+    tree_records * records, Py_ssize_t n_more
+) noexcept nogil:
+    """Make room for more splits by categories; False where there is no memory."""
+    cdef:
+        Py_ssize_t capacity = max(
+            2 * records.bitset_capacity, records.n_bitsets + n_more
+        )
+        unsigned int * bitsets
+    if records.n_bitsets + n_more <= records.bitset_capacity:
+        return True
+    bitsets = <unsigned int *> realloc(
+        records.bitsets, 8 * capacity * sizeof(unsigned int)
+    )
+    if bitsets == NULL:
+        return False
+    records.bitsets = bitsets
+    records.bitset_capacity = capacity
     return True
 
 
@@ -66,6 +90,15 @@ cdef inline void split_leaf(
     record.feature_idx = split.feature_idx
     record.bin_threshold = split.bin_idx
     record.missing_go_to_left = split.missing_go_to_left
+    if split.is_categorical:
+        record.is_categorical = True
+        record.bitset_idx = records.n_bitsets
+        memcpy(
+            records.bitsets + 8 * records.n_bitsets,
+            split.left_cat_bitset,
+            8 * sizeof(unsigned int),
+        )
+        records.n_bitsets += 1
     if not has_missing_values:
         # Of values that are missing in rows to predict only: to the larger child.
         record.missing_go_to_left = 2 * split.n_samples_left > record.count
