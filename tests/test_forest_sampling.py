@@ -16,6 +16,7 @@ from sklearn_era.ensemble._era_forest.granularity import (
     merge_into_segments,
 )
 from sklearn_era.ensemble._era_forest.sampling import draw_tree_rows, number_to_draw
+from sklearn_era.ensemble._hist_gradient_boosting.eras import consecutive_blocks
 
 LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
 SHARES = st.one_of(st.none(), st.floats(0.01, 1.0))
@@ -188,6 +189,36 @@ def test_segments_have_about_as_many_rows(sizes, n_segments):
     assert np.abs(merged.encoded.counts - target).max() <= max(sizes)
 
 
+@settings(deadline=None, database=None, max_examples=300)
+@given(
+    place=st.integers(0, 39),
+    size=st.integers(100, 5000),
+    small=st.integers(40, 80),
+    n_blocks=st.integers(2, 12),
+)
+def test_an_era_larger_than_a_block_does_not_crowd_the_others(
+    place, size, small, n_blocks
+):
+    counts = np.full(small, 10)
+    counts[place] = size
+    blocks = consecutive_blocks(counts, n_blocks)
+    assert (np.isin(np.diff(blocks), [0, 1])).all()
+    rows = np.bincount(blocks, weights=counts)
+    assert rows.size == n_blocks
+    # What the others have, shared among all blocks but that of the large era.
+    others = np.delete(rows, blocks[place])
+    assert others.min() >= max(10, 0.3 * others.mean())
+    assert others.max() <= 1.5 * others.mean() + 10
+
+
+def test_a_backlog_and_forty_weeks():
+    counts = np.r_[1000, np.full(40, 20)]
+    rows = np.bincount(consecutive_blocks(counts, 10), weights=counts)
+    assert rows[0] == 1000
+    assert rows[1:].min() >= 80
+    assert rows[1:].max() <= 100
+
+
 def test_each_tree_draws_its_number_of_segments():
     X, y, _ = make_data(n_samples=600)
     eras = np.arange(600) // 20
@@ -302,6 +333,23 @@ def test_nodes_draw_on_until_a_feature_varies(max_features, split_criterion, kin
     theirs = RandomForestRegressor(3, **settings).fit(X, y)
     for model in (forest, theirs):
         np.testing.assert_allclose(model.predict(X), y, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(240)])
+@pytest.mark.parametrize("max_leaf_nodes", [None, 10_000])
+def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, size=(240, 6)).astype(float)
+    X[:, -1] = rng.permutation(240)
+    y = rng.normal(size=240)
+    forest = regressor(
+        bootstrap=False,
+        max_features=1,
+        max_leaf_nodes=max_leaf_nodes,
+        categorical_features=[0, 1, 2, 3, 4],
+    ).fit(X, y, weights)
+    # Nodes without ten rows of two categories are left to the number, to the last row.
+    np.testing.assert_allclose(forest.predict(X), y, rtol=0, atol=1e-6)
 
 
 def test_a_split_looks_at_as_many_features_as_it_may():

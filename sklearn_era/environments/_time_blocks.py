@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn_era.ensemble._hist_gradient_boosting.eras import (
     EncodedEras,
     check_eras,
+    consecutive_blocks,
     encode_eras,
     warn_of_text_order,
 )
@@ -31,13 +32,14 @@ def time_blocks(
     Rows of equal time are in the same block, and a later row is never in an earlier
     block. Of n rows, ::
 
-        by="rows":  the blocks up to k have about n (k + 1) / n_blocks rows, as near to
-                    it as whole times can come, and fewer rather than more
+        by="rows":  block = the one in which the middle row of its time falls, with
+                    n_blocks t rows in all and at most t of a time, t to be solved for
         by="time":  block = floor(n_blocks (t - t_min) / (t_max - t_min)), with t_max
                     in the last block
 
     By rows, blocks have about as many rows each, up to the rows that share a time, and
-    none is empty. That is what the split criteria want, which count every era the same:
+    none is empty; a time of more rows than a block fills one, and the others share the
+    rest. That is what the split criteria want, which count every era the same:
     a block of few rows votes with more noise. By time, blocks are of equal length, as
     quarters are, however many rows each has.
 
@@ -82,7 +84,9 @@ def time_blocks(
     """
     if isinstance(n_blocks, bool):
         raise ValueError(f"n_blocks must be an integer; got {n_blocks!r}.")
-    labels = check_eras(times, times, name="times", X_name="the data")
+    labels = check_eras(
+        times, times, name="times", X_name="the data", ordered_for="time_blocks"
+    )
     if labels.size == 0:
         raise ValueError("times is empty; pass the time of each row.")
     encoded = encode_eras(labels)
@@ -95,22 +99,7 @@ def time_blocks(
     if by == "time":
         return _blocks_of_time(encoded, n_blocks)
     warn_of_text_order(encoded.labels, "time_blocks", stacklevel=3)
-    return _blocks_of_rows(encoded.counts, n_blocks)[encoded.codes]
-
-
-def _blocks_of_rows(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """The block of each distinct time, of the rows that have it."""
-    ends = np.cumsum(counts)  # rows up to each time, itself included
-    wanted = ends[-1] * np.arange(1, n_blocks) / n_blocks
-    # cuts[k]: times before it are in blocks up to k.
-    cuts = np.searchsorted(ends, wanted) + 1
-    before = np.where(cuts > 1, ends[np.maximum(cuts - 2, 0)], 0)
-    cuts -= (cuts > 1) & (wanted - before <= ends[cuts - 1] - wanted)
-    # One time at least for every block: cuts apart, and away from both ends.
-    steps = np.arange(n_blocks - 1)
-    cuts = np.maximum.accumulate(cuts - steps) + steps
-    cuts = np.minimum(cuts, counts.size - n_blocks + 1 + steps)
-    return np.searchsorted(cuts, np.arange(counts.size), side="right").astype(np.intp)
+    return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:

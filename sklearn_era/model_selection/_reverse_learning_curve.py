@@ -184,7 +184,7 @@ def reverse_learning_curve(
     >>> bool(curve.scores[1] > 0.99 > curve.scores[2] > curve.scores[3])
     True
     """
-    encoded = encode_eras(check_eras(eras, X))
+    encoded = encode_eras(check_eras(eras, X, ordered_for="reverse_learning_curve"))
     warn_of_text_order(encoded.labels, "reverse_learning_curve", stacklevel=3)
     if _num_samples(y) != _num_samples(X):
         raise ValueError(

@@ -170,7 +170,9 @@ class EraWalkForwardSplit(BaseCrossValidator):
                 "groups is missing: pass the era of each row, split(X, y, groups=eras) "
                 "or fit(X, y, groups=eras) of the search."
             )
-        encoded = encode_eras(check_eras(groups, X, name="groups"))
+        encoded = encode_eras(
+            check_eras(groups, X, name="groups", ordered_for=type(self).__name__)
+        )
         warn_of_text_order(encoded.labels, type(self).__name__, stacklevel=2)
         for train, test in self._blocks(encoded.labels.size):
             yield (
@@ -211,7 +213,9 @@ class EraWalkForwardSplit(BaseCrossValidator):
                 "eras is missing: pass the era of each row, or each era once, "
                 "split_eras(eras)."
             )
-        labels = encode_eras(check_eras(eras, eras, X_name="the data")).labels
+        labels = encode_eras(
+            check_eras(eras, eras, X_name="the data", ordered_for=type(self).__name__)
+        ).labels
         warn_of_text_order(labels, type(self).__name__, stacklevel=2)
         for train, test in self._blocks(labels.size):
             yield labels[train.start : train.stop], labels[test.start : test.stop]

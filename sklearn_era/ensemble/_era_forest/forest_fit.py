@@ -137,7 +137,13 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         previous = check_warm_start(self)
         criterion, _ = resolve_criterion(self.split_criterion)
         self._is_plain_gain = is_plain_gain(self, criterion)
-        granularities = [] if eras is None else encode_granularities(eras, X)
+        granularities = (
+            []
+            if eras is None
+            else encode_granularities(
+                eras, X, None if self.random_segments is None else "random_segments"
+            )
+        )
         check_forest_eras(self, granularities, self._is_plain_gain)
         X, known_categories = self._preprocess_X(X, reset=True)
         y = self._encode_y(_check_y(y, estimator=self))
@@ -152,7 +158,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         if sample_weight is not None and not sample_weight.any():
             raise ValueError(
                 "sample_weight is 0 in all rows, which leaves nothing to learn from; "
-                "give some rows a positive weight."
+                "give some rows a positive weight, and their classes by class_weight."
             )
         check_single_precision(y, sample_weight)
         check_bootstrap(self, X.shape[0], granularities)

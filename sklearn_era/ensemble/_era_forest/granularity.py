@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn_era.ensemble._hist_gradient_boosting.eras import (
     EncodedEras,
     check_eras,
+    consecutive_blocks,
     encode_eras,
 )
 
@@ -29,7 +30,9 @@ class EraBlocks(NamedTuple):
     offsets: NDArray[np.intp]
 
 
-def encode_granularities(eras: Any, X: Any) -> list[EraBlocks]:
+def encode_granularities(
+    eras: Any, X: Any, ordered_for: str | None = None
+) -> list[EraBlocks]:
     """Check and encode the eras given to ``fit``, column by column.
 
     Parameters
@@ -38,6 +41,8 @@ def encode_granularities(eras: Any, X: Any) -> list[EraBlocks]:
         Labels, in one or several granularities.
     X : array-like of shape (n_samples, n_features)
         The rows that they label.
+    ordered_for : str or None
+        What depends on the order of the labels, if anything does.
 
     Returns
     -------
@@ -53,7 +58,9 @@ def encode_granularities(eras: Any, X: Any) -> list[EraBlocks]:
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
         return [_block_up(eras)]
     return [
-        _block_up(encode_eras(check_eras(column, X, name=name)))
+        _block_up(
+            encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
+        )
         for name, column in _columns(eras)
     ]
 
@@ -113,17 +120,7 @@ def merge_into_segments(blocks: EraBlocks, n_segments: int) -> EraBlocks:
     segments : EraBlocks
         Labelled 0..n_segments-1. The rows of an era stay together.
     """
-    n_eras = blocks.encoded.labels.size
-    # An era goes where the middle one of its rows would, but not so that a segment
-    # before it, or after, is left without an era.
-    middles = (blocks.offsets[:-1] + blocks.offsets[1:]) / 2
-    wanted = (middles * n_segments / blocks.offsets[-1]).astype(np.intp)
-    segments = np.empty(n_eras, dtype=np.intp)
-    previous = -1
-    for era in range(n_eras):
-        most = previous + 1
-        least = max(previous, 0, n_segments - (n_eras - era))
-        previous = segments[era] = min(max(wanted[era], least), most)
+    segments = consecutive_blocks(blocks.encoded.counts, n_segments)
     firsts = np.searchsorted(segments, np.arange(n_segments + 1))
     offsets = blocks.offsets[firsts]
     encoded = EncodedEras(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import _num_samples
 
 from sklearn_era.ensemble._hist_gradient_boosting.column_errors import blame_column
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
@@ -70,6 +71,7 @@ class EraFitMixin(EraScoringMixin):
     min_era_coverage: float
     min_impurity_decrease: float
     validation_eras: str | None
+    early_stopping: bool | str
     colsample_bytree: float
     n_jobs: int | None
     classes_: NDArray[Any]
@@ -191,7 +193,15 @@ class EraFitMixin(EraScoringMixin):
         if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
             encoded = eras
         elif eras is not None:
-            encoded = encode_eras(check_eras(eras, X))
+            # scikit-learn's rule for 'auto' is 10,000 rows.
+            stops_early = self.early_stopping is True or (
+                self.early_stopping == "auto" and _num_samples(X) > 10_000
+            )
+            holds_out_last = (
+                stops_early and X_val is None and self.validation_eras == "last"
+            )
+            ordered_for = "validation_eras='last'" if holds_out_last else None
+            encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
         elif not self._is_plain_gain:
             raise ValueError(
                 f"split_criterion={self.split_criterion!r} needs eras: pass "

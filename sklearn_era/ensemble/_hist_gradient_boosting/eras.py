@@ -14,7 +14,12 @@ from sklearn.utils.validation import _num_samples
 
 
 def check_eras(
-    eras: Any, X: Any, *, name: str = "eras", X_name: str = "X"
+    eras: Any,
+    X: Any,
+    *,
+    name: str = "eras",
+    X_name: str = "X",
+    ordered_for: str | None = None,
 ) -> NDArray[Any]:
     """Check that `eras` holds one label for each row of `X`, none of them missing.
 
@@ -22,11 +27,12 @@ def check_eras(
     ----------
     eras : array-like of shape (n_samples,)
         Era labels: anything that `np.unique` sorts, such as int, str or datetime64.
-        Warned of is a pandas categorical with an order other than that.
     X : array-like of shape (n_samples, n_features)
         The rows that `eras` labels.
     name, X_name : str
         What error messages call the two arguments.
+    ordered_for : str or None
+        What depends on the order of the labels, if anything does.
 
     Returns
     -------
@@ -38,6 +44,11 @@ def check_eras(
     ValueError
         If `eras` is not one-dimensional, has another length than `X`, has missing
         labels (NaN, None, NaT or a masked value), or mixes types that do not sort.
+
+    Warns
+    -----
+    UserWarning
+        If the order matters, and that of an ordered categorical is another one.
     """
     try:
         labels = np.asarray(eras)
@@ -55,7 +66,8 @@ def check_eras(
     if labels.ndim != 1:
         raise ValueError(
             f"{name} must be one-dimensional, with one label a row of {X_name}; got an "
-            f"array of shape {labels.shape}."
+            f"array of shape {labels.shape}"
+            + ("; pass one of its columns." if labels.ndim == 2 else ".")
         )
     n_samples = _num_samples(X)
     if labels.shape[0] != n_samples:
@@ -73,7 +85,8 @@ def check_eras(
         )
     if labels.dtype.kind == "O":
         _check_sortable(labels, name)
-    _warn_of_category_order(getattr(eras, "dtype", None), labels, name)
+    if ordered_for is not None:
+        _warn_of_category_order(eras, labels, ordered_for)
     return labels
 
 
@@ -114,18 +127,22 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
         ) from None
 
 
-def _warn_of_category_order(dtype: Any, labels: NDArray[Any], name: str) -> None:
+def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
     """Warn where the dtype of labels has an order of its own, which is not kept."""
-    if not getattr(dtype, "ordered", False):
+    dtype: Any = getattr(eras, "dtype", None)
+    is_enum = type(dtype).__name__ == "Enum"  # of polars
+    if not getattr(dtype, "ordered", is_enum):
         return
-    categories = np.asarray(dtype.categories)
-    in_order = categories[np.isin(categories, labels)].tolist()
+    is_object = labels.dtype.kind == "O"
+    present = set(_distinct(labels) if is_object else np.unique(labels).tolist())
+    categories = np.asarray(dtype.categories).tolist()
+    in_order = [label for label in categories if label in present]
     for i in range(len(in_order) - 1):
         if in_order[i] > in_order[i + 1]:
             warnings.warn(
-                f"{name} is an ordered categorical, in which {in_order[i]!r} comes "
-                f"before {in_order[i + 1]!r}; eras are taken in the order of their "
-                "labels. Where the order matters, pass the codes of the categories.",
+                f"{what} takes eras in the order of their labels, and not of their "
+                f"categories, of which {in_order[i]!r} comes before "
+                f"{in_order[i + 1]!r}. Pass the codes of the categories.",
                 UserWarning,
                 stacklevel=_frames_to_user(),
             )
@@ -144,6 +161,43 @@ def _frames_to_user() -> int:
             break
         frame, depth = frame.f_back, depth + 1
     return depth
+
+
+def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+    """Put consecutive eras together to blocks of about as many rows each.
+
+    An era of more rows than a block has counts as one that fills a block, so that the
+    others are not crowded for it: with t the rows of a block, sum_j min(n_j, t) is
+    n_blocks t, and an era goes where its middle falls.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_eras,), dtype=intp
+        Rows in each era, in their order.
+    n_blocks : int
+        No more than there are eras.
+
+    Returns
+    -------
+    blocks : ndarray of shape (n_eras,), dtype=intp
+        The block of each era, from 0 to `n_blocks - 1`, ascending. None is empty.
+    """
+    if n_blocks == counts.size:
+        return np.arange(n_blocks)
+    in_block = counts.sum() / n_blocks
+    n_larger = -1
+    while n_larger != (is_larger := counts > in_block).sum():
+        n_larger = int(is_larger.sum())
+        in_block = counts[~is_larger].sum() / (n_blocks - n_larger)
+    widths = np.minimum(counts, in_block)
+    middles = np.cumsum(widths) - widths / 2
+    # cuts[k]: the first era of block k + 1.
+    cuts = np.searchsorted(middles, in_block * np.arange(1, n_blocks))
+    # One era at least for every block: cuts apart, and away from both ends.
+    steps = np.arange(n_blocks - 1)
+    cuts = np.maximum.accumulate(np.maximum(cuts - steps, 1)) + steps
+    cuts = np.minimum(cuts, counts.size - n_blocks + 1 + steps)
+    return np.searchsorted(cuts, np.arange(counts.size), side="right").astype(np.intp)
 
 
 class EncodedEras(NamedTuple):
