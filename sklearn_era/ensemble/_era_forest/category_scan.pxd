@@ -40,14 +40,32 @@ cdef struct category_sums:
     X_BINNED_DTYPE_C[256] order
 
 
-cdef inline bint may_part_categories(
-    const row_sums * sums, int n_rows
-) noexcept nogil:
-    """Whether a split by categories can be: it takes two with enough rows, or weight.
+cdef inline bint may_part_categories(int n_rows) noexcept nogil:
+    """Whether there are the rows for two categories that take part in a split.
 
-    In units of the mean weight, so that rows without weights settle it.
+    Weights are counted in units of their mean: all together, they are as many.
     """
-    return sums.hessians != NULL or n_rows >= 2 * MIN_CATEGORY_SUPPORT
+    return n_rows >= 2 * MIN_CATEGORY_SUPPORT
+
+
+cdef inline bint can_part_categories(
+    const unsigned int * keys,   # sorted by the feature
+    const small_node * node,
+    const row_sums * sums,
+) noexcept nogil:
+    """Whether two categories of a feature take part in splits of a node."""
+    cdef:
+        int n_rows = node.stop - node.start
+        double least = MIN_CATEGORY_SUPPORT * node.sum_hessians / n_rows
+        double support = 0.0
+        int n_used = 0
+        int i
+    for i in range(n_rows):
+        support += hessian_of(sums, row_of(keys[i]))
+        if i == n_rows - 1 or code_of(keys[i]) != code_of(keys[i + 1]):
+            n_used += support >= least
+            support = 0.0
+    return n_used >= 2
 
 
 cdef inline void scan_categories(
@@ -69,7 +87,7 @@ cdef inline void scan_categories(
         int n_rows = node.stop - node.start
         int n_used, i
 
-    if not may_part_categories(sums, n_rows):
+    if not may_part_categories(n_rows):
         return
     categories.n_bins = n_bins
     categories.has_missing = has_missing

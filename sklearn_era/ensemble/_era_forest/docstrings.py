@@ -54,8 +54,8 @@ max_samples : int or float, default=None
 max_features : {{'sqrt', 'log2'}}, int, float or None, default=1.0
     How many features a split looks at, drawn anew for each: a number, a share of the
     columns rounded down, their root or logarithm; None and 1.0 are all of them. One at
-    least. Where none of these has two values in a node, more are drawn until one has,
-    as in scikit-learn's forests.
+    least. Where none of these can part a node's rows, more are drawn until one can, as
+    in scikit-learn's forests: a number of two values, or two categories of ten rows.
 max_depth : int or None, default=None
     Edges from the root to the deepest leaf.
 max_leaf_nodes : int or None, default=None

@@ -20,6 +20,7 @@ cdef struct feature_lists:
     uint64_t random_state
     int * deck             # (n_features,), in a random order
     uint8_t * is_drawn     # (n_features,)
+    uint8_t * can_part     # (n_features,), the node's rows, of those listed
 
 
 cdef inline void list_all(feature_lists * features) noexcept nogil:
@@ -68,7 +69,7 @@ cdef inline void list_varying(
 cdef inline void draw_features(feature_lists * features, int level) noexcept nogil:
     """Draw features for a node without replacement, by the first steps of a shuffle.
 
-    Where none of them varies in the node, whose list is that of `level`, draw on until
+    Where none of them can part the node, whose list is that of `level`, draw on until
     one does: as scikit-learn's trees, which else would end early on columns of few
     values.
     """
@@ -96,7 +97,7 @@ cdef inline bint some_drawn(
 ) noexcept nogil:
     cdef int i
     for i in range(n_some):
-        if features.is_drawn[some[i]]:
+        if features.is_drawn[some[i]] and features.can_part[some[i]]:
             return True
     return False
 

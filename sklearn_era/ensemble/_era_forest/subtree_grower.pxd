@@ -56,4 +56,5 @@ cdef class SubtreeGrower:
     ) noexcept nogil
     cdef void grow_subtree(self, const small_node * root) noexcept nogil
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil
+    cdef void find_parting(self, const small_node * node) noexcept nogil
     cdef bint start_eras(self, const small_node * node) noexcept nogil

@@ -4,6 +4,7 @@ from numpy.typing import NDArray
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 
 MAX_ROWS: int
+MIN_SUPPORT: int
 
 class SubtreeGrower:
     def __init__(

@@ -28,6 +28,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
 from sklearn_era.ensemble._era_forest.category_scan cimport (
+    can_part_categories,
     may_part_categories,
     scan_categories,
 )
@@ -57,6 +58,9 @@ from sklearn_era.ensemble._era_forest.tree_records cimport (
     reserve_bitsets,
     split_leaf,
 )
+from sklearn_era.ensemble._hist_gradient_boosting.category_order cimport (
+    MIN_CATEGORY_SUPPORT,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.cost_rules cimport sums_touched_bins
 from sklearn_era.ensemble._hist_gradient_boosting.criteria cimport SplitCriterion
 from sklearn_era.ensemble._hist_gradient_boosting.era_statistics cimport era_sums
@@ -65,6 +69,9 @@ from sklearn_era.ensemble._hist_gradient_boosting.split_sums cimport sums_up
 # Rows of a small node: as many as one block of `EraRows` has at least, so that an
 # impurity is summed up in the same order here as there.
 MAX_ROWS = 1024
+
+# Of a category that takes part in splits, in units of the mean weight of a node's rows.
+MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 
 
 cdef class SubtreeGrower:
@@ -181,7 +188,8 @@ cdef class SubtreeGrower:
             int [::1] n_listed = np.zeros(self.max_rows + 1, dtype=np.int32)
             int [::1] deck = np.arange(self.n_features, dtype=np.int32)
             uint8_t [::1] is_drawn = np.ones(self.n_features, dtype=np.uint8)
-        self.feature_memory = (lists, n_listed, deck, is_drawn)
+            uint8_t [::1] can_part = np.ones(self.n_features, dtype=np.uint8)
+        self.feature_memory = (lists, n_listed, deck, is_drawn, can_part)
         self.features.n_features = self.n_features
         self.features.is_categorical = &self.is_categorical[0]
         self.features.lists = &lists[0, 0]
@@ -190,6 +198,7 @@ cdef class SubtreeGrower:
         self.features.random_state = seed
         self.features.deck = &deck[0]
         self.features.is_drawn = &is_drawn[0]
+        self.features.can_part = &can_part[0]
 
     def _compare_eras(self, EraSplitter splitter):
         """Take over from a splitter how it sums up rows and compares eras."""
@@ -414,10 +423,12 @@ cdef class SubtreeGrower:
         list_varying(
             &self.features, node.level, self.rows.keys, self.rows.capacity,
             node.start, node.stop,
-            may_part_categories(&self.rows.sums, node.stop - node.start),
+            may_part_categories(node.stop - node.start),
         )
         node.level += 1  # whose list is of this node, and good for the children
-        draw_features(&self.features, node.level)
+        if self.features.n_drawn < self.n_features:
+            self.find_parting(node)
+            draw_features(&self.features, node.level)
         features = listed(&self.features, node.level)
         for i in range(self.features.n_listed[node.level]):
             feature = features[i]
@@ -451,6 +462,17 @@ cdef class SubtreeGrower:
                 &self.eras, self.rows.scratch, split,
             )
         return split.found
+
+    cdef void find_parting(self, const small_node * node) noexcept nogil:
+        """Find which of the features listed can part a node's rows: all numbers can."""
+        cdef:
+            const int * features = listed(&self.features, node.level)
+            int i
+        for i in range(self.features.n_listed[node.level]):
+            if self.is_categorical[features[i]]:
+                self.features.can_part[features[i]] = can_part_categories(
+                    keys_of(&self.rows, features[i], node.start), node, &self.rows.sums
+                )
 
     cdef bint start_eras(self, const small_node * node) noexcept nogil:
         """Find the eras of a node; False where too few of them have enough rows."""

@@ -6,7 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-from sklearn_era.ensemble._era_forest.subtree_grower import SubtreeGrower
+from sklearn_era.ensemble._era_forest.subtree_grower import (
+    MIN_SUPPORT,
+    SubtreeGrower,
+)
 from sklearn_era.ensemble._hist_gradient_boosting.grower import TreeGrower
 
 
@@ -75,19 +78,30 @@ class TopGrower(TreeGrower):
                 split.bin_idx = int(self.n_bins_non_missing[split.feature_idx] == 1)
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
-        """Draw the features that a node looks at; on, until one of them varies in it.
+        """Draw the features that a node looks at; on, until one can part its rows.
 
         So do scikit-learn's forests, whose trees would else end early on columns of few
         values; its boosters, who draw with the grower, do not.
         """
         features = self._rng.permutation(self.X_binned.shape[1])
         n_drawn = self._n_drawn
-        rows = np.asarray(node.sample_indices)
         for i, feature in enumerate(features):
-            if _varies(self.X_binned[:, feature], rows):
+            if self._can_part(feature, node):
                 n_drawn = max(n_drawn, i + 1)
                 break
         return np.sort(features[:n_drawn]).astype(np.uint32)
+
+    def _can_part(self, feature: int, node: Any) -> bool:
+        """Whether a feature has two values in a node, or categories to part."""
+        column = self.X_binned[:, feature]
+        rows = np.asarray(node.sample_indices)
+        if self.splitter.is_categorical[feature]:
+            weights = self._hessians[rows] if self._hessians.size > 1 else None
+            supports = np.bincount(column[rows], weights)
+            least = MIN_SUPPORT * node.sum_hessians / rows.size
+            return bool((supports >= least).sum() >= 2)
+        first = column[rows[0]]  # mostly the first few tell
+        return any((column[some] != first).any() for some in (rows[:64], rows[64:]))
 
     def _finalize_leaf(self, node: Any) -> None:
         if node.depth == 0:
@@ -156,12 +170,6 @@ class TopGrower(TreeGrower):
             np.concatenate([top.binned_left_cat_bitsets, bitsets])[order],
             np.concatenate([top.raw_left_cat_bitsets, raw_bitsets])[order],
         )
-
-
-def _varies(column: NDArray[np.uint8], rows: NDArray[np.uint32]) -> bool:
-    """Whether a column has two values in some rows; mostly the first few tell."""
-    first = column[rows[0]]
-    return any((column[some] != first).any() for some in (rows[:64], rows[64:]))
 
 
 def set_thresholds(

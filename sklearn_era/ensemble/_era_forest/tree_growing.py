@@ -92,7 +92,7 @@ def grow_tree(
     limits : TreeLimits
         What ends the growth.
     rng : numpy.random.Generator
-        Draws the features of each node, where `limits.max_features` is below 1.
+        Draws the features of each node, where `limits.max_features` is not all.
     n_threads : int
         Threads to grow the tree with.
     era_splitter : EraSplitter or None
