@@ -5,12 +5,20 @@ import weakref
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from fitting import make_only_category
 from sklearn import ensemble
+from sklearn.inspection import partial_dependence
 
-from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.environments import time_blocks
 
 N_SAMPLES = 120
 
@@ -136,24 +144,76 @@ def test_era_with_a_single_row_is_refused_by_name(data, labels):
     make("gain").fit(X, y, eras=names)
 
 
-@pytest.mark.parametrize("make_labels", [pd.Series, pd.Categorical])
-def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, make_labels):
+@pytest.mark.parametrize("kind", ["series", "categorical", "enum"])
+def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
     X, y, eras = data
     months = np.array(["Mar", "Jan", "Feb"])[eras % 3]
 
-    def labels(categories, ordered):
+    def labels(categories, ordered=True):
+        if kind == "enum":
+            return pl.Series(months, dtype=pl.Enum(categories))
         dtype = pd.CategoricalDtype(categories, ordered)
-        return make_labels(pd.Categorical(months, dtype=dtype))
+        values = pd.Categorical(months, dtype=dtype)
+        return pd.Series(values) if kind == "series" else values
 
-    in_time = labels(["Dec", "Jan", "Feb", "Mar"], ordered=True)
-    for est in (make(), EraForestRegressor(n_estimators=1, split_criterion="era")):
+    in_time = labels(["Dec", "Jan", "Feb", "Mar"])
+    ordering = [
+        make(early_stopping=True),
+        EraForestRegressor(n_estimators=1, split_criterion="era", random_segments=2),
+    ]
+    for est in ordering:
         with pytest.warns(UserWarning, match="'Jan' comes before 'Feb'") as caught:
             est.fit(X, y, eras=in_time)
         assert [str(warning.filename) for warning in caught] == [__file__]
+    with pytest.warns(UserWarning, match=r"^time_blocks takes eras in the order"):
+        time_blocks(in_time, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make().fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
-        make().fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"], ordered=True))
+        make().fit(X, y, eras=in_time)  # in which the order does not matter
+        ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
+        if kind != "enum":
+            ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
+
+
+@pytest.mark.parametrize("weights", [{0: 1, 1: -1}, {0: np.nan}, {1: np.inf}])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion):
+    X, y, eras = data
+    for kind in (HistGradientBoostingClassifier, EraForestClassifier):
+        est = kind(split_criterion=split_criterion, class_weight=weights)
+        with pytest.raises(ValueError, match=r"^class_weight gives class [01] the w"):
+            est.fit(X, y > 0, eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    X["c"] = pd.Categorical(rng.choice(list("uvw"), 400))
+    X["d"] = rng.normal(size=400)
+    y = 3 * X["a"] + X["c"].cat.codes - X["d"]
+    # Trees that part by it would weigh its rows, which recursion and brute do apart.
+    X["c"] = pd.Categorical(rng.permutation(X["c"].to_numpy()))
+    for kind in (HistGradientBoostingRegressor, EraForestRegressor):
+        est = kind(split_criterion=split_criterion, max_depth=1)
+        est.fit(X, y, eras=np.arange(400) % 2)
+        for columns in (["a"], ["d"], ["d", "a"]):
+            recursion, brute = (
+                partial_dependence(
+                    est,
+                    X,
+                    columns,
+                    method=method,
+                    kind="average",
+                    grid_resolution=4,
+                )
+                for method in ("recursion", "brute")
+            )
+            # Both are sums of functions of a column: they differ by a constant.
+            difference = recursion["average"] - brute["average"]
+            assert np.ptp(difference) < 1e-9
+        with pytest.raises(ValueError, match="cannot set column 'c', which is categ"):
+            est._compute_partial_dependence_recursion(np.zeros((1, 1)), np.array([2]))
 
 
 def test_unusable_eras_val_are_refused(data):

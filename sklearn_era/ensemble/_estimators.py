@@ -8,13 +8,16 @@ import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 import sklearn
+from numpy.typing import NDArray
 from sklearn import ensemble
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import sklearn_era
+from sklearn_era.ensemble._class_weights import check_class_weight
 from sklearn_era.ensemble._docstrings import era_docstring
 from sklearn_era.ensemble._hist_gradient_boosting.binned_fit import BinnedFitMixin
 from sklearn_era.ensemble._hist_gradient_boosting.block_prediction import (
@@ -28,6 +31,9 @@ from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
 from sklearn_era.ensemble._hist_gradient_boosting.era_fit import EraFitMixin
 from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
     IntegerBinningMixin,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.partial_dependence import (
+    PartialDependenceMixin,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.threads import (
     N_JOBS_CONSTRAINTS,
@@ -92,6 +98,7 @@ class HistGradientBoostingRegressor(
     ThreadsMixin,
     CallbackFitMixin,
     BlockPredictionMixin,
+    PartialDependenceMixin,
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
@@ -185,6 +192,7 @@ class HistGradientBoostingClassifier(
     ThreadsMixin,
     CallbackFitMixin,
     BlockPredictionMixin,
+    PartialDependenceMixin,
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
@@ -272,3 +280,9 @@ class HistGradientBoostingClassifier(
         self.validation_eras = validation_eras
         self.colsample_bytree = colsample_bytree
         self.n_jobs = n_jobs
+
+    def _finalize_sample_weight(
+        self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        check_class_weight(self.class_weight)
+        return super()._finalize_sample_weight(sample_weight, y)

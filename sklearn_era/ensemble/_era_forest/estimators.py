@@ -19,6 +19,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_era.ensemble._class_weights import check_class_weight
 from sklearn_era.ensemble._era_forest.class_forest import (
     fill_regressor,
     index_of_class,
@@ -36,6 +37,9 @@ from sklearn_era.ensemble._hist_gradient_boosting.block_prediction import (
 )
 from sklearn_era.ensemble._hist_gradient_boosting.integer_binning import (
     IntegerBinningMixin,
+)
+from sklearn_era.ensemble._hist_gradient_boosting.partial_dependence import (
+    PartialDependenceMixin,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.threads import (
     N_JOBS_CONSTRAINTS,
@@ -97,6 +101,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 class _ForestMixin(
     ThreadsMixin,
     BlockPredictionMixin,
+    PartialDependenceMixin,
     BinnedFitMixin,
     IntegerBinningMixin,
     ForestFitMixin,
@@ -373,6 +378,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
     ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return sample_weight
+        check_class_weight(self.class_weight)
         # By label: scikit-learn's boosters look a dict up by the number of the class.
         class_weight = compute_sample_weight(
             self.class_weight, self.classes_[y.astype(np.intp)]

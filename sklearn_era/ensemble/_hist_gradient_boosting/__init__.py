@@ -44,5 +44,6 @@ The split of a node
       ``aggregation`` (over eras).
 
 Afterwards
-    - ``block_prediction``: predicts in blocks of rows.
+    - ``block_prediction``: predicts in blocks of rows;
+    - ``partial_dependence``: averages predictions by a walk down the trees.
 """
