@@ -1,8 +1,8 @@
 """What weights of classes may be."""
 
+import math
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 
 def check_class_weight(class_weight: Any) -> None:
@@ -20,7 +20,7 @@ def check_class_weight(class_weight: Any) -> None:
     if not isinstance(class_weight, dict):
         return
     for label, weight in class_weight.items():
-        if not (np.isreal(weight) and np.isfinite(weight) and weight >= 0):
+        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
             raise ValueError(
                 f"class_weight gives class {label!r} the weight {weight!r}; weights "
                 "have to be finite numbers of at least 0."
