@@ -18,6 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_era.ensemble._hist_gradient_boosting.column_errors import column_name
 from sklearn_era.interop._forests import refuse_forest_classifier
 
 __all__ = ["to_lightgbm_text"]
@@ -177,10 +178,9 @@ def _feature_names(
 def _refuse_categories(model: BaseHistGradientBoosting) -> None:
     if model.is_categorical_ is None or not model.is_categorical_.any():
         return
-    names = getattr(model, "feature_names_in_", None)
     shown = [
-        str(index) if names is None else repr(str(names[index]))
-        for index in np.flatnonzero(model.is_categorical_)
+        column_name(model, index)
+        for index in np.flatnonzero(model.is_categorical_).tolist()
     ]
     more = f" and {len(shown) - 5:,} more" if len(shown) > 5 else ""
     raise ValueError(

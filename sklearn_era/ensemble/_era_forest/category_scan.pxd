@@ -43,7 +43,8 @@ cdef struct category_sums:
 cdef inline bint may_part_categories(int n_rows) noexcept nogil:
     """Whether there are the rows for two categories that take part in a split.
 
-    Weights are counted in units of their mean: all together, they are as many.
+    Weights are counted in units of their mean: all together, they are as many. Nodes
+    of fewer rows do not list categorical features, and so do not scan them.
     """
     return n_rows >= 2 * MIN_CATEGORY_SUPPORT
 
@@ -87,8 +88,6 @@ cdef inline void scan_categories(
         int n_rows = node.stop - node.start
         int n_used, i
 
-    if not may_part_categories(n_rows):
-        return
     categories.n_bins = n_bins
     categories.has_missing = has_missing
     categories.missing_code = missing_code

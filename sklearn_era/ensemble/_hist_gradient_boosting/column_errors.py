@@ -57,13 +57,17 @@ def blame_missing_values(
     for feature in np.flatnonzero(np.isnan(X[rows]).all(axis=0)):
         if is_categorical is not None and is_categorical[feature]:
             continue
-        column = int(column_of_feature(estimator)[feature])
-        names = getattr(estimator, "feature_names_in_", None)
-        name = column if names is None else repr(str(names[column]))
+        name = column_name(estimator, column_of_feature(estimator)[feature])
         raise ValueError(
             f"X: column {name} has only missing values in the {rows.size} rows that "
             "its bins are made from; leave it out."
         )
 
 
-__all__ = ["blame_column", "blame_missing_values"]
+def column_name(estimator: Any, column: int) -> str:
+    """What messages call a column of X: its quoted name, or its number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return str(column) if names is None else repr(str(names[column]))
+
+
+__all__ = ["blame_column", "blame_missing_values", "column_name"]

@@ -1,13 +1,12 @@
 """Partial dependence by a walk down the trees."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from sklearn_era.ensemble._hist_gradient_boosting.column_errors import column_name
 from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
 
 
@@ -44,11 +43,10 @@ class PartialDependenceMixin(BaseHistGradientBoosting):
         targets = np.asarray(target_features, dtype=np.intp)
         if self.is_categorical_ is not None:
             for column in targets[self.is_categorical_[targets]]:
-                names: Any = getattr(self, "feature_names_in_", None)
-                name = column if names is None else repr(str(names[column]))
                 raise ValueError(
-                    f"partial_dependence by method='recursion' cannot set column "
-                    f"{name}, which is categorical; pass method='brute'."
+                    "partial_dependence by method='recursion' cannot set column "
+                    f"{column_name(self, column)}, which is categorical; pass "
+                    "method='brute'."
                 )
             targets = np.argsort(column_of_feature(self))[targets]
         return super()._compute_partial_dependence_recursion(grid, targets)
