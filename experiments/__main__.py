@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments._registry import experiment_names, load_experiment
+from experiments._sources import SOURCES
 from experiments.common import ExperimentError, format_table, write_results
 from sklearn_era._optional import MissingPackageError, import_optional
 
@@ -65,8 +66,8 @@ def list_experiments() -> None:
         experiment = load_experiment(name)
         print(f"{name}\n    {experiment.TITLE}")
         print(f"    runs: {experiment.N_RUNS}")
-        if experiment.DATA_FILES:
-            print(f"    data: {', '.join(experiment.DATA_FILES)}")
+        for file in experiment.DATA_FILES:
+            print(f"    data: {file}, {SOURCES[file]}")
 
 
 def measure(name: str, options: argparse.Namespace) -> None:

@@ -22,7 +22,6 @@ from benchmarks.common import (
     make_data,
     mean_leaves,
 )
-
 from sklearn_era.ensemble import BinnedDataset
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
 from benchmarks.common import (
     LIGHTGBM,
     SKLEARN,
@@ -11,7 +13,6 @@ from benchmarks.common import (
     interleave,
     limit_threads,
 )
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from .results import NotPossibleHere, Result, Row, Settings
 

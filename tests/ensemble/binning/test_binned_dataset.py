@@ -1,0 +1,470 @@
+"""A `BinnedDataset` is binned once, and fits to it are fits to its rows."""
+
+import doctest
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.callback import ScoringMonitor
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+import sklearn_era.ensemble
+from helpers.data import make_data
+from helpers.estimators import make_estimator
+from helpers.trees import assert_same_model
+from sklearn_era.ensemble import (
+    BinnedDataset,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.ensemble._hist_gradient_boosting import integer_binning
+
+
+def sorted_by_era(eras, *arrays):
+    order = np.argsort(eras, kind="stable")
+    return [None if array is None else array[order] for array in (eras, *arrays)]
+
+
+def assert_fits_as_rows(dataset, X, y, weights, eras, target="real", **params):
+    """Fit to the data set, and to its rows in its order."""
+    params = {"early_stopping": False, **params}
+    if eras is not None:
+        eras, X, y, weights = sorted_by_era(eras, X, y, weights)
+    one = make_estimator(sklearn_era.ensemble, target, **params).fit(dataset)
+    other = make_estimator(sklearn_era.ensemble, target, **params)
+    assert_same_model(one, other.fit(X, y, weights, eras=eras), X)
+    assert one.n_features_in_ == other.n_features_in_
+    return one
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("target", ["real", "binary", "multiclass"])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"split_criterion": "era"},
+        {"split_criterion": "directional", "max_features": 0.5},
+        {"split_criterion": "invariant", "interaction_cst": [(0, 1), (2, 3, 4)]},
+        {"split_criterion": "time_robust"},
+        {"split_criterion": "vrex", "colsample_bytree": 0.5},
+        {"split_criterion": {"gain": 1, "era": 1}, "normalize_era_gain": True},
+    ],
+    ids=str,
+)
+def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
+    X, y, weights, eras = make_data(target)
+    weights = weights if weighted else None
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    for _ in range(2):
+        assert_fits_as_rows(dataset, X, y, weights, eras, target, **params)
+
+
+@settings(deadline=None, database=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dtype=st.sampled_from(["int8", "uint8", "int16", "bool", "float32", "float64"]),
+    order=st.sampled_from("CF"),
+    n_samples=st.integers(4, 300),
+    max_bins=st.integers(2, 255),
+    n_eras=st.integers(0, 4),
+    weighted=st.booleans(),
+)
+def test_rows_of_any_dtype(seed, dtype, order, n_samples, max_bins, n_eras, weighted):
+    rng = np.random.default_rng(seed)
+    X = (100 * rng.normal(size=(n_samples, 3))).astype(dtype, order=order)
+    if X.dtype.kind == "f":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    y = rng.normal(size=n_samples)
+    weights = rng.choice([0.0, 1.0, 2.0], n_samples) if weighted else None
+    if weighted:
+        weights[0] = 1.0
+    eras = rng.integers(0, n_eras, n_samples) if n_eras else None
+    given_arrays = [None if a is None else a.copy() for a in (X, y, weights, eras)]
+    dataset = BinnedDataset.from_arrays(
+        X, y, eras=eras, sample_weight=weights, max_bins=max_bins
+    )
+    for array, before in zip((X, y, weights, eras), given_arrays, strict=True):
+        if array is not None:
+            assert_array_equal(array, before)
+            assert array.flags.writeable
+    assert_fits_as_rows(dataset, X, y, weights, eras, max_bins=max_bins, max_iter=2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["int16", "float64"])
+def test_many_rows_are_drawn_as_in_fit(dtype, weighted):
+    rng = np.random.default_rng(0)
+    X = (100 * rng.normal(size=(200_500, 2))).astype(dtype)
+    y = rng.normal(size=X.shape[0])
+    weights = rng.choice([0.0, 1.0, 2.0], y.size) if weighted else None
+    eras = rng.integers(0, 3, y.size)
+    dataset = BinnedDataset.from_arrays(
+        X, y, eras=eras, sample_weight=weights, max_bins=50, random_state=7
+    )
+    assert_fits_as_rows(dataset, X, y, weights, eras, max_bins=50, max_iter=1)
+
+
+def frames(X):
+    pd = pytest.importorskip("pandas")
+    columns = {f"f{i}": column for i, column in enumerate(X.T)}
+    columns["f0"] = columns["f0"].astype("int8")
+    columns["f1"] = columns["f1"] > 0
+    yield pd.DataFrame(columns)
+    frame = pd.DataFrame(columns).convert_dtypes(dtype_backend="numpy_nullable")
+    frame.iloc[::7, 0] = pd.NA
+    yield frame
+    yield pytest.importorskip("polars").DataFrame(columns)
+    yield pytest.importorskip("pyarrow").table(columns)
+
+
+def test_data_frames_and_lists():
+    rng = np.random.default_rng(0)
+    X = 10 * rng.normal(size=(200, 3))
+    y = X[:, 0] + rng.normal(size=200)
+    params = {"early_stopping": False, "monotonic_cst": {"f0": 1}, "max_iter": 2}
+    for frame in frames(X):
+        dataset = BinnedDataset.from_arrays(frame, y)
+        assert dataset.feature_names.tolist() == ["f0", "f1", "f2"]
+        one, other = (HistGradientBoostingRegressor(**params) for _ in range(2))
+        assert_same_model(one.fit(dataset), other.fit(frame, y), frame)
+        assert_array_equal(one.feature_names_in_, other.feature_names_in_)
+    dataset = BinnedDataset.from_arrays(X.tolist(), y.tolist())
+    assert dataset.feature_names is None
+    assert_fits_as_rows(dataset, X, y, None, None)
+    one.set_params(monotonic_cst=None).fit(dataset)
+    assert not hasattr(one, "feature_names_in_")
+
+
+@pytest.mark.parametrize("scoring", ["loss", None])
+@pytest.mark.parametrize("validation_eras", ["last", "random", None])
+def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
+    X, y, weights, eras = make_data()
+    X = X.round(1)  # few values, each in most rows: the same bins from some as from all
+    X[np.isnan(X)] = 0.0
+    dataset = BinnedDataset.from_arrays(
+        X, y, eras=eras, sample_weight=weights, max_bins=200
+    )
+    model = HistGradientBoostingRegressor(
+        max_iter=20,
+        max_bins=200,
+        early_stopping=True,
+        random_state=0,
+        validation_eras=validation_eras,
+        scoring=scoring,
+        split_criterion="era",
+        n_iter_no_change=3,
+    ).fit(dataset)
+    assert model.validation_score_.size == model.n_iter_ + 1
+    # The same held-out rows and bins, if the bins come from all rows.
+    mapper = model._bin_mapper
+    assert_array_equal(mapper.bin_thresholds_[1], dataset.bin_mapper.bin_thresholds_[1])
+    n_held_out = dataset.shape[0] - model._predictors[0][0].nodes["count"][0]
+    expected = {"last": (dataset.eras.codes == 3).sum(), None: 40}
+    if validation_eras in expected:
+        assert n_held_out == expected[validation_eras]
+    else:
+        assert n_held_out in dataset.eras.counts
+
+
+def test_validation_rows_are_raw():
+    X, y, weights, eras = make_data()
+    X_val, y_val, *_ = make_data(n_samples=100, seed=1)
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    one, other = (
+        HistGradientBoostingRegressor(
+            early_stopping=True, max_iter=8, split_criterion="directional"
+        )
+        for _ in range(2)
+    )
+    for rows in (X_val, np.nan_to_num(10 * X_val).astype(np.int8)):
+        one.fit(dataset, X_val=rows, y_val=y_val)
+        eras_sorted, *arrays = sorted_by_era(eras, X, y, weights)
+        other.fit(*arrays, eras=eras_sorted, X_val=rows, y_val=y_val)
+        assert_same_model(one, other, X)
+    with pytest.raises(ValueError, match="which only fit takes"):
+        one.fit(dataset, X_val=dataset, y_val=y)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_warm_start(early_stopping):
+    X, y, weights, eras = make_data("multiclass")
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    params = {"early_stopping": early_stopping, "random_state": 1, "max_iter": 6}
+    once = HistGradientBoostingClassifier(**params).fit(dataset)
+    twice = HistGradientBoostingClassifier(**params, warm_start=True)
+    twice.set_params(max_iter=2).fit(dataset)
+    assert_same_model(twice.set_params(max_iter=6).fit(dataset), once, X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_target_weights_are_in_the_order_of_the_rows(weighted):
+    X, y, weights, eras = make_data("binary")
+    weights = weights if weighted else None
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    params = {"split_criterion": "invariant", "invariance_statistic": "ratio"}
+    model = assert_fits_as_rows(dataset, X, y, weights, eras, "binary", **params)
+    other = make_estimator(
+        sklearn_era.ensemble, "binary", early_stopping=False,
+        split_criterion="invariant",
+    )  # fmt: skip
+    other.fit(dataset)
+    assert (model.predict_proba(X) != other.predict_proba(X)).any()
+
+
+@pytest.mark.parametrize("criterion", ["gain", "era", "time_robust"])
+def test_a_fit_trains_on_the_bins_themselves(criterion):
+    """They are in the order of eras: nothing is sorted, and nothing copied."""
+    X, y, weights, eras = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    assert (np.diff(eras) < 0).any()
+    model = HistGradientBoostingRegressor(split_criterion=criterion, max_iter=2)
+    trained_on = []
+    find_missing_values = model._find_missing_values
+    model._find_missing_values = lambda X_binned: (
+        trained_on.append(X_binned) or find_missing_values(X_binned)
+    )
+    model.fit(dataset)
+    assert trained_on[0] is dataset.X_binned
+
+
+def test_what_it_holds():
+    X, y, weights, eras = make_data("binary")
+    labels = np.array(["w3", "w1", "w0", "w2"])[eras]
+    dataset = BinnedDataset.from_arrays(X, y, eras=labels, sample_weight=weights)
+    assert len(dataset) == 400
+    assert dataset.shape == (400, 5)
+    assert dataset.max_bins == 255
+    assert dataset.nbytes == sum(
+        array.nbytes
+        for array in (
+            dataset.X_binned,
+            dataset.y,
+            dataset.sample_weight,
+            dataset.eras.codes,
+        )
+    )
+    order = np.argsort(labels, kind="stable")
+    assert_array_equal(dataset.y, y[order])
+    assert_array_equal(dataset.sample_weight, weights[order])
+    assert_array_equal(dataset.eras.decode(), labels[order])
+    assert_array_equal(dataset.X_binned, dataset.bin_mapper.transform(X[order]))
+    assert dataset.X_binned.flags.f_contiguous
+    assert repr(dataset) == (
+        "BinnedDataset(n_samples=400, n_features=5, n_eras=4, max_bins=255, "
+        f"nbytes={dataset.nbytes})"
+    )
+    for array in (dataset.X_binned, dataset.y, dataset.sample_weight):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+def test_without_eras_rows_stay_in_order():
+    X, y, _, _ = make_data()
+    dataset = BinnedDataset.from_arrays(X, y)
+    assert_array_equal(dataset.y, y)
+    assert "n_eras=None" in repr(dataset)
+    with pytest.raises(ValueError, match="needs eras"):
+        HistGradientBoostingRegressor(split_criterion="era").fit(dataset)
+
+
+def test_a_data_set_owns_its_memory():
+    X = np.asfortranarray(np.arange(40).reshape(20, 2) % 5).astype(np.uint8)
+    y = np.arange(20.0)
+    dataset = BinnedDataset.from_arrays(X, y)
+    assert not np.shares_memory(dataset.X_binned, X)
+    assert not np.shares_memory(dataset.y, y)
+
+
+def test_pickle():
+    X, y, weights, eras = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    copy = pickle.loads(pickle.dumps(dataset))
+    assert repr(copy) == repr(dataset)
+    assert copy.X_binned.flags.f_contiguous
+    assert not copy.X_binned.flags.writeable
+    assert_fits_as_rows(copy, X, y, weights, eras)
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "eras"])
+def test_what_it_holds_cannot_be_passed_too(name):
+    X, y, _, eras = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras)
+    with pytest.raises(ValueError, match=f"^{name} cannot be passed along with a Binn"):
+        HistGradientBoostingRegressor().fit(dataset, **{name: y})
+
+
+def test_without_a_data_set_y_is_required():
+    X, *_ = make_data()
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        HistGradientBoostingRegressor().fit(X)
+
+
+def test_max_bins_are_those_of_the_estimator():
+    X, y, *_ = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, max_bins=16)
+    with pytest.raises(ValueError, match=r"max_bins=16, but .* has max_bins=255"):
+        HistGradientBoostingRegressor().fit(dataset)
+    for max_bins in (1, 256, 3.0, "many"):
+        with pytest.raises(ValueError, match="must be an integer from 2 to 255"):
+            BinnedDataset.from_arrays(X, y, max_bins=max_bins)
+
+
+def test_categories_are_refused():
+    X, y, *_ = make_data()
+    dataset = BinnedDataset.from_arrays(X, y)
+    for features in ([0], [True] + 4 * [False], ["f0"]):
+        model = HistGradientBoostingRegressor(categorical_features=features)
+        with pytest.raises(ValueError, match="has no categorical features"):
+            model.fit(dataset)
+    for features in (None, "from_dtype", 5 * [False]):
+        HistGradientBoostingRegressor(categorical_features=features, max_iter=1).fit(
+            dataset
+        )
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": [1, 2]})
+    with pytest.raises(ValueError, match="X has categorical columns"):
+        BinnedDataset.from_arrays(frame, [0, 1])
+
+
+def test_columns_to_blame_are_named():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
+    with pytest.raises(ValueError, match="Column 'b' has only missing values"):
+        BinnedDataset.from_arrays(frame, [0, 1])
+    with pytest.raises(ValueError, match="Column 1 has only missing values in the 2"):
+        BinnedDataset.from_arrays(frame.to_numpy(), [0, 1])
+    frame = pd.DataFrame({"a": [1.5, 2], "b": ["x", "y"]})
+    with pytest.raises(ValueError, match=r"X: column 'b' is not numeric: .*'x'"):
+        BinnedDataset.from_arrays(frame, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": [0.0, np.nan, np.nan]}, r"y has 2 missing value\(s\) in 3 rows"),
+        ({"y": [0.0, 1.0]}, "inconsistent numbers of samples"),
+        ({"eras": [1, 2]}, "eras has 2 labels, but X has 3 rows"),
+        ({"eras": [1, 2, None]}, "missing label"),
+        ({"sample_weight": [1.0, 2.0]}, "sample_weight.shape == "),
+        ({"sample_weight": [1.0, 2.0, np.nan]}, "sample_weight contains NaN"),
+        ({"X": [1.0, 2.0, 3.0]}, "Expected 2D array"),
+        ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
+    ],
+)
+def test_arguments_are_checked(arguments, message):
+    arrays = {"X": [[1.0], [2.0], [3.0]], "y": [0.0, 1.0, 2.0]} | arguments
+    with pytest.raises(ValueError, match=message):
+        BinnedDataset.from_arrays(arrays.pop("X"), arrays.pop("y"), **arrays)
+
+
+def test_no_rows_or_columns():
+    pd = pytest.importorskip("pandas")
+    for X in (np.empty((0, 2)), np.empty((3, 0)), np.empty((3, 0), np.int8)):
+        with pytest.raises(ValueError, match="minimum of 1 is required"):
+            BinnedDataset.from_arrays(X, np.zeros(X.shape[0]))
+    with pytest.raises(ValueError, match=r"X has no columns; its shape is \(3, 0\)"):
+        BinnedDataset.from_arrays(pd.DataFrame(index=range(3)), np.zeros(3))
+
+
+def test_it_is_no_array_and_cannot_be_split():
+    X, y, *_ = make_data()
+    dataset = BinnedDataset.from_arrays(X, y)
+    model = HistGradientBoostingRegressor(max_iter=1).fit(dataset)
+    with pytest.raises(TypeError, match="cannot be split or indexed"):
+        GridSearchCV(model, {"max_iter": [1]}, error_score="raise").fit(dataset)
+    with pytest.raises(TypeError, match="cannot be split or indexed"):
+        cross_validate(model, dataset)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(dataset)
+    with pytest.raises(TypeError, match="is no array"):
+        np.asarray(dataset)
+    with pytest.raises(ValueError, match="rows to predict"):
+        model.predict(dataset)
+    with pytest.raises(ValueError, match="rows to predict"):
+        list(model.staged_predict(dataset))
+    with pytest.raises(ValueError, match="X is a BinnedDataset already"):
+        BinnedDataset.from_arrays(dataset, y)
+
+
+class AsksForNothing:
+    def setup(self, estimator, context):
+        self.n_ends = 0
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, y, metadata):
+        self.n_ends += 1
+        self.y, self.metadata = y, metadata
+
+
+def test_callbacks():
+    X, y, weights, eras = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    callback = AsksForNothing()
+    model = HistGradientBoostingRegressor(max_iter=2, early_stopping=False)
+    model.set_callbacks(callback).fit(dataset)
+    assert callback.n_ends == 3
+    assert_array_equal(callback.y, dataset.y)
+    assert_array_equal(callback.metadata["eras"], dataset.eras.decode())
+    assert_array_equal(callback.metadata["sample_weight"], dataset.sample_weight)
+    model.set_callbacks(ScoringMonitor(scoring="r2"))
+    with pytest.raises(ValueError, match="A callback asks for X"):
+        model.fit(dataset)
+
+
+def test_no_room_for_the_matrix(monkeypatch):
+    def no_room(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(integer_binning.np, "empty", no_room)
+    with pytest.raises(
+        MemoryError,
+        match=r"cannot allocate 22.5 GiB for a binned matrix of 6,800,000 rows x 3,555",
+    ):
+        integer_binning.allocate_binned((6_800_000, 3_555))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory(order, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, size=(50_000, 200)).astype(dtype, order=order)
+    y = X[:, 0] * 1.0
+    eras = rng.integers(0, 5, y.size)
+    model = HistGradientBoostingRegressor(
+        max_iter=2, max_leaf_nodes=4, max_bins=8, early_stopping=False
+    )
+    BinnedDataset.from_arrays(X[:100], y[:100], eras=eras[:100], max_bins=8)
+    tracemalloc.start()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, max_bins=8)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.8 * X.size
+    tracemalloc.start()
+    model.fit(dataset)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.3 * X.size
+
+
+def test_example_of_the_docstring():
+    (example,) = doctest.DocTestFinder(recurse=False).find(BinnedDataset, globs={})
+    assert example.examples
+    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+
+
+def test_verbose(capsys):
+    X, y, *_ = make_data()
+    HistGradientBoostingRegressor(max_iter=1, verbose=1).fit(
+        BinnedDataset.from_arrays(X, y)
+    )
+    assert "GB of binned training data" in capsys.readouterr().out

@@ -1,0 +1,455 @@
+"""Small integers are binned without a float64 copy, and fits are scikit-learn's."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn import ensemble
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+import sklearn_era.ensemble
+from helpers.trees import assert_same_model
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._hist_gradient_boosting.integer_columns import (
+    as_integer_columns,
+)
+
+DTYPES = ["int8", "uint8", "int16", "bool"]
+
+
+def make_integers(dtype, n_samples=600, n_features=5, seed=0):
+    """Many values in some columns, few in others, and one in the last."""
+    rng = np.random.default_rng(seed)
+    low, high = (0, 2) if dtype == "bool" else (np.iinfo(dtype).min, 1000)
+    high = high if dtype == "bool" else min(high, np.iinfo(dtype).max)
+    X = rng.integers(low, high, size=(n_samples, n_features)).astype(dtype)
+    if dtype != "bool":
+        X[:, 1] = rng.integers(0, 5, n_samples)
+        X[:, 2] = 2 * rng.integers(0, 5, n_samples)
+    X[:, -1] = 1
+    y = X[:, 0] * 0.1 + X[:, 1] * X[:, 2] + rng.normal(size=n_samples)
+    weights = rng.choice([0.0, 0.3, 1.0, 2.5], size=n_samples)
+    return X, y, weights
+
+
+def pair(name="HistGradientBoostingRegressor", **params):
+    params = {"max_iter": 3, "min_samples_leaf": 5, "random_state": 3} | params
+    return [
+        getattr(module, name)(**params) for module in (sklearn_era.ensemble, ensemble)
+    ]
+
+
+def as_floats(X):
+    return np.asarray(X).astype(np.float64)
+
+
+def assert_fits_as_floats(X, y, weights=None, raw=None, **params):
+    """Fit to X here, to X as float64 in scikit-learn; compare all that comes of it."""
+    raw = X if raw is None else raw
+    assert as_integer_columns(X) is not None
+    ours, theirs = pair(**params)
+    binned = []
+    bin_data = ours._bin_data
+
+    def keep_bins(*args, **kwargs):
+        binned.append(bin_data(*args, **kwargs))
+        return binned[-1]
+
+    ours._bin_data = keep_bins
+    ours.fit(X, y, weights)
+    del ours._bin_data
+    floats = as_floats(raw)
+    theirs.fit(floats, y, weights)
+    for our_values, their_values in zip(
+        ours._bin_mapper.bin_thresholds_,
+        theirs._bin_mapper.bin_thresholds_,
+        strict=True,
+    ):
+        assert our_values.dtype == their_values.dtype
+        assert_array_equal(our_values, their_values)
+    assert_array_equal(
+        ours._bin_mapper.n_bins_non_missing_, theirs._bin_mapper.n_bins_non_missing_
+    )
+    if not ours.do_early_stopping_:
+        assert_array_equal(binned[0], theirs._bin_mapper.transform(floats))
+        assert binned[0].flags.f_contiguous
+    assert ours.n_features_in_ == theirs.n_features_in_
+    assert_same_model(ours, theirs, floats)
+    assert_array_equal(ours.predict(X), theirs.predict(floats))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("max_bins", [2, 4, 255])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fit_is_that_to_floats(dtype, order, max_bins, weighted):
+    X, y, weights = make_integers(dtype)
+    assert_fits_as_floats(
+        np.asarray(X, order=order), y, weights if weighted else None, max_bins=max_bins
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("dtype", "max_bins"), [("int8", 5), ("int16", 255)])
+def test_thresholds_of_many_rows_come_from_the_same_draw(dtype, max_bins, weighted):
+    X, y, weights = make_integers(dtype, n_samples=200_001, n_features=3)
+    X[:40] = -100  # too few for each draw to have some
+    assert_fits_as_floats(
+        X, y, weights if weighted else None, max_bins=max_bins, max_iter=1
+    )
+
+
+@settings(deadline=None, database=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dtype=st.sampled_from(DTYPES),
+    n_samples=st.integers(2, 300),
+    n_features=st.integers(1, 130),
+    max_bins=st.integers(2, 255),
+    n_values=st.integers(1, 400),
+    weighted=st.booleans(),
+    steps=st.tuples(st.sampled_from([-2, -1, 1, 3]), st.sampled_from([-1, 1, 2])),
+    order=st.sampled_from("CF"),
+)
+def test_any_layout_and_values(
+    seed, dtype, n_samples, n_features, max_bins, n_values, weighted, steps, order
+):
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        values = np.array([False, True])
+    else:
+        info = np.iinfo(dtype)
+        values = rng.integers(info.min, info.max, n_values, dtype, endpoint=True)
+    down, across = steps
+    shape = (n_samples * abs(down), n_features * abs(across))
+    X = np.asarray(rng.choice(values, shape), order=order)[::down, ::across]
+    y = rng.normal(size=n_samples)
+    weights = rng.choice([0.0, 1.0, 2.0], n_samples)
+    weights[0] = 1.0
+    assert_fits_as_floats(X, y, weights if weighted else None, max_bins=max_bins)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_any_number_of_threads(n_threads):
+    X, y, _ = make_integers("int8", n_samples=1000, n_features=130)
+    for order in "CF":
+        with threadpool_limits(n_threads, user_api="openmp"):
+            assert_fits_as_floats(np.asarray(X, order=order), y, max_iter=1)
+
+
+def frames(X):
+    """Data frames of the columns of X, and X once more for each."""
+    names = [f"f{i}" for i in range(X.shape[1])]
+    columns = {
+        name: column.astype(dtype)
+        for name, column, dtype in zip(
+            names, X.T, ["int8", "int16", "int8", "bool", "uint8"], strict=True
+        )
+    }
+    pd = pytest.importorskip("pandas")
+    yield "one block", pd.DataFrame(X, columns=names)
+    yield "mixed", pd.DataFrame(columns)
+    nullable = pd.DataFrame(columns).convert_dtypes(dtype_backend="numpy_nullable")
+    yield "nullable", nullable.astype({"f1": "Int8", "f3": "boolean"})
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame(columns)
+    yield "polars", frame
+    yield "polars in chunks", pl.concat([frame[:100], frame[100:]], rechunk=False)
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(columns)
+    yield "arrow", table
+    yield "arrow in chunks", pa.concat_tables([table[:100], table[100:]])
+    yield "arrow in pandas", table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_data_frames(early_stopping):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(300, 5)).astype("int8")
+    X[:, :3] = rng.integers(0, 40, size=(300, 3))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=300)
+    for what, frame in frames(X):
+        raw = np.asarray(frame).astype(np.float64)
+        assert_array_equal(raw, np.where(raw == 1, 1, X), err_msg=what)
+        ours, theirs = pair(early_stopping=early_stopping)
+        assert as_integer_columns(frame) is not None, what
+        ours.fit(frame, y)
+        theirs.fit(frame, y)
+        assert_array_equal(ours.feature_names_in_, theirs.feature_names_in_)
+        assert_same_model(ours, theirs, frame)
+
+
+def test_what_does_not_qualify_is_left_to_scikit_learn():
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    X = np.arange(12).reshape(6, 2)
+    for other in (
+        X.astype("int32"),
+        X.astype("uint16"),
+        X.astype("float32"),
+        X.astype("int16").astype(">i2"),
+        X.astype("int8")[:0],
+        X.astype("int8")[:, :0],
+        X.astype("int8")[0],
+        np.ma.masked_array(X.astype("int8")),
+        X.astype("int8").tolist(),
+        pd.DataFrame({"a": X[:, 0].astype("int8"), "b": X[:, 1]}),
+        pd.DataFrame({"a": pd.array([1, None], "Int8")}),
+        pd.DataFrame({"a": pd.Categorical([1, 2])}),
+        pd.DataFrame({"a": pd.arrays.SparseArray([1, 2])}),
+        pd.DataFrame(),
+        pl.DataFrame({"a": pl.Series([1, None], dtype=pl.Int8)}),
+        pl.DataFrame({"a": ["x"]}),
+        pa.table({"a": pa.array([1, None], pa.int8())}),
+        pa.table({"a": ["x"]}),
+    ):
+        assert as_integer_columns(other) is None
+
+
+@pytest.mark.parametrize("scoring", ["loss", "neg_mean_absolute_error"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_early_stopping_holds_out_the_same_rows(weighted, scoring):
+    X, y, weights = make_integers("int16")
+    assert_fits_as_floats(
+        X, y, weights if weighted else None, early_stopping=True, scoring=scoring
+    )
+
+
+def test_early_stopping_of_classes():
+    X, y, weights = make_integers("int8")
+    ours, theirs = pair("HistGradientBoostingClassifier", early_stopping=True)
+    y = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    ours.fit(X, y, weights)
+    assert_same_model(ours, theirs.fit(as_floats(X), y, weights), X)
+
+
+@pytest.mark.parametrize("integers", [(True, True), (True, False), (False, True)])
+def test_validation_rows_of_either_kind(integers):
+    X, y, _ = make_integers("int16")
+    X_val, y_val, _ = make_integers("int16", n_samples=150, seed=1)
+    ours, theirs = pair(early_stopping=True)
+    sides = [x if whether else as_floats(x)
+             for x, whether in zip((X, X_val), integers, strict=True)]  # fmt: skip
+    ours.fit(sides[0], y, X_val=sides[1], y_val=y_val)
+    theirs.fit(as_floats(X), y, X_val=as_floats(X_val), y_val=y_val)
+    assert_same_model(ours, theirs, X)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_warm_start(early_stopping):
+    X, y, weights = make_integers("uint8")
+    ours, theirs = pair(warm_start=True, early_stopping=early_stopping)
+    for max_iter in (2, 5):
+        ours.set_params(max_iter=max_iter).fit(X, y, weights)
+        theirs.set_params(max_iter=max_iter).fit(as_floats(X), y, weights)
+        assert_same_model(ours, theirs, X)
+
+
+@pytest.mark.parametrize("validation_eras", ["last", None])
+@pytest.mark.parametrize("criterion", ["gain", "era", "directional"])
+def test_every_criterion_with_eras(criterion, validation_eras):
+    X, y, weights = make_integers("int8")
+    eras = np.arange(y.size) % 3
+    params = {
+        "split_criterion": criterion,
+        "early_stopping": True,
+        "validation_eras": validation_eras,
+        "max_iter": 4,
+        "random_state": 0,
+    }
+    one, other = (HistGradientBoostingRegressor(**params) for _ in range(2))
+    one.fit(X, y, weights, eras=eras)
+    assert_same_model(one, other.fit(as_floats(X), y, weights, eras=eras), X)
+
+
+def test_categories_are_left_to_scikit_learn():
+    pd = pytest.importorskip("pandas")
+    X, y, _ = make_integers("int8")
+    X = X[:, 1:4]
+    ours, theirs = pair(categorical_features=[0])
+    X[:, 0] %= 5
+    assert_same_model(ours.fit(X, y), theirs.fit(X, y), X)
+    frame = pd.DataFrame(X).astype({1: "category"})
+    ours, theirs = pair()
+    assert_same_model(ours.fit(frame, y), theirs.fit(frame, y), frame)
+
+
+def test_constraints_by_name():
+    pd = pytest.importorskip("pandas")
+    X, y, _ = make_integers("int16")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    ours, theirs = pair(monotonic_cst={"a": 1, "c": -1}, interaction_cst=[(0, 2)])
+    assert_same_model(ours.fit(frame, y), theirs.fit(frame, y), frame)
+
+
+def message_of(function):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function()
+    return f"{type(caught.value).__name__}: {caught.value}"
+
+
+def test_errors_about_X_are_those_of_scikit_learn():
+    X, y, _ = make_integers("int8", n_samples=60)
+    both = pair(early_stopping=True)
+    for attempt in (
+        lambda est: est.fit(X[0], y),
+        lambda est: est.fit(X[:0], y[:0]),
+        lambda est: est.fit(X[:, :0], y),
+        lambda est: est.fit(X[None], y[:1]),
+        lambda est: est.fit(X, y[:-1]),
+        lambda est: est.fit(X, y, X_val=X[:, :2], y_val=y),
+        lambda est: est.fit(X, y, X_val=X, y_val=y[:3]),
+        lambda est: est.fit(X, y, y[:3]),
+        lambda est: est.fit(X, y).predict(X[:, :2]),
+        lambda est: est.fit(X, y).predict(X[0]),
+    ):
+        ours, theirs = (message_of(lambda est=est, do=attempt: do(est)) for est in both)
+        assert ours == theirs
+
+
+def test_errors_about_names_are_those_of_scikit_learn():
+    pd = pytest.importorskip("pandas")
+    X, y, _ = make_integers("int8", n_samples=60)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    other = frame.rename(columns={"a": "z"})
+    both = pair(early_stopping=True)
+    for attempt in (
+        lambda est: est.fit(frame, y, X_val=other, y_val=y),
+        lambda est: est.fit(frame, y).predict(other),
+        lambda est: est.fit(frame.rename(columns={"a": 0}), y),
+    ):
+        ours, theirs = (message_of(lambda est=est, do=attempt: do(est)) for est in both)
+        assert ours == theirs
+    for est in both:
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            est.fit(frame, y, X_val=X, y_val=y)
+        est.fit(X, y)
+        assert not hasattr(est, "feature_names_in_")
+
+
+def test_a_fit_that_fails_leaves_an_estimator_that_predicts():
+    X, y, _ = make_integers("int8")
+    model, _ = pair()
+    expected = list(model.fit(X, y).staged_predict(X))
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(X, y[:-1])
+    assert_array_equal(list(model.staged_predict(X)), expected)
+    assert_array_equal(model.predict(X), expected[-1])
+    assert_array_equal(model.predict(as_floats(X)), expected[-1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "bool"])
+def test_a_matrix_that_is_its_own_bins_is_not_copied(dtype):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.integers(0, 2, size=(300, 4)).astype(dtype))
+    X[:, 0] = 0
+    before = X.copy()
+    y = X[:, 1] + rng.normal(size=300)
+    for matrix in (X, X[:, 1:]):
+        model, _ = pair()
+        bin_data = model._bin_data
+        binned = []
+        model._bin_data = lambda *args, do=bin_data, to=binned, **kwargs: (
+            to.append(do(*args, **kwargs)) or to[-1]
+        )
+        model.fit(matrix, y)
+        assert np.shares_memory(binned[0], matrix)
+        assert not binned[0].flags.writeable
+        assert_array_equal(X, before)
+        assert_fits_as_floats(matrix, y)
+
+
+@pytest.mark.parametrize("criterion", ["gain", "era", "invariant"])
+def test_a_matrix_that_is_its_own_bins_is_not_sorted(criterion):
+    """Trees take rows by era; neither the matrix nor what comes with it is permuted."""
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.integers(0, 5, size=(300, 4), dtype=np.int8))
+    y = X[:, 1] + rng.normal(size=300)
+    eras = rng.permutation(np.arange(300) % 3)
+    weights = rng.choice([0.5, 1.0, 2.0], size=300)
+    arrays = (X, y, weights, eras)
+    before = [array.copy() for array in arrays]
+    model = HistGradientBoostingRegressor(split_criterion=criterion, max_iter=3)
+    other = clone(model)
+    binned = []
+    find_missing = model._find_missing_values
+    model._find_missing_values = lambda X_binned: (
+        binned.append(X_binned) or find_missing(X_binned)
+    )
+    model.fit(X, y, weights, eras=eras)
+    (X_binned,) = binned  # what the trees are grown on
+    assert X_binned.shape == X.shape
+    assert np.shares_memory(X_binned, X)
+    assert not X_binned.flags.writeable
+    for array, copy in zip(arrays, before, strict=True):
+        assert_array_equal(array, copy)
+    floats = as_floats(X)
+    assert_same_model(model, other.fit(floats, y, weights, eras=eras), floats)
+
+
+def test_a_data_frame_that_is_its_own_bins_is_not_copied():
+    pd = pytest.importorskip("pandas")
+    X = np.asfortranarray(np.arange(800).reshape(200, 4) % 5).astype("int8", order="F")
+    frame = pd.DataFrame(X, copy=False)
+    assert np.shares_memory(as_integer_columns(frame).as_one_matrix(), X)
+    assert_fits_as_floats(frame, X[:, 1] * 1.0)
+    mixed = frame.astype({2: "uint8"})
+    assert as_integer_columns(mixed).as_one_matrix() is None
+    assert as_integer_columns(np.ascontiguousarray(X)).as_one_matrix() is None
+    assert as_integer_columns(X)[np.arange(5)].as_one_matrix() is None
+
+
+def test_a_file_mapped_into_memory(tmp_path):
+    X, y, _ = make_integers("int8")
+    for order in "CF":
+        mapped = np.memmap(
+            tmp_path / order, dtype=X.dtype, mode="w+", shape=X.shape, order=order
+        )
+        mapped[:] = X
+        assert_fits_as_floats(mapped, y, raw=X)
+
+
+@pytest.mark.parametrize("change", ["negative", "gap", "rare"])
+def test_a_matrix_that_is_not_quite_its_own_bins_is_copied(change):
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.integers(0, 5, size=(210_000, 2), dtype=np.int8))
+    if change == "negative":
+        X[:, 1] -= 1
+    elif change == "gap":
+        X[X == 3] = 4
+    else:
+        X[0, 0] = 100  # most likely in no row that is drawn, so without a bin
+    y = X[:, 0] * 1.0
+    for seed in range(3):
+        assert_fits_as_floats(X, y, max_iter=1, random_state=seed, early_stopping=False)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_of_a_fit(order, early_stopping):
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.integers(-2, 3, size=(50_000, 200), dtype=np.int8), order=order)
+    y = X[:, 0] * 1.0
+    model, _ = pair(
+        early_stopping=early_stopping, max_iter=2, max_leaf_nodes=4, max_bins=8
+    )
+    model.fit(X[:100], y[:100])
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.4 * X.size
+
+
+def test_verbose_reports_the_binning(capsys):
+    X, y, _ = make_integers("int8")
+    model, _ = pair(verbose=1, early_stopping=True)
+    model.fit(X, y)
+    printed = capsys.readouterr().out
+    assert "GB of training data" in printed
+    assert "GB of validation data" in printed

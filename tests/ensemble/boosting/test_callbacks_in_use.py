@@ -1,0 +1,226 @@
+"""scikit-learn's callbacks and meta-estimators at work on our fits."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn import callback, ensemble
+from sklearn.callback import ScoringMonitor
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer, r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers.callbacks import (
+    MAX_ITER,
+    N_SAMPLES,
+    Hook,
+    Propagated,
+    Recorder,
+    logged,
+    make_data,
+    make_estimator,
+)
+from sklearn_era.metrics import era_score, make_era_scorer
+
+# Eras and scores
+
+
+def era_r2(estimator, X, y, eras):
+    """The lowest R² of an era."""
+    prediction = estimator.predict(X)
+    return {"r2": min(r2_score(y[eras == e], prediction[eras == e]) for e in set(eras))}
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_monitor_may_score_era_by_era(early_stopping):
+    X, y, eras = make_data()
+    recorder, monitor = Recorder(), ScoringMonitor(scoring=era_r2)
+    model = make_estimator(early_stopping=early_stopping)
+    model.set_callbacks(monitor, recorder).fit(X, y, eras=eras)
+    _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
+    expected = [
+        era_r2(stage, X_seen, y_seen, metadata["eras"])["r2"]
+        for stage in recorder.fitted
+    ]
+    assert logged(monitor, "r2") == expected
+
+
+@pytest.mark.parametrize(
+    "scoring", ["r2", ["r2"], get_scorer("r2"), {"r2": get_scorer("r2")}]
+)
+def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
+    X, y, eras = make_data()
+    recorder, monitor = Recorder(), ScoringMonitor(scoring=scoring)
+    model = make_estimator(split_criterion="era").set_callbacks(recorder, monitor)
+    model.fit(X, y, eras=eras)
+    assert recorder.of("end", "fit")[0][3] == {}
+    assert len(monitor.get_logs().data) == MAX_ITER + 1
+
+
+def test_routed_eras_reach_the_scorer_that_requests_them():
+    X, y, eras = make_data()
+
+    def lowest(y_true, y_pred, eras):
+        return min(r2_score(y_true[eras == e], y_pred[eras == e]) for e in {0, 1, 2})
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = make_scorer(lowest).set_score_request(eras=True)
+        monitor = ScoringMonitor(scoring={"era": asking, "r2": get_scorer("r2")})
+        model = make_estimator(split_criterion="era").set_callbacks(monitor)
+        model.fit(X, y, eras=eras)
+    staged = list(model.staged_predict(X))
+    assert logged(monitor, "era") == [lowest(y, stage, eras) for stage in staged]
+    assert logged(monitor, "r2") == [r2_score(y, stage) for stage in staged]
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
+    """The scorer asks for eras by itself, with routing and without."""
+    X, y, eras = make_data()
+    scorer = make_era_scorer(r2_score, aggregation="worst")
+    weights = np.linspace(1, 2, N_SAMPLES) if weighted else None
+    with sklearn.config_context(enable_metadata_routing=routing):
+        if weighted and routing:
+            scorer.set_score_request(sample_weight=True)
+        monitor = ScoringMonitor(scoring={"worst": scorer} if named else scorer)
+        model = make_estimator(split_criterion="era").set_callbacks(monitor)
+        model.fit(X, y, eras=eras, sample_weight=weights)
+    of = {"eras": eras, "metric": r2_score, "aggregation": "worst"}
+    assert logged(monitor, "worst" if named else "score") == [
+        era_score(y, stage, sample_weight=weights, **of)
+        for stage in model.staged_predict(X)
+    ]
+
+
+def test_a_monitor_weighs_rows():
+    X, y, _ = make_data("binary")
+    weights = np.linspace(0, 2, N_SAMPLES)
+    monitor = ScoringMonitor(scoring="accuracy")
+    model = make_estimator("binary").set_callbacks(monitor)
+    model.fit(X, y, sample_weight=weights)
+    assert logged(monitor, "accuracy") == [
+        accuracy_score(y, stage, sample_weight=weights)
+        for stage in model.staged_predict(X)
+    ]
+
+
+# Meta-estimators
+
+
+def test_callbacks_of_a_pipeline_follow_iterations():
+    X, y, eras = make_data()
+    recorder = Propagated()
+    pipeline = make_pipeline(StandardScaler(), make_estimator(split_criterion="era"))
+    pipeline.set_callbacks(recorder)
+    pipeline.fit(X, y, histgradientboostingregressor__eras=eras)
+    ends = recorder.of("end", "iteration")
+    assert len(ends) == MAX_ITER
+    for context, X_seen, *_, fitted in ends:
+        task = context.parent
+        assert task.source_estimator_name == "Pipeline"
+        assert task.parent.estimator_name == "Pipeline"
+        assert fitted.predict(X_seen).shape == y.shape
+    model = pipeline[-1]
+    assert not hasattr(model, "_skl_callbacks")
+    assert not hasattr(model, "_parent_callback_ctx")
+    assert "_parent_callback_ctx" not in vars(ends[-1][-1])
+
+
+def test_callbacks_of_a_grid_search_follow_iterations():
+    X, y, eras = make_data()
+    recorder = Propagated()
+    search = GridSearchCV(make_estimator(), {"max_iter": [2, 3]}, cv=2)
+    search.set_callbacks(recorder).fit(X, y, eras=eras)
+    parents = [context.parent for context, *_ in recorder.of("end", "iteration")]
+    assert len(parents) == 2 * 2 + 2 * 3 + search.best_params_["max_iter"]
+    assert {parent.source_task_name for parent in parents} == {
+        "candidate-split-evaluation",
+        "refit-with-best-params",
+    }
+    assert recorder.events.count("setup") == recorder.events.count("teardown") == 1
+
+
+def test_a_monitor_in_a_grid_search_logs_each_candidate():
+    X, y, eras = make_data()
+    monitor = ScoringMonitor(scoring="r2")
+    model = make_estimator(split_criterion="era").set_callbacks(monitor)
+    search = GridSearchCV(model, {"boltzmann_alpha": [-1, 0]}, cv=2)
+    search.fit(X, y, eras=eras)
+    frame = monitor.get_logs().data_as_pandas
+    scores = frame[frame["task_name"] == "iteration"].groupby("parent_task_id_path")
+    assert scores.size().tolist() == [MAX_ITER] * 5
+    refit = scores.get_group((0, 1))["r2"]  # in the search, the task after the grid
+    staged = search.best_estimator_.staged_predict(X)
+    assert refit.tolist() == [r2_score(y, stage) for stage in staged]
+
+
+def test_callbacks_go_with_the_clones_of_cross_validation():
+    X, y, _ = make_data()
+    monitor = ScoringMonitor(scoring="r2")
+    cross_val_score(make_estimator().set_callbacks(monitor), X, y, cv=3)
+    logs = monitor.get_logs(select="all")
+    assert [len(log.data) for log in logs] == [MAX_ITER + 1] * 3
+
+
+def test_a_stacked_estimator_without_callbacks_fits_beside_one_with():
+    X, y, _ = make_data()
+    monitor = ScoringMonitor(scoring="r2")
+    stack = ensemble.StackingRegressor(
+        [
+            ("trees", make_estimator().set_callbacks(monitor)),
+            ("line", make_estimator()),
+        ],
+        final_estimator=LinearRegression(),
+        cv=2,
+    )
+    stack.fit(X, y)
+    assert len(monitor.get_logs(select="all")) == 3
+
+
+# The progress bar
+
+
+@pytest.fixture
+def wide_console(monkeypatch):
+    """Wide enough for rich to print whole lines."""
+    rich = pytest.importorskip("rich")
+    monkeypatch.setattr(rich.get_console(), "_width", 200)
+    monkeypatch.setattr(rich.get_console(), "_height", 50)
+
+
+def test_the_progress_bar_counts_iterations(wide_console, capsys):
+    X, y, _ = make_data()
+    model = make_estimator(max_iter=8).set_callbacks(callback.ProgressBar()).fit(X, y)
+    output = capsys.readouterr().out
+    assert "HistGradientBoostingRegressor - fit" in output
+    assert "100%" in output
+
+    def fail(estimator):
+        if estimator.n_iter_ == 6:
+            raise KeyboardInterrupt
+
+    failing = Hook(fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(callback.ProgressBar(), failing).fit(X, y)
+    assert failing.torn_down
+    # The bar hears of the end of the sixth before the callback behind it fails.
+    assert "75%" in capsys.readouterr().out
+
+
+def test_the_progress_bar_of_a_stopped_fit_is_full(wide_console, capsys):
+    X, y, _ = make_data()
+    stop = Hook(lambda estimator: estimator.n_iter_ == 2)
+    make_estimator().set_callbacks(callback.ProgressBar(), stop).fit(X, y)
+    assert "100%" in capsys.readouterr().out
+
+
+def test_the_progress_bar_of_a_grid_search_has_one_for_each_fit(wide_console, capsys):
+    X, y, _ = make_data()
+    search = GridSearchCV(make_estimator(), {"max_iter": [2, 3]}, cv=2)
+    search.set_callbacks(callback.ProgressBar()).fit(X, y)
+    output = capsys.readouterr().out
+    assert "GridSearchCV - fit" in output
+    assert output.count("100%") == 1 + 1 + 4 + 1  # the search, its grid, fits, refit

@@ -1,0 +1,395 @@
+"""`fit` with eras: what it refuses and what it warns of."""
+
+import warnings
+import weakref
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import ensemble
+from sklearn.inspection import partial_dependence
+
+from helpers.data import make_only_category
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.environments import time_blocks
+
+N_SAMPLES = 120
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_SAMPLES, 3))
+    eras = rng.permutation(np.arange(N_SAMPLES) % 4)
+    y = X[:, 0] + (eras - 1.5) * X[:, 1] + 0.2 * rng.normal(size=N_SAMPLES)
+    return X, y, eras
+
+
+def make(split_criterion="era", **params):
+    params = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 0} | params
+    return HistGradientBoostingRegressor(split_criterion=split_criterion, **params)
+
+
+def assert_same_trees(a, b):
+    assert len(a._predictors) == len(b._predictors)
+    for one, other in zip(
+        (t for ts in a._predictors for t in ts),
+        (t for ts in b._predictors for t in ts),
+        strict=True,
+    ):
+        assert np.array_equal(one.nodes, other.nodes)
+
+
+# Eras that cannot be used.
+
+
+def replace_last(labels, label):
+    labels = list(labels)
+    labels[-1] = label
+    return labels
+
+
+BAD_ERAS = {
+    "too_short": (lambda e: e[:-1], r"eras has 119 labels, but X has 120 rows"),
+    "too_long": (lambda e: [*e, 0], r"eras has 121 labels, but X has 120 rows"),
+    "empty": (lambda e: [], r"eras has 0 labels, but X has 120 rows"),
+    "column": (lambda e: e.reshape(-1, 1), r"eras must be one-dim.*\(120, 1\)"),
+    "data_frame": (lambda e: pd.DataFrame({"era": e}), r"eras must be one-dim"),
+    "scalar": (lambda e: 3, r"eras must be one-dimensional"),
+    "name_of_column": (lambda e: "era", r"eras must be one-dimensional"),
+    "nan": (lambda e: replace_last(e, np.nan), r"eras has 1 missing.*row 119"),
+    "many_nan": (lambda e: np.where(e < 2, np.nan, e), r"eras has 60 missing label"),
+    "none": (lambda e: replace_last(e, None), r"eras has 1 missing.*row 119"),
+    "na": (lambda e: replace_last(e, pd.NA), r"eras has 1 missing.*row 119"),
+    "nat": (
+        lambda e: replace_last(
+            np.datetime64("2024") + e.astype("m8[Y]"), np.datetime64("NaT", "Y")
+        ),
+        r"eras has 1 missing.*row 119",
+    ),
+    "pandas_nat": (
+        lambda e: replace_last(pd.Timestamp(2024, 1, 1) + pd.to_timedelta(e), pd.NaT),
+        r"eras has 1 missing",
+    ),
+    "masked": (
+        lambda e: np.ma.masked_array(e, np.arange(N_SAMPLES) == 7),
+        r"eras has 1 missing.*row 7",
+    ),
+    "pandas_int": (
+        lambda e: pd.array(replace_last(e, None), dtype="Int64"),
+        r"eras has 1 missing.*row 119",
+    ),
+    "pandas_string": (
+        lambda e: pd.Series(replace_last(e.astype(str), None), dtype="string"),
+        r"eras has 1 missing.*row 119",
+    ),
+    "pandas_category": (
+        lambda e: pd.Categorical(replace_last(e.astype(str), None)),
+        r"eras has 1 missing.*row 119",
+    ),
+    "string_dtype": (
+        lambda e: np.array(
+            replace_last(e.astype(str), np.nan),
+            dtype=np.dtypes.StringDType(na_object=np.nan),
+        ),
+        r"eras has 1 missing.*row 119",
+    ),
+    # NumPy would make the string "nan" of it.
+    "nan_among_str": (
+        lambda e: replace_last([f"week{i}" for i in e], np.nan),
+        r"eras has 1 missing.*row 119",
+    ),
+    "str_and_int_objects": (
+        lambda e: np.array(replace_last(e, "x"), dtype=object),
+        r"eras has labels that cannot be sorted, of type .*int.*str",
+    ),
+    # NumPy would make one era of 1 and "1".
+    "str_and_int_list": (
+        lambda e: replace_last(e.tolist(), "1"),
+        r"eras has labels .* of type int, str;",
+    ),
+    "sets": (
+        lambda e: pd.Series([{1}, {2}] * 60).astype(object),
+        r"eras ",
+    ),
+    "ragged": (lambda e: [[1], [1, 2]] * 60, r"eras "),
+}
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@pytest.mark.parametrize(("spoil", "message"), BAD_ERAS.values(), ids=BAD_ERAS)
+def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
+    X, y, eras = data
+    with pytest.raises(ValueError, match=message):
+        make(split_criterion).fit(X, y, eras=spoil(eras))
+
+
+@pytest.mark.parametrize(
+    "labels", [np.arange(4), np.array(["mon", "tue", "wed", "thu"])]
+)
+def test_era_with_a_single_row_is_refused_by_name(data, labels):
+    X, y, eras = data
+    names = replace_last(labels[eras], max(labels) + type(max(labels))(1))
+    with pytest.raises(
+        ValueError, match=rf"1 of 5 eras have .*smallest, era {names[-1]}, has 1\."
+    ):
+        make().fit(X, y, eras=names)
+    make("gain").fit(X, y, eras=names)
+
+
+@pytest.mark.parametrize("kind", ["series", "categorical", "enum"])
+def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
+    X, y, eras = data
+    months = np.array(["Mar", "Jan", "Feb"])[eras % 3]
+
+    def labels(categories, ordered=True):
+        if kind == "enum":
+            return pl.Series(months, dtype=pl.Enum(categories))
+        dtype = pd.CategoricalDtype(categories, ordered)
+        values = pd.Categorical(months, dtype=dtype)
+        return pd.Series(values) if kind == "series" else values
+
+    in_time = labels(["Dec", "Jan", "Feb", "Mar"])
+    ordering = [
+        make(early_stopping=True),
+        EraForestRegressor(n_estimators=1, split_criterion="era", random_segments=2),
+    ]
+    for est in ordering:
+        with pytest.warns(UserWarning, match="'Jan' comes before 'Feb'") as caught:
+            est.fit(X, y, eras=in_time)
+        assert [str(warning.filename) for warning in caught] == [__file__]
+    with pytest.warns(UserWarning, match=r"^time_blocks takes eras in the order"):
+        time_blocks(in_time, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(X, y, eras=in_time)  # in which the order does not matter
+        ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
+        if kind != "enum":
+            ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
+
+
+@pytest.mark.parametrize("weights", [{0: 1, 1: -1}, {0: np.nan}, {1: np.inf}, {0: "1"}])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion):
+    X, y, eras = data
+    for kind in (HistGradientBoostingClassifier, EraForestClassifier):
+        est = kind(split_criterion=split_criterion, class_weight=weights)
+        with pytest.raises(ValueError, match=r"^class_weight gives class [01] the w"):
+            est.fit(X, y > 0, eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    X["c"] = pd.Categorical(rng.choice(list("uvw"), 400))
+    X["d"] = rng.normal(size=400)
+    y = 3 * X["a"] + X["c"].cat.codes - X["d"]
+    # Trees that part by it would weigh its rows, which recursion and brute do apart.
+    X["c"] = pd.Categorical(rng.permutation(X["c"].to_numpy()))
+    for kind in (HistGradientBoostingRegressor, EraForestRegressor):
+        est = kind(split_criterion=split_criterion, max_depth=1)
+        est.fit(X, y, eras=np.arange(400) % 2)
+        for columns in (["a"], ["d"], ["d", "a"]):
+            recursion, brute = (
+                partial_dependence(
+                    est,
+                    X,
+                    columns,
+                    method=method,
+                    kind="average",
+                    grid_resolution=4,
+                )
+                for method in ("recursion", "brute")
+            )
+            # Both are sums of functions of a column: they differ by a constant.
+            difference = recursion["average"] - brute["average"]
+            assert np.ptp(difference) < 1e-9
+        with pytest.raises(ValueError, match="cannot set column 'c', which is categ"):
+            est._compute_partial_dependence_recursion(np.zeros((1, 1)), np.array([2]))
+
+
+def test_unusable_eras_val_are_refused(data):
+    X, y, eras = data
+    est = make(early_stopping=True)
+    with pytest.raises(ValueError, match="eras_val is provided, but X_val was not"):
+        est.fit(X, y, eras=eras, eras_val=eras)
+    validation = {"X_val": X[:50], "y_val": y[:50]}
+    with pytest.raises(ValueError, match="eras_val has 49 labels, but X_val has 50"):
+        est.fit(X, y, eras=eras, **validation, eras_val=eras[:49])
+    with pytest.raises(ValueError, match=r"eras_val has 1 missing.*row 49"):
+        est.fit(X, y, eras=eras, **validation, eras_val=replace_last(eras[:50], np.nan))
+    with pytest.raises(ValueError, match="eras_val must be one-dimensional"):
+        est.fit(X, y, eras=eras, **validation, eras_val=eras[:50].reshape(1, -1))
+
+
+DATES = pd.date_range("2024-01-01", periods=5)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (pd.DataFrame({"a": []}, dtype=float), "0 sample"),
+        (np.empty((0, 3)), "0 sample"),
+        (np.empty((5, 0)), "0 feature"),
+        (pd.DataFrame(index=range(5)), r"X has no columns; its shape is \(5, 0\)"),
+        (
+            pd.DataFrame({"a": range(5), "b": list("xyxyz")}, dtype=object),
+            "column 'b' is not numeric: could not convert string to float: 'x'",
+        ),
+        (
+            pd.DataFrame({"a": 0.5, "b": DATES}),
+            r"column 'b' is not numeric: it holds datetime64\[",
+        ),
+        (
+            pd.DataFrame({"a": 0.5, "b": DATES.astype(object)}),
+            "column 'b' is not numeric: .*'Timestamp'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_unusable_X_is_refused(X, message, split_criterion):
+    eras = [0, 0, 1, 1, 1][: len(X)]
+    with pytest.raises(ValueError, match=message):
+        make(split_criterion).fit(X, np.arange(len(X)), eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_a_column_without_a_value_is_named(data, split_criterion):
+    X, y, eras = data
+    X = X.copy()
+    X[:, 2] = np.nan
+    with pytest.raises(
+        ValueError, match=r"^X: column 2 has only missing values in the 120 rows that"
+    ):
+        make(split_criterion).fit(X, y, eras=eras)
+    X[:60, 2] = 1.0
+    est = make(split_criterion).fit(X, y, eras=eras)  # values in some rows are enough
+    frame = pd.DataFrame(X).add_prefix("x").assign(c=pd.Categorical(eras % 2))
+    with pytest.raises(ValueError, match=r"^X: column 'x2' has only missing values in"):
+        est.fit(frame, y, np.arange(120) >= 60, eras=eras)
+    with pytest.raises(ValueError, match=r"^X: column 'x2' .* the 60 rows that"):
+        est.set_params(early_stopping=True).fit(
+            frame[60:], y[60:], eras=eras[60:], X_val=frame, y_val=y
+        )
+
+
+def test_columns_of_one_name_are_refused_by_scikit_learn():
+    X = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="Expected unique column names"):
+        make("gain").fit(X, [0, 1])
+
+
+def test_a_column_is_not_blamed_for_another_error():
+    X = pd.DataFrame({"a": range(5), "b": pd.Categorical(list("xyxyz"))})
+    X["c"] = pd.array([1, None, 2, 3, 4], dtype="Int64")
+    with pytest.raises(ValueError, match=r"^eras has 4 labels, but X has 5 rows"):
+        make().fit(X, np.arange(5), eras=[0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint8])
+def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
+    # uint8 is the type of binned data: predictions could take one for the other.
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.integers(100, 120, size=(300, 3)).astype(dtype))
+    y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
+    est = make().fit(X, y, eras=eras)
+    before = est.predict(X)
+    with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
+        est.fit(X, y, eras=[9, *eras[1:]])
+    assert np.array_equal(est.predict(X), before)
+
+    def interrupt(estimator, X, y):
+        raise KeyboardInterrupt
+
+    est.set_params(early_stopping=True, scoring=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        est.fit(X, y, eras=eras)
+    assert not {"_in_fit", "_raw_predict", "_scoring_eras"} & set(vars(est))
+
+
+def test_interaction_sets_of_other_columns_are_warned_of(data):
+    X, y, eras = data
+    X = pd.DataFrame(X[:, :3], columns=list("abc"))
+    last = X.assign(c=pd.Categorical(X["c"].round()))
+    first = last[["c", "a", "b"]]
+    est = make(interaction_cst=[{0, 1}, {2}])
+    with pytest.warns(UserWarning, match=r"feature i is column \[2, 0, 1\]\[i\]"):
+        est.fit(last, y, eras=eras)
+    est.fit(first, y, eras=eras)
+    est.set_params(interaction_cst="no_interactions").fit(last, y, eras=eras)
+
+
+def test_the_only_category_is_told_from_missing_values():
+    # scikit-learn takes the categories of another split for those of this one, and so
+    # does the plain gain, which is scikit-learn's to the bit.
+    X, y, eras = make_only_category()
+    params = {"categorical_features": [0, 1], "learning_rate": 1.0, "max_iter": 20}
+    stock = ensemble.HistGradientBoostingRegressor(early_stopping=False, **params)
+    wrong = stock.fit(X, y).predict(X)
+    assert np.abs(wrong - y).max() > 1
+    assert np.array_equal(make("gain", **params).fit(X, y).predict(X), wrong)
+    for split_criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
+        est = make(split_criterion, **params).fit(X, y, eras=eras)
+        np.testing.assert_allclose(est.predict(X), y, atol=1e-4)
+
+
+# Nothing to split, nothing to compare.
+
+
+@pytest.mark.parametrize("split_criterion", ["era", "directional"])
+def test_one_era_is_warned_of_and_is_gain(data, split_criterion):
+    X, y, _ = data
+    with pytest.warns(UserWarning, match="eras holds the single era 7 ") as caught:
+        est = make(split_criterion).fit(X, y, eras=np.full(len(y), 7))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert_same_trees(est, make("gain").fit(X, y))
+
+
+@pytest.mark.parametrize("split_criterion", ["era", "directional"])
+def test_constant_model_is_warned_of(data, split_criterion):
+    X, y, eras = data
+    X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
+    with pytest.warns(UserWarning, match="predicts a constant") as caught:
+        est = make(split_criterion).fit(X, y, eras=eras)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert np.ptp(est.predict(X)) == 0
+    # With "gain" there is nothing to warn of: scikit-learn does not.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make("gain").fit(X, np.zeros(len(y)), eras=eras)
+
+
+def test_warm_start_needs_the_eras_again(data):
+    X, y, eras = data
+    params = {"max_features": 0.7}
+    warm = make(**params, warm_start=True, max_iter=3).fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="needs eras"):
+        warm.fit(X, y)
+    warm.set_params(max_iter=7).fit(X, y, eras=eras)
+    assert_same_trees(warm, make(**params, max_iter=7).fit(X, y, eras=eras))
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
+    X, y, eras = data
+    growers = []
+
+    class Grower(gradient_boosting.TreeGrower):
+        def __init__(self, *args, **kwargs):
+            assert [ref() for ref in growers] == [None] * len(growers)
+            growers.append(weakref.ref(self))
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
+    make(split_criterion).fit(X, y, eras=eras)
+    assert len(growers) == 4

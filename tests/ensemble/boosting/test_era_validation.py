@@ -1,0 +1,406 @@
+"""Early stopping holds out whole eras: which ones, and what becomes of them."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import ensemble
+from sklearn.model_selection import GroupShuffleSplit
+
+import sklearn_era.ensemble
+from helpers.data import make_data
+from helpers.estimators import make_estimator
+from helpers.trees import assert_same_model
+
+CRITERIA = [
+    "gain", "era", "directional", "time_robust", "invariant", "vrex",
+    {"era": 1.0, "gain": 0.5},
+]  # fmt: skip
+N_ERAS = 10
+
+
+def ours(target="real", **params):
+    params = {"early_stopping": True, "split_criterion": "directional"} | params
+    return make_estimator(sklearn_era.ensemble, target, **params)
+
+
+def data_of_ten_eras(target="real"):
+    X, y, weights, _ = make_data(target)
+    eras = np.random.default_rng(5).integers(0, N_ERAS, len(y))
+    return X, y, weights, eras
+
+
+class EraScorer:
+    """A scorer that keeps the eras that it sees, first of the training rows."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, estimator, X, y, eras, sample_weight=None):
+        assert X.shape[0] == y.shape[0] == len(eras)
+        self.calls.append(np.asarray(eras))
+        return float(len(self.calls))
+
+    @property
+    def train(self):
+        return self.calls[0]
+
+    @property
+    def validation(self):
+        return self.calls[1]
+
+
+def held_out(eras, n_classes=0, **params):
+    """The labels held out of a fit, which are not trained on."""
+    X, y, weights, _ = make_data("multiclass" if n_classes else "real")
+    scorer = EraScorer()
+    model = ours("multiclass" if n_classes else "real", scoring=scorer, **params)
+    model.fit(X, y, weights, eras=eras)
+    assert len(scorer.calls) == 2 * (model.n_iter_ + 1)
+    for train, validation in zip(scorer.calls[::2], scorer.calls[1::2], strict=True):
+        assert np.array_equal(train, scorer.train)
+        assert np.array_equal(validation, scorer.validation)
+    train, validation = set(scorer.train.tolist()), set(scorer.validation.tolist())
+    assert not train & validation
+    assert len(scorer.train) + len(scorer.validation) == len(y)
+    return validation
+
+
+# Which eras are held out.
+
+CODES = data_of_ten_eras()[3]
+
+
+@pytest.mark.parametrize("split_criterion", CRITERIA)
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (CODES, {8, 9}),
+        (-CODES, {-1, 0}),
+        (CODES + 0.5, {8.5, 9.5}),
+        # As strings are sorted: "week10" comes before "week2".
+        (np.char.add("week", (CODES + 1).astype(str)), {"week8", "week9"}),
+        (
+            np.datetime64("2024-01-01") + np.timedelta64(7, "D") * CODES,
+            {pd.Timestamp(2024, 2, 26).date(), pd.Timestamp(2024, 3, 4).date()},
+        ),
+        (pd.PeriodIndex.from_ordinals(CODES, freq="M"), {"1970-09", "1970-10"}),
+    ],
+    ids=["int", "negative", "float", "str", "datetime64", "period"],
+)
+def test_last_eras_are_held_out_by_the_order_of_labels(
+    labels, expected, split_criterion
+):
+    is_text = getattr(labels, "dtype", None) is not None and labels.dtype.kind == "U"
+    warned = pytest.warns(UserWarning, match="'week10' comes before 'week2'")
+    with warned if is_text else nullcontext():
+        found = held_out(
+            labels, validation_fraction=0.2, max_iter=1, split_criterion=split_criterion
+        )
+    if isinstance(labels, pd.PeriodIndex):
+        found = set(map(str, found))
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("validation_fraction", "n_held_out"),
+    [(0.1, 1), (0.11, 2), (0.25, 3), (0.9, 9), (0.001, 1), (1, 1), (4, 4), (9, 9)],
+)
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
+    validation_eras, validation_fraction, n_held_out
+):
+    found = held_out(
+        CODES,
+        validation_eras=validation_eras,
+        validation_fraction=validation_fraction,
+        split_criterion="gain",
+        max_iter=1,
+    )
+    assert len(found) == n_held_out
+
+
+@pytest.mark.parametrize(
+    ("n_eras", "share", "n_held_out"), [(10, 0.3, 3), (10, 0.7, 7), (100, 0.07, 7)]
+)
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_last_digits_of_a_share_are_not_rounded_up(
+    validation_eras, n_eras, share, n_held_out
+):
+    """0.07 of 100 eras is 7.000000000000001 of them, which is not 8."""
+    found = held_out(
+        np.arange(400) % n_eras,
+        validation_eras=validation_eras,
+        validation_fraction=share,
+        split_criterion="gain",
+        max_iter=1,
+    )
+    assert len(found) == n_held_out
+
+
+def test_random_eras_depend_on_the_random_state_only():
+    params = {"validation_eras": "random", "validation_fraction": 2, "max_iter": 1}
+    found = [held_out(CODES, random_state=seed, **params) for seed in range(8)]
+    again = [held_out(CODES, random_state=seed, **params) for seed in range(8)]
+    assert found == again
+    assert len({frozenset(labels) for labels in found}) > 4
+    # By the labels' order, whatever their names.
+    renamed = held_out(CODES * 3 + 1, random_state=0, **params)
+    assert renamed == {label * 3 + 1 for label in found[0]}
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_classes_are_not_stratified(validation_eras):
+    params = {"validation_eras": validation_eras, "validation_fraction": 3}
+    found = held_out(CODES, n_classes=3, random_state=4, **params)
+    assert len(found) == 3
+    # The same eras as of another target.
+    assert held_out(CODES, random_state=4, **params) == found
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+@pytest.mark.parametrize("validation_fraction", [0.91, 10, 11, 400])
+def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
+    X, y, _, eras = data_of_ten_eras()
+    model = ours(
+        validation_fraction=validation_fraction,
+        validation_eras=validation_eras,
+        split_criterion="gain",
+    )
+    message = (
+        f"validation_fraction={validation_fraction} of 10 eras leaves no era to train"
+    )
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, eras=eras)
+    # Nothing is held out of these.
+    model.fit(X, y, eras=eras, X_val=X, y_val=y)
+    model.set_params(validation_fraction=None).fit(X, y, eras=eras)
+    model.set_params(validation_fraction=0.1, early_stopping=False).fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("target", ["real", "multiclass"])
+@pytest.mark.parametrize("validation_eras", ["last", "random", None])
+def test_a_single_era_falls_back_to_random_rows(validation_eras, target):
+    X, y, weights, _ = make_data(target)
+    model = ours(target, split_criterion="gain", validation_eras=validation_eras)
+    stock = make_estimator(ensemble, target, early_stopping=True)
+    model.fit(X, y, weights, eras=["a"] * len(y))
+    assert_same_model(model, stock.fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("target", ["real", "multiclass"])
+@pytest.mark.parametrize("validation_eras", ["last", "random", None])
+def test_without_eras_rows_are_held_out_at_random(validation_eras, target):
+    X, y, weights, _ = make_data(target)
+    model = ours(target, split_criterion="gain", validation_eras=validation_eras)
+    stock = make_estimator(ensemble, target, early_stopping=True)
+    assert_same_model(model.fit(X, y, weights), stock.fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_without_early_stopping_no_era_is_held_out(validation_eras):
+    X, y, weights, eras = data_of_ten_eras()
+    params = {"early_stopping": False, "validation_fraction": 10}
+    model = ours(split_criterion="gain", validation_eras=validation_eras, **params)
+    stock = make_estimator(ensemble, "real", **params)
+    assert_same_model(model.fit(X, y, weights, eras=eras), stock.fit(X, y, weights), X)
+
+
+# A fit is that of the same rows, given by hand.
+
+
+def rows_held_out(eras, validation_eras, n_held_out, seed):
+    if validation_eras == "last":
+        return eras >= N_ERAS - n_held_out
+    splitter = GroupShuffleSplit(1, test_size=n_held_out, random_state=seed)
+    ((_, validation),) = splitter.split(eras, groups=eras)
+    return np.isin(np.arange(len(eras)), validation)
+
+
+@pytest.mark.parametrize(
+    "scoring", ["loss", None, "neg_mean_absolute_error", "worst era"]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+@pytest.mark.parametrize("split_criterion", CRITERIA[:3])
+def test_fit_is_that_of_validation_data_given(
+    split_criterion, validation_eras, weighted, scoring
+):
+    X, y, weights, eras = data_of_ten_eras()
+    if scoring == "worst era":
+        scoring = worst_era
+    params = {"split_criterion": split_criterion, "scoring": scoring}
+    model = ours(
+        **params, validation_eras=validation_eras, validation_fraction=0.3
+    ).fit(X, y, weights if weighted else None, eras=eras)
+    is_held_out = rows_held_out(eras, validation_eras, 3, model._random_seed)
+    expected = ours(**params).fit(
+        X[~is_held_out],
+        y[~is_held_out],
+        weights[~is_held_out] if weighted else None,
+        eras=eras[~is_held_out],
+        X_val=X[is_held_out],
+        y_val=y[is_held_out],
+        sample_weight_val=weights[is_held_out] if weighted else None,
+        eras_val=eras[is_held_out],
+    )
+    assert_same_model(model, expected, X)
+
+
+@pytest.mark.parametrize("target", ["binary", "multiclass"])
+@pytest.mark.parametrize("scoring", ["loss", "accuracy"])
+def test_fit_to_classes_is_that_of_validation_data_given(scoring, target):
+    X, y, weights, eras = data_of_ten_eras(target)
+    is_held_out = eras == 9
+    model = ours(target, scoring=scoring).fit(X, y, weights, eras=eras)
+    expected = ours(target, scoring=scoring).fit(
+        *(values[~is_held_out] for values in (X, y, weights)),
+        eras=eras[~is_held_out],
+        X_val=X[is_held_out],
+        y_val=y[is_held_out],
+        sample_weight_val=weights[is_held_out],
+    )
+    assert_same_model(model, expected, X)
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation_eras):
+    X, y, weights, eras = data_of_ten_eras()
+    params = {
+        "split_criterion": split_criterion,
+        "validation_eras": validation_eras,
+        "validation_fraction": 0.3,
+        "max_features": 0.5,
+        "random_state": None,
+    }
+    for _ in range(3):
+        scorer = EraScorer()
+        model = ours(**params, max_iter=2, warm_start=True, scoring=scorer)
+        model.fit(X, y, weights, eras=eras)
+        first = scorer.calls[:2]
+        scorer.calls.clear()
+        model.set_params(max_iter=5).fit(X, y, weights, eras=eras)
+        assert model.n_iter_ == 5
+        assert len(scorer.calls) == 2 * 3
+        for calls in (scorer.calls[:2], scorer.calls[-2:]):
+            assert all(map(np.array_equal, calls, first))
+
+
+# What is scored.
+
+
+def worst_era(estimator, X, y, eras, sample_weight=None):
+    errors = (y - estimator.predict(X)) ** 2
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    return -max(
+        np.average(errors[eras == era], weights=weights[eras == era])
+        for era in np.unique(eras)
+    )
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_scores_are_those_of_the_stages_on_the_two_sets_of_eras(validation_eras):
+    X, y, _, eras = data_of_ten_eras()
+    model = ours(
+        scoring=worst_era,
+        validation_eras=validation_eras,
+        validation_fraction=0.3,
+        max_iter=8,
+    ).fit(X, y, eras=eras)
+    is_held_out = rows_held_out(eras, validation_eras, 3, model._random_seed)
+    assert len(model.train_score_) == len(model.validation_score_) == model.n_iter_ + 1
+    stages = list(model.staged_predict(X))
+    for rows, scores in [
+        (~is_held_out, model.train_score_),
+        (is_held_out, model.validation_score_),
+    ]:
+        for prediction, score in zip(stages, scores[1:], strict=True):
+            errors = (prediction - y)[rows] ** 2
+            worst = max(
+                errors[eras[rows] == era].mean() for era in np.unique(eras[rows])
+            )
+            assert score == pytest.approx(-worst, rel=1e-10)
+
+
+def test_a_score_that_no_longer_gets_better_stops_the_fit():
+    """The last era has nothing to learn from the others, whose random rows would."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(5), 200)
+    X = rng.normal(size=(1000, 3))
+    y = np.where(eras < 4, X[:, 0], -X[:, 0])
+    params = {"split_criterion": "gain", "max_iter": 60, "learning_rate": 0.03}
+    by_era = ours(**params, validation_fraction=0.2).fit(X, y, eras=eras)
+    by_row = ours(**params, validation_fraction=0.2, validation_eras=None)
+    by_row.fit(X, y, eras=eras)
+    assert by_era.n_iter_ == 10  # `n_iter_no_change`
+    assert by_row.n_iter_ > 20
+
+
+def test_validation_data_given_is_scored_by_its_own_eras():
+    X, y, _, eras = data_of_ten_eras()
+    scorer = EraScorer()
+    model = ours(scoring=scorer)
+    labels = np.char.add("v", eras[:90].astype(str))
+    model.fit(X, y, eras=eras, X_val=X[:90], y_val=y[:90], eras_val=labels)
+    assert np.array_equal(scorer.train, eras)
+    assert np.array_equal(scorer.validation, labels)
+    scorer.calls.clear()
+    model.set_params(validation_fraction=None).fit(X, y, eras=eras)
+    assert all(np.array_equal(call, eras) for call in scorer.calls)
+    assert len(scorer.calls) == model.n_iter_ + 1
+
+
+# Corners.
+
+
+@pytest.mark.parametrize("scoring", ["loss", "accuracy", None])
+@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
+def test_class_of_held_out_eras_only(split_criterion, scoring):
+    """It is a class of the model, of which no training row has told it anything."""
+    X, _, _, eras = data_of_ten_eras()
+    y = np.where(eras == 9, "c", np.where(np.nan_to_num(X[:, 1]) > 0, "b", "a"))
+    model = ours("multiclass", split_criterion=split_criterion, scoring=scoring)
+    with pytest.warns(UserWarning, match=r"the only ones with class\(es\) c of y"):
+        model.fit(X, y, eras=eras)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    probabilities = model.predict_proba(X)
+    assert np.isfinite(probabilities).all()
+    assert (probabilities[:, 2] < 0.01).all()
+    assert np.isfinite(model.validation_score_).all()
+
+
+def test_training_eras_alone_count_for_the_criterion():
+    """An era apart in its features forbids every split, unless it is held out."""
+    X, y, _, eras = data_of_ten_eras()
+    X = np.where(eras[:, np.newaxis] == 9, 100.0, np.nan_to_num(X))
+    model = ours(split_criterion="era", early_stopping=False, max_iter=2)
+    with pytest.warns(UserWarning, match="No split was admissible"):
+        model.fit(X, y, eras=eras)
+    model.set_params(early_stopping=True).fit(X, y, eras=eras)
+    assert len(model._predictors[0][0].nodes) > 1
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random"])
+def test_thousands_of_rows_are_scored_by_a_part_of_the_training_rows(validation_eras):
+    eras = np.arange(12_500) % 25
+    X = np.random.default_rng(0).normal(size=(12_500, 2))
+    seen = []
+
+    def scoring(estimator, X, y, eras):
+        assert np.array_equal(eras, y)
+        seen.append(eras)
+        return 0.0
+
+    # More rows than 10,000, so that early stopping is on without being asked for.
+    ours(
+        early_stopping="auto",
+        scoring=scoring,
+        validation_eras=validation_eras,
+        validation_fraction=2,
+        split_criterion="gain",
+        max_iter=1,
+    ).fit(X, eras.astype(float), eras=eras)
+    assert [len(labels) for labels in seen[:2]] == [10_000, 1_000]
+    assert not set(seen[0]) & set(seen[1])

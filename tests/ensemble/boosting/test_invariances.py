@@ -1,0 +1,342 @@
+"""What the trees of a criterion that compares eras may depend on, and what not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from threadpoolctl import threadpool_limits
+
+import sklearn_era.ensemble
+from helpers.data import N_SAMPLES, make_data, two_features
+from helpers.estimators import make_estimator
+from helpers.trees import assert_same_model, assert_same_splits
+
+CRITERIA = {
+    "era": {"split_criterion": "era", "boltzmann_alpha": -1.0},
+    "worst era": {"split_criterion": "era", "boltzmann_alpha": -np.inf},
+    "era, normalised": {
+        "split_criterion": "era", "boltzmann_alpha": -3.0, "normalize_era_gain": True,
+    },
+    "directional": {"split_criterion": "directional"},
+    "half of the eras": {
+        "split_criterion": "directional",
+        "min_samples_per_era": 6,
+        "min_era_coverage": 0.5,
+    },
+    "time_robust": {"split_criterion": "time_robust"},
+    "time_robust, mean": {
+        "split_criterion": "time_robust",
+        "period_aggregation": "mean",
+        "min_impurity_decrease": 0.001,
+    },
+    "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.3},
+    "changing rate": {
+        "split_criterion": "invariant",
+        "invariance_statistic": "changing_rate",
+        "min_impurity_decrease": 0.001,
+    },
+    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
+    "blend": {"split_criterion": {"gain": 0.2, "era": 1.0, "invariant": 0.5}},
+    "blend, normalised": {
+        "split_criterion": {"era": 1.0, "directional": 0.1, "vrex": 0.5},
+        "boltzmann_alpha": -3.0,
+        "normalize_era_gain": True,
+    },
+}  # fmt: skip
+RATIO = {
+    "split_criterion": "invariant",
+    "invariance_statistic": "ratio",
+    "invariance_penalty": 0.1,
+}
+ON_TARGETS = [
+    *(pytest.param(c, "real", id=name) for name, c in CRITERIA.items()),
+    *(pytest.param(c, "binary", id=f"{n}, binary") for n, c in CRITERIA.items()),
+    pytest.param(RATIO, "binary", id="ratio"),
+]
+
+WORDS = np.array(["a", "b", "ba", "c"])
+RENAMINGS = {
+    "int8": lambda eras: (eras * 7 - 11).astype(np.int8),
+    "float": lambda eras: eras + 0.5,
+    "str": lambda eras: WORDS[eras],
+    "list": lambda eras: WORDS[eras].tolist(),
+    "object": lambda eras: WORDS.astype(object)[eras],
+    "string_dtype": lambda eras: WORDS.astype(np.dtypes.StringDType())[eras],
+    "tuples": lambda eras: pd.Series([(2024, int(era)) for era in eras]),
+    "datetime64": lambda eras: (
+        np.datetime64("2024-01-01") + np.timedelta64(7, "D") * eras
+    ),
+    "pandas_datetime": lambda eras: pd.Series(
+        pd.Timestamp("2024-01-01", tz="UTC") + pd.to_timedelta(eras, unit="D")
+    ),
+    "pandas_period": lambda eras: pd.PeriodIndex.from_ordinals(eras, freq="M"),
+    "pandas_ordered": lambda eras: pd.Categorical.from_codes(
+        eras, list("jkxy"), ordered=True
+    ),
+    "pandas_category": lambda eras: pd.Series(WORDS[eras]).astype("category"),
+    "pandas_int": lambda eras: pd.Series(eras, dtype="Int64", index=eras[::-1]),
+    "pandas_string": lambda eras: pd.Series(WORDS[eras], dtype="string"),
+    "pyarrow": lambda eras: pd.Series(WORDS[eras], dtype="string[pyarrow]"),
+}
+
+
+def fit(data, criterion, target="real", **params):
+    """Fit with leaves so large that no two features part the rows of a node alike.
+
+    Their keys would be equal up to the rounding, which the order of additions decides.
+    """
+    X, y, weights, eras = data
+    params = {"min_samples_leaf": 25, "max_bins": 32, "max_iter": 4} | params
+    ours = make_estimator(sklearn_era.ensemble, target, **criterion, **params)
+    ours.fit(X, y, weights, eras=eras)
+    assert any(len(tree.nodes) > 1 for trees in ours._predictors for tree in trees)
+    return ours
+
+
+@pytest.mark.parametrize("criterion", [CRITERIA["worst era"], CRITERIA["directional"]])
+@pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
+def test_labels_matter_by_their_order_only(rename, criterion):
+    X, y, weights, eras = make_data()
+    expected = fit((X, y, weights, eras), criterion, max_iter=3)
+    renamed = fit((X, y, weights, rename(eras)), criterion, max_iter=3)
+    assert_same_model(renamed, expected, X)
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_names_of_eras_do_not_matter(criterion, target):
+    X, y, weights, eras = make_data(target)
+    expected = fit((X, y, weights, eras), criterion, target)
+    for names in ([2, 0, 3, 1], ["d", "c", "b", "a"]):  # another order, and reversed
+        renamed = fit((X, y, weights, np.array(names)[eras]), criterion, target)
+        assert_same_splits(renamed, expected)
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_order_of_rows_does_not_matter(criterion, target):
+    data = make_data(target)
+    order = np.random.default_rng(0).permutation(N_SAMPLES)
+    params = {"categorical_features": [0]}
+    shuffled = fit([values[order] for values in data], criterion, target, **params)
+    assert_same_splits(shuffled, fit(data, criterion, target, **params))
+
+
+def exact_data(target, seed=0):
+    """Data whose sums are exact in any order, as long as there is a single tree.
+
+    Gradients are small integers, or in the case of classes halves, because the target
+    is as often positive as negative.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, size=(N_SAMPLES, 4)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    eras = rng.integers(0, 4, N_SAMPLES)
+    y = np.repeat([1.0, -1.0], N_SAMPLES // 2)
+    if target == "real":
+        y *= np.tile(rng.integers(0, 4, N_SAMPLES // 2), 2)
+        # An effect to find: rows of large X change places with rows of small X.
+        y = np.sort(y)[np.argsort(np.argsort(np.nan_to_num(X[:, 0] + X[:, 1] * eras)))]
+    else:
+        y = y > 0
+    return X, y, None, eras
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_order_of_rows_does_not_matter_to_the_last_bit(criterion, target):
+    data = exact_data(target)
+    params = {"max_iter": 1, "min_samples_leaf": 2, "max_leaf_nodes": None}
+    expected = fit(data, criterion, target, **params)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(N_SAMPLES)
+        shuffled = [None if values is None else values[order] for values in data]
+        assert_same_model(fit(shuffled, criterion, target, **params), expected, data[0])
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_reversed_order_of_two_eras_does_not_matter_to_the_last_bit(criterion, target):
+    X, y, _, eras = exact_data(target, seed=1)
+    params = {"max_iter": 1, "min_samples_leaf": 2, "max_leaf_nodes": None}
+    expected = fit((X, y, None, eras % 2), criterion, target, **params)
+    reversed_order = fit((X, y, None, -(eras % 2)), criterion, target, **params)
+    assert_same_model(reversed_order, expected, X)
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_number_of_threads_does_not_matter(criterion, target):
+    data = make_data(target, 1500)
+    params = {"categorical_features": [0], "max_features": 0.8, "max_iter": 2}
+    models = []
+    for n_threads in (1, 2, 4):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            models.append(fit(data, criterion, target, **params))
+    with threadpool_limits(4, user_api="openmp"):
+        models.append(fit(data, criterion, target, n_jobs=2, **params))
+    for model in models[1:]:
+        assert_same_model(model, models[0], data[0])
+
+
+@pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
+def test_number_of_threads_does_not_matter_to_many_classes(criterion):
+    data = make_data("multiclass", 1500)
+    models = []
+    for n_threads in (1, 2, 4):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            models.append(fit(data, criterion, "multiclass", max_iter=1))
+    for model in models[1:]:
+        assert_same_model(model, models[0], data[0])
+
+
+@pytest.mark.parametrize(("criterion", "target"), ON_TARGETS)
+def test_repeated_fits_are_the_same(criterion, target):
+    data = make_data(target)
+    model = fit(data, criterion, target, max_features=0.5)
+    again = fit(data, criterion, target, max_features=0.5)
+    assert_same_model(again, model, data[0])
+    assert_same_model(model.fit(*data[:3], eras=data[3]), again, data[0])
+
+
+# Units: of sample weights, of the target, of an era's size.
+
+
+def has_unit(criterion) -> bool:
+    """Whether a gain enters a criterion otherwise than by comparison with gains."""
+    if criterion.get("normalize_era_gain"):
+        return False
+    name = criterion["split_criterion"]
+    uses_alpha = name in ("era", "directional") or "era" in name
+    return uses_alpha and criterion.get("boltzmann_alpha", 0.0) not in (0.0, -np.inf)
+
+
+UNITLESS = [param for param in ON_TARGETS if not has_unit(param.values[0])]
+
+
+def test_criteria_without_a_unit_are_many():
+    assert len(UNITLESS) == len(ON_TARGETS) - 2
+
+
+@pytest.mark.parametrize("factor", [0.25, 1024.0])
+@pytest.mark.parametrize(("criterion", "target"), UNITLESS)
+def test_scale_of_weights_does_not_matter(criterion, target, factor):
+    X, y, weights, eras = make_data(target)
+    expected = fit((X, y, weights, eras), criterion, target)
+    assert_same_splits(fit((X, y, weights * factor, eras), criterion, target), expected)
+
+
+# Of weights in no binary ratio, products are rounded, and what is equal by chance comes
+# apart: the two sides of an era whose rows are all of one class, for one thing.
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+@pytest.mark.parametrize(
+    "criterion", [param.values[0] for param in UNITLESS if param.values[1] == "real"]
+)
+def test_scale_of_weights_that_are_rounded_does_not_matter(criterion, factor):
+    X, y, _, eras = make_data()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    expected = fit((X, y, weights, eras), criterion)
+    scaled = fit((X, y, weights * factor, eras), criterion)
+    assert_same_splits(scaled, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+def test_scale_of_weights_that_are_rounded_does_not_matter_to_ratios(factor):
+    X, y, _, eras = make_data("binary")
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    expected = fit((X, y, weights, eras), RATIO, "binary")
+    scaled = fit((X, y, weights * factor, eras), RATIO, "binary")
+    assert_same_splits(scaled, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [2.0**-10, 2.0**10])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        pytest.param(criterion, id=name)
+        for name, criterion in CRITERIA.items()
+        # The decrease of impurity is in units of the target, squared.
+        if not has_unit(criterion) and "min_impurity_decrease" not in criterion
+    ],
+)
+def test_unit_of_the_target_does_not_matter(criterion, factor):
+    X, y, weights, eras = make_data()
+    expected = fit((X, y, weights, eras), criterion)
+    scaled = fit((X, y * factor, weights, eras), criterion)
+    for (one,), (other,) in zip(expected._predictors, scaled._predictors, strict=True):
+        for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
+            np.testing.assert_array_equal(one.nodes[name], other.nodes[name])
+        np.testing.assert_array_equal(one.nodes["value"] * factor, other.nodes["value"])
+
+
+@pytest.mark.parametrize("split_criterion", ["era", "directional"])
+def test_unit_of_the_target_matters_without_normalised_gains(split_criterion):
+    """Alpha is in units of 1 / gain: small gains are averaged, of large ones the least.
+
+    Feature 0 has an effect in one era only, feature 1 a smaller one in both.
+    """
+    effects = np.array([[3.0, 0.25], [1.0, 1.0]])
+    features_used = {}
+    for normalizes in (False, True):
+        for factor in (2.0**-10, 1.0, 2.0**10):
+            X, y, eras = two_features(effects * factor)
+            model = make_estimator(
+                sklearn_era.ensemble,
+                "real",
+                split_criterion=split_criterion,
+                boltzmann_alpha=-3.0,
+                normalize_era_gain=normalizes,
+                max_iter=1,
+                max_leaf_nodes=2,
+            ).fit(X, y, eras=eras)
+            nodes = model._predictors[0][0].nodes
+            features_used[normalizes, factor] = int(nodes["feature_idx"][0])
+    assert [features_used[False, factor] for factor in (2**-10, 1, 2**10)] == [0, 1, 1]
+    assert len({features_used[True, factor] for factor in (2**-10, 1, 2**10)}) == 1
+
+
+MEANS = {
+    "era": {"split_criterion": "era"},
+    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.3},
+    "blend": {"split_criterion": {"era": 1.0, "vrex": 0.5, "directional": 0.2}},
+    "directional": {"split_criterion": "directional"},
+    "time_robust": {"split_criterion": "time_robust", "period_aggregation": "mean"},
+    "time_robust, max": {"split_criterion": "time_robust"},
+}
+
+
+def data_of_centred_eras():
+    """Each era's target has mean 0, so that more rows of one move no baseline."""
+    rng = np.random.default_rng(3)
+    n_eras, n_half = 4, 60
+    X = rng.integers(0, 8, size=(n_eras, 2 * n_half, 3)).astype(float)
+    slopes = np.array([[1.0, 0.2, 0], [1, -0.1, 0], [-0.2, 0.7, 1], [0.5, 2, 0]])
+    y = np.einsum("erf,ef->er", X, slopes) + rng.normal(size=(n_eras, 2 * n_half))
+    y -= y.mean(axis=1, keepdims=True)
+    eras = np.repeat(np.arange(n_eras), 2 * n_half)
+    return X.reshape(-1, 3), y.ravel(), eras
+
+
+def splits_with_one_era_repeated(criterion, n_times, normalizes):
+    X, y, eras = data_of_centred_eras()
+    more = np.flatnonzero(eras == 3)
+    rows = np.concatenate([np.arange(len(y)), *(n_times - 1) * [more]])
+    model = make_estimator(
+        sklearn_era.ensemble,
+        "real",
+        max_iter=1,
+        max_leaf_nodes=8,
+        min_samples_leaf=1,  # more would be easier to reach with repeated rows
+        normalize_era_gain=normalizes,
+        **criterion,
+    ).fit(X[rows], y[rows], eras=eras[rows])
+    nodes = model._predictors[0][0].nodes
+    assert len(nodes) == 15
+    return nodes[["feature_idx", "bin_threshold", "is_leaf", "left", "right"]].tolist()
+
+
+@pytest.mark.parametrize("n_times", [2, 5])
+@pytest.mark.parametrize("criterion", MEANS.values(), ids=MEANS)
+def test_size_of_an_era_does_not_matter_to_means(criterion, n_times):
+    once = splits_with_one_era_repeated(criterion, 1, normalizes=True)
+    assert splits_with_one_era_repeated(criterion, n_times, normalizes=True) == once
+
+
+@pytest.mark.parametrize("criterion", [MEANS["era"], MEANS["vrex"], MEANS["blend"]])
+def test_size_of_an_era_matters_without_normalised_gains(criterion):
+    once = splits_with_one_era_repeated(criterion, 1, normalizes=False)
+    assert splits_with_one_era_repeated(criterion, 5, normalizes=False) != once

@@ -1,0 +1,380 @@
+"""Limits in which a criterion is the gain, or another criterion, bit for bit."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from sklearn import ensemble
+from sklearn.tree import DecisionTreeRegressor
+
+import sklearn_era.ensemble
+from helpers.data import make_data
+from helpers.estimators import make_estimator
+from helpers.trees import assert_same_model, assert_same_splits
+
+ERA_CRITERIA = [
+    {"split_criterion": "era", "boltzmann_alpha": -np.inf},
+    {"split_criterion": "directional", "min_direction_agreement": 1.0},
+    {"split_criterion": "vrex", "normalize_era_gain": True},
+    {"split_criterion": "invariant", "invariance_penalty": 5.0},
+    {"split_criterion": {"era": 1.0, "directional": 0.5}},
+]
+CONFIGURATIONS = [
+    ("real", {"monotonic_cst": [0, 1, 0, 0, 0]}),
+    ("binary", {"categorical_features": [0]}),
+    ("multiclass", {"max_features": 0.5, "early_stopping": True}),
+    ("count", {"loss": "poisson", "l2_regularization": 3.0}),
+]
+
+
+def ours(target, **params):
+    return make_estimator(sklearn_era.ensemble, target, **params)
+
+
+def stock(target, **params):
+    return make_estimator(ensemble, target, **params)
+
+
+def assert_same_partitions(a, b, X) -> None:
+    """Compare by the rows of each leaf: with empty bins, several bins part them so."""
+    for (one,), (other,) in zip(a._predictors, b._predictors, strict=True):
+        np.testing.assert_array_equal(one.nodes["count"], other.nodes["count"])
+        np.testing.assert_array_equal(
+            one.nodes["feature_idx"], other.nodes["feature_idx"]
+        )
+    np.testing.assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
+
+
+# One era.
+
+
+@pytest.mark.parametrize("criterion", ERA_CRITERIA)
+@pytest.mark.parametrize(("target", "params"), CONFIGURATIONS)
+def test_one_era_is_gain(criterion, target, params):
+    X, y, weights, _ = make_data(target)
+    model = ours(target, **criterion, **params)
+    with pytest.warns(UserWarning, match="eras holds the single era 2024w1 to train"):
+        model.fit(X, y, weights, eras=["2024w1"] * len(y))
+    assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("criterion", ERA_CRITERIA)
+@pytest.mark.parametrize("target", ["real", "binary"])
+def test_one_era_left_by_early_stopping_is_gain(criterion, target):
+    X, y, weights, eras = make_data(target)
+    is_last = eras == 3
+    eras = is_last.astype(int)
+    model = ours(target, early_stopping=True, **criterion)
+    with pytest.warns(UserWarning, match="eras holds the single era 0 to train on"):
+        model.fit(X, y, weights, eras=eras)
+    expected = stock(target, early_stopping=True).fit(
+        *(values[~is_last] for values in (X, y, weights)),
+        X_val=X[is_last], y_val=y[is_last], sample_weight_val=weights[is_last],
+    )  # fmt: skip
+    assert_same_model(model, expected, X)
+
+
+@pytest.mark.parametrize("criterion", ERA_CRITERIA)
+def test_one_era_whose_sides_need_more_rows_is_gain_with_larger_leaves(criterion):
+    X, y, _, _ = make_data()
+    model = ours("real", min_samples_per_era=30, min_samples_leaf=5, **criterion)
+    with pytest.warns(UserWarning, match="single era"):
+        model.fit(X, y, eras=np.zeros(len(y)))
+    assert_same_partitions(model, stock("real", min_samples_leaf=30).fit(X, y), X)
+
+
+def test_time_robust_of_one_era_is_the_impurity():
+    """Which is the gain without regularization, by weight, over a least decrease."""
+    X, y, _, _ = make_data()
+    model = ours("real", split_criterion="time_robust", max_iter=1, max_leaf_nodes=8)
+    with pytest.warns(UserWarning, match="'time_robust' has nothing to compare"):
+        model.fit(X, y, eras=np.zeros(len(y)))
+    assert_same_splits(model, stock("real", max_iter=1, max_leaf_nodes=8).fit(X, y))
+    # It knows no regularization where it compares splits.
+    model.set_params(l2_regularization=50.0)
+    with pytest.warns(UserWarning, match="single era"):
+        regularized = model.fit(X, y, eras=np.zeros(len(y)))._predictors[0][0].nodes
+    expected = stock("real", max_iter=1, max_leaf_nodes=8).fit(X, y)
+    nodes = expected._predictors[0][0].nodes
+    np.testing.assert_array_equal(regularized["feature_idx"], nodes["feature_idx"])
+    np.testing.assert_array_equal(regularized["bin_threshold"], nodes["bin_threshold"])
+    assert np.abs(regularized["value"]).max() < np.abs(nodes["value"]).max()
+
+
+# No penalty, one weight.
+
+
+@pytest.mark.parametrize("with_eras", [False, True])
+@pytest.mark.parametrize("statistic", ["effect", "changing_rate", "ratio"])
+@pytest.mark.parametrize(("target", "params"), CONFIGURATIONS)
+def test_invariant_without_penalty_is_gain(target, params, statistic, with_eras):
+    """Whatever else is asked of eras: scikit-learn's splitter does not look at them."""
+    X, y, weights, eras = make_data(target)
+    model = ours(
+        target,
+        split_criterion="invariant",
+        invariance_penalty=0,
+        invariance_statistic=statistic,
+        min_samples_per_era=500,
+        min_era_coverage=0.9,
+        validation_eras=None,
+        **params,
+    ).fit(X, y, weights, eras=eras if with_eras else None)
+    assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("blend", [{"gain": 1.0}, {"gain": 0.2, "era": 0}])
+@pytest.mark.parametrize("with_eras", [False, True])
+@pytest.mark.parametrize(("target", "params"), CONFIGURATIONS)
+def test_blend_of_gain_alone_is_gain(target, params, with_eras, blend):
+    X, y, weights, eras = make_data(target)
+    model = ours(target, split_criterion=blend, validation_eras=None, **params)
+    model.fit(X, y, weights, eras=eras if with_eras else None)
+    assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("weight", [0.3, 7])
+@pytest.mark.parametrize("name", ["era", "directional", "invariant", "vrex"])
+def test_blend_of_one_criterion_is_that_criterion(name, weight):
+    X, y, weights, eras = make_data("binary")
+    params = {"boltzmann_alpha": -2.0, "invariance_penalty": 0.3}
+    model = ours("binary", split_criterion={name: weight, "gain": 0.0}, **params)
+    alone = ours("binary", split_criterion=name, **params)
+    assert_same_model(
+        model.fit(X, y, weights, eras=eras), alone.fit(X, y, weights, eras=eras), X
+    )
+
+
+def test_blend_without_penalty_is_a_multiple_of_the_gain():
+    X, y, _, eras = make_data()
+    blend = {"gain": 0.5, "invariant": 1.5}
+    params = {"min_samples_leaf": 30}  # so that each side has rows of each era
+    model = ours("real", split_criterion=blend, invariance_penalty=0.0, **params)
+    model.fit(X, y, eras=eras)
+    assert_same_partitions(model, stock("real", **params).fit(X, y), X)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1024.0])
+def test_only_the_ratio_of_weights_of_a_blend_matters(factor):
+    X, y, weights, eras = make_data()
+    blend = {"gain": 0.5, "era": 1.0, "directional": 0.25, "invariant": 0.1, "vrex": 2}
+    scaled = {name: weight * factor for name, weight in blend.items()}
+    models = [
+        ours("real", split_criterion=criterion).fit(X, y, weights, eras=eras)
+        for criterion in (blend, scaled, dict(reversed(blend.items())))
+    ]
+    for model in models[1:]:
+        assert_same_model(model, models[0], X)
+
+
+# Neutral values, and parameters of other criteria.
+
+PARAMETERS = {
+    "boltzmann_alpha": -4.0,
+    "min_direction_agreement": 1.0,
+    "normalize_era_gain": True,
+    "period_aggregation": "mean",
+    "invariance_penalty": 0.2,
+    "invariance_statistic": "changing_rate",
+    "min_samples_per_era": 12,
+    "min_era_coverage": 0.5,
+    "min_impurity_decrease": 0.02,
+}
+OF_ALL = {"min_samples_per_era", "min_era_coverage", "min_impurity_decrease"}
+HEEDED = {
+    "era": {"boltzmann_alpha", "normalize_era_gain"},
+    "directional": {
+        "boltzmann_alpha", "min_direction_agreement", "normalize_era_gain",
+    },
+    "time_robust": {"period_aggregation"},
+    "invariant": {"invariance_penalty", "invariance_statistic"},
+    "vrex": {"normalize_era_gain", "invariance_penalty"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parameter", PARAMETERS)
+@pytest.mark.parametrize("name", HEEDED)
+def test_each_criterion_heeds_its_own_parameters_and_no_other(name, parameter):
+    X, y, weights, eras = make_data(n_samples=300)
+    # Small gains, for alpha to part the two kinds of mean.
+    others = {} if parameter == "boltzmann_alpha" else {"boltzmann_alpha": -1.0}
+    if parameter == "min_era_coverage":
+        others["min_samples_per_era"] = 12
+    default, changed = (
+        ours("real", split_criterion=name, max_iter=4, **(others | params)).fit(
+            X, y, weights, eras=eras
+        )
+        for params in ({}, {parameter: PARAMETERS[parameter]})
+    )
+    if parameter in HEEDED[name] | OF_ALL:
+        assert not np.array_equal(default.predict(X), changed.predict(X))
+    else:
+        assert_same_model(changed, default, X)
+
+
+def test_defaults_are_neutral():
+    signature = inspect.signature(sklearn_era.ensemble.HistGradientBoostingRegressor)
+    neutral = {
+        "split_criterion": "gain",
+        "min_direction_agreement": 0.0,
+        "min_samples_per_era": 1,
+        "min_era_coverage": 1.0,
+        "min_impurity_decrease": 0.0,
+        "colsample_bytree": 1.0,
+        "n_jobs": None,
+    }
+    assert {n: signature.parameters[n].default for n in neutral} == neutral
+
+
+@pytest.mark.parametrize("criterion", ERA_CRITERIA)
+def test_least_decrease_below_all_gains_is_neutral(criterion):
+    X, y, weights, eras = make_data()
+    model = ours("real", **criterion).fit(X, y, weights, eras=eras)
+    asked = ours("real", **criterion, min_impurity_decrease=1e-300)
+    assert_same_model(asked.fit(X, y, weights, eras=eras), model, X)
+
+
+@pytest.mark.parametrize("normalizes", [False, True])
+def test_vrex_without_penalty_is_the_mean_gain(normalizes):
+    X, y, weights, eras = make_data()
+    params = {"normalize_era_gain": normalizes, "min_samples_leaf": 25}
+    vrex = ours("real", split_criterion="vrex", invariance_penalty=0, **params)
+    era = ours("real", split_criterion="era", boltzmann_alpha=0, **params)
+    assert_same_splits(
+        vrex.fit(X, y, weights, eras=eras), era.fit(X, y, weights, eras=eras)
+    )
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("split_criterion", ["era", "directional"])
+def test_largest_alphas_are_the_infinite_ones(split_criterion, sign):
+    X, y, weights, eras = make_data()
+    finite, infinite = (
+        ours("real", split_criterion=split_criterion, boltzmann_alpha=sign * alpha)
+        for alpha in (1e308, np.inf)
+    )
+    assert_same_model(
+        finite.fit(X, y, weights, eras=eras), infinite.fit(X, y, weights, eras=eras), X
+    )
+
+
+def test_equal_eras_are_one():
+    """Copies of an era agree on all, and nothing is lost by looking at the worst."""
+    X, y, _, _ = make_data(n_samples=200)
+    eras = np.repeat(np.arange(4), 200)
+    X, y = np.tile(X, (4, 1)), np.tile(y, 4)
+    params = {"min_samples_leaf": 40, "max_iter": 4}
+    expected = stock("real", **params).fit(X, y)
+    for criterion in [
+        *({"split_criterion": "era", "boltzmann_alpha": a} for a in (-np.inf, 0, 7)),
+        {"split_criterion": "vrex", "invariance_penalty": 10.0},
+        {"split_criterion": "invariant", "invariance_penalty": 10.0},
+        {"split_criterion": "directional", "min_direction_agreement": 1.0},
+    ]:
+        model = ours("real", **criterion, **params).fit(X, y, eras=eras)
+        assert_same_partitions(model, expected, X)
+
+
+# Least decrease of the impurity.
+
+
+def steps(n_repeats=8):
+    """Two eras whose one feature parts y = 0 and y = 4, a decrease of exactly 4.
+
+    Rows are so many that the 1e-15 that scikit-learn adds to hessians is rounded off.
+    """
+    X = np.tile([0.0, 0, 1, 1], 2 * n_repeats).reshape(-1, 1)
+    return X, 4 * X.ravel(), np.arange(len(X)) // (4 * n_repeats)
+
+
+@pytest.mark.parametrize("weight", [None, 4.0])
+@pytest.mark.parametrize(
+    "split_criterion",
+    ["gain", "era", "directional", "invariant", "vrex", {"era": 1, "gain": 1}],
+)
+def test_decrease_that_is_asked_for_suffices(split_criterion, weight):
+    X, y, eras = steps()
+    weights = None if weight is None else np.full(len(y), weight)
+    for least, n_nodes in [(4.0, 3), (4 * (1 + 1e-9), 1), (np.nextafter(4, 3), 3)]:
+        model = ours(
+            "real",
+            split_criterion=split_criterion,
+            min_impurity_decrease=least,
+            min_samples_leaf=1,
+            max_iter=1,
+        )
+        if n_nodes == 1 and split_criterion != "gain":
+            with pytest.warns(UserWarning, match="No split was admissible"):
+                model.fit(X, y, weights, eras=eras)
+        else:
+            model.fit(X, y, weights, eras=eras)
+        assert len(model._predictors[0][0].nodes) == n_nodes
+
+
+@pytest.mark.parametrize("period_aggregation", ["max", "mean"])
+def test_decrease_of_time_robust_has_to_be_exceeded(period_aggregation):
+    X, y, eras = steps()
+    for least, n_nodes in [(4.0, 1), (np.nextafter(4, 3), 3), (0.0, 3)]:
+        model = ours(
+            "real",
+            split_criterion="time_robust",
+            period_aggregation=period_aggregation,
+            min_impurity_decrease=least,
+            min_samples_leaf=1,
+            max_iter=1,
+        )
+        if n_nodes == 1:
+            with pytest.warns(UserWarning, match="No split was admissible"):
+                model.fit(X, y, eras=eras)
+        else:
+            model.fit(X, y, eras=eras)
+        assert len(model._predictors[0][0].nodes) == n_nodes
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_least_decrease_is_that_of_decision_trees(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, size=(600, 4)).astype(float)
+    y = X[:, 0] + 3 * np.sin(X[:, 1]) + rng.normal(size=600)
+    weights = rng.uniform(0.5, 2, 600) if weighted else None
+    n_leaves = []
+    for least in np.geomspace(1e-3, 10, 15):
+        model = ours(
+            "real",
+            min_impurity_decrease=least,
+            learning_rate=1.0,
+            max_iter=1,
+            max_leaf_nodes=None,
+            min_samples_leaf=15,
+        ).fit(X, y, weights)
+        tree = DecisionTreeRegressor(min_impurity_decrease=least, min_samples_leaf=15)
+        tree.fit(X, y, weights)
+        assert model._predictors[0][0].get_n_leaf_nodes() == tree.get_n_leaves()
+        np.testing.assert_allclose(model.predict(X), tree.predict(X), rtol=1e-4)
+        n_leaves.append(tree.get_n_leaves())
+    assert len(set(n_leaves)) > 6
+    assert all(a >= b for a, b in itertools.pairwise(n_leaves))
+
+
+def test_decrease_is_a_share_of_the_root_of_each_tree():
+    """Hessians of log loss shrink from tree to tree, and so does what is asked."""
+    X, y, weights, eras = make_data("binary", 800)
+    for split_criterion in ("gain", "era"):
+        params = {"split_criterion": split_criterion, "max_iter": 12}
+        model = ours("binary", min_impurity_decrease=0.02, **params)
+        model.fit(X, y, weights, eras=eras)
+        raw = np.full(len(y), model._baseline_prediction.item())
+        X_binned = model._bin_mapper.transform(X)
+        missing_bin = model._bin_mapper.missing_values_bin_idx_
+        asked = []
+        for (tree,) in model._predictors:
+            p = 1 / (1 + np.exp(-raw))
+            asked.append(0.02 * (weights * p * (1 - p)).sum())
+            gains = tree.nodes["gain"][tree.nodes["is_leaf"] == 0]
+            assert (gains >= asked[-1] * (1 - 1e-6)).all()
+            raw += tree.predict_binned(X_binned, missing_bin, 1)
+        assert asked[-1] < 0.9 * asked[0]
+        unlimited = ours("binary", **params).fit(X, y, weights, eras=eras)
+        gains = unlimited._predictors[0][0].nodes["gain"]
+        assert (gains[gains > 0] < asked[0]).any()

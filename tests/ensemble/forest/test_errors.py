@@ -1,0 +1,290 @@
+"""What forests refuse, in one sentence that says what to do."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from helpers.forests import classifier, make_classes, make_data, regressor
+from sklearn_era.ensemble import BinnedDataset, TimeRobustForestRegressor
+
+# The parameters, the eras, and the message.
+REFUSED = {
+    "criterion_without_eras": (
+        {"split_criterion": "era"},
+        lambda e: None,
+        r"^split_criterion='era' needs eras: pass fit\(X, y, eras=\.\.\.\) with one la",
+    ),
+    "bootstrap_without_eras": (
+        {"bootstrap": "eras"},
+        lambda e: None,
+        r"^bootstrap='eras' needs eras",
+    ),
+    "segments_without_eras": (
+        {"random_segments": 3},
+        lambda e: None,
+        r"^random_segments=3 needs eras",
+    ),
+    "segments": (
+        {"split_criterion": "era", "random_segments": 4},
+        lambda e: e,
+        r"^random_segments=4 is more than the 3 distinct eras, .*or pass finer eras\.$",
+    ),
+    "segments_of_the_gain": (
+        {"random_segments": 4},
+        lambda e: e,
+        r"^random_segments=4 is more than the 3 distinct eras",
+    ),
+    "segments_of_a_coarse_column": (
+        {"split_criterion": "era", "random_segments": 3},
+        lambda e: np.column_stack([e, e // 2]),
+        r"^random_segments=3 is more than the 2 distinct eras",
+    ),
+    "small_eras": (
+        {"split_criterion": "era", "min_samples_per_era": 60},
+        lambda e: e,
+        r"^eras: a split has to leave min_samples_per_era=60 rows of every era on both",
+    ),
+    "oob_without_draws": (
+        {"bootstrap": False, "oob_score": True},
+        lambda e: e,
+        r"^oob_score=True needs rows to be drawn, but bootstrap=False; set bootstrap=",
+    ),
+    "max_samples_without_draws": (
+        {"bootstrap": False, "max_samples": 0.5},
+        lambda e: e,
+        r"^max_samples=0.5 needs rows to be drawn, but bootstrap=False",
+    ),
+    "max_samples_of_rows": (
+        {"max_samples": 241},
+        lambda e: e,
+        r"^max_samples=241 is more than the 240 rows; lower it, or use a share",
+    ),
+    "max_samples_of_eras": (
+        {"bootstrap": "eras", "max_samples": 4},
+        lambda e: e,
+        r"^max_samples=4 is more than the 3 eras",
+    ),
+    "max_samples_of_coarse_eras": (
+        {"bootstrap": "eras", "max_samples": 3},
+        lambda e: np.column_stack([e, e // 2]),
+        r"^max_samples=3 is more than the 2 eras",
+    ),
+    "max_samples_within_eras": (
+        {"bootstrap": "era", "max_samples": 200},
+        lambda e: e,
+        r"^max_samples=200 is more than the \d+ rows of the largest era",
+    ),
+    "max_features": (
+        {"max_features": 5},
+        lambda e: e,
+        r"^max_features=5 is more than the 4 columns of X; lower it, or use a share",
+    ),
+    "no_column": (
+        {},
+        lambda e: pd.DataFrame(index=range(e.size)),
+        r"^eras has no column of labels; pass one at least\.$",
+    ),
+    "short_column": (
+        {},
+        lambda e: np.column_stack([e, e])[1:],
+        r"^eras\[:, 0\] has 239 labels, but X has 240 rows",
+    ),
+    "missing_in_a_column": (
+        {},
+        lambda e: pd.DataFrame({"w": e, "m": np.where(e > 1, np.nan, e)}),
+        r"^eras\['m'\] has \d+ missing label\(s\)",
+    ),
+    "missing_in_a_list": (
+        {},
+        lambda e: [[label, None] for label in e],
+        r"^eras\[:, 1\] has 240 missing label\(s\)",
+    ),
+    "masked": (
+        {},
+        lambda e: np.ma.masked_array(np.column_stack([e, e]), [[False, True]] * e.size),
+        r"^eras\[:, 1\] has 240 missing label\(s\)",
+    ),
+    "ragged": (
+        {},
+        lambda e: [[1], [1, 2]] * 120,
+        r"^eras must be one-dimensional, with one label a row of X: .*inhomogeneous",
+    ),
+    "three_dimensions": (
+        {},
+        lambda e: np.zeros((e.size, 2, 2)),
+        r"^eras must be one-dimensional, .* array of shape \(240, 2, 2\)",
+    ),
+    "name": ({}, lambda e: "week", r"^eras must be one-dimensional"),
+    "blend": (
+        {"split_criterion": {"time_robust": 1, "era": 1}},
+        lambda e: e,
+        r"^split_criterion: 'time_robust' cannot be part of a blend",
+    ),
+    "ratio": (
+        {"split_criterion": "invariant", "invariance_statistic": "ratio"},
+        lambda e: e,
+        r"^invariance_statistic='ratio' needs a target of 0 and 1, .* but y holds",
+    ),
+    **{
+        f"{name}={value!r}": (
+            {name: value},
+            lambda e: e,
+            rf"^The '{name}' parameter of EraForestRegressor must be",
+        )
+        for name, value in [
+            ("n_estimators", 0),
+            ("bootstrap", True),
+            ("bootstrap", "row"),
+            ("max_samples", 0),
+            ("max_samples", 1.5),
+            ("max_features", 0),
+            ("max_features", "auto"),
+            ("random_segments", 1),
+            ("oob_score", "r2"),
+            ("split_criterion", "gini"),
+            ("max_bins", 256),
+            ("min_samples_leaf", 0),
+            ("n_jobs", 0),
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "spoil", "message"), REFUSED.values(), ids=REFUSED
+)
+def test_refused(parameters, spoil, message):
+    X, y, eras = make_data()
+    forest = regressor(**parameters)
+    with pytest.raises(ValueError, match=message) as caught:
+        forest.fit(X, y, eras=spoil(eras))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(NotFittedError):
+        forest.predict(X)
+
+
+def test_weights_of_zero_alone():
+    X, y, _ = make_data()
+    with pytest.raises(ValueError, match="must contain at least one non-zero number"):
+        regressor().fit(X, y, np.zeros(y.size))
+    nothing = dict.fromkeys(["high", "low", "mid"], 0.0)
+    with pytest.raises(ValueError, match=r"^sample_weight is 0 in all rows, which lea"):
+        classifier(class_weight=nothing).fit(X, make_classes(y))
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_w"):
+        regressor().fit(X, y, -np.ones(y.size))
+
+
+def test_a_class_weight_for_a_class_that_is_not_there():
+    X, y, _ = make_data()
+    with pytest.raises(
+        ValueError, match=r"The classes, \['high' 'low' 'mid'\]|classes"
+    ):
+        classifier(class_weight={"new": 1}).fit(X, make_classes(y))
+
+
+def test_a_target_of_numbers_for_a_classifier():
+    X, y, _ = make_data()
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        classifier().fit(X, y)
+
+
+def test_a_binned_dataset_has_its_own_arguments():
+    X, y, eras = make_data()
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras)
+    with pytest.raises(ValueError, match="eras cannot be passed along with a Binned"):
+        regressor().fit(dataset, eras=eras)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        regressor().fit(X)
+
+
+def test_the_presets_say_what_they_need():
+    X, y, eras = make_data()
+    with pytest.raises(ValueError, match="min_samples_per_era=100 rows of every era"):
+        TimeRobustForestRegressor().fit(X, y, eras=eras)
+
+
+def test_a_single_era_is_warned_of():
+    X, y, eras = make_data()
+    with pytest.warns(UserWarning, match="eras holds the single era 0, with which spl"):
+        regressor(split_criterion="directional").fit(X, y, eras=eras * 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor().fit(X, y, eras=eras * 0)
+
+
+def test_a_forest_of_stumps_is_warned_of():
+    X, y, eras = make_data()
+    with pytest.warns(UserWarning, match="No split was admissible for split_criterion"):
+        forest = regressor(split_criterion="era").fit(X * 0, y, eras=eras)
+    assert np.ptp(forest.predict(X)) == 0
+
+
+def test_a_failing_fit_leaves_nothing_behind():
+    X, y, eras = make_data()
+    forest = regressor(max_features=9, split_criterion="era")
+    before = set(vars(forest))
+    with pytest.raises(ValueError, match="max_features"):
+        forest.fit(X, y, eras=eras)
+    assert set(vars(forest)) == before
+
+
+@pytest.mark.parametrize("unit", [1e39, 1e300, 1e-45])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_a_target_out_of_single_precision(split_criterion, unit):
+    """Its gradients would be infinite or 0, and the trees stumps."""
+    X, y, eras = make_data()
+    forest = regressor(split_criterion=split_criterion)
+    message = r"^y: the largest difference of two targets is .*; divide y by a const"
+    with pytest.raises(ValueError, match=message):
+        forest.fit(X, y * unit, eras=eras)
+    weights = np.where(y > 55, 0.0, 1e-3)
+    forest.fit(X, np.where(y > 55, 1e300, y), weights, eras=eras)  # of rows without any
+    with pytest.raises(ValueError, match=r"two targets times the largest weight is"):
+        forest.fit(X, y * 1e37, weights * 1e4, eras=eras)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-46, 1e39])
+def test_weights_out_of_single_precision(unit):
+    X, y, _ = make_data()
+    for make, target in ((regressor, y), (classifier, make_classes(y))):
+        with pytest.raises(
+            ValueError, match=r"^sample_weight is up to 1e.*, out of th"
+        ):
+            make().fit(X, target, np.full(y.size, unit))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_a_target_in_single_precision_has_the_trees_of_any_unit(scale):
+    X, y, eras = make_data()
+    unit = 2.0 ** round(np.log2(scale))
+    forest = regressor(split_criterion="era").fit(X, y, eras=eras)
+    scaled = regressor(split_criterion="era").fit(X, y * unit, eras=eras)
+    assert np.array_equal(scaled.predict(X), forest.predict(X) * unit)
+
+
+def test_a_column_without_a_value_is_named():
+    X, y, _ = make_data()
+    X[:, 2] = np.nan
+    with pytest.raises(
+        ValueError, match=r"^X: column 2 has only missing values in the 240 rows that"
+    ):
+        regressor().fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].astype("category")  # to the trees the first of the columns
+    frame["b"] = np.where(y > 50, frame["b"], np.nan)
+    with pytest.raises(ValueError, match=r"^X: column 'c' has only missing values"):
+        regressor().fit(frame, y)
+    frame["c"] = 1.0
+    forest = regressor().fit(frame, y)  # values in some rows are enough
+    with pytest.raises(ValueError, match=r"^X: column 'b' has only missing values in"):
+        forest.fit(frame, y, (y <= 50).astype(float))
+
+
+def test_there_is_no_decision_function():
+    X, y, _ = make_data()
+    forest = classifier().fit(X, make_classes(y))
+    assert not hasattr(forest, "decision_function")
+    assert not hasattr(forest, "staged_decision_function")

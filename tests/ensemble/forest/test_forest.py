@@ -1,0 +1,434 @@
+"""Forests against trees grown one by one, and leaves worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from helpers.forests import (
+    CRITERIA,
+    N_SAMPLES,
+    assert_same_trees,
+    classifier,
+    drawn_columns,
+    drawn_rows,
+    from_the_root,
+    make_classes,
+    make_data,
+    regressor,
+    rows_of_leaves,
+)
+from sklearn_era.ensemble import (
+    EraForestRegressor,
+    HistGradientBoostingRegressor,
+)
+
+BOOTSTRAPS = ["rows", "era", "eras", False]
+
+
+# The trees, against a booster of one tree on the same rows.
+
+
+def no_categories(X):
+    """What a tree asks of the categories of X to predict, and one thread."""
+    return np.zeros((0, 8), np.uint32), np.zeros(X.shape[1], np.uint32), 1
+
+
+def grow_alone(forest, X, y, eras, weights=None):
+    """The tree that a booster grows on rows."""
+    shared = set(EraForestRegressor().get_params()) & set(
+        HistGradientBoostingRegressor().get_params()
+    )
+    shared -= {"max_features", "random_state", "warm_start", "n_jobs"}
+    booster = HistGradientBoostingRegressor(
+        learning_rate=1.0,
+        max_iter=1,
+        early_stopping=False,
+        **{name: getattr(forest, name) for name in shared},
+    )
+    return booster.fit(X, y, weights, eras=eras)
+
+
+def assert_equals_trees_grown_alone(forest, X, y, eras, weights=None):
+    n_splits = 0
+    for (tree,), drawn, columns in zip(
+        forest._predictors,
+        drawn_rows(forest, X, eras),
+        drawn_columns(forest, X, eras),
+        strict=True,
+    ):
+        rows = np.arange(y.size) if drawn.rows is None else drawn.rows
+        codes = eras if drawn.rows is None else drawn.eras.codes
+        X_drawn = X[rows][:, columns]  # splits that tie are by the first column
+        booster = grow_alone(
+            forest, X_drawn, y[rows], codes, None if weights is None else weights[rows]
+        )
+        ((alone,),) = booster._predictors
+        if forest.split_criterion == "gain" and np.isnan(X).any():
+            # Missing values against the rest can be either side, with the same gain.
+            values = tree.predict(X[rows], *no_categories(X)) * forest.n_iter_
+            assert_allclose(values, booster.predict(X_drawn), rtol=1e-5)
+            n_splits += (tree.nodes["is_leaf"] == 0).sum()
+            continue
+        ours, theirs = from_the_root(tree), from_the_root(alone)
+        for name in ("is_leaf", "count", "depth"):
+            assert_array_equal(ours[name], theirs[name], err_msg=name)
+        splits = ours["is_leaf"] == 0
+        assert_array_equal(
+            ours["feature_idx"][splits], columns[theirs["feature_idx"][splits]]
+        )
+        for name in ("bin_threshold", "num_threshold"):
+            assert_array_equal(ours[name][splits], theirs[name][splits], err_msg=name)
+        if np.isnan(X).any():
+            assert_array_equal(
+                ours["missing_go_to_left"][splits], theirs["missing_go_to_left"][splits]
+            )
+        assert_allclose(ours["gain"], theirs["gain"], rtol=1e-4, atol=1e-5)
+        baseline = booster._baseline_prediction[0, 0]
+        assert_allclose(
+            ours["value"][~splits] * forest.n_iter_,
+            theirs["value"][~splits] + baseline,
+            rtol=1e-5,
+        )
+        n_splits += splits.sum()
+    assert n_splits > 3 * forest.n_iter_
+
+
+# A small leaf is cut alike by several features, which tie: to scikit-learn's splitter
+# up to rounding, and so the gain is compared where leaves are large.
+@pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("split_criterion", CRITERIA)
+def test_a_tree_is_that_of_a_booster_on_the_rows_drawn(
+    split_criterion, bootstrap, missing
+):
+    X, y, eras = make_data(missing=missing)
+    leaf = 10 if split_criterion == "gain" else 1
+    forest = regressor(
+        split_criterion=split_criterion,
+        bootstrap=bootstrap,
+        n_estimators=1 if bootstrap is False else 4,
+        min_samples_leaf=leaf,
+    ).fit(X, y, eras=eras)
+    assert_equals_trees_grown_alone(forest, X, y, eras)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"split_criterion": "era", "boltzmann_alpha": -1.0, "max_depth": 3},
+        {"split_criterion": "era", "min_samples_per_era": 4, "min_era_coverage": 0.6},
+        {"split_criterion": "era", "normalize_era_gain": True, "max_leaf_nodes": 9},
+        {"split_criterion": {"era": 1, "vrex": 0.5}, "min_samples_leaf": 3},
+        {"split_criterion": "time_robust", "period_aggregation": "mean"},
+        {"split_criterion": "invariant", "invariance_penalty": 0.2},
+        {"split_criterion": "invariant", "invariance_statistic": "changing_rate"},
+        {"split_criterion": "gain", "max_leaf_nodes": 6},
+        {"split_criterion": "gain", "min_impurity_decrease": 0.1},
+        {"split_criterion": "directional", "l2_regularization": 2.0},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
+    X, y, eras = make_data(1)
+    # Powers of two: their products are exact, and so sums are in any order.
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0], y.size)
+    weights = weights if weighted else None
+    if weighted:
+        parameters = {"max_depth": 3, "min_samples_leaf": 8} | parameters
+    forest = regressor(bootstrap="era", n_estimators=3, **parameters)
+    forest.fit(X, y, weights, eras=eras)
+    assert_equals_trees_grown_alone(forest, X, y, eras, weights)
+
+
+# Values.
+
+
+@settings(deadline=None, database=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10_000),
+    bootstrap=st.sampled_from(BOOTSTRAPS),
+    l2=st.sampled_from([0.0, 3.0]),
+    weighted=st.booleans(),
+    missing=st.booleans(),
+    criterion=st.sampled_from(["gain", "directional"]),
+)
+def test_leaves_have_the_mean_of_their_rows(
+    seed, bootstrap, l2, weighted, missing, criterion
+):
+    X, y, eras = make_data(seed, missing=0.1 * missing)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 3, y.size) * 0.7 if weighted else None
+    forest = regressor(
+        n_estimators=3,
+        bootstrap=bootstrap,
+        l2_regularization=l2,
+        split_criterion=criterion,
+        random_state=seed,
+    ).fit(X, y, weights, eras=eras)
+    by_hand = np.zeros(y.size)
+    unit = np.ones(y.size) if weights is None else weights
+    for (tree,), drawn in zip(
+        forest._predictors, drawn_rows(forest, X, eras), strict=True
+    ):
+        rows = np.arange(y.size) if drawn.rows is None else drawn.rows
+        mean = np.average(y[rows], weights=unit[rows])
+        values = {}
+        for leaf, members in rows_of_leaves(tree, X[rows]):
+            members = rows[members]
+            total = unit[members].sum() + l2
+            values[leaf] = (
+                (unit[members] @ y[members] + l2 * mean) / total if total else mean
+            )
+            node = tree.nodes[leaf]
+            assert node["count"] == members.size
+            assert_allclose(node["value"], values[leaf] / 3, rtol=1e-12)
+        for leaf, members in rows_of_leaves(tree, X):
+            by_hand[members] += values[leaf] / 3
+        assert_allclose(tree.nodes["value"][0], mean / 3)
+    assert_allclose(forest.predict(X), by_hand, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_mean_proportions(n_classes):
+    X, y, eras = make_data()
+    y = make_classes(y, n_classes)
+    forest = classifier(n_estimators=4, split_criterion="era", max_depth=3)
+    forest.fit(X, y, eras=eras)
+    assert_array_equal(forest.classes_, np.unique(y))
+    n_outputs = 1 if n_classes == 2 else 3
+    totals = np.zeros((y.size, n_outputs))
+    for trees, drawn in zip(
+        forest._predictors, drawn_rows(forest, X, eras), strict=True
+    ):
+        assert len(trees) == n_outputs
+        for output, tree in enumerate(trees):
+            label = forest.classes_[output if n_outputs == 3 else 1]
+            for leaf, members in rows_of_leaves(tree, X[drawn.rows]):
+                share = np.mean(y[drawn.rows[members]] == label)
+                assert_allclose(tree.nodes["value"][leaf], share / 4, atol=1e-15)
+            for leaf, members in rows_of_leaves(tree, X):
+                totals[members, output] += tree.nodes["value"][leaf]
+    if n_outputs == 1:
+        expected = np.column_stack([1 - totals, totals])
+    else:
+        expected = totals / totals.sum(axis=1, keepdims=True)
+    probabilities = forest.predict_proba(X)
+    assert_allclose(probabilities, expected, atol=1e-12)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert probabilities.min() >= 0
+    assert probabilities.max() <= 1
+    assert_array_equal(forest.predict(X), forest.classes_[probabilities.argmax(axis=1)])
+
+
+def test_a_pure_leaf_is_certain():
+    X, y, _ = make_data()
+    y = (X[:, 0] > 2) * 1
+    forest = classifier(n_estimators=7, bootstrap=False).fit(X, y)
+    assert set(np.unique(forest.predict_proba(X).round(15))) == {0.0, 1.0}
+    assert forest.predict_proba(X).max() <= 1
+
+
+def test_two_classes_have_the_trees_of_a_target_of_0_and_1():
+    X, y, eras = make_data()
+    y = make_classes(y, 2)
+    parameters = {"split_criterion": "directional", "bootstrap": "eras"}
+    forest = classifier(**parameters).fit(X, y, eras=eras)
+    other = regressor(**parameters).fit(X, y == "low", eras=eras)
+    assert_same_trees(forest, other)
+    assert_array_equal(forest.predict_proba(X)[:, 1], other.predict(X).clip(0, 1))
+
+
+@pytest.mark.parametrize("labels", [["b", "a"], [7, -1], [4.0, 1.0], [True, False]])
+def test_labels_of_any_type(labels):
+    X, y, _ = make_data()
+    y = np.array(labels)[(X[:, 0] > 2).astype(int)]
+    forest = classifier().fit(X, y)
+    assert forest.classes_.dtype == y.dtype
+    assert forest.score(X, y) == 1
+
+
+def test_a_single_class():
+    X, _, eras = make_data()
+    forest = classifier(bootstrap="era").fit(X, np.full(N_SAMPLES, "only"), eras=eras)
+    assert set(forest.predict(X)) == {"only"}
+    assert_array_equal(forest.predict_proba(X), np.ones((N_SAMPLES, 1)))
+    assert_array_equal(forest.feature_importances_, np.zeros(4))
+
+
+def test_stages_are_forests_of_the_first_trees():
+    X, y, eras = make_data()
+    for forest, target, method in (
+        (regressor(n_estimators=4), y, "predict"),
+        (classifier(n_estimators=4), make_classes(y), "predict_proba"),
+    ):
+        forest.set_params(bootstrap="era").fit(X, target, eras=eras)
+        stages = list(getattr(forest, f"staged_{method}")(X))
+        assert len(stages) == 4
+        for n_trees, stage in enumerate(stages, start=1):
+            forest.set_params(n_estimators=n_trees).fit(X, target, eras=eras)
+            assert_allclose(stage, getattr(forest, method)(X), rtol=1e-12, atol=1e-15)
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era", "time_robust"])
+@pytest.mark.parametrize("unit", [1e-9, 2.0, 1e9])
+def test_the_unit_of_weights_is_free(split_criterion, unit):
+    X, y, eras = make_data()
+    weights = np.random.default_rng(1).uniform(0.5, 2, y.size)
+    parameters = {"split_criterion": split_criterion, "min_samples_leaf": 8}
+    one = regressor(**parameters).fit(X, y, weights, eras=eras)
+    other = regressor(**parameters).fit(X, y, weights * unit, eras=eras)
+    assert_allclose(other.predict(X), one.predict(X), rtol=1e-9)
+
+
+def test_rows_without_weight_say_nothing():
+    X, y, eras = make_data()
+    weights = (np.arange(y.size) % 3 > 0).astype(float)
+    spoiled = np.where(weights > 0, y, -1e6)
+    fits = [
+        regressor(split_criterion="era").fit(X, target, weights, eras=eras)
+        for target in (y, spoiled)
+    ]
+    assert_array_equal(fits[0].predict(X), fits[1].predict(X))
+
+
+@pytest.mark.parametrize("split_criterion", [*CRITERIA, {"era": 1, "vrex": 1}])
+def test_a_tree_that_draws_no_weight_predicts_the_mean_of_all(split_criterion):
+    X, y, eras = make_data()
+    weights = (eras == 2).astype(float)
+    forest = regressor(
+        bootstrap="eras", max_samples=1, split_criterion=split_criterion
+    ).fit(X, y, weights, eras=eras)
+    drew_nothing = [
+        not weights[drawn.rows].any() for drawn in drawn_rows(forest, X, eras)
+    ]
+    assert any(drew_nothing)
+    assert not all(drew_nothing)
+    for (tree,), is_empty in zip(forest._predictors, drew_nothing, strict=True):
+        if is_empty:
+            assert_allclose(tree.nodes["value"] * 6, np.mean(y[eras == 2]))
+            assert tree.nodes.size == 1
+
+
+def test_class_weights_are_row_weights():
+    X, y, eras = make_data()
+    y = make_classes(y)
+    by_class = {"high": 1.0, "low": 4.0, "mid": 0.5}
+    rows = np.array([by_class[label] for label in y])
+    one = classifier(class_weight=by_class).fit(X, y, eras=eras)
+    other = classifier().fit(X, y, rows, eras=eras)
+    assert_same_trees(one, other)
+    both = classifier(class_weight=by_class).fit(X, y, rows, eras=eras)
+    assert_same_trees(both, classifier().fit(X, y, rows**2, eras=eras))
+    skewed = np.where(y == "mid", "low", y)
+    balanced = classifier(class_weight="balanced", max_depth=1).fit(X, skewed)
+    share = np.mean(skewed == "low")
+    weights = np.where(skewed == "low", 0.5 / share, 0.5 / (1 - share))
+    assert_same_trees(balanced, classifier(max_depth=1).fit(X, skewed, weights))
+
+
+# What must not matter, and what must.
+
+
+@pytest.mark.parametrize("bootstrap", BOOTSTRAPS)
+def test_the_number_of_threads_does_not_matter(bootstrap):
+    X, y, eras = make_data(missing=0.1, n_samples=900)
+    fits = []
+    with threadpool_limits(3, user_api="openmp"):
+        for n_jobs in (1, 2, 3, None):
+            forest = classifier(
+                n_jobs=n_jobs,
+                bootstrap=bootstrap,
+                split_criterion="directional",
+                max_features=0.5,
+                oob_score=bootstrap is not False,
+                n_estimators=20,
+            )
+            fits.append(forest.fit(X, make_classes(y), eras=eras))
+    for other in fits[1:]:
+        assert_same_trees(fits[0], other)
+        if bootstrap is not False:
+            assert_array_equal(
+                fits[0].oob_decision_function_, other.oob_decision_function_
+            )
+
+
+def test_random_state():
+    X, y, _ = make_data()
+    one, same, other = (
+        regressor(max_features=1, random_state=seed).fit(X, y) for seed in (3, 3, 4)
+    )
+    assert_same_trees(one, same)
+    assert not np.array_equal(one.predict(X), other.predict(X))
+    generator = np.random.RandomState(0)
+    forest = regressor(random_state=generator)
+    first = forest.fit(X, y).predict(X)
+    assert not np.array_equal(first, forest.fit(X, y).predict(X))
+
+
+def test_trees_differ_from_one_another():
+    X, y, _ = make_data()
+    for parameters in ({}, {"bootstrap": False, "max_features": 1}):
+        forest = regressor(**parameters).fit(X[::2], y[::2])
+        predictions = [
+            tree.predict(X, *no_categories(X)) for (tree,) in forest._predictors
+        ]
+        assert np.unique(predictions, axis=0).shape[0] == 6
+
+
+def test_importances_are_shares_of_the_gain():
+    X, y, _ = make_data(n_samples=600)
+    forest = EraForestRegressor(20, min_samples_leaf=10, random_state=0).fit(X, y)
+    shares = np.zeros(4)
+    for (tree,) in forest._predictors:
+        splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+        gains = np.bincount(splits["feature_idx"], splits["gain"], minlength=4)
+        shares += gains / gains.sum() / 20
+    assert_allclose(forest.feature_importances_, shares)
+    assert forest.feature_importances_.argmax() == 0
+    assert_allclose(forest.feature_importances_.sum(), 1)
+
+
+def test_a_split_that_loses_over_all_rows_has_no_importance():
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(400, 4)), np.arange(400) % 2
+    y = (2 * eras - 1) * np.sign(X[:, 0]) + 0.1 * X[:, 1] + 0.1 * rng.normal(size=400)
+    forest = regressor(
+        split_criterion="time_robust",
+        bootstrap="era",
+        l2_regularization=100.0,
+        max_depth=2,
+        n_estimators=20,
+    ).fit(X, y, eras=eras)
+    shares, n_losses = np.zeros(4), 0
+    for (tree,) in forest._predictors:
+        splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+        n_losses += (splits["gain"] < 0).sum()
+        gains = np.bincount(
+            splits["feature_idx"], splits["gain"].clip(0.0), minlength=4
+        )
+        shares += gains / gains.sum() / 20
+    assert n_losses > 0
+    assert_allclose(forest.feature_importances_, shares)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_columns_that_tie_are_as_important(split_criterion):
+    """Of copies of a column, which all splits tie on, none is preferred."""
+    X, y, eras = make_data(n_samples=120)
+    copies = X[:, [0, 0, 0, 0]]
+    forest = regressor(
+        n_estimators=400, split_criterion=split_criterion, bootstrap="era", n_jobs=1
+    ).fit(copies, y, eras=eras)
+    # A tree has one of the four: 0.25 is the mean of 400 draws, 0.022 their deviation.
+    assert_allclose(forest.feature_importances_, 0.25, atol=0.09)
+    same = regressor(
+        n_estimators=400, split_criterion=split_criterion, bootstrap="era", n_jobs=1
+    ).fit(X[:, :1], y, eras=eras)
+    assert_allclose(forest.predict(copies), same.predict(X[:, :1]), rtol=1e-12)

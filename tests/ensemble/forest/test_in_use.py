@@ -1,0 +1,271 @@
+"""Forests within scikit-learn's tools, and on rows of every kind that these take."""
+
+import doctest
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from helpers.data import make_only_category
+from helpers.forests import (
+    assert_same_trees,
+    classifier,
+    make_classes,
+    make_data,
+    regressor,
+)
+from sklearn_era import ensemble
+from sklearn_era.ensemble import (
+    BinnedDataset,
+    EraForestClassifier,
+    EraForestRegressor,
+    InvariantForestClassifier,
+    InvariantForestRegressor,
+    TimeRobustForestClassifier,
+    TimeRobustForestRegressor,
+)
+
+FORESTS = [EraForestClassifier, EraForestRegressor]
+
+
+# Parameters.
+
+
+@pytest.mark.parametrize("forest", FORESTS)
+def test_clones_have_the_parameters(forest):
+    names = set(forest().get_params())
+    assert "loss" not in names
+    assert names >= {"n_estimators", "bootstrap", "split_criterion", "random_segments"}
+    changed = forest(
+        n_estimators=3, bootstrap=False, split_criterion={"era": 1}, max_features="sqrt"
+    )
+    assert clone(changed).get_params() == changed.get_params()
+    assert set(vars(changed)) == names  # nothing is made up before fit
+
+
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_pickles_predict_the_same(make):
+    X, y, eras = make_data()
+    y = y if make is regressor else make_classes(y)
+    forest = make(bootstrap="era", split_criterion="era").fit(X, y, eras=eras)
+    loaded = pickle.loads(pickle.dumps(forest))
+    assert_same_trees(forest, loaded)
+    assert_array_equal(loaded.predict(X), forest.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("preset", "other"),
+    [
+        (TimeRobustForestRegressor, EraForestRegressor),
+        (TimeRobustForestClassifier, EraForestClassifier),
+        (InvariantForestRegressor, EraForestRegressor),
+        (InvariantForestClassifier, EraForestClassifier),
+    ],
+)
+def test_presets_are_forests_with_parameters(preset, other):
+    forest = preset(n_estimators=4, min_samples_per_era=3, max_depth=2, random_state=0)
+    assert type(forest) is other
+    assert forest.n_estimators == 4
+    assert forest.split_criterion in ("time_robust", "invariant")
+    X, y, eras = make_data()
+    y = y if other is EraForestRegressor else make_classes(y, 2)
+    assert forest.fit(X, y, eras=eras).score(X, y) > 0
+    with pytest.raises(TypeError, match="unexpected keyword argument 'trees'"):
+        preset(trees=3)
+
+
+@pytest.mark.parametrize("name", [n for n in ensemble.__all__ if "Forest" in n])
+def test_examples_in_docstrings(name):
+    documented = getattr(ensemble, name)
+    (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
+    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+
+
+# Rows.
+
+
+def test_frames_have_names_and_are_checked():
+    X, y, eras = make_data()
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    forest = regressor(split_criterion="era").fit(frame, y, eras=pd.Series(eras))
+    assert forest.feature_names_in_.tolist() == list("pqrs")
+    assert_same_trees(forest, regressor(split_criterion="era").fit(X, y, eras=eras))
+    with pytest.raises(ValueError, match="feature names should match"):
+        forest.predict(frame[list("qprs")])
+    of_polars = regressor(split_criterion="era")
+    of_polars.fit(pl.DataFrame(frame), pl.Series(y), eras=pl.Series(eras))
+    assert_same_trees(forest, of_polars)
+    assert_array_equal(of_polars.predict(pl.DataFrame(frame)), forest.predict(frame))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.float32])
+@pytest.mark.parametrize("bootstrap", ["era", False])
+def test_numbers_of_any_type(dtype, bootstrap):
+    X, y, eras = make_data()
+    parameters = {"split_criterion": "directional", "bootstrap": bootstrap}
+    forest = regressor(**parameters).fit(X, y, eras=eras)
+    for order in "CF":
+        other = regressor(**parameters)
+        other.fit(np.asarray(X, dtype=dtype, order=order), y, eras=eras)
+        assert_same_trees(forest, other)
+        assert_array_equal(other.predict(X.astype(dtype)), forest.predict(X))
+
+
+@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras", False])
+def test_a_binned_dataset_is_its_rows(bootstrap):
+    X, y, eras = make_data()
+    weights = np.random.default_rng(0).choice([0.5, 1, 2], y.size)
+    order = np.argsort(eras, kind="stable")  # which the data set may sort by itself
+    X, y, eras, weights = X[order], y[order], eras[order], weights[order]
+    parameters = {"split_criterion": "era", "bootstrap": bootstrap}
+    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    forest = regressor(**parameters, oob_score=False).fit(dataset)
+    other = regressor(**parameters).fit(X, y, weights, eras=eras)
+    assert_same_trees(forest, other)
+    assert_array_equal(forest.predict(X), other.predict(X))
+
+
+def test_missing_values_go_where_they_belong():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(400, 1)).astype(float)
+    X[::4] = np.nan
+    y = np.isnan(X[:, 0]) * 3.0
+    for split_criterion in ("gain", "directional"):
+        forest = regressor(split_criterion=split_criterion)
+        forest.fit(X, y, eras=np.arange(400) // 4 % 2)
+        assert_allclose(forest.predict(X), y, atol=1e-12)
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_categories(split_criterion):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 9, 400)
+    means = rng.normal(size=9)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=400),
+            "c": pd.Categorical.from_codes(codes, [f"c{i}" for i in range(9)]),
+        }
+    )
+    y = means[codes]
+    forest = regressor(split_criterion=split_criterion, min_samples_leaf=5)
+    forest.fit(frame, y, eras=np.arange(400) % 2)
+    assert forest.is_categorical_.tolist() == [False, True]
+    assert forest.score(frame, y) > 0.95
+    assert forest.feature_importances_[1] > 0.9
+    assert any(tree.nodes["is_categorical"].any() for (tree,) in forest._predictors)
+    shuffled = frame.assign(
+        c=frame["c"].cat.reorder_categories(
+            sorted(frame["c"].cat.categories, reverse=True)
+        )
+    )
+    assert_array_equal(forest.predict(shuffled), forest.predict(frame))
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@pytest.mark.parametrize("n_samples", [600, 4000])
+def test_the_only_category_is_told_from_missing_values(split_criterion, n_samples):
+    X, y, eras = make_only_category(n_samples)
+    forest = regressor(
+        split_criterion=split_criterion, categorical_features=[0, 1], bootstrap=False
+    ).fit(X, y, eras=eras)
+    assert_allclose(forest.predict(X), y, atol=1e-6)
+
+
+def test_a_plain_forest_is_as_good_as_scikit_learns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=1200)
+    train, test = slice(0, 600), slice(600, 1200)
+    scores = [
+        forest(100, random_state=0).fit(X[train], y[train]).score(X[test], y[test])
+        for forest in (EraForestRegressor, RandomForestRegressor)
+    ]
+    assert scores[0] > scores[1] - 0.02
+
+
+# scikit-learn's tools.
+
+
+def test_searches_and_scores_by_folds():
+    X, y, eras = make_data()
+    forest = regressor(split_criterion="era", bootstrap="era")
+    grid = {"boltzmann_alpha": [-1.0, 0.0], "bootstrap": ["era", "eras"]}
+    search = GridSearchCV(forest, grid, cv=GroupKFold(3))
+    folds = np.arange(y.size) % 3
+    search.fit(X, y, groups=folds, eras=eras)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    scores = cross_val_score(forest, X, y, params={"eras": eras})
+    assert (scores > 0).all()
+
+
+def test_pipelines():
+    X, y, eras = make_data()
+    pipeline = make_pipeline(FunctionTransformer(), classifier(split_criterion="era"))
+    pipeline.fit(X, make_classes(y), eraforestclassifier__eras=eras)
+    direct = classifier(split_criterion="era").fit(X, make_classes(y), eras=eras)
+    assert_array_equal(pipeline.predict_proba(X), direct.predict_proba(X))
+
+
+def test_eras_are_routed():
+    X, y, eras = make_data()
+    forest = regressor(split_criterion="era")
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(FunctionTransformer(), forest)
+        assert_array_equal(
+            pipeline.fit(X, y, eras=eras).predict(X),
+            clone(forest).fit(X, y, eras=eras).predict(X),
+        )
+        result = cross_validate(
+            pipeline,
+            X,
+            y,
+            cv=GroupKFold(3).set_split_request(groups="eras"),
+            params={"eras": eras},
+        )
+        assert np.isfinite(result["test_score"]).all()
+        search = GridSearchCV(forest, {"max_depth": [1, 2]}).fit(X, y, eras=eras)
+        assert search.best_params_["max_depth"] in (1, 2)
+
+
+def test_partial_dependence():
+    """Without a second split recursion and brute force are the same."""
+    X, y, eras = make_data()
+    for forest, target in (
+        (regressor(max_depth=1), y),
+        (classifier(max_depth=1), make_classes(y, 2)),
+    ):
+        forest.set_params(bootstrap=False, max_features=1).fit(X, target, eras=eras)
+        recursion = partial_dependence(forest, X, [0])["average"]
+        brute = partial_dependence(
+            forest, X, [0], method="brute", response_method="auto"
+        )["average"]
+        assert np.ptp(brute) > 0
+        assert_allclose(recursion, brute, atol=1e-12)
+    forest = regressor().fit(X, y, np.ones(y.size))
+    with pytest.raises(NotImplementedError, match="sample weights were given"):
+        partial_dependence(forest, X, [0], method="recursion")
+    forest.fit(X, y)  # which the weights of before do not matter to
+    assert np.isfinite(partial_dependence(forest, X, [0])["average"]).all()
+
+
+def test_permutation_importance_agrees():
+    X, y, _ = make_data()
+    forest = regressor(min_samples_leaf=5).fit(X, y)
+    found = permutation_importance(forest, X, y, random_state=0).importances_mean
+    assert found.argmax() == forest.feature_importances_.argmax() == 0

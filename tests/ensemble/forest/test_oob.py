@@ -1,0 +1,167 @@
+"""Out-of-bag predictions and scores, worked out from the rows drawn."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
+
+from helpers.forests import (
+    classifier,
+    drawn_rows,
+    make_classes,
+    make_data,
+    regressor,
+)
+
+BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
+IGNORE = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
+
+
+def out_of_bag(forest, X, eras):
+    """The mean over the trees that have not drawn a row, of each output."""
+    known = forest._bin_mapper.make_known_categories_bitsets()
+    totals = np.zeros((X.shape[0], forest.n_trees_per_iteration_))
+    n_trees = np.zeros(X.shape[0])
+    for trees, drawn in zip(
+        forest._predictors, drawn_rows(forest, X, eras), strict=True
+    ):
+        left_out = np.setdiff1d(np.arange(X.shape[0]), drawn.rows)
+        for output, tree in enumerate(trees):
+            values = tree.predict(X[left_out], *known, 1)
+            totals[left_out, output] += values * forest.n_iter_
+        n_trees[left_out] += 1
+    with np.errstate(invalid="ignore"):
+        return totals / n_trees[:, np.newaxis]
+
+
+@IGNORE
+@BOOTSTRAPS
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_of_a_regression(bootstrap, split_criterion, missing):
+    X, y, eras = make_data(missing=missing)
+    weights = np.random.default_rng(0).integers(1, 4, y.size).astype(float)
+    forest = regressor(
+        n_estimators=15,
+        bootstrap=bootstrap,
+        split_criterion=split_criterion,
+        oob_score=True,
+        random_segments=2,
+    ).fit(X, y, weights, eras=eras)
+    expected = out_of_bag(forest, X, eras)[:, 0]
+    assert_allclose(forest.oob_prediction_, expected, rtol=1e-12)
+    known = ~np.isnan(expected)
+    assert_allclose(
+        forest.oob_score_,
+        r2_score(y[known], expected[known], sample_weight=weights[known]),
+    )
+    assert_array_equal(forest.era_labels_, [0, 1, 2])
+    for score, label in zip(forest.oob_era_scores_, [0, 1, 2], strict=True):
+        rows = known & (eras == label)
+        assert_allclose(
+            score, r2_score(y[rows], expected[rows], sample_weight=weights[rows])
+        )
+
+
+@IGNORE
+@BOOTSTRAPS
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_of_a_classification(bootstrap, n_classes):
+    X, y, eras = make_data()
+    y = make_classes(y, n_classes)
+    forest = classifier(n_estimators=15, bootstrap=bootstrap, oob_score=True)
+    forest.fit(X, y, eras=eras)
+    raw = out_of_bag(forest, X, eras)
+    if n_classes == 2:
+        expected = np.column_stack([1 - raw, raw])
+    else:
+        expected = raw.copy()
+        expected[raw.sum(axis=1) == 0] = 1  # every tree said "another class"
+        expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(forest.oob_decision_function_, expected, atol=1e-12)
+    known = ~np.isnan(expected[:, 0])
+    predicted = forest.classes_[forest.oob_decision_function_[known].argmax(axis=1)]
+    assert_allclose(forest.oob_score_, accuracy_score(y[known], predicted))
+    for score, label in zip(forest.oob_era_scores_, [0, 1, 2], strict=True):
+        rows = eras[known] == label
+        assert_allclose(score, accuracy_score(y[known][rows], predicted[rows]))
+
+
+def test_whole_eras_left_out_cannot_be_memorised():
+    """An era's own level is known to trees that have seen the era only."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(12), 40)
+    X = np.column_stack([eras, rng.normal(size=480)]).astype(float)
+    y = 5 * rng.normal(size=12)[eras] + 0.1 * X[:, 1] + 0.1 * rng.normal(size=480)
+    scores = {
+        bootstrap: regressor(n_estimators=60, bootstrap=bootstrap, oob_score=True)
+        .fit(X, y, eras=eras)
+        .oob_score_
+        for bootstrap in ("rows", "eras")
+    }
+    assert scores["rows"] > 0.95
+    assert scores["eras"] < 0.5
+
+
+def test_rows_in_all_bags_have_no_prediction():
+    X, y, eras = make_data()
+    forest = regressor(n_estimators=2, oob_score=True)
+    with pytest.warns(UserWarning, match=r"\d+ of 240 rows were drawn for every one o"):
+        forest.fit(X, y, eras=eras)
+    bags = [set(drawn.rows.tolist()) for drawn in drawn_rows(forest, X, eras)]
+    in_all = sorted(bags[0] & bags[1])
+    assert_array_equal(np.flatnonzero(np.isnan(forest.oob_prediction_)), in_all)
+    assert np.isfinite(forest.oob_score_)
+
+
+@IGNORE
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_without_a_row_left_out_there_is_no_score(make):
+    X, y, _ = make_data()
+    y = y if make is regressor else make_classes(y)
+    forest = make(bootstrap="eras", oob_score=True).fit(X, y, eras=np.zeros(y.size))
+    assert np.isnan(forest.oob_score_)
+    assert np.isnan(forest.oob_era_scores_).all()
+
+
+def test_an_era_without_weight_has_no_score():
+    X, y, eras = make_data()
+    weights = (eras > 0).astype(float)
+    for make, target in ((regressor, y), (classifier, make_classes(y))):
+        forest = make(n_estimators=40, oob_score=True).fit(
+            X, target, weights, eras=eras
+        )
+        assert_array_equal(np.isnan(forest.oob_era_scores_), [True, False, False])
+        assert np.isfinite(forest.oob_score_)
+
+
+def test_a_score_of_ones_own():
+    X, y, eras = make_data()
+    forest = regressor(n_estimators=40, oob_score=mean_absolute_error)
+    forest.fit(X, y, eras=eras)
+    assert_allclose(forest.oob_score_, np.abs(forest.oob_prediction_ - y).mean())
+    by_class = classifier(
+        n_estimators=40, oob_score=lambda truth, predicted: np.mean(truth != predicted)
+    ).fit(X, make_classes(y), eras=eras)
+    plain = classifier(n_estimators=40, oob_score=True)
+    plain.fit(X, make_classes(y), eras=eras)
+    assert_allclose(by_class.oob_score_, 1 - plain.oob_score_)
+
+
+def test_scores_go_when_they_are_not_asked_for():
+    X, y, eras = make_data()
+    forest = regressor(n_estimators=40, oob_score=True).fit(X, y, eras=eras)
+    names = {"oob_score_", "oob_era_scores_", "oob_prediction_", "era_labels_"}
+    assert names <= set(vars(forest))
+    forest.set_params(oob_score=False).fit(X, y)
+    assert not names & set(vars(forest))
+    forest.set_params(oob_score=True).fit(X, y)  # without eras
+    assert not hasattr(forest, "oob_era_scores_")
+
+
+def test_of_several_granularities_scores_are_of_the_first():
+    X, y, eras = make_data()
+    forest = regressor(
+        n_estimators=40, oob_score=True, bootstrap="era", split_criterion="era"
+    ).fit(X, y, eras=np.column_stack([eras, np.arange(y.size) % 2]))
+    assert forest.oob_era_scores_.shape == (3,)

@@ -1,0 +1,174 @@
+"""Forests that grow on: as one fit, or not at all."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from helpers.forests import (
+    assert_same_trees,
+    classifier,
+    make_classes,
+    make_data,
+    regressor,
+)
+
+# Of few trees, some row or other is in every bag.
+pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
+
+
+@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras", False])
+def test_two_fits_are_one(bootstrap):
+    X, y, eras = make_data(missing=0.1)
+    parameters = {
+        "bootstrap": bootstrap,
+        "split_criterion": "era",
+        "max_features": 2,
+        "oob_score": bootstrap is not False,
+        "n_estimators": 14,
+    }
+    whole = regressor(**parameters).fit(X, y, eras=eras)
+    parts = regressor(**parameters | {"n_estimators": 9}, warm_start=True)
+    parts.fit(X, y, eras=eras)
+    first = parts._predictors[0][0].nodes.copy()
+    parts.set_params(n_estimators=14).fit(X, y, eras=eras)
+    assert parts.n_iter_ == 14
+    for (tree,), (other,) in zip(whole._predictors, parts._predictors, strict=True):
+        for name in ("feature_idx", "bin_threshold", "count", "is_leaf"):
+            assert_array_equal(tree.nodes[name], other.nodes[name])
+    assert_allclose(parts.predict(X), whole.predict(X), rtol=1e-12)
+    assert_allclose(parts._predictors[0][0].nodes["value"] * 14, first["value"] * 9)
+    if bootstrap is not False:
+        assert_allclose(parts.oob_prediction_, whole.oob_prediction_, rtol=1e-12)
+
+
+def test_the_seed_of_the_first_fit_is_kept():
+    X, y, _ = make_data()
+    parts = regressor(random_state=np.random.RandomState(0), warm_start=True)
+    parts.set_params(n_estimators=2).fit(X, y).set_params(n_estimators=4).fit(X, y)
+    whole = regressor(random_state=np.random.RandomState(0), n_estimators=4).fit(X, y)
+    assert_allclose(parts.predict(X), whole.predict(X))
+
+
+def test_without_a_warm_start_a_fit_begins_anew():
+    X, y, _ = make_data()
+    forest = regressor().fit(X, y + 1000)
+    assert_same_trees(forest.fit(X, y), regressor().fit(X, y))
+
+
+def test_a_warm_start_can_change_how_trees_grow():
+    X, y, eras = make_data()
+    forest = regressor(warm_start=True, n_estimators=3).fit(X, y)
+    forest.set_params(split_criterion="era", max_depth=2, n_estimators=5)
+    forest.fit(X, y, eras=eras)
+    depths = [int(tree.nodes["depth"].max()) for (tree,) in forest._predictors]
+    assert min(depths[:3]) > 2
+    assert max(depths[3:]) == 2
+
+
+def test_as_many_trees_as_before_is_a_warning():
+    X, y, _ = make_data()
+    forest = regressor(warm_start=True).fit(X, y)
+    before = forest.predict(X)
+    with pytest.warns(UserWarning, match=r"adds no tree: there are n_estimators=6"):
+        forest.fit(X, y)
+    assert_allclose(forest.predict(X), before, rtol=1e-15)
+
+
+FAILURES = {
+    "fewer": (
+        {"n_estimators": 5},
+        lambda X, y, eras: (X, y, eras),
+        r"n_estimators=5 is less than the 6 trees that warm_start=True keeps",
+    ),
+    "columns": (
+        {},
+        lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
+        r"X has 3 columns, but the trees that warm_start=True keeps were grown on 4",
+    ),
+    "order": (
+        {},
+        lambda X, y, eras: (X[["b", "a", "c", "d"]], y, eras),
+        r"X has the column 'b' where the trees that warm_start=True keeps had 'a'",
+    ),
+    "classes": (
+        {},
+        lambda X, y, eras: (X, np.where(y == "mid", "new", y), eras),
+        r"y has the classes \['high', 'low', 'new'\], but .* know \['high', 'low', 'mi",
+    ),
+    "categories": (
+        {},
+        lambda X, y, eras: (X.assign(d=X["d"].replace(0, 9)), y, eras),
+        r"X has other categorical features, or other categories in them",
+    ),
+    "categorical": (
+        {"categorical_features": ["c"]},
+        lambda X, y, eras: (X, y, eras),
+        r"X has other categorical features, or other categories in them",
+    ),
+    "rows": (
+        {},
+        lambda X, y, eras: (X[:200], y[:200], eras[:200]),
+        r"oob_score=True draws the rows .* but the rows or eras, or bootstrap",
+    ),
+    "eras": (
+        {},
+        lambda X, y, eras: (X, y, eras[::-1]),
+        r"oob_score=True draws the rows",
+    ),
+    "bins": (
+        {},
+        lambda X, y, eras: (X.assign(a=X["a"] * 2), y, eras),
+        r"oob_score=True draws the rows",
+    ),
+    "bootstrap": (
+        {"bootstrap": "rows"},
+        lambda X, y, eras: (X, y, eras),
+        r"oob_score=True draws the rows",
+    ),
+    "max_samples": (
+        {"max_samples": 0.5},
+        lambda X, y, eras: (X, y, eras),
+        r"oob_score=True draws the rows",
+    ),
+    "missing_target": (
+        {},
+        lambda X, y, eras: (X, np.where(y == "mid", np.nan, 1.0), eras),
+        r"Input y contains NaN",
+    ),
+    "eras_too_short": (
+        {},
+        lambda X, y, eras: (X, y, eras[1:]),
+        r"eras has 239 labels, but X has 240 rows",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "spoil", "message"), FAILURES.values(), ids=FAILURES
+)
+def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
+    """And the forest of before is left as it was."""
+    X, y, eras = make_data()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    y = make_classes(y)
+    forest = classifier(
+        warm_start=True, categorical_features=["d"], bootstrap="era", oob_score=True
+    ).fit(frame, y, eras=eras)
+    state = dict(vars(forest))
+    before = forest.predict_proba(frame)
+    forest.set_params(**{"n_estimators": 8} | change)
+    with pytest.raises((ValueError, TypeError), match=message):
+        forest.fit(*(spoil(frame, y, eras)[:2]), eras=spoil(frame, y, eras)[2])
+    assert set(vars(forest)) == set(state)
+    assert_array_equal(forest.predict_proba(frame), before)
+    forest.set_params(categorical_features=["d"], n_estimators=8, bootstrap="era")
+    forest.set_params(max_samples=None).fit(frame, y, eras=eras)
+    assert forest.n_iter_ == 8
+
+
+def test_other_rows_are_fine_without_an_out_of_bag_score():
+    X, y, eras = make_data()
+    forest = regressor(warm_start=True, bootstrap="era").fit(X, y, eras=eras)
+    forest.set_params(n_estimators=9).fit(X[:100], y[:100], eras=eras[:100])
+    assert forest.n_iter_ == 9

@@ -1,0 +1,1 @@
+"""Data, estimators and comparisons that tests of several subjects share."""

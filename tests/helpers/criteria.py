@@ -1,0 +1,58 @@
+"""The split criteria: one table that every grid of the tests reads.
+
+A new criterion enters `CRITERIA`; whatever should hold of every criterion then holds of
+it, or a test fails.
+"""
+
+import math
+
+# One line for each way in which eras are compared, by parameters of the estimators.
+CRITERIA = {
+    "gain": {"split_criterion": "gain"},
+    "era": {"split_criterion": "era"},
+    "era, smoothed": {"split_criterion": "era", "boltzmann_alpha": -1.0},
+    "era, worst": {"split_criterion": "era", "boltzmann_alpha": -math.inf},
+    "era, normalised": {
+        "split_criterion": "era", "boltzmann_alpha": -3.0, "normalize_era_gain": True,
+    },
+    "directional": {"split_criterion": "directional"},
+    "directional, agreeing": {
+        "split_criterion": "directional", "min_direction_agreement": 0.6,
+    },
+    "time_robust": {"split_criterion": "time_robust"},
+    "time_robust, mean": {
+        "split_criterion": "time_robust",
+        "period_aggregation": "mean",
+        "min_impurity_decrease": 0.001,
+    },
+    "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.3},
+    "invariant, changing rate": {
+        "split_criterion": "invariant",
+        "invariance_statistic": "changing_rate",
+        "min_impurity_decrease": 0.001,
+    },
+    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
+    "blend": {
+        "split_criterion": {"gain": 0.2, "era": 1.0, "invariant": 0.5},
+        "invariance_penalty": 0.3,
+    },
+    "blend, normalised": {
+        "split_criterion": {"era": 1.0, "directional": 0.1, "vrex": 0.5},
+        "boltzmann_alpha": -3.0,
+        "normalize_era_gain": True,
+    },
+}  # fmt: skip
+
+# For a target of 0 and 1 only.
+RATIO = {
+    "split_criterion": "invariant",
+    "invariance_statistic": "ratio",
+    "invariance_penalty": 0.1,
+}
+
+# Those that look at eras, and so are not found by scikit-learn's own splitter.
+ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
+
+# What `split_criterion` takes by name, and one blend.
+NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
+BLEND = {"era": 1.0, "gain": 0.5}

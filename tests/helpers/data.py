@@ -1,0 +1,55 @@
+"""Data with eras."""
+
+import numpy as np
+
+N_SAMPLES = 400
+
+
+def make_data(target: str = "real", n_samples: int = N_SAMPLES, seed: int = 0):
+    """X with missing values and a categorical column 0, y, weights and eras."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 5))
+    X[:, 0] = rng.integers(0, 6, n_samples)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    eras = rng.integers(0, 4, n_samples)
+    score = np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2]) * (eras - 1.5)
+    score = score + (X[:, 0] == 2) + 0.3 * rng.normal(size=n_samples)
+    y = {
+        "real": lambda: score,
+        "positive": lambda: np.exp(score),
+        "count": lambda: rng.poisson(np.exp(score / 2)),
+        "binary": lambda: np.where(score > 0, "up", "down"),
+        "multiclass": lambda: np.digitize(score, [-1, 1]),
+    }[target]()
+    weights = rng.choice([0.0, 0.3, 1.0, 2.5], size=n_samples)
+    return X, y, weights, eras
+
+
+def make_only_category(n_samples: int = 600):
+    """X with a category or a missing value, other categories and a number, and y.
+
+    Each splits the target on its own; y is what trees can reach.
+    """
+    rng = np.random.default_rng(0)
+    only = np.where(rng.random(n_samples) < 0.5, 0.0, np.nan)
+    other = rng.integers(0, 4, n_samples).astype(float)
+    number = rng.integers(0, 2, n_samples).astype(float)
+    y = 3.0 * np.isnan(only) + 10.0 * np.isin(other, [0, 2]) + number
+    return np.column_stack([only, other, number]), y, np.arange(n_samples) % 2
+
+
+def two_features(effects, n_repeats=8):
+    """Two features of values 0 and 1, in a full factorial design within each era.
+
+    `effects` has shape (2, n_eras): half of what a feature adds to the target. With n
+    rows an era, the gain of a feature within it is n times the effect squared.
+    """
+    effects = np.asarray(effects)
+    X, y, eras = [], [], []
+    for era, (first, second) in enumerate(effects.T):
+        for a in (0, 1):
+            for b in (0, 1):
+                X += n_repeats * [(a, b)]
+                y += n_repeats * [first * (2 * a - 1) + second * (2 * b - 1)]
+                eras += n_repeats * [era]
+    return np.array(X, dtype=float), np.array(y), np.array(eras)

@@ -1,0 +1,53 @@
+"""What it means that two fits are the same, from every bit down to the splits."""
+
+import numpy as np
+
+
+def trees_of(model) -> list:
+    """The trees of a model in the order in which they grew."""
+    return [tree for trees in model._predictors for tree in trees]
+
+
+def n_splits(model) -> int:
+    """Splits of all trees of a model."""
+    return sum(len(tree.nodes) // 2 for tree in trees_of(model))
+
+
+def assert_same_trees(ours, theirs) -> None:
+    """Compare every node and every set of categories of every tree, bit for bit."""
+    assert [len(t) for t in ours._predictors] == [len(t) for t in theirs._predictors]
+    for our_tree, their_tree in zip(trees_of(ours), trees_of(theirs), strict=True):
+        for name in ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets"):
+            assert np.array_equal(getattr(our_tree, name), getattr(their_tree, name)), (
+                name
+            )
+
+
+def assert_same_model(ours, theirs, X) -> None:
+    """Compare all that a fit leaves behind, bit for bit."""
+    assert ours.n_iter_ == theirs.n_iter_
+    np.testing.assert_array_equal(
+        ours._baseline_prediction, theirs._baseline_prediction
+    )
+    assert_same_trees(ours, theirs)
+    for name in ("train_score_", "validation_score_"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+    for method in ("predict", "predict_proba", "decision_function", "_raw_predict"):
+        if hasattr(theirs, method):
+            assert np.array_equal(
+                getattr(ours, method)(X), getattr(theirs, method)(X)
+            ), method
+
+
+def assert_same_splits(a, b, rtol=1e-6) -> None:
+    """Compare splits exactly and values up to rounding."""
+    trees = [[t for ts in m._predictors for t in ts] for m in (a, b)]
+    for one, other in zip(*trees, strict=True):
+        for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
+            np.testing.assert_array_equal(one.nodes[name], other.nodes[name])
+        np.testing.assert_array_equal(
+            one.binned_left_cat_bitsets, other.binned_left_cat_bitsets
+        )
+        np.testing.assert_allclose(
+            one.nodes["value"], other.nodes["value"], rtol=rtol, atol=1e-8
+        )

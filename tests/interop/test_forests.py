@@ -1,0 +1,264 @@
+"""What other packages and files make of forests: the same predictions, or a refusal."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import ensemble
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+
+from helpers.forests import classifier, make_classes, make_data, regressor
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.interop import (
+    register_onnx_converters,
+    to_lightgbm_text,
+    to_sklearn,
+)
+from sklearn_era.model_files import ModelFileError, load_model, save_model
+
+REFUSAL = "An EraForestClassifier cannot be converted: its trees add up to proportions"
+
+
+@pytest.fixture(scope="module")
+def forest():
+    X, y, eras = make_data(missing=0.1)
+    X = X.astype(np.float32).astype(np.float64)
+    return regressor(split_criterion="era", bootstrap="era").fit(X, y, eras=eras), X
+
+
+@pytest.fixture(scope="module")
+def of_classes():
+    X, y, eras = make_data(missing=0.1)
+    return classifier(split_criterion="era").fit(X, make_classes(y, 2), eras=eras), X
+
+
+def test_lightgbm_predicts_the_same_bits(forest):
+    lightgbm = pytest.importorskip("lightgbm")
+    model, X = forest
+    booster = lightgbm.Booster(model_str=to_lightgbm_text(model))
+    assert_array_equal(booster.predict(X), model.predict(X))
+    stump = regressor(n_estimators=2).fit(X * 0, np.ones(X.shape[0]))
+    booster = lightgbm.Booster(model_str=to_lightgbm_text(stump))
+    assert_array_equal(booster.predict(X), stump.predict(X))
+
+
+def test_the_pickle_for_numerai_has_the_forest(forest, tmp_path):
+    pytest.importorskip("lightgbm")
+    from sklearn_era.numerai.model_upload import write_portable_model
+    from sklearn_era.numerai.model_upload.portable import PortableModelError
+
+    model, X = forest
+    names = list("abcd")
+    written = write_portable_model(model, tmp_path / "m.pkl", feature_names=names)
+    assert written.n_trees == 6
+    predict = pickle.loads((tmp_path / "m.pkl").read_bytes())
+    live = pd.DataFrame(X, columns=names).assign(era="X")
+    ranks = pd.Series(model.predict(X)).rank()
+    assert_allclose(predict(live).to_numpy().ravel(), (ranks - 0.5) / len(ranks))
+    other = classifier().fit(X, X[:, 0] > 2)
+    with pytest.raises(PortableModelError, match="predicts classes"):
+        write_portable_model(other, tmp_path / "m.pkl", feature_names=names)
+
+
+def test_a_stock_estimator_predicts_the_same_bits(forest):
+    model, X = forest
+    stock = to_sklearn(model)
+    assert type(stock) is ensemble.HistGradientBoostingRegressor
+    assert_array_equal(stock.predict(X), model.predict(X))
+    assert_array_equal(list(stock.staged_predict(X))[-1], model.predict(X))
+    assert b"sklearn_era" not in pickle.dumps(stock)
+    assert stock.n_iter_ == stock.max_iter == 6
+    assert stock.min_samples_leaf == 1
+    stock.fit(X, X[:, 0] > 2)  # a booster, as its parameters say
+    with pytest.raises(NotFittedError):
+        to_sklearn(EraForestRegressor())
+
+
+def test_a_stock_estimator_knows_categories():
+    X, y, _ = make_data()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].map("level {:.0f}".format).astype("category")
+    model = regressor().fit(frame, y)
+    assert_array_equal(to_sklearn(model).predict(frame), model.predict(frame))
+
+
+def test_classes_are_refused_in_one_sentence(of_classes):
+    model, _ = of_classes
+    for convert in (to_sklearn, to_lightgbm_text):
+        with pytest.raises(ValueError, match=REFUSAL):
+            convert(model)
+
+
+def test_what_the_refusal_advises_has_the_probability(of_classes):
+    model, X = of_classes
+    _, y, eras = make_data(missing=0.1)
+    advised = EraForestRegressor(
+        **{
+            name: value
+            for name, value in model.get_params().items()
+            if name != "class_weight"
+        }
+    ).fit(X, make_classes(y, 2) == "low", eras=eras)
+    stock = to_sklearn(advised)
+    assert_array_equal(stock.predict(X).clip(0, 1), model.predict_proba(X)[:, 1])
+
+
+def test_classes_are_no_classifier_of_scikit_learns_boosting(of_classes):
+    """Which other packages would take the proportions of for log-odds."""
+    model, _ = of_classes
+    assert not isinstance(model, ensemble.HistGradientBoostingClassifier)
+    assert is_classifier(model)
+
+
+def test_treelite_refuses_classes(of_classes):
+    treelite = pytest.importorskip("treelite")
+    with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
+        treelite.sklearn.import_model(of_classes[0])
+
+
+def test_shap_refuses_classes(of_classes):
+    shap = pytest.importorskip("shap")
+    with pytest.raises(shap.utils._exceptions.InvalidModelError, match="not yet supp"):
+        shap.TreeExplainer(of_classes[0])
+
+
+def test_contributions_of_shap_add_up(forest):
+    shap = pytest.importorskip("shap")
+    model, X = forest
+    explainer = shap.TreeExplainer(model)
+    values = explainer.shap_values(X, check_additivity=True)
+    total = values.sum(axis=1) + explainer.expected_value
+    assert_allclose(total, model.predict(X), atol=1e-9)
+    leaves = [
+        np.average(
+            tree.nodes["value"], weights=tree.nodes["is_leaf"] * tree.nodes["count"]
+        )
+        for (tree,) in model._predictors
+    ]
+    assert_allclose(explainer.expected_value, sum(leaves))
+
+
+def test_treelite_predicts_the_same(forest):
+    treelite = pytest.importorskip("treelite")
+    model, X = forest
+    imported = treelite.sklearn.import_model(model)
+    assert_allclose(treelite.gtil.predict(imported, X).ravel(), model.predict(X))
+
+
+# onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
+@pytest.mark.filterwarnings("ignore:Field onnx.AttributeProto:DeprecationWarning")
+def test_onnx_predicts_the_same_in_single_precision(forest, of_classes):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    register_onnx_converters()
+    model, X = forest
+    graph = skl2onnx.to_onnx(model, X[:1].astype(np.float32))
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (found,) = session.run(None, {"X": X.astype(np.float32)})
+    assert_allclose(found.ravel(), model.predict(X), rtol=1e-5)
+    with pytest.raises(ValueError, match=REFUSAL):
+        skl2onnx.to_onnx(of_classes[0], X[:1].astype(np.float32))
+
+
+# Model files.
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "eras"},
+        {"bootstrap": False, "max_features": "sqrt"},
+        {"bootstrap": "era", "max_samples": 0.5, "oob_score": True},
+        {"categorical_features": [3], "random_state": np.random.RandomState(1)},
+        {"random_segments": 2, "warm_start": True},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
+@pytest.mark.parametrize("make", [regressor, classifier])
+def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
+    pytest.importorskip("skops")
+    X, y, eras = make_data(missing=0.1)
+    y = y if make is regressor else make_classes(y)
+    model = make(**parameters).fit(X, y, eras=eras)
+    metadata = save_model(model, tmp_path / "f.skops", era="week")
+    loaded, read = load_model(tmp_path / "f.skops")
+    assert metadata == read
+    assert read.estimator == type(model).__name__
+    assert type(loaded) is type(model)
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    if make is classifier:
+        assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert set(vars(loaded)) == set(vars(model))
+    assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+    loaded.set_params(n_estimators=8).fit(X, y, eras=eras)
+
+
+def test_a_score_of_ones_own_does_not_go_into_a_file(tmp_path):
+    pytest.importorskip("skops")
+    X, y, _ = make_data()
+    model = regressor(n_estimators=40, oob_score=lambda y, p: 0.0).fit(X, y)
+    with pytest.raises(ModelFileError, match="set its `oob_score` to a bool"):
+        save_model(model, tmp_path / "f.skops")
+
+
+def test_the_command_line_predicts_with_a_forest(tmp_path):
+    program = pytest.importorskip("helpers.cli")
+    X, y, _ = make_data()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = EraForestClassifier(5, random_state=0).fit(frame, make_classes(y, 2))
+    save_model(model, tmp_path / "f.skops")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    program.run(
+        "predict",
+        tmp_path / "f.skops",
+        tmp_path / "rows.csv",
+        "--out",
+        tmp_path / "out.csv",
+    )
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert_array_equal(found["prediction"], model.predict(frame))
+    assert_allclose(found["probability_low"], model.predict_proba(frame)[:, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_class_of_a_forest_is_a_regressor(n_classes):
+    X, y, eras = make_data(missing=0.1)
+    numbers = np.unique(make_classes(y, n_classes), return_inverse=True)[1]
+    labels = np.array(["a", "b", "c"])[numbers]
+    forest = classifier(split_criterion="era", oob_score=True, n_estimators=20)
+    forest.fit(X, labels, eras=eras)
+    proportions = np.column_stack(
+        [forest.to_regressor(label).predict(X) for label in forest.classes_]
+    )
+    scaled = proportions / proportions.sum(axis=1, keepdims=True)
+    assert_allclose(scaled, forest.predict_proba(X), rtol=0, atol=1e-14)
+    regressor_of_b = forest.to_regressor("b")
+    assert is_classifier(forest)
+    assert not is_classifier(regressor_of_b)
+    assert not hasattr(regressor_of_b, "classes_")
+    assert not hasattr(regressor_of_b, "oob_score_")
+    stock = to_sklearn(regressor_of_b)
+    assert_array_equal(stock.predict(X), regressor_of_b.predict(X))
+    if n_classes == 2:
+        assert_array_equal(forest.to_regressor().predict(X), proportions[:, 1])
+        assert_array_equal(forest.predict_proba(X)[:, 1], proportions[:, 1].clip(0, 1))
+    else:
+        with pytest.raises(ValueError, match=r"^The forest has 3 classes: pass the"):
+            forest.to_regressor()
+    with pytest.raises(ValueError, match=r"^label='z' is none of the classes \['a'"):
+        forest.to_regressor("z")
+
+
+def test_the_only_class_of_a_forest_has_the_proportion_1():
+    X, _, _ = make_data()
+    forest = classifier().fit(X, np.full(X.shape[0], "only"))
+    assert_array_equal(forest.to_regressor("only").predict(X).round(12), 1.0)
+    with pytest.raises(NotFittedError):
+        EraForestClassifier().to_regressor()

@@ -1,0 +1,170 @@
+"""Our models as scikit-learn's own: the same predictions, nothing of ours in them."""
+
+import pickle
+import pickletools
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context, ensemble
+from sklearn.base import clone
+from sklearn.callback import ScoringMonitor
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import make_scorer, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from helpers.data import make_data
+from helpers.trees import assert_same_model
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.interop import to_sklearn
+from sklearn_era.metrics import make_era_scorer
+
+UNPICKLE = """
+import pickle, sys
+sys.modules["sklearn_era"] = None
+import numpy as np
+with open("model.pkl", "rb") as file:
+    model, X, expected = pickle.load(file)
+assert np.array_equal(model.predict(X), expected)
+print(type(model).__module__)
+"""
+
+
+def fit(kind="real", n_samples=400, **parameters):
+    X, y, weights, eras = make_data(kind, n_samples)
+    ours = (
+        HistGradientBoostingClassifier
+        if kind in ("binary", "multiclass")
+        else HistGradientBoostingRegressor
+    )
+    parameters = {
+        "max_iter": 8,
+        "split_criterion": "era",
+        "categorical_features": [0],
+        "random_state": 0,
+    } | parameters
+    return ours(**parameters).fit(X, y, weights, eras=eras), X
+
+
+def strings_of(pickled):
+    return [
+        argument
+        for _, argument, _ in pickletools.genops(pickled)
+        if isinstance(argument, str)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["real", "binary", "multiclass"])
+def test_the_same_model_without_a_word_of_this_package(kind, tmp_path):
+    model, X = fit(kind, early_stopping=True, n_jobs=1, colsample_bytree=0.5)
+    stock = to_sklearn(model)
+    assert type(stock) is getattr(ensemble, type(model).__name__)
+    check_is_fitted(stock)
+    assert_same_model(stock, model, X)
+    pickled = pickle.dumps((stock, X, stock.predict(X)))
+    assert not [text for text in strings_of(pickled) if "sklearn_era" in text]
+    (tmp_path / "model.pkl").write_bytes(pickled)
+    done = subprocess.run(
+        [sys.executable, "-c", UNPICKLE],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sklearn.ensemble.")
+
+
+def test_names_of_features_are_kept():
+    X = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100) % 7})
+    model = HistGradientBoostingRegressor(max_iter=3).fit(X, X["a"])
+    stock = to_sklearn(model)
+    assert stock.feature_names_in_.tolist() == ["a", "b"]
+    assert np.array_equal(stock.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        stock.predict(X[["b", "a"]])
+
+
+def test_plain_parameters_are_the_original_ones():
+    model, _ = fit(learning_rate=0.07, max_leaf_nodes=9, monotonic_cst=[0, 1, 0, 0, 0])
+    stock = to_sklearn(model)
+    known = ensemble.HistGradientBoostingRegressor().get_params()
+    expected = {
+        name: value for name, value in model.get_params().items() if name in known
+    }
+    assert stock.get_params() == expected
+    assert clone(stock).get_params() == expected
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("kind", ["real", "binary"])
+def test_the_attributes_are_those_that_scikit_learns_own_fit_leaves(
+    kind, early_stopping
+):
+    """They are listed by name: this fails when a release has others."""
+    model, X = fit(kind, split_criterion="gain", early_stopping=early_stopping)
+    stock = to_sklearn(model)
+    own = clone(stock).fit(X, model.predict(X), np.ones(len(X)))
+    assert vars(stock).keys() == vars(own).keys()
+
+
+def test_what_belongs_to_fits_is_left_behind():
+    X, y, _, eras = make_data()
+    model = HistGradientBoostingRegressor(max_iter=3, split_criterion="era")
+    monitor = ScoringMonitor(scoring=make_scorer(r2_score))
+    model.set_callbacks(monitor).fit(X, y, eras=eras)
+    with config_context(enable_metadata_routing=True):
+        model.set_fit_request(eras=True)
+    stock = to_sklearn(model)
+    assert not hasattr(stock, "_skl_callbacks")
+    assert not hasattr(stock, "_metadata_request")
+    strings = strings_of(pickle.dumps(stock))
+    assert not [text for text in strings if "_era" in text or text == "eras"]
+    assert np.array_equal(stock.predict(X), model.predict(X))
+
+
+def test_a_scoring_of_this_package_is_replaced_with_a_warning():
+    scoring = make_era_scorer(r2_score)
+    model, X = fit(early_stopping=True, scoring=scoring, validation_fraction=0.5)
+    with pytest.warns(UserWarning, match="gets scoring='loss'"):
+        stock = to_sklearn(model)
+    assert stock.scoring == "loss"
+    assert not [text for text in strings_of(pickle.dumps(stock)) if "_era" in text]
+    assert np.array_equal(stock.predict(X), model.predict(X))
+
+
+def test_a_scoring_of_anybody_else_is_kept():
+    def score(estimator, X, y, sample_weight=None):
+        return -np.abs(estimator.predict(X) - y).mean()
+
+    for scoring in ("r2", make_scorer(r2_score), score, None):
+        model, _ = fit(early_stopping=True, scoring=scoring)
+        stock = to_sklearn(model)
+        assert stock.scoring == model.scoring or type(stock.scoring) is type(scoring)
+
+
+@pytest.mark.parametrize("scoring", ["loss", "r2"])
+def test_a_warm_start_of_the_copy_leaves_the_original_as_it_was(scoring):
+    X, y, _, eras = make_data()
+    model = HistGradientBoostingRegressor(
+        max_iter=5, warm_start=True, early_stopping=True, scoring=scoring
+    ).fit(X, y, eras=eras)
+    before = model.predict(X)
+    stock = to_sklearn(model)
+    n_iter = stock.n_iter_
+    stock.set_params(max_iter=n_iter + 4, early_stopping=False).fit(X, y)
+    assert stock.n_iter_ == n_iter + 4
+    assert model.n_iter_ == n_iter
+    assert np.array_equal(model.predict(X), before)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(NotFittedError):
+        to_sklearn(HistGradientBoostingRegressor())
+    with pytest.raises(TypeError, match=r"of sklearn_era\.ensemble, got sklearn\."):
+        to_sklearn(ensemble.HistGradientBoostingRegressor())

@@ -1,0 +1,325 @@
+"""Scorers that are handed eras, alone, in searches and in early stopping."""
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    average_precision_score,
+    make_scorer,
+    mean_squared_error,
+    r2_score,
+    roc_auc_score,
+)
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+
+from helpers.metrics import correlation, make_data
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.metrics import EraScorer, era_score, era_scores, make_era_scorer
+from sklearn_era.model_selection import EraWalkForwardSplit
+
+AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
+
+
+@pytest.mark.parametrize("aggregation", [*AGGREGATIONS, np.median])
+def test_scorer_is_signed_so_that_greater_is_better(aggregation):
+    X, y, eras = make_data()
+    model = Ridge().fit(X, y)
+    of = {"eras": eras, "metric": r2_score, "aggregation": aggregation}
+    value = era_score(y, model.predict(X), **of)
+    scorer = make_era_scorer(r2_score, aggregation=aggregation)
+    sign = -1 if aggregation in ("std", "max_drawdown") else 1
+    assert scorer(model, X, y, eras=eras) == sign * value
+    if aggregation in ("sharpe", "max_drawdown"):
+        return
+    of |= {"metric": mean_squared_error, "greater_is_better": False}
+    value = era_score(y, model.predict(X), **of)
+    scorer = make_era_scorer(
+        mean_squared_error, aggregation=aggregation, greater_is_better=False
+    )
+    assert scorer(model, X, y, eras=eras) == -value < 0
+
+
+def test_scorer_calls_the_response_method_and_finds_the_positive_class():
+    X, y, eras = make_data()
+    classes = np.where(y > 0, "yes", "no")
+    model = LogisticRegression().fit(X, classes)
+    for pos_label, column in (("no", 0), ("yes", 1)):
+        scorer = make_era_scorer(
+            average_precision_score,
+            response_method="predict_proba",
+            pos_label=pos_label,
+        )
+        expected = np.mean(
+            [
+                average_precision_score(
+                    classes[eras == era],
+                    model.predict_proba(X[eras == era])[:, column],
+                    pos_label=pos_label,
+                )
+                for era in np.unique(eras)
+            ]
+        )
+        assert_allclose(scorer(model, X, classes, eras=eras), expected)
+
+
+def test_scorer_hands_weights_to_the_metric():
+    X, y, eras = make_data()
+    weight = np.random.default_rng(1).uniform(1, 2, y.size)
+    model = Ridge().fit(X, y)
+    actual = make_era_scorer(r2_score)(model, X, y, eras=eras, sample_weight=weight)
+    assert actual == era_score(
+        y, model.predict(X), eras=eras, metric=r2_score, sample_weight=weight
+    )
+
+
+def test_scorer_survives_copies():
+    X, y, eras = make_data()
+    model = Ridge().fit(X, y)
+    scorer = make_era_scorer(
+        mean_squared_error, aggregation="worst", greater_is_better=False
+    )
+    expected = scorer(model, X, y, eras=eras)
+    booster = HistGradientBoostingRegressor(scoring=scorer)
+    for other in (
+        pickle.loads(pickle.dumps(scorer)),
+        copy.deepcopy(scorer),
+        clone(booster).scoring,
+    ):
+        assert other(model, X, y, eras=eras) == expected
+        assert repr(other) == repr(scorer)
+    assert repr(scorer) == (
+        "make_era_scorer(mean_squared_error, aggregation='worst', "
+        "greater_is_better=False, response_method='predict', undefined='raise')"
+    )
+    assert "aggregation=median" in repr(
+        make_era_scorer(r2_score, aggregation=np.median)
+    )
+
+
+def test_scorer_without_eras_says_what_to_do():
+    X, y, _ = make_data()
+    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*pass eras to"):
+        make_era_scorer(r2_score)(Ridge().fit(X, y), X, y)
+
+
+def test_scorer_requests_eras_by_itself():
+    scorer = make_era_scorer(r2_score)
+    requests = scorer.get_metadata_routing().score.requests
+    assert requests["eras"] is True
+    assert requests["sample_weight"] is None
+    with config_context(enable_metadata_routing=True):
+        scorer.set_score_request(sample_weight=True)
+        assert scorer.get_metadata_routing().score.requests == {
+            "eras": True,
+            "sample_weight": True,
+        }
+
+
+@pytest.mark.parametrize("arguments", [{"aggregation": "min"}, {"undefined": np.nan}])
+def test_arguments_of_make_era_scorer_are_checked(arguments):
+    with pytest.raises(ValueError, match=f"'{next(iter(arguments))}' parameter"):
+        make_era_scorer(r2_score, **arguments)
+
+
+def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
+    X, y, eras = make_data()
+    weight = np.random.default_rng(1).uniform(1, 2, y.size)
+    cv = GroupKFold(3)
+    with config_context(enable_metadata_routing=True):
+        scoring = {
+            "worst": make_era_scorer(r2_score, aggregation="worst").set_score_request(
+                sample_weight=False
+            ),
+            "weighted": make_era_scorer(r2_score).set_score_request(sample_weight=True),
+            "pooled": make_scorer(r2_score).set_score_request(sample_weight=False),
+        }
+        result = cross_validate(
+            Ridge().set_fit_request(sample_weight=True),
+            X,
+            y,
+            cv=cv,
+            scoring=scoring,
+            params={"eras": eras, "groups": eras, "sample_weight": weight},
+            error_score="raise",
+        )
+    for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
+        model = Ridge().fit(X[train], y[train], weight[train])
+        of = {"eras": eras[test], "metric": r2_score}
+        predicted = model.predict(X[test])
+        assert result["test_worst"][fold] == era_score(
+            y[test], predicted, aggregation="worst", **of
+        )
+        assert result["test_weighted"][fold] == era_score(
+            y[test], predicted, sample_weight=weight[test], **of
+        )
+        assert result["test_pooled"][fold] == r2_score(y[test], predicted)
+
+
+def test_grid_search_end_to_end():
+    X, y, eras = make_data(n_eras=10)
+    cv = EraWalkForwardSplit(2, test_size=3, purge=1)
+    scorer = make_era_scorer(r2_score, aggregation="sharpe")
+    model = HistGradientBoostingRegressor(
+        split_criterion="era", max_iter=8, min_samples_leaf=3
+    )
+    alphas = [-np.inf, 0.0]
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            model,
+            {"boltzmann_alpha": alphas},
+            cv=cv,
+            scoring=scorer,
+            error_score="raise",
+        ).fit(X, y, eras=eras, groups=eras)
+    for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
+        expected = []
+        for alpha in alphas:
+            fitted = clone(model).set_params(boltzmann_alpha=alpha)
+            fitted.fit(X[train], y[train], eras=eras[train])
+            expected.append(scorer(fitted, X[test], y[test], eras=eras[test]))
+        assert_array_equal(search.cv_results_[f"split{fold}_test_score"], expected)
+
+
+def test_grid_search_without_routing_says_why_it_failed():
+    X, y, _ = make_data()
+    search = GridSearchCV(
+        Ridge(), {"alpha": [1]}, scoring=make_era_scorer(r2_score), error_score="raise"
+    )
+    with pytest.raises(ValueError, match="enable metadata routing"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_early_stopping_scores_by_era(routing, weighted):
+    X, y, eras = make_data()
+    X_val, y_val, eras_val = make_data(90, n_eras=3, seed=1)
+    fit = {"eras": eras, "X_val": X_val, "y_val": y_val, "eras_val": eras_val}
+    if weighted:
+        fit |= {
+            "sample_weight": np.linspace(1, 2, y.size),
+            "sample_weight_val": np.linspace(1, 2, y_val.size),
+        }
+    scorer = make_era_scorer(r2_score, aggregation="worst")
+    model = HistGradientBoostingRegressor(
+        split_criterion="era",
+        early_stopping=True,
+        scoring=scorer,
+        max_iter=6,
+        min_samples_leaf=3,
+    )
+    with config_context(enable_metadata_routing=routing):
+        model.fit(X, y, **fit)
+    for rows, labels, target, weight, recorded in (
+        (X, eras, y, fit.get("sample_weight"), model.train_score_),
+        (X_val, eras_val, y_val, fit.get("sample_weight_val"), model.validation_score_),
+    ):
+        of = {"eras": labels, "metric": r2_score, "aggregation": "worst"}
+        expected = [
+            era_score(target, predicted, sample_weight=weight, **of)
+            for predicted in model.staged_predict(rows)
+        ]
+        assert_allclose(recorded[1:], expected)
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "sharpe"])
+def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
+    """The first model scored is a constant."""
+    X, y, eras = make_data()
+    parameters = {"early_stopping": True, "max_iter": 3, "validation_fraction": None}
+    with config_context(enable_metadata_routing=True):
+        scorer = make_era_scorer(correlation, aggregation=aggregation)
+        model = HistGradientBoostingRegressor(scoring=scorer, **parameters)
+        with pytest.raises(ValueError, match="undefined"):
+            model.fit(X, y, eras=eras)
+        scorer = make_era_scorer(correlation, aggregation=aggregation, undefined=0.0)
+        model = HistGradientBoostingRegressor(scoring=scorer, **parameters)
+        model.fit(X, y, eras=eras)
+    assert model.train_score_[0] == 0
+    assert np.all(model.train_score_[1:] > 0)
+
+
+def test_early_stopping_of_a_classifier_scores_probabilities():
+    X, y, eras = make_data()
+    classes = np.where(y > 0, "yes", "no")
+    scorer = make_era_scorer(
+        roc_auc_score, aggregation="worst", response_method="predict_proba"
+    )
+    model = HistGradientBoostingClassifier(
+        early_stopping=True, validation_fraction=None, scoring=scorer, max_iter=3
+    )
+    with config_context(enable_metadata_routing=True):
+        model.fit(X, classes, eras=eras)
+        last = scorer(model, X, classes, eras=eras)
+    assert model.train_score_[0] == 0.5
+    assert_allclose(model.train_score_[-1], last)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [lambda y_true, y_pred, eras: 1.0, lambda y_true, y_pred, *, eras=None: 1.0],
+)
+def test_metric_that_takes_eras_itself_is_refused(metric):
+    with pytest.raises(ValueError, match=r"has a parameter eras, but .* era by era"):
+        make_era_scorer(metric)
+
+
+def test_metric_without_a_signature():
+    X, y, eras = make_data()
+    with pytest.raises(ValueError, match="no signature found"):
+        inspect.signature(max)
+    scorer = make_era_scorer(max, aggregation=np.median)  # of tuples here
+    model = Ridge().fit(X, y)
+    with pytest.raises(ValueError, match="metric max failed in era w00"):
+        scorer(model, X, y, eras=eras)
+
+
+def test_scorer_says_which_rows_it_was_handed():
+    X, y, eras = make_data()
+    model = HistGradientBoostingRegressor(
+        early_stopping=True, validation_fraction=2, scoring=make_era_scorer(correlation)
+    )
+    message = (
+        r"in 4 of 4 eras \(eras w00, w01, w02, w03\).* undefined='omit'.* The scorer "
+        r"of correlation was handed 160 rows of 4 era\(s\), from w00 to w03. In early "
+        "stopping these are the rows held out, or rows that are trained on"
+    )
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, eras=eras)
+    # The advice is right.
+    model.set_params(scoring=make_era_scorer(correlation, undefined=0.0), max_iter=2)
+    model.fit(X, y, eras=eras)
+    assert model.train_score_[0] == model.validation_score_[0] == 0
+
+
+def test_early_stopping_by_sharpe_starts_at_the_number_and_not_at_noise():
+    """Of ranked targets, R² of a constant is 0 in one era and -2e-16 in the next."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(20), 97)
+    X = rng.integers(0, 5, (eras.size, 3))
+    signal = 0.05 * X[:, 0] + rng.normal(size=eras.size)
+    ranks = [np.argsort(np.argsort(signal[eras == era])) for era in range(20)]
+    y = (np.concatenate(ranks) + 0.5) / 97
+    constant = np.full(y.size, y.mean())
+    scores = era_scores(y, constant, eras=eras, metric=r2_score).scores
+    assert np.unique(scores).size > 1  # or this tests nothing
+    scorer = make_era_scorer(r2_score, aggregation="sharpe", undefined=0.0)
+    model = HistGradientBoostingRegressor(
+        early_stopping=True, validation_fraction=0.5, scoring=scorer, max_iter=3
+    ).fit(X, y, eras=eras)
+    assert model.train_score_[0] == model.validation_score_[0] == 0
+    assert model.train_score_[1] > 0
+
+
+def test_scorer_is_of_a_public_class():
+    assert isinstance(make_era_scorer(r2_score), EraScorer)

@@ -1,0 +1,257 @@
+"""The files of the data: what is read of them, and which are refused."""
+
+import doctest
+import io
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_era.numerai.data import dataset
+from sklearn_era.numerai.data.dataset import (
+    check_parquet,
+    era_number,
+    read_column_names,
+    read_columns,
+    read_feature_metadata,
+    read_ids,
+)
+from sklearn_era.numerai.errors import DataError
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("numerapi")
+
+numerai_server = pytest.importorskip("helpers.numerai.server")
+
+
+@pytest.fixture
+def train(tmp_path):
+    path = tmp_path / "train_1401.parquet"
+    path.write_bytes(numerai_server.numerai_files()["v5.3/train.parquet"])
+    return path
+
+
+@pytest.fixture
+def live(tmp_path):
+    path = tmp_path / "live_1401.parquet"
+    path.write_bytes(numerai_server.live_parquet())
+    return path
+
+
+def write(path, frame, **options):
+    frame.to_parquet(path, **options)
+    return path
+
+
+def refusal(path, **options):
+    with pytest.raises(DataError) as caught:
+        check_parquet(path, **options)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    return message
+
+
+def test_a_whole_file_is_summarised(train, live):
+    summary = check_parquet(train, columns=numerai_server.FEATURES)
+    assert (summary.n_rows, summary.id_column) == (30, "id")
+    assert summary.eras == [f"{era:04d}" for era in range(1, 7)]
+    assert set(summary.columns) >= {"id", "era", "data_type", "target_ender_20"}
+    assert summary.columns == read_column_names(train)
+    assert check_parquet(live, live=True).eras == ["X"]
+
+
+def test_ids_may_be_a_column_or_an_index_without_a_name(train, tmp_path):
+    frame = pd.read_parquet(train)
+    ids = frame.index.tolist()
+    column = write(tmp_path / "column.parquet", frame.reset_index(), index=False)
+    unnamed = write(tmp_path / "unnamed.parquet", frame.rename_axis(None))
+    for path in (train, column, unnamed):
+        assert read_ids(path) == ids
+        assert check_parquet(path).n_rows == 30
+        read = read_columns(path, ["feature_b", "era", "feature_a"])
+        pd.testing.assert_frame_equal(read, frame[["feature_b", "era", "feature_a"]])
+        assert sorted(read_columns(path, None)) == sorted(frame.columns)
+    none = write(tmp_path / "none.parquet", frame.reset_index(drop=True))
+    assert "has no ids: neither a column 'id' nor an index" in refusal(none)
+    with pytest.raises(DataError, match="has no ids"):
+        read_ids(none)
+
+
+def test_numbers_are_read_as_they_are_stored(train):
+    frame = read_columns(train, ["feature_a", "target_ender_60"])
+    assert [str(dtype) for dtype in frame.dtypes] == ["int8", "float32"]
+
+
+def test_a_missing_column_is_named(train):
+    columns = ["feature_a", "feature_x", "feature_y"]
+    assert "lacks 2 of 3 columns (first: feature_x)" in refusal(train, columns=columns)
+    with pytest.raises(DataError, match=r"lacks 2 of 3 columns \(first: feature_x\)"):
+        read_columns(train, columns)
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 8, 200, -1])
+def test_a_file_that_is_cut_off_is_refused(train, size):
+    train.write_bytes(train.read_bytes()[:size])
+    message = refusal(train)
+    assert "is cut off" in message or "is no parq" in message or "is dam" in message
+    assert message.endswith("download it again.")
+
+
+@settings(deadline=None, database=None, max_examples=60)
+@given(position=st.integers(4, 2000), value=st.integers(0, 255))
+def test_a_damaged_byte_is_never_an_error_of_another_kind(
+    tmp_path_factory, position, value
+):
+    content = bytearray(numerai_server.live_parquet())
+    content[position % len(content)] = value
+    path = tmp_path_factory.mktemp("damaged") / "live.parquet"
+    path.write_bytes(bytes(content))
+    with suppress(DataError):
+        check_parquet(path, live=True)
+        assert len(read_ids(path)) == 30
+
+
+def test_a_checksum_is_verified_where_there_is_one(tmp_path, live):
+    table = pq.read_table(live)
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, write_page_checksum=True, compression="none")
+    content = bytearray(buffer.getvalue())
+    first = numerai_server.live_ids()[0].encode()
+    content[content.index(first) + 3] ^= 1
+    path = tmp_path / "flipped.parquet"
+    path.write_bytes(bytes(content))
+    assert "is damaged" in refusal(path, live=True)
+
+
+@pytest.mark.parametrize("n_groups", [1, 4])
+def test_ids_twice_or_missing_are_refused(train, tmp_path, n_groups):
+    frame = pd.read_parquet(train).reset_index()
+    rows = len(frame) // n_groups
+    path = tmp_path / "ids.parquet"
+
+    def changed(first, last):
+        ids = frame["id"].to_list()
+        ids[last] = first(ids)
+        return write(path, frame.assign(id=ids), index=False, row_group_size=rows)
+
+    message = refusal(changed(lambda ids: ids[0], -1))
+    assert f"has 1 ids more than once (first: {frame['id'][0]})" in message
+    assert "has 1 rows without an id" in refusal(changed(lambda ids: None, -1))
+    with pytest.raises(DataError, match="has 1 rows without an id"):
+        read_ids(path)
+
+
+@pytest.mark.parametrize("era", ["575", "X", "00001", "", None])
+def test_an_era_is_four_digits(train, tmp_path, era):
+    eras = [*["0001"] * 29, era]
+    path = write(tmp_path / "eras.parquet", pd.read_parquet(train).assign(era=eras))
+    assert f"has an era {era!r}; eras are texts of four digits" in refusal(path)
+
+
+def test_an_era_that_is_a_number_is_refused(train, tmp_path):
+    path = write(tmp_path / "eras.parquet", pd.read_parquet(train).assign(era=1))
+    assert "has an era 1; eras are texts" in refusal(path)
+
+
+def test_eras_may_be_categories(train, tmp_path):
+    frame = pd.read_parquet(train)
+    path = write(
+        tmp_path / "c.parquet", frame.assign(era=frame["era"].astype("category"))
+    )
+    assert check_parquet(path).eras == sorted(set(frame["era"]))
+
+
+def test_live_data_are_of_one_era(train, live, tmp_path):
+    assert "has 6 eras, and live data have one" in refusal(train, live=True)
+    assert "has an era 'X'" in refusal(live)
+    numbered = write(tmp_path / "l.parquet", pd.read_parquet(live).assign(era="1210"))
+    assert check_parquet(numbered, live=True).eras == ["1210"]
+    none = write(tmp_path / "n.parquet", pd.read_parquet(live).assign(era=None))
+    assert "has an era None; eras are texts." in refusal(none, live=True)
+
+
+def test_eras_may_be_missing_where_none_are_needed(train, tmp_path):
+    path = write(tmp_path / "p.parquet", pd.read_parquet(train)[["feature_a"]])
+    assert check_parquet(path, needs_era=False).eras == []
+    assert "has no column 'era'" in refusal(path)
+
+
+def test_a_file_without_rows_is_refused(train, tmp_path):
+    path = write(tmp_path / "empty.parquet", pd.read_parquet(train)[:0])
+    assert "has no rows" in refusal(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert "No such file" in refusal(tmp_path / "none.parquet")
+    for read in (read_ids, read_column_names, read_feature_metadata):
+        with pytest.raises(DataError, match="cannot be read: No such file"):
+            read(tmp_path / "none")
+
+
+def test_errors_call_the_file_as_told(train):
+    train.write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"^v5\.3/train\.parquet is no parquet"):
+        check_parquet(train, shown_as="v5.3/train.parquet")
+
+
+def test_feature_sets_are_read_and_named(tmp_path):
+    path = tmp_path / "features.json"
+    sets = {"small": ["feature_a"], "medium": ["feature_a", "feature_b"]}
+    path.write_text(json.dumps({"feature_sets": sets, "targets": ["target"], "x": 1}))
+    metadata = read_feature_metadata(path)
+    assert (metadata.feature_sets, metadata.targets) == (sets, ["target"])
+    assert metadata.features("medium") == ["feature_a", "feature_b"]
+    metadata.features("small").clear()
+    assert metadata.features("small") == ["feature_a"]
+    with pytest.raises(DataError) as caught:
+        metadata.features("medum")
+    assert str(caught.value) == (
+        "The data have no feature set 'medum'; did you mean 'medium'? Those of "
+        "features.json: small (1), medium (2)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is damaged, it is no JSON"),
+        ("[]", "has no feature_sets"),
+        ('{"feature_sets": {}, "targets": []}', "has no feature_sets"),
+        ('{"feature_sets": {"a": "b"}, "targets": []}', "has no feature_sets"),
+        ('{"feature_sets": {"a": ["b"]}}', "has no targets"),
+        ('{"feature_sets": {"a": ["b"]}, "targets": [1]}', "has no targets"),
+        ('{"feature_sets": {"a": ["b", "b"]}, "targets": []}', "names 'b' twice"),
+    ],
+)
+def test_another_features_file_is_refused(tmp_path, text, said):
+    path = tmp_path / "features_1401.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=said) as caught:
+        read_feature_metadata(path)
+    assert str(path) in str(caught.value)
+
+
+@given(number=st.integers(0, 9999))
+@settings(deadline=None, database=None)
+def test_an_era_label_tells_its_number(number):
+    assert era_number(f"{number:04d}") == number
+    assert era_number(f"{number:05d}") is None
+
+
+def test_examples_in_docstrings_run():
+    results = doctest.testmod(dataset)
+    assert results.attempted >= 3
+    assert results.failed == 0
+
+
+def test_ids_are_in_the_order_of_the_rows(train):
+    ids = read_ids(train)
+    shuffled = np.random.default_rng(0).permutation(len(ids))
+    write(train, pd.read_parquet(train).iloc[shuffled])
+    assert read_ids(train) == [ids[row] for row in shuffled]

@@ -1,0 +1,174 @@
+"""The demo's files have the layout of Numerai's, and hide what they say they hide."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+from helpers.numerai.demo import SmallDemo, small_demo  # noqa: E402
+from sklearn_era.numerai.data.dataset import check_parquet, read_feature_metadata  # noqa: E402
+from sklearn_era.numerai.demo import write_demo_data  # noqa: E402
+from sklearn_era.numerai.errors import ConfigError, DataError  # noqa: E402
+from sklearn_era.numerai.workspace import Workspace  # noqa: E402
+
+TARGETS = [
+    "target", "target_amber_20", "target_amber_60", "target_birch_20",
+    "target_birch_60",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> SmallDemo:
+    return small_demo(tmp_path_factory.mktemp("demo"))
+
+
+def test_files_are_those_of_a_round(demo):
+    for name, path in demo.data.paths.items():
+        assert path == demo.workspace.data_file(name, 1)
+        assert path.is_file()
+    assert set(demo.data.paths) == {
+        "features", "train", "validation", "live", "meta_model",
+        "train_benchmark_models", "validation_benchmark_models",
+        "live_benchmark_models", "validation_example_preds", "live_example_preds",
+    }  # fmt: skip
+    assert demo.data.live_targets not in demo.data.paths.values()
+    assert demo.data.future not in demo.data.paths.values()
+
+
+@pytest.mark.parametrize("name", ["train", "validation", "live"])
+def test_columns_dtypes_and_index(demo, name):
+    frame = demo.frame(name)
+    assert frame.index.name == "id"
+    assert all(re.fullmatch("n[0-9a-f]{15}", one) for one in frame.index)
+    assert list(frame.columns) == ["era", "data_type", *demo.features, *TARGETS]
+    assert set(frame[demo.features].dtypes) == {np.dtype(np.int8)}
+    assert set(frame[TARGETS].dtypes) == {np.dtype(np.float32)}
+    values = frame[demo.features].to_numpy()
+    assert values.min() == 0
+    assert values.max() == 4
+    summary = check_parquet(demo.path(name), live=name == "live")
+    assert summary.n_rows == len(frame)
+    assert summary.id_column == "id"
+
+
+def test_ids_are_unique_over_all_eras(demo):
+    ids = [*demo.frame("train").index, *demo.frame("validation").index]
+    ids += [*demo.frame("live").index, *pd.read_parquet(demo.data.future).index]
+    assert len(set(ids)) == len(ids) == (30 + 24 + 1 + 3) * 60
+
+
+def test_eras_follow_one_another(demo):
+    def eras(frame):
+        return frame["era"].unique().tolist()
+
+    assert eras(demo.frame("train")) == [f"{i:04d}" for i in range(1, 31)]
+    assert eras(demo.frame("validation")) == [f"{i:04d}" for i in range(31, 55)]
+    assert eras(demo.frame("live")) == ["X"]
+    assert eras(pd.read_parquet(demo.data.future)) == ["0056", "0057", "0058"]
+
+
+def test_newest_targets_are_missing_by_horizon(demo):
+    validation = demo.frame("validation")
+    number = validation["era"].astype(int)
+    for target in TARGETS:
+        # The alias stands for a target of 60 days.
+        unknown = 4 if target.endswith("_20") else 12
+        assert validation[target].isna().eq(number > 54 - unknown).all()
+    is_test = validation["data_type"] == "test"
+    assert is_test.eq(validation["target"].isna()).all()
+    assert set(validation["data_type"]) == {"validation", "test"}
+    assert demo.frame("train")[TARGETS].notna().all(axis=None)
+    assert set(demo.frame("train")["data_type"]) == {"train"}
+
+
+def test_alias_is_another_target_than_the_one_to_train_on(demo):
+    train = demo.frame("train")
+    assert demo.data.target == "target_amber_20"
+    assert train["target"].equals(train["target_amber_60"].rename("target"))
+    assert not train["target"].equals(train[demo.data.target].rename("target"))
+
+
+def test_live_file_has_no_targets_but_the_file_apart_has(demo):
+    live = demo.frame("live")
+    assert live[TARGETS].isna().all(axis=None)
+    assert set(live["data_type"]) == {"live"}
+    targets = pd.read_parquet(demo.data.live_targets)
+    assert targets.index.equals(live.index)
+    assert list(targets.columns) == TARGETS
+    counts = targets[demo.data.target].value_counts().sort_index()
+    assert counts.to_dict() == {0.0: 3, 0.25: 12, 0.5: 30, 0.75: 12, 1.0: 3}
+
+
+def test_feature_sets_and_targets_are_columns(demo):
+    metadata = read_feature_metadata(demo.path("features"))
+    assert metadata.targets == TARGETS
+    assert metadata.features("all") == demo.features
+    for name in ("small", "medium", "fncv3_features"):
+        assert set(metadata.features(name)) < set(demo.features)
+    assert json.loads(demo.path("features").read_text())["targets"] == TARGETS
+    hidden = demo.data.stable_features + demo.data.unstable_features
+    assert len(set(hidden)) == 18
+    assert set(hidden) <= set(demo.features)
+
+
+@pytest.mark.parametrize("part", ["train", "validation", "live"])
+def test_benchmarks_are_ranks_named_after_version_and_target(demo, part):
+    models = demo.frame(f"{part}_benchmark_models")
+    assert list(models.columns) == [
+        "era", "v53_lgbm_amber20", "v53_lgbm_amber60", "v53_lgbm_birch20",
+        "v53_lgbm_birch60",
+    ]  # fmt: skip
+    rows = demo.frame(part)
+    assert models.index.isin(rows.index).all()
+    assert models["era"].equals(rows.loc[models.index, "era"])
+    for _, one in models.groupby("era"):
+        ranks = np.sort(one["v53_lgbm_amber20"].to_numpy())
+        assert ranks == pytest.approx((np.arange(60) + 0.5) / 60)
+
+
+def test_meta_model_begins_later_than_the_validation_data(demo):
+    meta = demo.frame("meta_model")
+    assert meta["era"].iloc[0] == "0035"
+    assert meta["era"].iloc[-1] == "0054"
+    assert list(meta.columns) == ["era", "data_type", "numerai_meta_model"]
+    validation = demo.frame("validation").loc[meta.index]
+    assert meta["data_type"].equals(validation["data_type"])
+
+
+def test_example_predictions_are_of_all_rows(demo):
+    for part in ("validation", "live"):
+        example = demo.frame(f"{part}_example_preds")
+        assert example.index.equals(demo.frame(part).index)
+        assert list(example.columns) == ["prediction"]
+        assert example["prediction"].between(0, 1, inclusive="neither").all()
+
+
+def test_same_seed_same_files(demo, tmp_path):
+    again = small_demo(tmp_path)
+    for name in ("train", "meta_model", "live_benchmark_models"):
+        pd.testing.assert_frame_equal(again.frame(name), demo.frame(name))
+
+
+def test_files_that_are_there_are_not_overwritten(demo):
+    before = demo.path("train").read_bytes()
+    with pytest.raises(DataError, match=r"features_1\.json exists already"):
+        write_demo_data(demo.workspace)
+    assert demo.path("train").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_validation_eras": 12}, "n_validation_eras = 12 must be from 13 to 1,000"),
+        ({"n_features": 5000}, "n_features = 5000 must be from 20 to 4,096"),
+        ({"rows_per_era": 3}, "rows_per_era = 3"),
+    ],
+)
+def test_numbers_out_of_range_are_named(tmp_path, parameters, message):
+    with pytest.raises(ConfigError, match=message):
+        write_demo_data(Workspace(tmp_path, "v5.3", "someone"), **parameters)
+    assert list(tmp_path.iterdir()) == []

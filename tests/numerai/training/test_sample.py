@@ -1,0 +1,105 @@
+"""The sample of the training: of the eras that were trained on, wherever they lie."""
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+
+from helpers.numerai.training import (  # noqa: E402
+    FEATURES,
+    TARGET,
+    make_frame,
+    train_on,
+    write_frame,
+)
+from sklearn_era.numerai.errors import DataError  # noqa: E402
+from sklearn_era.numerai.validation import read_training_sample  # noqa: E402
+
+LATE = "target_late_60"
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Eras 0001 to 0020 of one file, and 0021 to 0030 of another."""
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def files(frame, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    is_first = frame["era"] <= "0020"
+    return [
+        write_frame(frame[is_first], folder / "train_7.parquet"),
+        write_frame(frame[~is_first], folder / "validation_7.parquet"),
+    ]
+
+
+def sample_of(record, files, **changes):
+    return read_training_sample(
+        files,
+        record.features,
+        record.target,
+        first_era=record.first_era,
+        last_era=record.last_era,
+        every_nth_era=record.every_nth_era,
+        **changes,
+    )
+
+
+def assert_rows(sample, frame, labels, target=TARGET):
+    rows = frame[frame["era"].isin(labels) & frame[target].notna()]
+    np.testing.assert_array_equal(sample.X, rows[FEATURES])
+    np.testing.assert_array_equal(sample.eras, rows["era"].to_numpy(dtype=str))
+    np.testing.assert_array_equal(sample.y, rows[target])
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {},
+        {"first_era": "0021"},  # of which the first file has none
+        {"every_nth_era": 4},
+        {"every_nth_era": 3, "first_era": "0008", "last_era": "0025"},
+        {"target": LATE, "every_nth_era": 2, "first_era": "0002"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_it_is_of_the_eras_that_were_trained_on(
+    frame, files, tmp_path, selection, turned
+):
+    target = selection.get("target", TARGET)
+    record = train_on(
+        files[0], tmp_path, files=files, parameters={"max_iter": 1}, **selection
+    )["model"]
+    numbers = range(int(record.first_era), int(record.last_era) + 1)
+    labels = [f"{number:04}" for number in numbers][:: record.every_nth_era]
+    assert len(labels) == record.n_eras
+    sample = sample_of(record, files[::-1] if turned else files, n_eras=99)
+    assert_rows(sample, frame, labels, target)
+    assert sample.X.dtype == np.int8
+
+
+def test_of_many_eras_it_takes_some_at_even_distances(frame, files):
+    sample = read_training_sample(
+        files, FEATURES, TARGET, first_era="0001", last_era="0030", n_eras=4
+    )
+    assert_rows(sample, frame, ["0001", "0011", "0020", "0030"])
+
+
+def test_one_file_may_be_given_by_itself(frame, files):
+    sample = read_training_sample(
+        files[0], FEATURES, TARGET, first_era="0019", last_era="0021"
+    )
+    assert_rows(sample, frame, ["0019", "0020"])
+
+
+def test_without_such_rows_it_says_so(files):
+    with pytest.raises(DataError, match=r"train_7\..* has no era from '0021' to"):
+        read_training_sample(
+            files[0], FEATURES, TARGET, first_era="0021", last_era="0030"
+        )
+    with pytest.raises(DataError, match="has no target_late_60 in eras 0029 to 0030"):
+        read_training_sample(files, FEATURES, LATE, first_era="0029", last_era="0030")

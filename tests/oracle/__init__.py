@@ -1,0 +1,1 @@
+"""Brute force: what every split of a fitted tree has to be."""

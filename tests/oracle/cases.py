@@ -1,0 +1,288 @@
+"""Data to hold fitted trees against the brute force of reference.py with.
+
+They are small and awkward: eras of unequal size in no order, with string labels, and
+features with few values, so that ties, empty bins and pure eras turn up.
+"""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from oracle.criteria import rules_of
+from oracle.reference import Report, check_fit
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+
+CRITERIA = [
+    {"split_criterion": "gain"},
+    {"split_criterion": "gain", "min_impurity_decrease": 0.05},
+    *(
+        {"split_criterion": "era", "boltzmann_alpha": alpha}
+        for alpha in (-math.inf, -1e3, -1.0, 0.0, 1.0, 1e3, math.inf)
+    ),
+    *(
+        {
+            "split_criterion": "directional",
+            "boltzmann_alpha": alpha,
+            "min_direction_agreement": agreement,
+        }
+        for alpha, agreement in [
+            (0.0, 0.0), (0.0, 0.6), (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6),
+            (-math.inf, 0.0), (math.inf, 1.0),
+        ]
+    ),
+    *(
+        {
+            "split_criterion": name,
+            "boltzmann_alpha": alpha,
+            "normalize_era_gain": True,
+        }
+        for name, alpha in [
+            ("era", -30.0), ("era", 0.0), ("directional", 2.0), ("era", -math.inf),
+        ]
+    ),
+    *(
+        {"split_criterion": "time_robust", "period_aggregation": name}
+        for name in ("max", "mean")
+    ),
+    *(
+        {
+            "split_criterion": "invariant",
+            "invariance_statistic": statistic,
+            "invariance_penalty": penalty,
+        }
+        for statistic, penalty in [
+            ("effect", 0.0), ("effect", 0.1), ("effect", 10.0),
+            ("changing_rate", 0.5), ("ratio", 0.01), ("ratio", 1.0),
+        ]
+    ),
+    {"split_criterion": "vrex", "invariance_penalty": 0.0},
+    {"split_criterion": "vrex", "invariance_penalty": 0.7},
+    {
+        "split_criterion": "vrex",
+        "invariance_penalty": 0.3,
+        "normalize_era_gain": True,
+    },
+    *(
+        {"split_criterion": weights, "normalize_era_gain": normalizes}
+        for weights, normalizes in [
+            ({"era": 0.5, "directional": 0.5, "gain": 0.0}, False),
+            ({"gain": 1.0, "vrex": 0.3}, False),
+            ({"gain": 0.2, "era": 0.4, "directional": 0.1}, True),
+            ({"invariant": 1.0, "vrex": 2.0}, True),
+            ({"directional": 0.3, "gain": 0.0}, False),
+        ]
+    ),
+    {
+        "split_criterion": {
+            "gain": 0.1, "era": 1.0, "directional": 5.0, "invariant": 0.3, "vrex": 0.2,
+        },
+        "min_direction_agreement": 0.4,
+        "boltzmann_alpha": -0.2,
+    },
+]  # fmt: skip
+
+# Those that look at eras, and so are not found by scikit-learn's own splitter.
+ERA_CRITERIA = [
+    criterion
+    for criterion in CRITERIA
+    if criterion["split_criterion"] != "gain"
+    and (
+        criterion["split_criterion"] != "invariant"
+        or criterion["invariance_penalty"] > 0
+    )
+]
+
+TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
+
+ASPECTS = [
+    "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
+    "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
+    "coverage", "min_decrease", "colsample",
+]  # fmt: skip
+
+
+@dataclass
+class Case:
+    """A data set and the parameters to fit it with."""
+
+    X: np.ndarray
+    y: np.ndarray
+    eras: np.ndarray
+    sample_weight: np.ndarray | None = None
+    params: dict = field(default_factory=dict)
+
+
+@st.composite
+def criteria(draw) -> dict:
+    """Any criterion, with parameters that matter to it and others that do not."""
+    names = st.sampled_from(["gain", "era", "directional", "invariant", "vrex"])
+    weights = st.sampled_from([0.0, 0.1, 1.0, 3.0, 50.0])
+    blends = st.dictionaries(names, weights, min_size=1)
+    criterion = draw(
+        names
+        | st.just("time_robust")
+        | blends.filter(lambda blend: any(blend.values()))
+    )
+    statistics = ["effect", "changing_rate"] + ["ratio"] * (criterion == "invariant")
+    return {
+        "split_criterion": criterion,
+        "boltzmann_alpha": draw(
+            st.sampled_from([0.0, -1.0, 1.0, -0.1, -30.0, 1e3, -math.inf, math.inf])
+        ),
+        "min_direction_agreement": draw(st.sampled_from([0.0, 0.0, 0.4, 2 / 3, 1.0])),
+        "normalize_era_gain": draw(st.booleans()),
+        "period_aggregation": draw(st.sampled_from(["max", "mean"])),
+        "invariance_statistic": draw(st.sampled_from(statistics)),
+        "invariance_penalty": draw(st.sampled_from([0.0, 0.02, 0.3, 1.0, 10.0, 1e6])),
+    }
+
+
+def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
+    """Data whose eras agree in feature 0 and contradict each other in feature 1."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.dirichlet(np.full(n_eras, 1.0 if "big_era" in aspects else 6.0))
+    if "big_era" in aspects and n_eras > 1:
+        sizes = np.r_[0.8, np.full(n_eras - 1, 0.2 / (n_eras - 1))]
+    codes = rng.choice(n_eras, size=n_samples, p=sizes)
+    # Enough for three rows of each era to a side, which is the most asked for below.
+    codes[: 6 * n_eras] = np.arange(6 * n_eras) % n_eras
+    rng.shuffle(codes)
+    X = rng.normal(size=(n_samples, 3))
+    X[:, 1] = X[:, 1].round(1)
+    X[:, 2] = rng.integers(0, 4, n_samples)
+    if "coverage" in aspects:
+        X[:, 0] += 1.5 * (codes % 2)  # eras that overlap little
+    slope = np.clip(codes - (n_eras - 1) / 2, -2.5, 2.5)
+    score = X[:, 0] + slope * X[:, 1] + (X[:, 2] == 1)
+    score = score + 0.5 * rng.normal(size=n_samples)
+    y = {
+        "squared_error": lambda: score,
+        "absolute_error": lambda: score.round(1),
+        "poisson": lambda: rng.poisson(np.exp(0.4 * score)).astype(float),
+        "binary": lambda: np.array(["no", "yes"])[(score > 0).astype(int)],
+        "multiclass": lambda: np.digitize(score, [-0.5, 0.7]) * 10,
+    }[target]()
+
+    params = {
+        "max_iter": 1 if target == "multiclass" else 2,
+        "learning_rate": 0.7,
+        "max_leaf_nodes": int(rng.integers(3, 7)),
+        "max_depth": int(rng.choice([2, 3, 4])) if rng.random() < 0.3 else None,
+        "min_samples_leaf": int(rng.choice([1, 4, 8])),
+        "max_bins": 12,
+        "random_state": seed,
+    }
+    if target in ("squared_error", "absolute_error", "poisson"):
+        params["loss"] = target
+    if "categorical" in aspects:
+        # Category 9 is rare: too little support to leave the right side.
+        X[:, 0] = rng.choice(
+            [0, 1, 2, 3, 9], p=[0.3, 0.25, 0.25, 0.15, 0.05], size=n_samples
+        )
+        X[rng.random(n_samples) < 0.15, 0] = np.nan
+        params["categorical_features"] = [0]
+    if "missing" in aspects:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    if "monotonic" in aspects and target != "multiclass":
+        params["monotonic_cst"] = [0 if "categorical" in aspects else 1, -1, 0]
+    if "interaction" in aspects:
+        params["interaction_cst"] = [(0, 1), (2, 1)]
+    if "max_features" in aspects:
+        params["max_features"] = 0.5
+    if "colsample" in aspects:
+        params["colsample_bytree"] = 0.5
+    if "l2" in aspects:
+        params["l2_regularization"] = 3.0
+    if "few_bins" in aspects:
+        params["max_bins"] = 5 if "categorical" in aspects else int(rng.choice([2, 4]))
+    if "rows_per_era" in aspects:
+        params["min_samples_per_era"] = int(rng.integers(2, 4))
+    if "coverage" in aspects:
+        params["min_samples_per_era"] = int(rng.integers(1, 4))
+        params["min_era_coverage"] = float(rng.choice([0.01, 0.3, 0.5, 0.8]))
+    if "min_decrease" in aspects:
+        params["min_impurity_decrease"] = 10 ** rng.uniform(-3, -1)
+    weight = None
+    if "weights" in aspects:
+        weight = rng.uniform(0.1, 3.0, n_samples)
+    if "zero_weights" in aspects:
+        weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=n_samples)
+    labels = np.array(["w", "e", "n", "s", "z", "a"])
+    eras = labels[codes] if n_eras <= len(labels) else -7 * codes
+    return Case(X, y, eras, weight, params)
+
+
+def suit(case: Case, criterion: dict) -> Case:
+    """The case with a target of 0 and 1, if the criterion takes no other."""
+    asks_for_rates = criterion["split_criterion"] == "invariant" and (
+        criterion.get("invariance_statistic") == "ratio"
+    )
+    if not asks_for_rates or len(set(case.y.tolist())) == 2:
+        return case
+    return replace(case, y=(case.y > np.median(case.y)).astype(case.y.dtype))
+
+
+def fit_and_check(case: Case, **params) -> Report:
+    """Fit, and check the trees; the warning about a constant model is checked too."""
+    estimator = (
+        HistGradientBoostingRegressor
+        if case.y.dtype.kind == "f"
+        else HistGradientBoostingClassifier
+    )
+    case = suit(case, params)
+    est = estimator(**case.params | params, early_stopping=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
+    report = check_fit(est, case.X, case.y, case.eras, case.sample_weight)
+    _check_warnings(est, case, report, [str(warning.message) for warning in caught])
+    raw = est._raw_predict(case.X)
+    binned = est._baseline_prediction + sum(
+        np.column_stack(
+            [
+                tree.predict_binned(
+                    est._bin_mapper.transform(est._preprocess_X(case.X, reset=False)),
+                    est._bin_mapper.missing_values_bin_idx_,
+                    1,
+                )
+                for tree in trees
+            ]
+        )
+        for trees in est._predictors
+    )
+    # The thresholds and bitsets of raw values send every row to the leaf it was in.
+    np.testing.assert_allclose(raw, binned, rtol=1e-12, atol=1e-12)
+    return report
+
+
+def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> None:
+    n_eras = len(set(case.eras.tolist()))
+    rules = rules_of(est, n_eras)
+    is_constant = report.n_splits == 0 and not rules.is_gain
+    of_constant = [m for m in messages if "No split was admissible" in m]
+    assert len(of_constant) == is_constant, messages
+    others = [m for m in messages if m not in of_constant]
+    if n_eras > 1 or rules_of(est, 2).is_gain:
+        assert not others
+    elif rules.is_gain or rules.is_only("time_robust"):
+        assert len(others) == 1
+        assert "single era" in others[0]
+
+
+def criterion_id(params: dict) -> str:
+    words = []
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            words += [f"{weight:g}{key}" for key, weight in value.items()]
+        elif isinstance(value, bool):
+            words += [name] * value
+        else:
+            words.append(value if isinstance(value, str) else f"{value:g}")
+    return "-".join(words)

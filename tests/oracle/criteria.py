@@ -1,0 +1,413 @@
+"""What each split criterion makes of one split, by brute force.
+
+`judge_eras` looks at the rows of every era by themselves and returns the keys of the
+split as intervals (see `formulas`).
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from oracle.formulas import (
+    EPSILON,
+    Interval,
+    all_of,
+    around,
+    eras_to_cover,
+    exactly,
+    gain,
+    impurity,
+    largest,
+    mean,
+    newton_value,
+    ratio_of_rates,
+    smallest,
+    smoothed,
+    spread,
+)
+
+SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
+# Gradients and hessians are float32: values this near, as a share, are alike.
+LIKENESS = 2.0**-21
+
+# With one era they are the gain, as the era is all that there is.
+THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex"}
+
+
+@dataclass
+class Rules:
+    """The criterion that a model really uses, and its parameters."""
+
+    weights: dict[str, float]  # of the criteria: more than one in a blend
+    alpha: float
+    min_direction_agreement: float
+    min_samples_per_era: int
+    n_to_cover: int  # eras
+    normalizes: bool
+    takes_worst_period: bool
+    penalty: float
+    statistic: str
+    min_impurity_decrease: float
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether scikit-learn's own splitter does it, which knows no eras."""
+        return set(self.weights) == {"gain"}
+
+    def is_only(self, name: str) -> bool:
+        return set(self.weights) == {name}
+
+
+def rules_of(est: Any, n_eras: int) -> Rules:
+    criterion = est.split_criterion
+    if not isinstance(criterion, Mapping):
+        criterion = {criterion: 1.0}
+    weights = {name: weight for name, weight in criterion.items() if weight > 0}
+    is_gain_of_one_era = (
+        n_eras == 1
+        and (THE_GAIN_OF_ONE_ERA & set(weights))
+        and est.min_samples_per_era <= est.min_samples_leaf
+    )
+    if is_gain_of_one_era or (
+        set(weights) == {"invariant"} and est.invariance_penalty == 0
+    ):
+        weights = {"gain": 1.0}
+    if len(weights) == 1:
+        weights = dict.fromkeys(weights, 1.0)
+    return Rules(
+        weights=weights,
+        alpha=est.boltzmann_alpha,
+        min_direction_agreement=est.min_direction_agreement,
+        min_samples_per_era=est.min_samples_per_era,
+        n_to_cover=eras_to_cover(est.min_era_coverage, n_eras),
+        normalizes=est.normalize_era_gain,
+        takes_worst_period=est.period_aggregation == "max",
+        penalty=est.invariance_penalty,
+        statistic=est.invariance_statistic,
+        min_impurity_decrease=est.min_impurity_decrease,
+    )
+
+
+ZERO = exactly(0.0)
+
+
+@dataclass
+class Keys:
+    """What the splits of a node are compared by, and the nodes by their splits."""
+
+    primary: Interval
+    valid: bool | None
+    secondary: Interval = ZERO
+    order: Interval | None = None  # of expansion, if it is not the primary key
+    deciding: np.ndarray | None = None  # the one era that the key is of; None: all
+
+
+def total(values: np.ndarray, rows: np.ndarray) -> float:
+    return math.fsum(values[rows].tolist())
+
+
+def is_lost(problem, gradient: float, hessian: float, sums, l2: float) -> bool:
+    """Whether a side has so little mass that the sums over both sides lose it.
+
+    Saturated probabilities do that: the gradient is -1 and the hessian is 0.
+    """
+    mass = hessian + l2
+    if mass == 0 or problem.sums_are_exact:
+        return mass == 0 and gradient != 0
+    return mass < 1e-12 * (max(h for _, h in sums) + l2)
+
+
+def gain_error(problem, n: int, size: float, sums: list, l2: float) -> float:
+    """Bound on what rounding makes of a gain; `size` is sum |g|, `sums` are (G, H)."""
+    if any(is_lost(problem, *side, sums, l2) for side in sums):
+        return math.inf
+    unit = rounding(problem, n)
+    total_hessian = max(h for _, h in sums) + l2
+    error = guard = 0.0
+    for gradient, hessian in sums:
+        mass = hessian + l2
+        if mass > 0:
+            error += 2 * abs(gradient) * size / mass + (gradient / mass) ** 2 * (
+                mass if problem.sums_are_exact else total_hessian
+            )
+            guard += (gradient / mass) ** 2 * SCIKIT_LEARN_GUARD
+    return unit * error + guard
+
+
+def rounding(problem, n: int) -> float:
+    return EPSILON * (16 if problem.sums_are_exact else 16 + 4 * n)
+
+
+class EraSplit:
+    """The rows of one era in a node, divided by a split."""
+
+    def __init__(self, problem, era: int, node_rows: np.ndarray, left: np.ndarray):
+        self.problem, self.l2 = problem, problem.l2
+        self.era = problem.eras[era]
+        self.rows = node_rows & self.era
+        self.left, self.right = self.rows & left, self.rows & ~left
+        self.n = int(self.rows.sum())
+        n_left = int(self.left.sum())
+        needed = problem.rules.min_samples_per_era
+        self.is_covered = n_left >= needed and self.n - n_left >= needed
+
+    def add_up(self) -> None:
+        g, h = self.problem.gradients, self.problem.hessians
+        self.sums = [
+            (total(g, rows), total(h, rows))
+            for rows in (self.left, self.right, self.rows)
+        ]
+        self.size = total(abs(g), self.rows)
+        self.H = self.sums[2][1]
+        self.unit = rounding(self.problem, self.n)
+        # A side without weight predicts nothing.
+        self.is_informative = (
+            self.is_covered and self.sums[0][1] > 0 and self.sums[1][1] > 0
+        )
+
+    def direction(self, l2: float) -> int | None:
+        """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
+        if not self.is_informative:
+            return 0
+        problem, (left, right, _) = self.problem, self.sums
+        if any(is_lost(problem, *side, [left, right], l2) for side in (left, right)):
+            return None
+        v_left, v_right = newton_value(*left, l2), newton_value(*right, l2)
+        gap, alike = abs(v_left - v_right), LIKENESS * max(abs(v_left), abs(v_right))
+        error = 8 * EPSILON * max(abs(v_left), abs(v_right))
+        if not problem.sums_are_exact:
+            error += sum(self.unit * self.size / (H + l2) for _, H in (left, right))
+        if gap <= alike - error or gap == 0 == error:
+            return 0
+        if gap > alike + error:
+            return 1 if v_left > v_right else -1
+        return None
+
+    def gain(self, l2: float) -> Interval:
+        if not self.is_informative:
+            return exactly(0.0)
+        direction = self.direction(l2)
+        if l2 == 0 and direction == 0:
+            return exactly(0.0)  # both sides predict the same: nothing is gained
+        values = tuple(newton_value(*side, l2) for side in self.sums)
+        found = gain(tuple(G for G, _ in self.sums), values)
+        error = gain_error(self.problem, self.n, self.size, self.sums, l2)
+        return around(found, error + self.lost_gain(l2))
+
+    def lost_gain(self, l2: float) -> float:
+        """What the gain is less if the sides are, or may be, taken to be alike."""
+        if self.direction(l2):
+            return 0.0
+        (G_L, H_L), (G_R, H_R), _ = self.sums
+        gap = newton_value(G_L, H_L, l2) - newton_value(G_R, H_R, l2)
+        a, b = H_L + l2, H_R + l2
+        return a * b / (a + b) * gap * gap if a + b > 0 else 0.0
+
+    @cached_property
+    def criterion_gain(self) -> Interval:
+        """The gain of the era, in the units that the criterion asks for."""
+        found = self.gain(self.l2)
+        if self.problem.rules.normalizes and self.is_informative:
+            found = found * exactly(1 / self.H) * self.problem.variance.inverted()
+        return found
+
+    def impurity_decrease(self) -> Interval:
+        """L_before - L, which is the gain without l2 by the weight of the era."""
+        return self.gain(0.0) * exactly(1 / self.H if self.H > 0 else 0.0)
+
+    def impurity_after(self) -> Interval:
+        """L, or L_before where there is nothing to compare."""
+        if self.H == 0:
+            return exactly(0.0)
+        g, h = self.problem.gradients, self.problem.hessians
+        rows = self.rows & (h > 0)
+        squares = math.fsum((g[rows] ** 2 / h[rows]).tolist())
+        parts = self.sums[:2] if self.is_informative else self.sums[2:]
+        found = impurity(squares, self.H, *parts)
+        compared = [*parts, self.sums[2]]
+        error = gain_error(self.problem, self.n, self.size, compared, 0.0)
+        if self.is_informative:
+            error += self.lost_gain(0.0)
+        unit = EPSILON * (16 + 4 * self.n)  # squares do not add up without rounding
+        return around(found, error / self.H + unit * (squares / self.H + abs(found)))
+
+    def effect(self, of: int) -> Interval:
+        """v_L - v_R (`of` is 1) or v_L - v (`of` is 2)."""
+        found, error = [], 0.0
+        for side in (0, of):
+            G, H = self.sums[side]
+            mass, value = H + self.l2, newton_value(G, H, self.l2)
+            if is_lost(self.problem, G, H, self.sums, self.l2):
+                return Interval(-math.inf, math.inf)
+            found.append(value)
+            if self.problem.sums_are_exact:
+                error += self.unit * abs(value)
+            else:
+                error += self.unit * self.size / mass
+                error += self.unit * abs(value) * (self.H + self.l2) / mass
+            error += abs(value) * SCIKIT_LEARN_GUARD / mass
+        effect = around(found[0] - found[1], error)
+        direction = self.direction(self.l2) if of == 1 else 1
+        if direction == 0:
+            return exactly(0.0)
+        if direction is None:
+            return Interval(min(effect.low, 0.0), max(effect.high, 0.0))
+        return effect
+
+    def rates(self) -> Interval | None:
+        """I, of relative weights; None where a side has none."""
+        weights, positive = self.problem.relative_weights, self.problem.is_positive
+        if min(total(weights, self.left), total(weights, self.right)) == 0:
+            return None
+        if not self.is_covered:
+            return None
+        masks = [self.left & positive, self.rows & positive,
+                 self.left & ~positive, self.rows & ~positive]  # fmt: skip
+        sums = [total(weights, mask) for mask in masks]
+        found = ratio_of_rates(*sums)
+        unit = EPSILON * (8 if self.problem.counts_are_exact else 8 + 4 * self.n)
+        pos_left, pos, neg_left, neg = sums
+        error = (pos + 0.5) / (pos_left + 0.5) + (neg + 0.5) / (neg_left + 0.5)
+        return around(found, found * unit * error)
+
+
+def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
+    """Keys of the split of a node by `left`; None if it covers too few eras."""
+    rules = problem.rules
+    eras = [EraSplit(problem, j, node_rows, left) for j in range(len(problem.eras))]
+    if sum(era.is_covered for era in eras) < rules.n_to_cover:
+        return None
+    for era in eras:
+        era.add_up()
+    if rules.is_only("time_robust"):
+        return _time_robust(rules, eras)
+    H = total(problem.hessians, node_rows)
+    keys = {
+        name: _KEYS[name](problem, eras, pooled, H)
+        for name in rules.weights
+        if name not in ("gain", "directional")
+    }
+    agreement = exactly(1.0)
+    if "directional" in rules.weights:
+        agreement = _agreement(eras)
+    agrees = agreement.is_at_least(rules.min_direction_agreement)
+    if len(rules.weights) > 1:
+        return _blend(problem, keys, agreement, agrees, pooled, H)
+    if rules.is_only("directional"):
+        gains = _smoothed_gain(problem, eras, pooled, H)
+        valid = all_of(agreement.is_above(0.0), agrees, gains.is_above(0.0))
+        return Keys(agreement, valid, secondary=gains)
+    if rules.is_only("invariant"):
+        return Keys(keys["invariant"], pooled.is_above(0.0))
+    (key,) = keys.values()
+    deciding = None
+    if rules.is_only("era") and math.isinf(rules.alpha):
+        gains = [era.criterion_gain for era in eras]
+        deciding = _decisive(eras, gains if rules.alpha > 0 else [-x for x in gains])
+    return Keys(key, key.is_above(0.0), deciding=deciding)
+
+
+def _decisive(eras: list[EraSplit], values: list[Interval]) -> np.ndarray | None:
+    """The era whose value is the largest, if there is no doubt which one it is."""
+    for era, value in zip(eras, values, strict=True):
+        others = [x for x in values if x is not value]
+        if all(value.low > x.high for x in others):
+            return era.era
+    return None
+
+
+def _smoothed_gain(problem, eras, pooled, H) -> Interval:
+    return smoothed([era.criterion_gain for era in eras], problem.rules.alpha)
+
+
+def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
+    gains = [era.criterion_gain for era in eras]
+    deviation = exactly(-problem.rules.penalty) * spread(gains)
+    found = mean(gains) + deviation
+    sizes = [abs(x) for x in (*vars(mean(gains)).values(), deviation.low)]
+    return found.widened(8 * EPSILON * max(x for x in (*sizes, 0.0) if x < math.inf))
+
+
+def _penalised_gain(problem, eras, pooled, H) -> Interval:
+    rules = problem.rules
+    if rules.statistic == "ratio":
+        rates = [r for r in (era.rates() for era in eras) if r is not None]
+        penalty = exactly(0.0)
+        if len(rates) > 1:
+            most, least = largest(rates), smallest(rates)
+            penalty = Interval(most.low / least.high, most.high / least.low)
+            penalty = penalty.widened(4 * EPSILON * penalty.high) + exactly(-1.0)
+    else:
+        of = {"effect": 1, "changing_rate": 2}[rules.statistic]
+        effects = [era.effect(of) for era in eras if era.is_informative]
+        penalty = exactly(0.0)
+        if len(effects) > 1:
+            penalty = spread(effects) * spread(effects)
+    cost = exactly(rules.penalty) * exactly(H) * penalty
+    unit = rounding(problem, sum(era.n for era in eras))
+    cost = cost.widened(unit * _finite(cost.high))
+    found = pooled + -cost
+    return found.widened(2 * EPSILON * max(map(_finite, vars(found).values())))
+
+
+def _finite(value: float) -> float:
+    return abs(value) if math.isfinite(value) else 0.0
+
+
+_KEYS = {
+    "era": _smoothed_gain,
+    "vrex": _mean_less_deviation,
+    "invariant": _penalised_gain,
+}
+
+
+def _agreement(eras: list[EraSplit]) -> Interval:
+    directions = [era.direction(era.l2) for era in eras]
+    known = abs(sum(d for d in directions if d is not None))
+    unknown = directions.count(None)
+    return Interval(max(0, known - unknown) / len(eras), (known + unknown) / len(eras))
+
+
+def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
+    rules = problem.rules
+    keys = dict(keys)
+    if "gain" in rules.weights:
+        keys["gain"] = pooled
+    if rules.normalizes:
+        for name in {"gain", "invariant"} & set(keys):
+            keys[name] = keys[name] * exactly(1 / H) * problem.variance.inverted()
+    if "directional" in rules.weights:
+        keys["directional"] = agreement
+    terms = [exactly(w) * keys[name] for name, w in rules.weights.items()]
+    found = exactly(0.0)
+    for term in terms:
+        found = found + term
+    size = sum(max(_finite(x.low), _finite(x.high)) for x in terms)
+    found = found.widened(2 * len(terms) * EPSILON * size)
+    return Keys(found, all_of(found.is_above(0.0), agrees))
+
+
+def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
+    informative = [era for era in eras if era.is_informative]
+    if not informative:
+        return Keys(exactly(0.0), False, order=exactly(0.0))
+    if rules.takes_worst_period:
+        compared = informative
+        impurities = [era.impurity_after() for era in informative]
+        key = -largest(impurities)
+        deciding = _decisive(informative, impurities)
+    else:
+        compared = eras
+        key = -mean([era.impurity_after() for era in eras])
+        deciding = None
+    decreases = [
+        era.impurity_decrease() * exactly(era.n / int(era.era.sum()))
+        for era in compared
+    ]
+    decrease = (smallest if rules.takes_worst_period else mean)(decreases)
+    valid = decrease.is_above(rules.min_impurity_decrease)
+    return Keys(key, valid, order=decrease, deciding=deciding)

@@ -1,0 +1,131 @@
+"""The trees of a fitted model, each with the problem that it is the solution of.
+
+Gradients are computed once more, from the fitted trees before it.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_monotonic_cst
+
+from oracle.criteria import rules_of
+from oracle.splits import Problem
+
+
+def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem, Any]]:
+    """Each tree with the problem that it solved, in the order of fitting."""
+    X_binned = est._bin_mapper.transform(est._preprocess_X(X, reset=False))
+    n_samples, n_features = X_binned.shape
+    missing_bin = est._bin_mapper.missing_values_bin_idx_
+    y = np.searchsorted(est.classes_, y) if is_classifier(est) else np.asarray(y)
+    y = y.astype(np.float64)
+    relative_weights = None
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight, dtype=np.float64)
+        relative_weights = sample_weight / math.fsum(sample_weight) * n_samples
+    eras = np.zeros(n_samples) if eras is None else np.asarray(eras)
+    labels = sorted(set(eras.tolist()))
+    is_categorical = est._is_categorical_remapped
+    if is_categorical is None:
+        is_categorical = np.zeros(n_features, dtype=bool)
+    monotonic_cst = _check_monotonic_cst(est, est.monotonic_cst)
+    if est.is_categorical_ is not None:
+        # scikit-learn brings categorical features to the front before it bins.
+        order = np.argsort(~est.is_categorical_, kind="stable")
+        monotonic_cst = monotonic_cst[order]
+
+    # The generator of `colsample_bytree` and `max_features`, which draw in turns: in
+    # the state that it had before the first tree.
+    rng = check_random_state(est.random_state)
+    rng.randint(np.iinfo(np.uint32).max, dtype="u8")
+    draws = np.random.default_rng(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
+
+    def draw_features(allowed: list[int]) -> list[int]:
+        if est.max_features == 1:
+            return allowed
+        mask = np.full(len(allowed), False)
+        mask[: max(1, math.ceil(est.max_features * len(allowed)))] = True
+        draws.shuffle(mask)
+        return [f for f, is_drawn in zip(allowed, mask, strict=True) if is_drawn]
+
+    def draw_tree_features() -> list[set[int]] | None:
+        interaction_cst = est._check_interaction_cst(n_features)
+        # As a ratio, since 0.1 is not a tenth, and three of thirty are.
+        share = Fraction(est.colsample_bytree).limit_denominator(10**6)
+        n_drawn = max(1, math.ceil(share * n_features))
+        if n_drawn == n_features:
+            return interaction_cst
+        mask = np.arange(n_features) < n_drawn
+        draws.shuffle(mask)
+        features = {f for f in range(n_features) if mask[f]}
+        if interaction_cst is None:
+            return [features]
+        return [group & features for group in interaction_cst]
+
+    raw = np.zeros((n_samples, est.n_trees_per_iteration_), order="F")
+    raw += est._baseline_prediction
+    gradients, hessians = est._loss.init_gradient_and_hessian(
+        n_samples=n_samples, dtype=np.float32, order="F"
+    )
+    arguments = {"y_true": y, "sample_weight": sample_weight}
+    for predictors in est._predictors:
+        arguments["raw_prediction"] = raw
+        if est._loss.constant_hessian:
+            est._loss.gradient(**arguments, gradient_out=gradients)
+        else:
+            est._loss.gradient_hessian(
+                **arguments, gradient_out=gradients, hessian_out=hessians
+            )
+        for k, predictor in enumerate(predictors):
+            g = gradients.reshape(n_samples, -1)[:, k]
+            h = np.ones(n_samples)
+            if not est._loss.constant_hessian:
+                h = hessians.reshape(n_samples, -1)[:, k]
+
+            yield (
+                Problem(
+                    X=X_binned,
+                    gradients=g.copy(),
+                    hessians=h.copy(),
+                    eras=[eras == label for label in labels],
+                    n_bins_non_missing=est._bin_mapper.n_bins_non_missing_,
+                    has_missing=(X_binned == missing_bin).any(axis=0),
+                    missing_bin=missing_bin,
+                    is_categorical=is_categorical,
+                    monotonic_cst=monotonic_cst,
+                    interaction_cst=draw_tree_features(),
+                    rules=rules_of(est, len(labels)),
+                    is_positive=y == 1,
+                    relative_weights=relative_weights,
+                    l2=est.l2_regularization,
+                    min_samples_leaf=est.min_samples_leaf,
+                    max_depth=est.max_depth,
+                    max_leaf_nodes=est.max_leaf_nodes,
+                    draw_features=draw_features,
+                    draws_features=est.max_features < 1,
+                    sorts_features=est.colsample_bytree < 1,
+                    leaf_value=_leaf_value(est, y, raw[:, k], sample_weight),
+                ),
+                predictor,
+            )
+        for k, predictor in enumerate(predictors):
+            raw[:, k] += predictor.predict_binned(X_binned, missing_bin, 1)
+
+
+def _leaf_value(est, y, raw, sample_weight):
+    """The value that a leaf gets, from its rows and its Newton value."""
+
+    def leaf_value(rows: np.ndarray, newton_value: float) -> float:
+        if est._loss.differentiable:
+            return est.learning_rate * newton_value
+        return est.learning_rate * est._loss.fit_intercept_only(
+            y_true=y[rows] - raw[rows],
+            sample_weight=None if sample_weight is None else sample_weight[rows],
+        )
+
+    return leaf_value

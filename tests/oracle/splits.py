@@ -1,0 +1,286 @@
+"""The admissible splits of one node and their keys, by brute force.
+
+Slow and obvious on purpose: every split is judged from the rows of the node, with
+boolean masks and exactly rounded sums; there are no histograms, no running sums and no
+subtractions here.
+
+What rounding alone may decide is left open: each statistic is an interval, as wide as
+the error of a float64 computation, and only what is certain is asserted.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from oracle.criteria import Rules, gain_error, judge_eras, rounding, total
+from oracle.formulas import (
+    EPSILON,
+    Interval,
+    all_of,
+    around,
+    exactly,
+    gain,
+    newton_value,
+)
+
+MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
+MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, which its estimators do not expose
+
+
+@dataclass
+class Problem:
+    """All that decides how one tree grows."""
+
+    X: np.ndarray  # binned
+    gradients: np.ndarray
+    hessians: np.ndarray
+    eras: list[np.ndarray]  # a row mask for each
+    n_bins_non_missing: np.ndarray
+    has_missing: np.ndarray
+    missing_bin: int
+    is_categorical: np.ndarray
+    monotonic_cst: np.ndarray
+    interaction_cst: list[set[int]] | None
+    rules: Rules
+    is_positive: np.ndarray  # rows of target 1
+    relative_weights: np.ndarray | None  # sample weights by their mean
+    l2: float
+    min_samples_leaf: int
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    draw_features: Callable[[list[int]], list[int]]
+    draws_features: bool  # whether it leaves any out
+    sorts_features: bool  # before it does
+    leaf_value: Callable[[np.ndarray, float], float]  # of rows and the Newton value
+
+    def __post_init__(self) -> None:
+        # float32 numbers of similar size add up in float64 without any rounding.
+        self.sums_are_exact = _sum_is_exact(self.gradients) and _sum_is_exact(
+            self.hessians
+        )
+        self.gradients = self.gradients.astype(np.float64)
+        self.hessians = self.hessians.astype(np.float64)
+        self.counts_are_exact = self.relative_weights is None
+        if self.relative_weights is None:
+            self.relative_weights = np.ones(len(self.X))
+        self.root_hessian = math.fsum(self.hessians)
+        self.variance = gradient_variance(self.gradients, self.hessians)
+
+
+def gradient_variance(gradients: np.ndarray, hessians: np.ndarray) -> Interval:
+    """V = SS / H - (G / H)², SS = sum g² / h: the variance by weight of g / h."""
+    G, H = math.fsum(gradients), math.fsum(hessians)
+    if H == 0:
+        return exactly(0.0)
+    rows = hessians > 0
+    squares = math.fsum(gradients[rows] ** 2 / hessians[rows])
+    unit = EPSILON * (16 + 4 * len(gradients))
+    error = unit * (squares / H + (math.fsum(abs(gradients)) / H) ** 2)
+    return around(squares / H - (G / H) ** 2, error)
+
+
+def _sum_is_exact(values: np.ndarray) -> bool:
+    sizes = np.abs(values[values != 0].astype(np.float32))
+    return not sizes.size or sizes.sum(dtype=float) < 2.0**53 * np.spacing(sizes.min())
+
+
+@dataclass
+class Candidate:
+    """An admissible split of a node."""
+
+    feature: int
+    bin: int
+    missing_left: bool
+    categories: frozenset[int] | None  # those on the left side
+    left: np.ndarray  # row mask
+    pooled_gain: Interval
+    primary: Interval
+    secondary: Interval
+    order: Interval | None  # of expansion, if that is not the order of the keys
+    valid: bool | None  # None: rounding decides
+    certain: bool  # whether it is admissible whatever the rounding
+    tie: tuple | None  # candidates with equal ties have equal keys, to the last bit
+
+    def surely_beats(self, other: "Candidate") -> bool:
+        """At the same node."""
+        return self._comes_before(other, self.primary, other.primary)
+
+    def surely_precedes(self, other: "Candidate") -> bool:
+        """Of two nodes, this one is split first."""
+        return self._comes_before(
+            other, self.order or self.primary, other.order or other.primary
+        )
+
+    def has_the_very_key_of(self, other: "Candidate") -> bool:
+        """Whether the keys are equal to the last bit: the pooled gain then decides.
+
+        That is only known within one scan of the bins.
+        """
+        return (
+            self.tie is not None
+            and self.tie == other.tie
+            and self.feature == other.feature
+            and self.missing_left == other.missing_left
+        )
+
+    def _comes_before(self, other: "Candidate", key: Interval, beaten: Interval):
+        if key.low != beaten.high:
+            return key.low > beaten.high
+        return self.secondary.low > other.secondary.high
+
+
+@dataclass
+class Node:
+    """A node of the fitted tree, with what the reference found out about it."""
+
+    index: int
+    rows: np.ndarray  # mask
+    depth: int
+    value: float  # bounded by the constraints, not shrunk
+    lower: float
+    upper: float
+    interaction_sets: list[set[int]] | None
+    chosen: Candidate | None = None
+    rivals: list[Candidate] = field(default_factory=list)  # none of them beaten
+    has_uncertain_rivals: bool = False  # as the order of its categories is uncertain
+
+
+def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | None:
+    """Keys of the split of `node` by `left`; None if it is surely not admissible."""
+    g, h, l2, rules = problem.gradients, problem.hessians, problem.l2, problem.rules
+    L, R = node.rows & left, node.rows & ~left
+    if min(L.sum(), R.sum()) < problem.min_samples_leaf:
+        return None
+    G_L, G_R, H_L, H_R = (total(x, m) for x in (g, h) for m in (L, R))
+    slack = 0.0 if problem.sums_are_exact else 1e-12
+    if min(H_L, H_R) < MIN_HESSIAN_TO_SPLIT - slack:
+        return None
+
+    G = total(g, node.rows)
+    clipped = [
+        min(max(newton_value(G_s, H_s, l2), node.lower), node.upper)
+        for G_s, H_s in ((G_L, H_L), (G_R, H_R))
+    ]
+    found = gain((G_L, G_R, G), (*clipped, node.value))
+    size = total(abs(g), node.rows)
+    sums = [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
+    error = gain_error(problem, node.rows.sum(), size, sums, l2)
+    pooled = around(found, error + 1e-12 * size * abs(node.value))
+    verdict = {
+        "left": left,
+        "pooled_gain": pooled,
+        "certain": bool(min(H_L, H_R) >= MIN_HESSIAN_TO_SPLIT + slack),
+        "monotonic": (
+            clipped[0] - clipped[1],
+            1e-12 * max(map(abs, clipped)),
+            clipped[0] == clipped[1] and clipped[0] in (node.lower, node.upper),
+        ),
+        "tie": None,
+        "primary": pooled,
+        "secondary": exactly(0.0),
+        "order": None,
+        "valid": pooled.is_above(0.0),
+    }
+    if not rules.is_gain:
+        keys = judge_eras(problem, node.rows, left, pooled)
+        if keys is None:
+            return None
+        verdict |= {"primary": keys.primary, "secondary": keys.secondary}
+        verdict |= {"order": keys.order, "valid": keys.valid}
+        if problem.sums_are_exact:
+            deciding = node.rows if keys.deciding is None else keys.deciding
+            same_rows = (left & node.rows & deciding).tobytes()
+            verdict["tie"] = (same_rows, id(keys.deciding))
+    if rules.min_impurity_decrease > 0 and not rules.is_only("time_robust"):
+        asked = rules.min_impurity_decrease * problem.root_hessian
+        slack = rounding(problem, len(problem.X)) * asked
+        gains_enough = pooled.widened(slack).is_at_least(asked)
+        verdict["valid"] = all_of(verdict["valid"], gains_enough)
+    return verdict
+
+
+def _sides(problem: Problem, node: Node, feature: int) -> Iterator[tuple]:
+    """(bin, missing_left, categories, row mask of the left side, certain) of a feature.
+
+    In the order in which ties are settled.
+    """
+    x, missing = problem.X[:, feature], problem.missing_bin
+    n_bins = int(problem.n_bins_non_missing[feature])
+    has_missing = bool(problem.has_missing[feature])
+    if problem.is_categorical[feature]:
+        bins = [*range(n_bins), *([missing] if has_missing else [])]
+        for categories, certain in _category_sets(problem, node, x, bins):
+            left = np.isin(x, sorted(categories))
+            yield 0, missing in categories, categories, left, certain
+        return
+    for bin_idx in range(n_bins - 1 + has_missing):
+        yield bin_idx, False, None, (x <= bin_idx) & (x != missing), True
+        if has_missing and bin_idx < n_bins - 1:
+            yield bin_idx, True, None, (x <= bin_idx) | (x == missing), True
+
+
+def _category_sets(problem: Problem, node: Node, x, bins) -> Iterator[tuple]:
+    g, h = problem.gradients, problem.hessians
+    H = total(h, node.rows)
+    used, certain = [], True
+    for bin_idx in bins:
+        rows = node.rows & (x == bin_idx)
+        H_bin = total(h, rows)
+        support = H_bin * node.rows.sum() / H if H > 0 else 0.0
+        if abs(support - MIN_CATEGORY_SUPPORT) < 1e-9 and not (h == 1).all():
+            certain = False
+        if support >= MIN_CATEGORY_SUPPORT:
+            used.append((total(g, rows) / (H_bin + MIN_CATEGORY_SUPPORT), bin_idx))
+    used.sort()
+    for (v, _), (w, _) in pairwise(used):
+        # scikit-learn leaves the order of equal categories to qsort; we do not.
+        is_exact = problem.sums_are_exact and not problem.rules.is_gain
+        if w - v <= 1e-10 * max(abs(v), abs(w)) and not (v == w and is_exact):
+            certain = False
+    order = [bin_idx for _, bin_idx in used]
+    middle = (len(order) + 1) // 2
+    if len(order) > 1:
+        for k in range(1, middle + 1):
+            yield frozenset(order[:k]), certain
+        for k in range(1, middle):
+            yield frozenset(order[-k:]), certain
+
+
+def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]:
+    """Admissible splits of a node, and the features whose candidates are uncertain."""
+    if node.interaction_sets is None:
+        allowed = range(problem.X.shape[1])
+    else:
+        # A set, in its own order: that is the order in which scikit-learn draws.
+        allowed = set().union(*node.interaction_sets)
+        if problem.sorts_features:
+            allowed = sorted(allowed)
+    found, uncertain_features = [], set()
+    for feature in sorted(problem.draw_features(list(allowed))):
+        judged: dict[bytes, dict | None] = {}
+        for bin_idx, missing_left, categories, left, certain in _sides(
+            problem, node, feature
+        ):
+            if not certain:
+                uncertain_features.add(feature)
+            side = (left & node.rows).tobytes()
+            if side not in judged:
+                judged[side] = _judge(problem, node, left)
+            if judged[side] is None:
+                continue
+            verdict = dict(judged[side])
+            verdict["certain"] &= certain
+            difference, error, is_clipped = verdict.pop("monotonic")
+            if problem.monotonic_cst[feature]:
+                if problem.monotonic_cst[feature] * difference > error:
+                    continue
+                if abs(difference) <= error and not is_clipped:
+                    verdict["certain"] = False
+            found.append(
+                Candidate(feature, bin_idx, missing_left, categories, **verdict)
+            )
+    return found, uncertain_features

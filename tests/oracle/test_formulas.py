@@ -1,0 +1,241 @@
+"""The reference itself, against numbers that were worked out by hand.
+
+The split of `judged`: rows of two eras, and one row of the second era in another node.
+
+    era  gradients left  right  G  H  SS
+    a    1, 3            5      9  3  35
+    b    0               1, 7   8  3  50
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle.criteria import Rules, judge_eras
+from oracle.formulas import (
+    Interval,
+    all_of,
+    boltzmann_mean,
+    eras_to_cover,
+    exactly,
+    impurity,
+    ratio_of_rates,
+    smoothed,
+    spread,
+)
+from oracle.splits import Problem, gradient_variance
+
+GRADIENTS = np.array([1, 3, 5, 0, 1, 7, -17], dtype=np.float32)
+LEFT = np.array([1, 1, 0, 1, 0, 0, 0], dtype=bool)
+NODE = np.arange(7) < 6
+ERAS = [np.arange(7) < 3, np.arange(7) >= 3]
+IS_POSITIVE = np.array([1, 0, 1, 0, 1, 0, 1], dtype=bool)
+V = 374 / 7  # of all gradients, which add up to 0
+
+
+def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
+    defaults = {
+        "alpha": 0.0,
+        "min_direction_agreement": 0.0,
+        "min_samples_per_era": 1,
+        "n_to_cover": 2,
+        "normalizes": False,
+        "takes_worst_period": True,
+        "penalty": 1.0,
+        "statistic": "effect",
+        "min_impurity_decrease": 0.0,
+    }
+    weights = criterion if isinstance(criterion, dict) else {criterion: 1.0}
+    problem = Problem(
+        X=np.zeros((7, 1)),
+        gradients=GRADIENTS,
+        hessians=np.ones(7) if hessians is None else np.array(hessians),
+        eras=ERAS,
+        n_bins_non_missing=np.array([2]),
+        has_missing=np.array([False]),
+        missing_bin=255,
+        is_categorical=np.array([False]),
+        monotonic_cst=np.array([0]),
+        interaction_cst=None,
+        rules=Rules(weights=weights, **(defaults | rules)),
+        is_positive=IS_POSITIVE,
+        relative_weights=None,
+        l2=l2,
+        min_samples_leaf=1,
+        max_depth=None,
+        max_leaf_nodes=None,
+        draw_features=list,
+        draws_features=False,
+        sorts_features=False,
+        leaf_value=lambda rows, value: value,
+    )
+    return judge_eras(problem, NODE, LEFT, exactly(pooled_gain))
+
+
+def is_about(interval, expected):
+    middle = (interval.low + interval.high) / 2
+    assert middle == pytest.approx(expected, rel=1e-12)
+    assert 0 <= interval.high - interval.low <= 1e-11 * max(abs(expected), 1)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("criterion", "rules", "expected"),
+    [
+        # gain_a = 16/2 + 25/1 - 81/3 = 6 and gain_b = 0/1 + 64/2 - 64/3 = 32/3
+        ("era", {}, 25 / 3),
+        ("era", {"alpha": -math.inf}, 6),
+        ("era", {"alpha": math.inf}, 32 / 3),
+        ("era", {"normalizes": True}, 25 / 9 / V),
+        # (16/4 + 25/3 - 81/5 + 0/3 + 64/4 - 64/5) / 2
+        ("era", {"l2": 2.0}, -1 / 3),
+        # the standard deviation of the gains is 7/3
+        ("vrex", {}, 6),
+        ("vrex", {"penalty": 3.0}, 25 / 3 - 7),
+        ("vrex", {"normalizes": True}, 6 / 3 / V),
+        # v_L - v_R is 3 and 4: a variance of 1/4, and H is 6
+        ("invariant", {}, 98.5),
+        ("invariant", {"penalty": 4.0}, 94),
+        ("invariant", {"normalizes": True}, 98.5),
+        # with l2 = 1: -4/3 + 5/2 = 7/6 and 0 + 8/3 = 16/6
+        ("invariant", {"l2": 1.0}, 100 - 6 * 0.75**2),
+        # v_L - v is 1 and 8/3
+        ("invariant", {"statistic": "changing_rate"}, 100 - 6 * 25 / 36),
+        # I_a = (1.5/3) / (1.5/2) = 2/3 and I_b = (.5/2) / (1.5/3) = 1/2
+        ("invariant", {"statistic": "ratio"}, 98),
+        ({"gain": 0.5, "era": 3.0}, {}, 75),
+        ({"gain": 0.5, "directional": 3.0}, {}, 53),
+        ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
+        (
+            {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
+            {"normalizes": True},
+            (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
+        ),
+    ],
+)
+def test_key(criterion, rules, expected):
+    keys = judged(criterion, **rules)
+    assert is_about(keys.primary, expected)
+    assert keys.valid is (expected > 0)
+    assert keys.order is None
+
+
+def test_key_of_directional():
+    keys = judged("directional", min_direction_agreement=1.0)
+    assert keys.primary == exactly(1.0)
+    assert is_about(keys.secondary, 25 / 3)
+    assert keys.valid is True
+
+
+@pytest.mark.parametrize(
+    ("takes_worst_period", "impurity_after", "decrease"),
+    [
+        # L_a = (35 - 16/2 - 25)/3 = 2/3, L_b = (50 - 0 - 64/2)/3 = 6
+        # before: (35 - 81/3)/3 = 8/3, (50 - 64/3)/3 = 86/9, with 3/4 of era b here
+        (True, 6, 2),
+        (False, 10 / 3, 7 / 3),
+    ],
+)
+@pytest.mark.parametrize("l2", [0.0, 5.0])
+def test_key_of_time_robust(takes_worst_period, impurity_after, decrease, l2):
+    for least, valid in [(0.0, True), (2.5, False)]:
+        keys = judged(
+            "time_robust",
+            takes_worst_period=takes_worst_period,
+            min_impurity_decrease=least,
+            l2=l2,
+        )
+        assert is_about(keys.primary, -impurity_after)
+        assert is_about(keys.order, decrease)
+        assert keys.valid is valid
+
+
+def test_an_uncovered_era_counts_as_0_or_not_at_all():
+    def of_era_a(criterion, **rules):
+        # Only era a has weight on both sides.
+        hessians = [1, 1, 1, 0, 1, 1, 1]
+        return judged(criterion, hessians=hessians, **rules).primary
+
+    assert is_about(of_era_a("era"), 3)
+    assert is_about(of_era_a("era", alpha=-math.inf), 0)
+    assert is_about(of_era_a("vrex"), 0)
+    assert is_about(of_era_a("directional"), 0.5)
+    assert is_about(of_era_a("invariant"), 100)
+    assert is_about(of_era_a("time_robust"), -2 / 3)
+    # era b stays as impure as it was: (1 + 49 - 64/2) / 2 = 9
+    mean = of_era_a("time_robust", takes_worst_period=False)
+    assert is_about(mean, -(2 / 3 + 9) / 2)
+
+
+def test_rows_per_era():
+    assert judged("era", min_samples_per_era=2) is None
+    assert judged("time_robust", min_samples_per_era=2, n_to_cover=1) is None
+
+
+@pytest.mark.parametrize(
+    ("share", "n_eras", "expected"),
+    [
+        (0.1, 30, 3), (0.29, 100, 29), (0.07, 100, 7), (0.3, 10, 3), (1 / 3, 3, 1),
+        (0.5, 5, 3), (1.0, 7, 7), (1e-12, 5, 1), (0.1001, 30, 4), (0.99, 1000, 990),
+    ],
+)  # fmt: skip
+def test_eras_to_cover(share, n_eras, expected):
+    assert eras_to_cover(share, n_eras) == expected
+
+
+def test_variance_of_gradients():
+    # Constant hessians: the variance of the gradients.
+    rng = np.random.default_rng(0)
+    g = rng.normal(size=50) + 3
+    assert is_about(gradient_variance(g, np.ones(50)), np.var(g))
+    # Two rows that weigh 1 and 2 and predict 4 and 1: (16 + 2)/3 - (6/3)²
+    assert is_about(gradient_variance(np.array([4.0, 2.0]), np.array([1.0, 2.0])), 2)
+    assert gradient_variance(np.zeros(3), np.ones(3)) == exactly(0.0)
+
+
+def test_half_the_gini_impurity_of_a_0_1_target():
+    y = np.array([0.0, 0.0, 1.0, 0.0, 1.0])
+    p = y.mean()
+    found = impurity(math.fsum(y**2), 5, (math.fsum(y), 5))
+    assert found == pytest.approx((2 * p * (1 - p)) / 2)
+
+
+def test_rates_are_1_where_a_split_takes_the_same_share_of_both():
+    assert ratio_of_rates(2, 5, 2, 5) == 1
+    assert ratio_of_rates(0, 0, 0, 0) == 1
+    assert ratio_of_rates(5, 5, 0, 5) == pytest.approx(11)
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8),
+    st.sampled_from([0.0, -1.0, 1e-3, 1e3, math.inf]),
+)
+def test_intervals_hold_what_float64_computes(values, alpha):
+    points = [exactly(value) for value in values]
+    deviation = spread(points)
+    assert deviation.low <= np.std(values) <= deviation.high
+    wide = [Interval(value - 0.25, value + 0.25) for value in values]
+    nearby = [value + 0.25 * (-1) ** i for i, value in enumerate(values)]
+    assert spread(wide).low <= np.std(nearby) <= spread(wide).high
+    blurred = smoothed(wide, alpha)
+    assert blurred.low <= boltzmann_mean(nearby, alpha) <= blurred.high
+
+
+def test_three_valued_answers():
+    assert Interval(1, 2).is_above(0.5) is True
+    assert Interval(1, 2).is_above(2) is False
+    assert Interval(1, 2).is_above(1) is None
+    assert Interval(1, 2).is_at_least(1) is True
+    assert Interval(1, 2).is_at_least(2) is None
+    assert all_of(True, None, False) is False
+    assert all_of(True, None) is None
+    assert all_of(True, True) is True
+
+
+def test_what_may_be_0_has_any_inverse():
+    assert Interval(-1.0, 2.0).inverted() == Interval(-math.inf, math.inf)
+    assert exactly(0.0).inverted() == exactly(0.0)
+    assert exactly(0.0) * Interval(-math.inf, math.inf) == exactly(0.0)

@@ -1,0 +1,74 @@
+"""Fitted trees against brute force, on data that go each way of the era kernel.
+
+The cases of `cases` are small: most of them are summed up in lanes, an era
+each. Here eras are few and large, or many and small, and bins few or many.
+"""
+
+import numpy as np
+import pytest
+
+from helpers.kernel_fits import CRITERIA, SUMS_UP, RecordingSplitter, fit, make_eras
+from oracle.cases import Case, fit_and_check
+from oracle.reference import check_fit
+from sklearn_era.ensemble._hist_gradient_boosting.cost_rules import (
+    sums_jointly,
+    sums_touched_bins,
+)
+
+ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
+SUMMING = pytest.mark.parametrize("criterion", [CRITERIA[n] for n in SUMS_UP])
+LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
+
+
+def check(data, criterion, **params):
+    model, splitter = fit(data, criterion, splitter=RecordingSplitter, **params)
+    report = check_fit(model, *data)
+    assert report.n_splits > 2
+    assert report.n_undecided < report.n_splits
+    return splitter
+
+
+@ALL
+def test_kept_joint_histograms(criterion):
+    assert sums_jointly(3, 125, 500)
+    splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
+    assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
+
+
+@SUMMING
+@pytest.mark.parametrize("shape", [(40, 15, 64), (15, 40, 200)])
+def test_touched_bins(criterion, shape):
+    _, n_per_era, n_bins = shape
+    assert sums_touched_bins(n_bins, n_per_era)
+    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
+    splitter = check(make_eras(*shape, n_features=3), criterion, **params)
+    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
+
+
+@ALL
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_lanes_with_missing_values(criterion, is_weighted):
+    X, y, eras = make_eras(12, 40, 16, n_features=3, missing=0.2)
+    weights = None
+    if is_weighted:  # hessians that vary: floating-point sums
+        weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], size=len(y))
+    params = LIMITS | {"max_iter": 1, "min_era_coverage": 0.7}
+    report = fit_and_check(Case(X, y, eras, weights, params), **criterion)
+    assert report.n_splits > 2
+
+
+@pytest.mark.parametrize(
+    "name", ["era", "directional", "smoothed", "worst era", "time_robust, mean", "vrex"]
+)
+def test_eras_without_a_row_in_most_nodes(name):
+    X, y, eras = make_eras(100, 6, 30, n_features=3)
+    # A feature that parts most eras from the others, and is worth it.
+    X[:, 2] = np.where(np.arange(len(y)) % 3, eras // 4, X[:, 2])
+    y += 60.0 * (X[:, 2] > 12)
+    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
+    params |= {"min_era_coverage": 0.02, "min_samples_leaf": 10}
+    criterion = CRITERIA[name]
+    if name == "worst era":  # an absent era has no gain, and is the worst
+        criterion = criterion | {"boltzmann_alpha": np.inf}
+    splitter = check((X, y, eras), criterion, **params)
+    assert min(splitter.n_eras) < 95

@@ -1,0 +1,241 @@
+"""The experiments: each runs end to end, reduced, and the command says what it does."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from experiments import __main__ as command
+from experiments import _registry
+from experiments._registry import experiment_names, load_experiment
+from experiments._sources import SOURCES
+from experiments.common import (
+    ExperimentError,
+    draw_bars,
+    find_data_file,
+    format_table,
+    seed_of,
+    summarize,
+    write_results,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Stub:
+    """An experiment of one cell, which notes how it was called."""
+
+    TITLE = "A table of one cell"
+    DATA_FILES = ()
+    N_RUNS = 3
+
+    def __init__(self):
+        self.calls = []
+
+    def run(self, **options):
+        self.calls.append(options)
+        values = {"cell": "x", "score": np.arange(options["n_runs"], dtype=float)}
+        return summarize(
+            pd.DataFrame(values), by=["cell"], value="score", paper={"x": 0.25}
+        )
+
+    def draw(self, frame, figure):
+        draw_bars(figure.add_subplot(), frame, label="cell")
+
+
+class Lacking(Stub):
+    """An experiment whose data file is nowhere."""
+
+    DATA_FILES = ("adult.csv.gz",)
+
+    def run(self, *, data_dir, n_runs, quick=False):
+        find_data_file("adult.csv.gz", data_dir)
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    experiments = {"lacking": Lacking(), "stub": Stub()}
+    monkeypatch.setattr(command, "experiment_names", lambda: list(experiments))
+    monkeypatch.setattr(command, "load_experiment", experiments.__getitem__)
+    return experiments["stub"]
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_experiment_runs_reduced(name, request):
+    experiment = load_experiment(name)
+    assert set(experiment.DATA_FILES) <= set(SOURCES)
+    assert experiment.N_RUNS >= 1
+    data = request.getfixturevalue("data_folder") if experiment.DATA_FILES else None
+    frame = experiment.run(data_dir=data, n_runs=1, quick=True)
+    assert len(frame) > 1
+    numbers = frame.select_dtypes("number")
+    assert {"n_runs", "mean", "paper"} <= set(numbers)
+    assert (frame["n_runs"] >= 1).all()
+    assert np.isfinite(frame["mean"]).all()
+    names = frame.drop(columns=[*numbers, *{"runs"} & set(frame)])
+    assert not names.duplicated().any(), "two rows for a cell"
+    figure = Figure(layout="constrained")
+    experiment.draw(frame, figure)
+    figure.canvas.draw()
+    assert figure.axes
+    assert all(axes.has_data() for axes in figure.axes if axes.axison)
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_experiment_says_which_file_it_lacks(name, tmp_path):
+    experiment = load_experiment(name)
+    if not experiment.DATA_FILES:
+        pytest.skip("needs none")
+    missing = "|".join(map(re.escape, experiment.DATA_FILES))
+    with pytest.raises(ExperimentError, match=missing):
+        experiment.run(data_dir=tmp_path, n_runs=1, quick=True)
+
+
+def test_every_experiment_stands_in_the_readme():
+    text = (ROOT / "experiments" / "README.md").read_text()
+    for name in [*experiment_names(), *SOURCES]:
+        assert f"`{name}`" in text
+
+
+def test_missing_file_is_said_in_one_sentence(tmp_path):
+    for folder in (None, tmp_path):
+        with pytest.raises(ExperimentError) as caught:
+            find_data_file("adult.csv.gz", folder)
+        message = str(caught.value)
+        assert "the file adult.csv.gz" in message
+        assert "--data DIR" in message
+        assert SOURCES["adult.csv.gz"] in message
+        assert "\n" not in message
+    assert str(tmp_path) in message
+
+
+def test_data_file_is_found(tmp_path):
+    (tmp_path / "adult.csv.gz").touch()
+    assert find_data_file("adult.csv.gz", tmp_path) == tmp_path / "adult.csv.gz"
+
+
+def test_seeds_differ_by_purpose_and_run_and_stay():
+    seeds = [seed_of(purpose, run) for purpose in ("data", "model") for run in range(9)]
+    assert len(set(seeds)) == len(seeds)
+    assert all(0 <= seed < 2**32 for seed in seeds)
+    # CRC-32 and NumPy's SeedSequence are the same on every machine.
+    assert seed_of("data", 0) == seeds[0] == 1217817933
+
+
+def test_summary_has_a_row_for_each_cell():
+    runs = pd.DataFrame(
+        {
+            "model": ["b", "b", "a", "b"],
+            "data": ["x", "y", "x", "x"],
+            "score": [1.0, 5.0, 2.0, 3.0],
+        }
+    )
+    table = summarize(
+        runs,
+        by=["model", "data"],
+        value="score",
+        paper={("b", "x"): 2.5},
+        show_runs=True,
+    )
+    assert table[["model", "data"]].to_numpy().tolist() == [
+        ["b", "x"], ["b", "y"], ["a", "x"]
+    ]  # fmt: skip
+    assert table["n_runs"].tolist() == [2, 1, 1]
+    assert table["mean"].tolist() == [2.0, 5.0, 2.0]
+    np.testing.assert_allclose(table["std"], [2**0.5, np.nan, np.nan])
+    np.testing.assert_array_equal(table["paper"], [2.5, np.nan, np.nan])
+    assert table["runs"].tolist() == ["1 3", "5", "2"]
+
+
+def test_table_as_text_leaves_nothing_where_there_is_no_number():
+    frame = pd.DataFrame({"a": [1 / 3, np.nan], "n": [10, 2]})
+    header, *rows = format_table(frame).splitlines()
+    assert header.split() == ["a", "n"]
+    assert [row.split() for row in rows] == [["0.3333", "10"], ["2"]]
+
+
+def test_csv_has_all_digits(tmp_path):
+    frame = pd.DataFrame({"mean": [1 / 3]})
+    csv, png = write_results(frame, Figure(), tmp_path / "a" / "b", "table")
+    assert pd.read_csv(csv)["mean"][0] == 1 / 3
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_results_cannot_be_written_into_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ExperimentError, match="file, the folder of --out"):
+        write_results(pd.DataFrame(), Figure(), tmp_path / "file", "table")
+
+
+def test_command_prints_and_writes(stub, tmp_path, capsys):
+    assert command.main(["stub", "--out", str(tmp_path)]) == 0
+    assert stub.calls == [{"data_dir": None, "n_runs": 3, "quick": False}]
+    out = capsys.readouterr().out
+    assert out.startswith("A table of one cell\n\n")
+    assert "0.25" in out
+    table = pd.read_csv(tmp_path / "stub.csv")
+    assert table["mean"].tolist() == [1.0]
+    assert (tmp_path / "stub.png").is_file()
+
+
+def test_command_says_that_there_were_fewer_runs(stub, tmp_path, capsys):
+    options = ["--out", str(tmp_path), "--data", str(tmp_path)]
+    assert command.main(["stub", *options, "--runs", "2"]) == 0
+    assert stub.calls == [{"data_dir": tmp_path, "n_runs": 2, "quick": False}]
+    assert "With 2 of 3 runs." in capsys.readouterr().out
+
+
+def test_a_quick_look_does_not_replace_a_measurement(stub, tmp_path, capsys):
+    assert command.main(["stub", "--out", str(tmp_path), "--quick"]) == 0
+    assert stub.calls == [{"data_dir": None, "n_runs": 1, "quick": True}]
+    out = capsys.readouterr().out
+    assert "With 1 of 3 runs." in out
+    assert "these are not the table's numbers" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "stub-quick.csv", "stub-quick.png"
+    ]  # fmt: skip
+
+
+def test_one_that_lacks_its_data_does_not_keep_others_from_running(
+    stub, tmp_path, capsys
+):
+    assert command.main(["all", "--out", str(tmp_path)]) == 1
+    assert len(stub.calls) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("lacking: No folder of data was named")
+    assert captured.err.count("\n") == 1
+    assert (tmp_path / "stub.csv").is_file()
+
+
+def test_command_lists(stub, capsys):
+    assert command.main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert "stub\n    A table of one cell\n    runs: 3\n" in out
+    assert "data: adult.csv.gz" in out
+
+
+def test_names_are_checked_before_anything_runs(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(_registry, "experiment_names", lambda: ["sine_wave"])
+    monkeypatch.setattr(command, "measure", pytest.fail)
+    for name, hint in [("sine_vawe", "did you mean 'sine_wave'?"), ("x", "see `list`")]:
+        assert command.main([name, "--out", str(tmp_path)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"There is no experiment {name!r}; {hint}")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["stub", "--runs", "0"], "argument --runs: 0 is not 1 or more"),
+        (["stub", "--data", "nowhere"], "argument --data: nowhere is no folder"),
+        (["all", "stub"], "list and all stand alone"),
+        ([], "the following arguments are required: NAME"),
+    ],
+)
+def test_command_refuses_options_without_sense(options, complaint, capsys):
+    with pytest.raises(SystemExit):
+        command.main(options)
+    assert complaint in capsys.readouterr().err

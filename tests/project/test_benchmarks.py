@@ -1,0 +1,233 @@
+"""The benchmarks, on tiny data: they run, and compare what they say."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import table
+from benchmarks import common, ensemble, forest
+from comparisons import memory_probe
+from comparisons.memory import LARGE_ROWS, MEMORY_ROWS
+from comparisons.results import NotPossibleHere, Settings
+from comparisons.speed import SPEED_ROWS
+
+TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
+ROWS = (*SPEED_ROWS, *MEMORY_ROWS, *LARGE_ROWS)
+POINT = ("directional", 5, 5, 2_000)
+FOREST_POINT = ("directional", 2, "shallow", 2_000)
+BENCHMARKS = [
+    (kind, name)
+    for kind in (
+        ensemble.Fit,
+        ensemble.Predict,
+        ensemble.SklearnRatio,
+        ensemble.LightGBMRatio,
+    )
+    for name in dir(kind)
+    if re.match("time_|peakmem_|track_", name)
+]
+FOREST_BENCHMARKS = [
+    (kind, name)
+    for kind in (forest.ForestFit, forest.ForestPredict)
+    for name in dir(kind)
+    if re.match("time_|peakmem_|track_", name)
+]
+
+
+def first_number(text):
+    return float(re.match(r"[\d.]+", text)[0])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case(TINY))
+def test_row_of_the_table_is_measured(row):
+    try:
+        result = row.measure(TINY)
+    except NotPossibleHere as reason:
+        pytest.skip(str(reason))
+    assert first_number(result.value) > 0
+    assert all(first_number(leaves) > 2 for leaves in result.leaves.split(" / "))
+
+
+def test_rows_differ():
+    full = Settings(n_threads=2, repeats=5, scale=1.0, n_trees=None)
+    cases = [row.case(full) for row in ROWS]
+    assert len(set(cases)) == len(cases)
+
+
+def test_table_is_markdown(capsys):
+    options = ["--scale", "0.002", "--trees", "2", "--repeats", "1", "--threads", "1"]
+    assert table.main([*options, "--only", "gain.*float64"]) == 0
+    header, rule, row, blank, footer = capsys.readouterr().out.splitlines()
+    assert header.count("|") == rule.count("|") == row.count("|") == 4
+    assert "2,000 x 100" in row
+    assert blank == ""
+    assert footer.startswith("OpenMP threads: 1; best of 1; ")
+
+
+def test_table_leaves_out_what_the_machine_cannot_do(capsys, monkeypatch):
+    def fail(*args):
+        raise NotPossibleHere("it is too small")
+
+    monkeypatch.setattr(type(SPEED_ROWS[-1]), "measure", fail)
+    assert table.main(["--only", "16 threads"]) == 0
+    captured = capsys.readouterr()
+    assert "16 threads" not in captured.out
+    assert "left out, it is too small" in captured.err
+
+
+def test_table_lists_its_rows(capsys):
+    assert table.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(ROWS) - len(LARGE_ROWS)
+    assert table.main(["--list", "--large", "--only", "whole process"]) == 0
+    assert "2,700,000 x 500" in capsys.readouterr().out
+
+
+def test_table_measures_a_case_once(capsys):
+    assert table.main(["--quick", "--list"]) == 0
+    cases = capsys.readouterr().out.splitlines()
+    assert len(set(cases)) == len(cases) < len(ROWS) - len(LARGE_ROWS)
+
+
+def test_table_says_when_no_row_is_meant(capsys):
+    assert table.main(["--only", "gradient descent"]) == 1
+    assert "No row's case has 'gradient descent'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options", [["--repeats", "0"], ["--scale", "2"], ["--threads", "two"]]
+)
+def test_table_refuses_numbers_without_sense(options, capsys):
+    with pytest.raises(SystemExit):
+        table.main(options)
+    assert f"argument {options[0]}" in capsys.readouterr().err
+
+
+def test_quick_gives_way_to_what_is_named():
+    quick = table.read_settings(table.parse(["--quick"]))
+    assert quick == Settings(n_threads=2, repeats=2, scale=0.05, n_trees=10)
+    named = table.read_settings(table.parse(["--quick", "--scale", "1"]))
+    assert named == Settings(n_threads=2, repeats=2, scale=1.0, n_trees=10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), BENCHMARKS, ids=[name for _, name in BENCHMARKS]
+)
+def test_asv_benchmark_runs(kind, name):
+    benchmark = kind()
+    try:
+        benchmark.setup(*POINT)
+    except NotImplementedError:
+        pytest.skip("what it compares with is not installed")
+    result = getattr(benchmark, name)(*POINT)
+    if name.startswith("track_"):
+        assert result > (0 if "ratio" in name else 2)
+    else:
+        assert result is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), FOREST_BENCHMARKS, ids=[name for _, name in FOREST_BENCHMARKS]
+)
+def test_asv_benchmark_of_forests_runs(kind, name):
+    benchmark = kind()
+    benchmark.setup(*FOREST_POINT)
+    result = getattr(benchmark, name)(*FOREST_POINT)
+    if name.startswith("track_"):
+        assert 2 < result <= 32
+    else:
+        assert result is None
+    with pytest.raises(NotImplementedError):
+        kind().setup("gain", *FOREST_POINT[1:])
+
+
+def test_asv_grid_has_one_era_for_the_gain_only():
+    criteria, eras, bins, rows = ensemble.EraBenchmark.params
+    kept = set()
+    for criterion in criteria:
+        for n_eras in eras:
+            try:
+                ensemble.EraBenchmark().setup(criterion, n_eras, bins[0], 1_000)
+            except NotImplementedError:
+                continue
+            kept.add((criterion, n_eras))
+    assert kept == {("gain", 1)} | {
+        (criterion, n_eras) for criterion in criteria[1:] for n_eras in (5, 100, 1000)
+    }
+    assert len(ensemble.EraBenchmark.param_names) == len(ensemble.EraBenchmark.params)
+    assert all(isinstance(n_rows, int) for n_rows in rows)
+
+
+def test_asv_skips_a_comparison_with_a_package_that_is_missing(monkeypatch):
+    missing = common.Learner("missing", common.LIGHTGBM.fit, package="no_such_package")
+    monkeypatch.setattr(ensemble.LightGBMRatio, "reference", missing)
+    with pytest.raises(NotImplementedError):
+        ensemble.LightGBMRatio().setup(*POINT)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_peak_of_memory_is_found_after_it_was_given_back():
+    size = 64 * 2**20
+    np.ones(2 * size, dtype=np.uint8)  # before the peak is reset
+    memory_probe.reset_peak()
+    before = memory_probe.resident_bytes("VmRSS")
+    np.ones(size, dtype=np.uint8)
+    taken = memory_probe.resident_bytes("VmHWM") - before
+    assert 0.95 * size < taken < 1.1 * size
+
+
+def test_learners_take_turns():
+    turns = []
+
+    def learner(name):
+        def fit(data, n_trees):
+            turns.append(name)
+            return common.SKLEARN.fit(data, n_trees)
+
+        return common.Learner(name, fit)
+
+    task = common.Task(n_rows=500, n_eras=2, n_features=3, n_trees=1)
+    timings = common.interleave([learner("A"), learner("B")], task, repeats=3)
+    assert "".join(turns) == "ABABAB"
+    assert all(timing.seconds > 0 for timing in timings)
+    assert timings[0].leaves == timings[1].leaves > 1
+
+
+@pytest.mark.parametrize(
+    ("n_bins", "dtype"), [(5, np.int8), (64, np.int8), (255, np.uint8)]
+)
+def test_data_are_what_the_task_says(n_bins, dtype):
+    X, y, eras = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
+    assert X.shape == (10_000, 100)
+    assert X.dtype == dtype
+    assert X.flags.f_contiguous
+    assert all(np.unique(column).size == n_bins for column in X.T)
+    np.testing.assert_array_equal(eras, np.repeat(np.arange(4), 2_500))
+    assert y.dtype == np.float64
+
+
+def test_some_effects_hold_in_every_era_and_some_do_not():
+    task = common.Task(200_000, n_eras=4, n_features=20)
+    X, y, eras = common.make_data(task)
+    correlations = np.array(
+        [
+            [np.corrcoef(column[eras == era], y[eras == era])[0, 1] for column in X.T]
+            for era in range(4)
+        ]
+    )
+    sizes = np.abs(correlations)
+    signs = np.sign(correlations)
+    invariant, varying, noise = slice(0, 2), slice(2, 4), slice(4, None)
+    assert (sizes[:, :4] > 0.04).all()
+    assert (signs[:, invariant] == signs[0, invariant]).all()
+    assert (signs[:, varying] != signs[0, varying]).any(axis=0).all()
+    assert (sizes[:, noise] < 0.03).all()
+
+
+def test_a_task_is_resized_with_its_eras():
+    task = common.Task(1_000_000, n_eras=574)
+    assert task.resized(1.0) == task
+    small = task.resized(0.01, n_trees=3)
+    assert (small.n_rows, small.n_eras, small.n_trees) == (10_000, 200, 3)
+    assert task.resized(1e-9).n_rows == 2_000

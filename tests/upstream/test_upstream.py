@@ -1,0 +1,186 @@
+"""scikit-learn's own tests, run where pip put them, with our classes in their place.
+
+`upstream/era_upstream.py` is the plugin that puts them there. Each selection of tests
+runs twice, as ours and as scikit-learn's, and every test must have the same outcome.
+"""
+
+import ast
+import functools
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+import sklearn
+
+import sklearn_era.ensemble  # noqa: F401  An editable build is made anew here, once.
+
+HIST = "sklearn.ensemble._hist_gradient_boosting"
+
+# Which arguments select the tests that use the two classes, module by module.
+SELECTIONS = {
+    "hist_gradient_boosting": [HIST],
+    "inspection": ["sklearn.inspection.tests.test_partial_dependence"],
+    "common": ["sklearn.tests.test_common", "-k", "HistGradientBoosting"],
+    "elsewhere": [
+        "sklearn.ensemble.tests.test_bagging::test_bagging_allow_nan_tag",
+        "sklearn.experimental",
+        "sklearn.feature_selection.tests.test_from_model::test_fit_accepts_nan_inf",
+        "sklearn.feature_selection.tests.test_sequential::test_nan_support",
+        "sklearn.model_selection.tests.test_search::test_n_features_in",
+        "sklearn.tests.test_pipeline::test_n_features_in_pipeline",
+    ],
+}
+
+# Sabotaged part, and tests that must notice. They pass in the runs above.
+SABOTAGES = {
+    "fit": f"{HIST}.tests.test_gradient_boosting::test_zero_sample_weights_regression",
+    "grower": f"{HIST}.tests.test_predictor::test_regression_dataset",
+}
+
+
+class Run(NamedTuple):
+    returncode: int
+    output: str
+    outcomes: dict[str, str]  # test id -> "passed", "failure", "pytest.skip", ...
+
+    def count(self, outcome: str) -> int:
+        return list(self.outcomes.values()).count(outcome)
+
+
+def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
+    """Run tests of the installed scikit-learn under the plugin, in `folder`."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pytest.ini").write_text("[pytest]\n")  # nothing of our configuration
+    report = folder / "report.xml"
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    environment |= {
+        "PYTHONPATH": str(Path(__file__).parent),
+        # Two runs at a time on few cores: threads that spin for their share of a core
+        # take minutes. scikit-learn's conftest.py overrides OMP_NUM_THREADS.
+        "OMP_THREAD_LIMIT": "1",
+        **variables,
+    }
+    plugins = ["-p", "era_upstream", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest"]
+    finished = subprocess.run(
+        [*command, *plugins, f"--junitxml={report}", "--pyargs", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    outcomes = read_outcomes(report) if report.exists() else {}
+    return Run(finished.returncode, finished.stdout, outcomes)
+
+
+def read_outcomes(report: Path) -> dict[str, str]:
+    """Outcome of each test in a JUnit report."""
+    outcomes = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        result = next(
+            (e for e in case if e.tag in ("failure", "error", "skipped")), None
+        )
+        outcome = "passed" if result is None else result.get("type", result.tag)
+        outcomes[f"{case.get('classname')}::{case.get('name')}"] = outcome
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def run_both(tmp_path_factory):
+    """Run a selection as ours and as scikit-learn's, once however often asked."""
+
+    @functools.cache
+    def run_both(selection: str) -> tuple[Run, Run]:
+        folder = tmp_path_factory.mktemp("upstream")
+        tests = SELECTIONS[selection]
+        with ThreadPoolExecutor(2) as pool:
+            ours = pool.submit(run_upstream, folder / "ours", *tests)
+            stock = pool.submit(
+                run_upstream, folder / "stock", *tests, ERA_UPSTREAM_STOCK="1"
+            )
+        return ours.result(), stock.result()
+
+    return run_both
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_outcomes_are_those_of_stock(selection, run_both):
+    ours, stock = run_both(selection)
+    assert "tested classes: sklearn_era's" in ours.output
+    assert "tested classes: scikit-learn's" in stock.output
+    assert stock.returncode == 0, stock.output
+    assert ours.returncode == 0, ours.output
+    assert ours.outcomes == stock.outcomes
+
+
+def test_no_test_of_the_folder_is_lost(run_both):
+    """The figures, lest both runs lose tests in the same way."""
+    absent = [m for m in ("lightgbm", "polars") if importlib.util.find_spec(m) is None]
+    if absent:
+        message = f"scikit-learn skips tests without {absent}: pip install .[test]"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    ours, _ = run_both("hist_gradient_boosting")
+    assert len(ours.outcomes) == 454
+    assert ours.count("passed") == 434
+    # scikit-learn skips its comparison with LightGBM's gamma loss.
+    assert ours.count("pytest.skip") == 20
+
+
+@pytest.mark.parametrize("part", SABOTAGES)
+def test_sabotage_is_noticed(part, tmp_path):
+    run = run_upstream(tmp_path, SABOTAGES[part], ERA_UPSTREAM_SABOTAGE=part)
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.output
+    # What failed was an assertion of scikit-learn's, not the sabotage itself.
+    assert re.search(r"^E +(AssertionError|assert )", run.output, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+        "grower",
+        "gradient_boosting",
+    ],
+)
+def test_run_with_a_stock_name_left_is_refused(name, tmp_path):
+    run = run_upstream(tmp_path, HIST, ERA_UPSTREAM_UNBOUND=name)
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR, run.output
+    assert "still bound to scikit-learn's own" in run.output
+    assert not run.outcomes
+
+
+def test_every_module_that_uses_the_classes_is_selected():
+    """A later scikit-learn may test them in more places."""
+    selected = [a.partition("::")[0] for chosen in SELECTIONS.values() for a in chosen]
+    root = Path(sklearn.__file__).parent
+    users = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        for path in root.rglob("tests/test_*.py")
+        if "HistGradientBoosting" in path.read_text(encoding="utf-8")
+        and imports_the_classes(path)
+    }
+    assert users
+    assert [
+        user for user in sorted(users) if not user.startswith(tuple(selected))
+    ] == []
+
+
+def imports_the_classes(path: Path) -> bool:
+    names = (
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    )
+    return any(name.startswith("HistGradientBoosting") for name in names)
