@@ -22,9 +22,8 @@ except ModuleNotFoundError as error:
     if not (error.name or "").startswith("sklearn_era."):
         raise
     raise ImportError(
-        f"{error.name} is missing: this is the source folder of sklearn_era, not an "
-        "installed package. Run Python from another folder, or install in place with "
-        "`pip install --no-build-isolation --editable .`"
+        f"{error.name} is missing: this is the source folder of sklearn_era, and it is "
+        "not installed for this Python. Install it with `pip install .`"
     ) from error
 
 __all__ = [

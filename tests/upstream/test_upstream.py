@@ -1,17 +1,18 @@
 """scikit-learn's own tests, run where pip put them, with our classes in their place.
 
-`upstream/era_upstream.py` is the plugin that puts them there. Each selection of tests
-runs twice, as ours and as scikit-learn's, and every test must have the same outcome.
+`era_upstream.py` is the plugin that puts them there. Every test must have the outcome
+that it has with scikit-learn's classes. Those outcomes change with the release only, so
+they are kept in a file; ``--slow`` runs scikit-learn's classes again, and writes the
+file where there is none.
 """
 
 import ast
-import functools
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -22,6 +23,8 @@ import sklearn
 import sklearn_era.ensemble  # noqa: F401  An editable build is made anew here, once.
 
 HIST = "sklearn.ensemble._hist_gradient_boosting"
+
+OUTCOMES = Path(__file__).with_name("stock_outcomes.json")
 
 # Which arguments select the tests that use the two classes, module by module.
 SELECTIONS = {
@@ -40,18 +43,28 @@ SELECTIONS = {
 
 # Sabotaged part, and tests that must notice. They pass in the runs above.
 SABOTAGES = {
-    "fit": f"{HIST}.tests.test_gradient_boosting::test_zero_sample_weights_regression",
     "grower": f"{HIST}.tests.test_predictor::test_regression_dataset",
+    "fit": f"{HIST}.tests.test_gradient_boosting::test_zero_sample_weights_regression",
 }
+
+UNBOUND = [
+    "HistGradientBoostingRegressor",
+    "HistGradientBoostingClassifier",
+    "grower",
+    "gradient_boosting",
+]
+
+
+def first_then_slow(names):
+    """Parameters of which all but the first are slow."""
+    first, *rest = names
+    return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in rest)]
 
 
 class Run(NamedTuple):
     returncode: int
     output: str
     outcomes: dict[str, str]  # test id -> "passed", "failure", "pytest.skip", ...
-
-    def count(self, outcome: str) -> int:
-        return list(self.outcomes.values()).count(outcome)
 
 
 def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
@@ -96,47 +109,43 @@ def read_outcomes(report: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def run_both(tmp_path_factory):
-    """Run a selection as ours and as scikit-learn's, once however often asked."""
-
-    @functools.cache
-    def run_both(selection: str) -> tuple[Run, Run]:
-        folder = tmp_path_factory.mktemp("upstream")
-        tests = SELECTIONS[selection]
-        with ThreadPoolExecutor(2) as pool:
-            ours = pool.submit(run_upstream, folder / "ours", *tests)
-            stock = pool.submit(
-                run_upstream, folder / "stock", *tests, ERA_UPSTREAM_STOCK="1"
-            )
-        return ours.result(), stock.result()
-
-    return run_both
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_outcomes_are_those_of_stock(selection, run_both):
-    ours, stock = run_both(selection)
-    assert "tested classes: sklearn_era's" in ours.output
-    assert "tested classes: scikit-learn's" in stock.output
-    assert stock.returncode == 0, stock.output
-    assert ours.returncode == 0, ours.output
-    assert ours.outcomes == stock.outcomes
-
-
-def test_no_test_of_the_folder_is_lost(run_both):
-    """The figures, lest both runs lose tests in the same way."""
+def frozen() -> dict[str, dict[str, str]]:
+    """Outcomes of scikit-learn's classes, by selection and test."""
+    # scikit-learn skips tests without these, of its comparison with LightGBM for one.
     absent = [m for m in ("lightgbm", "polars") if importlib.util.find_spec(m) is None]
     if absent:
-        message = f"scikit-learn skips tests without {absent}: pip install .[test]"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
-    ours, _ = run_both("hist_gradient_boosting")
-    assert len(ours.outcomes) == 454
-    assert ours.count("passed") == 434
-    # scikit-learn skips its comparison with LightGBM's gamma loss.
-    assert ours.count("pytest.skip") == 20
+        pytest.skip(f"the outcomes are those with {absent}: pip install '.[test]'")
+    if not OUTCOMES.exists():
+        pytest.fail(f"there is no {OUTCOMES.name}: --slow writes it")
+    release, outcomes = json.loads(OUTCOMES.read_text()).values()
+    assert release == sklearn.__version__, f"remove {OUTCOMES.name}: --slow writes it"
+    return outcomes
 
 
-@pytest.mark.parametrize("part", SABOTAGES)
+@pytest.mark.parametrize("selection", first_then_slow(SELECTIONS))
+def test_outcomes_are_those_of_stock(selection, frozen, tmp_path):
+    run = run_upstream(tmp_path, *SELECTIONS[selection])
+    assert "tested classes: sklearn_era's" in run.output
+    assert run.returncode == 0, run.output
+    assert run.outcomes == frozen[selection]
+
+
+@pytest.mark.slow
+def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
+    outcomes = {}
+    for selection, tests in SELECTIONS.items():
+        run = run_upstream(tmp_path / selection, *tests, ERA_UPSTREAM_STOCK="1")
+        assert "tested classes: scikit-learn's" in run.output
+        assert run.returncode == 0, run.output
+        outcomes[selection] = dict(sorted(run.outcomes.items()))
+    if not OUTCOMES.exists():
+        content = {"scikit-learn": sklearn.__version__, "outcomes": outcomes}
+        OUTCOMES.write_text(json.dumps(content, indent=1) + "\n")
+        pytest.fail(f"wrote {OUTCOMES}: look at it, commit it, and run again")
+    assert outcomes == request.getfixturevalue("frozen")
+
+
+@pytest.mark.parametrize("part", first_then_slow(SABOTAGES))
 def test_sabotage_is_noticed(part, tmp_path):
     run = run_upstream(tmp_path, SABOTAGES[part], ERA_UPSTREAM_SABOTAGE=part)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.output
@@ -144,15 +153,7 @@ def test_sabotage_is_noticed(part, tmp_path):
     assert re.search(r"^E +(AssertionError|assert )", run.output, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "HistGradientBoostingClassifier",
-        "HistGradientBoostingRegressor",
-        "grower",
-        "gradient_boosting",
-    ],
-)
+@pytest.mark.parametrize("name", first_then_slow(UNBOUND))
 def test_run_with_a_stock_name_left_is_refused(name, tmp_path):
     run = run_upstream(tmp_path, HIST, ERA_UPSTREAM_UNBOUND=name)
     assert run.returncode == pytest.ExitCode.USAGE_ERROR, run.output
