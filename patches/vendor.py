@@ -8,13 +8,10 @@ that names everything they were made from.
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import patch_series
 import unified_diff
-
-# The code that decides what is written; the depfile names it.
-MODULES = (patch_series, unified_diff)
 
 
 def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) -> int:
@@ -28,44 +25,39 @@ def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) 
         parser.error("either --list or both --out and --depfile are needed")
     try:
         if arguments.list:
-            print(*map(_name, patch_series.read_pin(folder).hashes), sep="\n")
+            for path in patch_series.read_pin(folder).hashes:
+                print(Path(path).name)
         else:
             vendor(folder, arguments.out, arguments.depfile)
-    except (patch_series.SeriesError, unified_diff.DiffError, OSError) as error:
+    except (unified_diff.PatchError, OSError) as error:
         print(f"error: cannot patch scikit-learn: {error}", file=sys.stderr)
         return 1
     return 0
 
 
 def vendor(folder: Path, out: Path, depfile: Path) -> None:
-    """Patch and rename the pinned files in memory, then write them.
+    """Patch and rename the pinned files in memory, then write those that changed.
 
-    Nothing is written unless the whole series applies.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``UPSTREAM``, ``series`` and the patches.
-    out : Path
-        Spelled as Ninja spells it: the depfile repeats it.
-    depfile : Path
+    `out` is spelled as Ninja spells it, since the depfile repeats it.
     """
     pin = patch_series.read_pin(folder)
-    names = patch_series.read_series(folder)
-    patches = [patch_series.read_patch(name, folder) for name in names]
-    texts = patch_series.apply_series(patches, patch_series.read_upstream(pin))
+    patches = patch_series.read_series(folder)
+    texts = patch_series.read_upstream(pin)
+    for patch in patches:
+        texts = unified_diff.apply(patch, texts)
+    out.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        patch_series.write_if_changed(out / _name(path), pin.rename(text))
-    inputs = [folder / name for name in ("UPSTREAM", "series", *names)]
-    inputs += [Path(__file__), *(Path(module.__file__) for module in MODULES)]
+        target, data = out / Path(path).name, pin.rename(text).encode("utf-8")
+        # Ninja compiles again what has a new modification time.
+        if not target.is_file() or target.read_bytes() != data:
+            target.write_bytes(data)
+    names = ("UPSTREAM", "series", *(patch.name for patch in patches))
+    scripts = (__file__, patch_series.__file__, unified_diff.__file__)
+    inputs = [*(folder / name for name in names), *map(Path, scripts)]
     inputs += patch_series.locate_upstream(pin).values()
-    targets = " ".join(_escape(out / _name(path)) for path in texts)
+    targets = " ".join(_escape(out / Path(path).name) for path in texts)
     sources = " \\\n  ".join(_escape(path.resolve()) for path in inputs)
     depfile.write_text(f"{targets}: \\\n  {sources}\n", encoding="utf-8")
-
-
-def _name(path: str) -> str:
-    return PurePosixPath(path).name
 
 
 def _escape(path: Path) -> str:

@@ -1,292 +1,246 @@
-"""How the patch series is read, applied and written into the build folder."""
+"""The patch series: how it is applied, what the build calls, how it is edited."""
 
-import importlib.metadata
 import os
-import random
-import subprocess
+import shutil
 import sys
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
-from project.patch_tree import (
-    ALPHA,
-    BETA,
-    HEADER,
-    NUMBERS,
-    PATCHES,
-    DiffError,
-    PatchTree,
-    SeriesError,
-    diff_writer,
-    patch_series,
-    unified_diff,
-    vendor,
-)
+PATCHES = Path(__file__).resolve().parents[2] / "patches"
+
+with pytest.MonkeyPatch.context() as context:
+    # `patches` holds scripts, which find each other beside them, and is no package.
+    context.setattr(sys, "path", [str(PATCHES), *sys.path])
+    import tool
+    import vendor
+
+ALPHA, BETA = "sklearn/wood/alpha.pyx", "sklearn/wood/beta.py"
+LINES = "".join(f"line {n}\n" for n in range(1, 21))
+IMPORTS = "import sklearn.wood.alpha, sklearn.wood.alphabet, my_sklearn.wood.beta\n"
+PATCH = f"""\
+Grow line 5
+
+Why-not-subclass: lines have no classes,
+ and never will.
+Reason: seam
+Drop-when: upstream has a larger number.
+Invariant: all other lines.
+Tested-by: tests/test_wood.py, tests/test_bark.py
+
+--- a/{ALPHA}
++++ b/{ALPHA}
+@@ -3,5 +3,5 @@
+ line 3
+ line 4
+-line 5
++line 50
+ line 6
+ line 7
+"""
+FILES = {
+    "site/scikit_learn-9.9.dist-info/METADATA": "Name: scikit-learn\nVersion: 9.9\n",
+    f"site/{ALPHA}": LINES.replace("\n", "\r\n"),  # as in the Windows wheel
+    f"site/{BETA}": LINES + IMPORTS,
+    "repository/tests/test_wood.py": "",
+    "repository/tests/test_bark.py": "",
+    "repository/patches/UPSTREAM": "version 9.9\n"
+    f"{sha256(LINES.encode()).hexdigest()}  {ALPHA}\n"
+    f"{sha256((LINES + IMPORTS).encode()).hexdigest()}  {BETA}\n",
+    "repository/patches/series": "# order\n\nalpha.patch\n",
+    "repository/patches/alpha.patch": PATCH,
+}
 
 
 @pytest.fixture
-def tree(tmp_path, monkeypatch):
-    return PatchTree(tmp_path, monkeypatch)
+def folder(tmp_path, monkeypatch):
+    """Hold a series of one patch to scikit-learn 9.9, which breaks no rule."""
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(text.encode())
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return tmp_path / "repository/patches"
 
 
-def edit_at_random(text, rng):
-    """Insert, repeat, delete and replace lines, with many equal lines to confuse."""
-    lines = text.split("\n")[:-1]
-    for _ in range(rng.randint(1, 6)):
-        at = rng.randint(0, len(lines))
-        before = lines[max(0, at - rng.randint(1, 5)) : at]
-        odd = [rng.choice(["", "a", "  b", "\x0c", "-- a/x", "@@"])]
-        lines[at : at + rng.randint(0, 3)] = rng.choice([[], before, odd, ["new"]])
-    return "".join(f"{line}\n" for line in lines)
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_writing_then_applying_gives_the_same_bytes(seed):
-    rng = random.Random(seed)
-    lines = rng.choices(["", "a", "  b", "  )", "x \u2028 y"], k=rng.randint(0, 30))
-    before = {"a.py": "".join(f"{line}\n" for line in lines), "b.py": NUMBERS}
-    after = {path: edit_at_random(text, rng) for path, text in before.items()}
-    text = diff_writer.render(HEADER, before, after)
-    patch = unified_diff.parse("random.patch", text)
-    assert patch.header == HEADER
-    assert unified_diff.apply(patch, before) == after
-    assert diff_writer.render(patch.header, before, after) == text
+def read(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_hunks_have_short_context_and_name_their_definition():
-    before = f"class Wood:\n    def __init__(\n        self,\n    ):\n{NUMBERS}"
-    after = before.replace("line 5\n", "").replace("line 9\n", "line 9\nline 9½\n")
-    after = after.replace("line 20\n", "")
-    text = diff_writer.render("Subject", {"w.py": before}, {"w.py": after})
-    assert text == (
-        "Subject\n\n--- a/w.py\n+++ b/w.py\n"
-        "@@ -7,9 +7,9 @@ def __init__(\n line 3\n line 4\n-line 5\n line 6\n line 7\n"
-        " line 8\n line 9\n+line 9½\n line 10\n line 11\n"
-        "@@ -22,3 +22,2 @@ def __init__(\n"
-        " line 18\n line 19\n-line 20\n"
-    )
+def run_vendor(folder, out):
+    return vendor.main(["--out", str(out), "--depfile", f"{out}.d"], folder)
 
 
-@pytest.mark.parametrize(
-    ("around", "block"),
-    [
-        ("x = f(\n    1,\n)\n{}z = 0\n", "y = f(\n    2,\n)\n"),
-        ("{}@cached\ndef b():\n    pass\n", "@cached\ndef a():\n    pass\n\n"),
-        ("def a():\n    return 0\n{}", "\n\ndef b():\n    return 0\n"),
-    ],
-)
-def test_whole_statements_are_added(around, block):
-    old, new = around.format(""), around.format(block)
-    text = diff_writer.render("Subject", {"w.py": old}, {"w.py": new})
-    added = [line[1:] for line in text.split("\n")[4:] if line.startswith("+")]
-    assert "".join(f"{line}\n" for line in added) == block
+@pytest.fixture
+def refusal(folder, capsys):
+    """Return a function that runs a command which fails, and returns the message."""
+
+    def run(*arguments):
+        before = read(folder)
+        assert tool.main([*map(str, arguments)], folder) == 1
+        assert read(folder) == before
+        return capsys.readouterr().err
+
+    return run
 
 
-def test_lines_that_are_frequent_in_a_long_file_still_match():
-    before = "x = 0\n\n" * 200
-    after = f"first\n{before}last\n"
-    text = diff_writer.render("Subject", {"w.py": before}, {"w.py": after})
-    assert (text.count("\n+"), text.count("\n-")) == (3, 1)  # with "+++" and "---"
+def test_the_series_of_this_repository_holds_to_the_rules():
+    assert tool.check(PATCHES) == []
 
 
-def test_a_header_line_that_reads_as_a_file_is_refused():
-    with pytest.raises(DiffError, match="starts with '--- '"):
-        diff_writer.render("Subject\n\n--- a/x", {"x": "1\n"}, {"x": "2\n"})
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("@@ -3,5 +3,5 @@", "@@ -3,5 +3,5", "w.patch:14: malformed hunk header"),
-        ("@@ -3,5 +3,5 @@", "@@ -3,5 +4,5 @@", "14: line numbers do not follow"),
-        ("@@ -3,5 +3,5 @@", "@@ -3,6 +3,6 @@", "21: the hunk ends 1 lines too soon"),
-        ("@@ -3,5 +3,5 @@", "@@ -3,4 +3,4 @@", "20: expected a hunk or a file"),
-        ("-line 5\n+line 50", " line 5", "14: the hunk changes nothing"),
-        (" line 6\n", "\n", "19: an empty line in a hunk; a blank context line is one"),
-        (" line 7\n", " line 7\n\\ No newline at end of file\n", "21: a file with"),
-        (" line 7\n", " line 7\n-- \n2.39.5\n", "21: expected a hunk or a file"),
-        (" line 7\n", " line 7", "w.patch: no newline at the end"),
-        ("--- a/sklearn", "--- a/sklearn_", "one PATH"),
-        (f"--- a/{ALPHA}", "--- /dev/null", "files may only be modified"),
-        ("--- a/", "*** a/", "nothing to apply"),
-        ("+line 50", "*line 50", r"18: '\*line 50' does not fit the counts"),
-        (" line 7\n", f" line 7\n--- a/{ALPHA}\n+++ b/{ALPHA}\n", "has two sections"),
-        (" line 7\n", f" line 7\n--- a/{BETA}\n+++ b/{BETA}\n", "without hunks"),
-    ],
-)
-def test_malformed_patches_are_refused(tree, old, new, message):
-    tree.add_patch("w.patch", "line 5\n", "line 50\n")
-    tree.edit("w.patch", old, new)
-    with pytest.raises(DiffError, match=message):
-        patch_series.read_patch("w.patch", tree.folder)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (NUMBERS.replace("6", "six"), ":6: expected 'line 6', found 'line six'"),
-        ("one\ntwo\n" + NUMBERS, ":3: expected 'line 3', found 'line 1'"),
-        ("line 1\nline 2\nline 3\n", ":4: expected 'line 4', found the end"),
-        ("line 1\n", ":3: no such line in a file of 1"),
-        (None, ": not taken from upstream"),
-    ],
-    ids=["other context", "two lines further down", "short", "shorter", "missing"],
-)
-def test_application_is_strict(tree, text, message):
-    tree.add_patch("w.patch", "line 5\n", "line 50\n")
-    patch = patch_series.read_patch("w.patch", tree.folder)
-    with pytest.raises(DiffError) as error:
-        unified_diff.apply(patch, {BETA: NUMBERS} if text is None else {ALPHA: text})
-    assert str(error.value) == f"w.patch: {ALPHA}{message}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("version 9.9", "version", r"UPSTREAM:2: expected 'version X' or 'SHA-256  P"),
-        ("version 9.9\n", "", "expected one version and at least one file"),
-        ("version 9.9\n", "version 9.9\nversion 9.8\n", "found 2 and 2"),
-        ("sklearn/wood/alpha.pyx", "../alpha.pyx", "is not inside sklearn/"),
-        ("sklearn/wood/alpha.pyx", "sklearn/beta.py", "a second file named beta.py"),
-    ],
-)
-def test_malformed_pins_are_refused(tree, old, new, message):
-    tree.edit("UPSTREAM", old, new)
-    with pytest.raises(SeriesError, match=message):
-        patch_series.read_pin(tree.folder)
-
-
-@pytest.mark.parametrize("name", ["../w.patch", "0001-W.patch", "w.diff", " w.patch"])
-def test_series_lists_kebab_case_names(tree, name):
-    tree.list_patches(name)
-    with pytest.raises(SeriesError, match=r"series:3: .* is not a kebab-case name"):
-        patch_series.read_series(tree.folder)
-
-
-def test_another_release_is_refused(tree):
-    tree.edit("UPSTREAM", "version 9.9", "version 9.10")
-    with pytest.raises(SeriesError) as error:
-        patch_series.read_upstream(patch_series.read_pin(tree.folder))
-    assert str(error.value) == (
-        f"scikit-learn 9.10 is needed to build, found 9.9 at {tree.site}"
-    )
-
-
-def test_no_scikit_learn_is_refused(tree, monkeypatch):
-    def find_none(name):
-        raise importlib.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(importlib.metadata, "distribution", find_none)
-    with pytest.raises(SeriesError, match=r"9\.9 is needed to build, found none"):
-        patch_series.locate_upstream(patch_series.read_pin(tree.folder))
-
-
-def test_other_bytes_are_refused(tree):
-    tree.write(tree.site / BETA, NUMBERS)
-    with pytest.raises(SeriesError) as error:
-        patch_series.read_upstream(patch_series.read_pin(tree.folder))
-    assert str(error.value).startswith(f"{BETA}: not the file that patches/UPSTREAM")
-    assert patch_series.digest(NUMBERS) in str(error.value)
-
-
-def test_windows_line_ends_are_normalised(tree):
-    tree.write(tree.site / ALPHA, NUMBERS.replace("\n", "\r\n"))
-    assert patch_series.read_upstream(patch_series.read_pin(tree.folder)) == tree.texts
-
-
-def test_only_the_modules_taken_are_renamed():
-    folder = "sklearn.ensemble._hist_gradient_boosting"
-    paths = [f"{folder.replace('.', '/')}/{n}" for n in ("grower.py", "splitting.pyx")]
-    pin = patch_series.Pin("1.0", dict.fromkeys(paths, "0" * 64))
-    ours = folder.replace("sklearn", "sklearn_era")
-    for name in ("grower", "splitting"):
-        assert pin.rename(f"({folder}.{name}.x)") == f"({ours}.{name}.x)"
-    for text in (
-        f"{folder}.predictor",
-        f"{folder}.grower_",
-        f"{folder}.growers",
-        f"my_{folder}.grower",
-        f"my.{folder}.grower",
-        f"{ours}.grower",
-        folder.replace(".", "x") + ".grower",
-    ):
-        assert pin.rename(text) == text
-
-
-def run_vendor(tree):
-    out = tree.root / "a build"
-    depfile = tree.root / "vendor.d"
-    status = vendor.main(["--out", str(out), "--depfile", str(depfile)], tree.folder)
-    return status, out, depfile
-
-
-def test_vendor_writes_patched_and_renamed_files(tree):
-    tree.add_patch("w.patch", "line 5\n", "line 50\n")
-    status, out, depfile = run_vendor(tree)
-    assert status == 0
-    assert {path.name for path in out.iterdir()} == {"alpha.pyx", "beta.py"}
-    assert (out / "alpha.pyx").read_text() == NUMBERS.replace("line 5", "line 50")
-    assert (out / "beta.py").read_text() == (
-        "from sklearn_era.wood.alpha import a\nfrom sklearn.wood.other import b\n"
-        + NUMBERS
-    )
-    targets, _, sources = depfile.read_text().replace("\\\n", "").partition(":")
-    escaped = out.as_posix().replace(" ", "\\ ")
-    assert targets == f"{escaped}/alpha.pyx {escaped}/beta.py"
-    scripts = ("vendor.py", "patch_series.py", "unified_diff.py")
-    assert set(sources.split()) == {
-        *(
-            (tree.folder / name).as_posix()
-            for name in ("UPSTREAM", "series", "w.patch")
-        ),
-        *((PATCHES / name).as_posix() for name in scripts),
-        *((tree.site / path).as_posix() for path in (ALPHA, BETA)),
-    }
-
-
-def test_vendor_leaves_unchanged_files_untouched(tree):
-    tree.add_patch("w.patch", "line 5\n", "line 50\n")
-    _, out, _ = run_vendor(tree)
-    for path in out.iterdir():
-        os.utime(path, ns=(1, 1))
-    tree.add_patch("x.patch", "line 9\n", "line 90\n")
-    assert run_vendor(tree)[0] == 0
-    assert (out / "alpha.pyx").stat().st_mtime_ns > 1
-    assert (out / "beta.py").stat().st_mtime_ns == 1
-
-
-def test_vendor_writes_nothing_when_a_patch_fails(tree, capsys):
-    for name, n in (("v.patch", 5), ("w.patch", 6)):
-        tree.add_patch(name, f"line {n}\n", f"line {n}0\n")
-    tree.list_patches("w.patch")
-    status, out, depfile = run_vendor(tree)
-    assert status == 1
-    assert not out.exists()
-    assert not depfile.exists()
-    assert capsys.readouterr().err == (
-        f"error: cannot patch scikit-learn: w.patch: {ALPHA}:5: "
-        "expected 'line 50', found 'line 5'\n"
-    )
-
-
-def test_vendor_names_a_missing_patch(tree, capsys):
-    tree.list_patches("w.patch")
-    assert run_vendor(tree)[0] == 1
-    assert f"{tree.folder / 'w.patch'}: No such file" in capsys.readouterr().err
-
-
-def test_vendor_lists_its_outputs(tree, capsys):
-    assert vendor.main(["--list"], tree.folder) == 0
+def test_vendor_writes_patched_and_renamed_files(folder, tmp_path, capsys):
+    assert vendor.main(["--list"], folder) == 0
     assert capsys.readouterr().out == "alpha.pyx\nbeta.py\n"
+    assert run_vendor(folder, tmp_path / "a build") == 0
+    assert read(tmp_path / "a build") == {
+        "alpha.pyx": LINES.replace("line 5", "line 50"),
+        "beta.py": LINES + IMPORTS.replace("sklearn", "sklearn_era", 1),
+    }
+    targets, _, sources = (tmp_path / "a build.d").read_text().partition(":")
+    out = f"{tmp_path}/a\\ build"
+    assert targets == f"{out}/alpha.pyx {out}/beta.py"
+    scripts = [PATCHES / n for n in ("vendor.py", "patch_series.py", "unified_diff.py")]
+    taken = [tmp_path / "site" / path for path in (ALPHA, BETA)]
+    expected = {str(path) for path in [*folder.iterdir(), *scripts, *taken]}
+    assert set(sources.replace("\\\n", "").split()) == expected
 
 
-def test_vendor_patches_the_installed_scikit_learn_without_importing_it(tmp_path):
-    arguments = ["--out", str(tmp_path), "--depfile", str(tmp_path / "vendor.d")]
-    program = (
-        "import sys, vendor; status = vendor.main(sys.argv[1:]); "
-        "sys.exit(status or sorted({'sklearn', 'numpy'} & sys.modules.keys()) or 0)"
+def test_vendor_leaves_unchanged_files_untouched(folder, tmp_path):
+    run_vendor(folder, tmp_path / "out")
+    alpha, beta = sorted((tmp_path / "out").iterdir())
+    for path in (alpha, beta):
+        os.utime(path, ns=(1, 1))
+    edit(folder / "alpha.patch", "line 50", "line 51")
+    run_vendor(folder, tmp_path / "out")
+    assert alpha.stat().st_mtime_ns > beta.stat().st_mtime_ns == 1
+
+
+def test_vendor_writes_nothing_when_a_patch_fails(folder, tmp_path, capsys):
+    edit(folder / "alpha.patch", " line 6\n", " line six\n")
+    assert run_vendor(folder, tmp_path / "out") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"repository", "site"}
+    assert capsys.readouterr().err == (
+        f"error: cannot patch scikit-learn: alpha.patch: {ALPHA}:6: "
+        "expected 'line six', found 'line 6'\n"
     )
-    command = [sys.executable, "-c", program, *arguments]
-    subprocess.run(command, cwd=PATCHES, check=True)
-    for path in tmp_path.glob("*.py"):
-        compile(path.read_text(encoding="utf-8"), path, "exec")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        # A hunk is whole, and has the lines that it counts.
+        ("+3,5", "+3,6", "alpha.patch: empty or cut off"),
+        ("+3,5", "+3,4", "alpha.patch:18: ' line 7' is not a line that its hunk"),
+        (" line 7\n", " line 7\n\\ No newline\n", "alpha.patch:19: expected a hunk"),
+        (" line 6", "", "alpha.patch:17: '' is not a line that its hunk counts"),
+        (" line 7\n", " line", "alpha.patch: empty or cut off"),
+        (" line 7\n", " line 7\n line", "alpha.patch: empty or cut off"),
+        (" line 7\n", f" line 7\n--- a/{BETA}\n", "alpha.patch: empty or cut off"),
+        ("+++ b/", "+++ ", "alpha.patch:11: expected a hunk, or '--- a/PATH' and "),
+        # It applies at its line numbers, or not at all.
+        ("-3,5", "-2,5", f"{ALPHA}:2: expected 'line 3', found 'line 2'"),
+        ("7\n", "7\n@@ -2,0 +2 @@\n+x\n", f"{ALPHA}:3: a hunk outside lines 8 to 20"),
+        (
+            "7\n",
+            "7\n@@ -21,0 +22 @@\n+x\n",
+            f"{ALPHA}:22: a hunk outside lines 8 to 20",
+        ),
+        (f"a/{ALPHA}\n+++ b/{ALPHA}", "a/x\n+++ b/x", "alpha.patch: x: not listed in"),
+        # The files are those pinned.
+        ("version 9.9\n", "", "UPSTREAM: expected one line 'version X'"),
+        (" 9.9", " 9.8", "scikit-learn 9.8 is needed to build, found 9.9 at"),
+        ("  sklearn/", "  /sklearn/", "one line 'SHA-256  sklearn/PATH' for each file"),
+        (f"  {BETA}", f"  {ALPHA}", f"{ALPHA}: not the file of scikit-learn 9.9 that"),
+        # The series lists all patches, and their headers have all fields.
+        ("\nalpha", "\nbeta", "beta.patch"),
+        ("\nalpha.patch\n", "", "alpha.patch: not listed in series"),
+        ("Reason: seam\n", "", "alpha.patch: no Reason: field"),
+        (": all other lines.", ":", "alpha.patch: no Invariant: field"),
+        ("seam", "whim", "alpha.patch: Reason: whim is none of build, seam, behaviour"),
+        ("bark", "root", "alpha.patch: Tested-by: tests/test_root.py is no file"),
+    ],
+)
+def test_check_refuses(folder, refusal, old, new, message):
+    path = next(path for path in folder.iterdir() if old in path.read_text())
+    edit(path, old, new)
+    assert message in refusal("check")
+
+
+def test_check_needs_scikit_learn(refusal, monkeypatch):
+    monkeypatch.setattr(sys, "path", [])
+    assert "scikit-learn 9.9 is needed to build, found none for" in refusal("check")
+
+
+def test_check_caps_the_sizes(refusal, monkeypatch):
+    for limit in ("MAX_PATCHES", "MAX_PATCH_LINES", "MAX_SERIES_LINES"):
+        monkeypatch.setattr(tool, limit, 0)
+    assert refusal("check").count("over 0\n") == 3
+
+
+@pytest.fixture
+def clone(folder, tmp_path, monkeypatch):
+    """Materialise the series in spite of a developer's configuration and of a hook."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+    options = "[core]\neditor=false\n[user]\nname=\n[gpg]\nprogram=false\n"
+    options += "[commit]\ngpgSign=1\n[tag]\ngpgSign=1\n"
+    (tmp_path / ".gitconfig").write_text(options)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert tool.main(["materialise", str(tmp_path / "clone")], folder) == 0
+    return tmp_path / "clone"
+
+
+def test_export_of_an_unchanged_series_changes_nothing(folder, clone):
+    before = read(folder)
+    assert tool.main(["export", str(clone)], folder) == 0
+    assert read(folder) == before
+
+
+def test_export_follows_the_commits(folder, clone, tmp_path):
+    tool.git(clone, "reset", "--hard", "upstream")
+    edit(clone / BETA, "line 9\n", "rest\n")
+    header = PATCH.partition("\n--- ")[0].replace("Grow line 5", "Rest, at ease")
+    tool.git(clone, "commit", "--all", "--message", header)
+    tool.git(clone, "cherry-pick", "HEAD@{2}")
+    assert tool.main(["export", str(clone)], folder) == 0
+    assert read(folder)["series"] == "# order\n\nrest-at-ease.patch\nalpha.patch\n"
+    assert read(folder)["alpha.patch"] == PATCH
+    assert tool.check(folder) == []
+    run_vendor(folder, tmp_path / "out")
+    assert "line 8\nrest\nline 10\n" in read(tmp_path / "out")["beta.py"]
+    tool.git(clone, "reset", "--hard", "HEAD~")
+    assert tool.main(["export", str(clone)], folder) == 0
+    assert read(folder).keys() == {"UPSTREAM", "series", "rest-at-ease.patch"}
+
+
+@pytest.mark.parametrize(
+    ("commands", "message"),
+    [
+        (f"rm {BETA}", "and no uncommitted changes; git status says"),
+        ("checkout --detach", "expected branch series, no rebase and no"),
+        ("reset --hard upstream", "no commit after tag upstream"),
+        ("tag --no-sign -f upstream", "is not what patches/UPSTREAM pins"),
+        ("commit --allow-empty -m Rest", "rest.patch: empty or cut off"),
+        ("commit --allow-empty -C HEAD", "a second one for alpha.patch"),
+        (f"mv {BETA} x && commit -m Move", "more than modify: delete mode 100644"),
+        ("switch -c a && commit --amend -m A && switch series && merge a", "a merge"),
+    ],
+)
+def test_export_refuses(clone, refusal, commands, message):
+    for command in commands.split(" && "):
+        tool.git(clone, *command.split())
+    assert message in refusal("export", clone)
+
+
+def test_git_is_not_needed_to_check(folder, tmp_path, refusal, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert tool.check(folder) == []
+    assert "'git'" in refusal("materialise", tmp_path / "clone")
+    assert "is not an empty folder" in refusal("materialise", tmp_path)
