@@ -1,23 +1,20 @@
 """The columns of tables: how they are chosen, and their many types."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from helpers.cli import N_ROWS, make_features, make_frame, pa, pd, read, run
+from helpers.cli import N_ROWS, read, run, write
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import load_model, read_metadata
 
-pq = pytest.importorskip("pyarrow.parquet")
 
-
-@pytest.fixture(scope="module")
-def frame():
-    return make_frame()
-
-
-@pytest.fixture(scope="module")
-def features(frame):
-    return make_features(frame)
+def fit(path, *options, max_iter=1):
+    """Fit to column y; return the output."""
+    given = ["--target", "y", "--max-iter", max_iter, "--out", "m"]
+    return run("fit", path, *given, *options)
 
 
 @pytest.mark.parametrize(
@@ -33,45 +30,30 @@ def features(frame):
         (["--features", "a,?", "--exclude", "b,y"], ["a", "c", "d"]),
     ],
 )
-def test_choice_of_features(frame, tmp_path, options, expected):
-    frame.to_parquet(tmp_path / "d.parquet")
-    model = tmp_path / "m.skops"
-    arguments = ["--target", "y", *options, "--max-iter", 1, "--out", model]
-    run("fit", tmp_path / "d.parquet", *arguments)
-    assert read_metadata(model).feature_names == expected
+def test_choice_of_features(frame, options, expected):
+    fit(write(frame, "d.parquet"), *options)
+    assert read_metadata("m").feature_names == expected
 
 
-def test_column_with_a_comma_in_its_name(frame, tmp_path):
-    data = frame[["a", "b", "y"]].rename(columns={"a": "a, b", "b": "x.y[0]"})
-    for path in (tmp_path / "d.parquet", tmp_path / "d.csv"):
-        data.to_csv(path, index=False) if path.suffix == ".csv" else data.to_parquet(
-            path
-        )
-        options = ["--features", "a, b", "--features", "x.y[0]", "--max-iter", 1]
-        run("fit", path, "--target", "y", *options, "--out", tmp_path / "m")
-        assert read_metadata(tmp_path / "m").feature_names == ["a, b", "x.y[0]"]
-        run("predict", tmp_path / "m", path, "--out", tmp_path / "p.csv")
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_column_with_a_comma_in_its_name(frame, path):
+    write(frame[["a", "b", "y"]].set_axis(["a, b", "x.y[0]", "y"], axis=1), path)
+    fit(path, "--features", "a, b", "--features", "x.y[0]")
+    assert read_metadata("m").feature_names == ["a, b", "x.y[0]"]
+    run("predict", "m", path, "--out", "p.csv")
 
 
-def test_saved_index_is_a_column_if_named_and_none_if_not(frame, tmp_path):
+def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
     data = frame[["a", "b", "y", "row"]]
     named, unnamed = data.set_index("row"), data.drop(columns="row").sample(frac=1)
-    for index, feature_names in ((named, ["a", "b"]), (unnamed, ["a", "b"])):
-        index.to_parquet(tmp_path / "d.parquet")
-        index.to_csv(tmp_path / "d.csv")
-        for path in (tmp_path / "d.parquet", tmp_path / "d.csv"):
-            options = ["--exclude", "ro?"] if index is named else []
-            base = ["--target", "y", "--max-iter", 1, "--out", tmp_path / "m"]
-            run("fit", path, *base, *options)
-            assert read_metadata(tmp_path / "m").feature_names == feature_names
-    named.to_parquet(tmp_path / "d.parquet")
-    run(
-        *["predict", tmp_path / "m", tmp_path / "d.parquet"],
-        *["--id", "row", "--out", tmp_path / "p.csv"],
-    )
-    assert pd.read_csv(tmp_path / "p.csv", dtype=str)["row"].tolist() == list(
-        named.index
-    )
+    for index, options in ((unnamed, []), (named, ["--exclude", "ro?"])):
+        index.to_parquet("d.parquet")
+        index.to_csv("d.csv")
+        for path in ("d.csv", "d.parquet"):
+            fit(path, *options)
+            assert read_metadata("m").feature_names == ["a", "b"]
+    run("predict", "m", "d.parquet", "--id", "row", "--out", "p.csv")
+    assert pd.read_csv("p.csv", dtype=str)["row"].tolist() == list(named.index)
 
 
 @pytest.mark.parametrize(
@@ -86,45 +68,19 @@ def test_saved_index_is_a_column_if_named_and_none_if_not(frame, tmp_path):
     ],
     ids=["datetime", "timezone", "date", "text", "categories", "float"],
 )
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_eras_of_any_kind(frame, tmp_path, eras, suffix):
-    data = frame[["a", "b", "y"]].copy()
-    data["when"] = pd.Series(eras).take(frame["week"] - 1).to_numpy()
-    if suffix == "csv":
-        data.to_csv(tmp_path / "d.csv", index=False)
-    else:
-        data["when"] = pd.Series(eras).take(frame["week"] - 1).array
-        data.to_parquet(tmp_path / "d.parquet")
-    options = ["--target", "y", "--era", "when", "--split-criterion", "directional"]
-    output = run(
-        *["fit", tmp_path / f"d.{suffix}", *options],
-        *["--max-iter", 3, "--out", tmp_path / "m"],
-    )
-    assert "5 eras" in output
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_eras_of_any_kind(frame, eras, path):
+    data = frame[["a", "b", "y"]]
+    write(data.assign(when=pd.Series(eras).take(frame["week"] - 1).array), path)
+    options = ["--era", "when", "--split-criterion", "directional"]
+    assert "5 eras" in fit(path, *options, max_iter=3)
     expected = HistGradientBoostingRegressor(max_iter=3, split_criterion="directional")
     expected.fit(data[["a", "b"]], data["y"], eras=frame["week"])
-    fitted = load_model(tmp_path / "m")[0]
-    assert np.array_equal(
-        fitted.predict(data[["a", "b"]]), expected.predict(data[["a", "b"]])
-    )
+    predictions = load_model("m")[0].predict(data[["a", "b"]])
+    assert np.array_equal(predictions, expected.predict(data[["a", "b"]]))
 
 
-def test_categories_are_the_same_in_csv_and_parquet(frame, features, tmp_path):
-    # Numbers in one file, numbers with a missing value (and so decimal) in the other.
-    data = frame[["a", "grade", "y"]].copy()
-    with_missing = data.assign(grade=data["grade"].where(data["grade"] != 2))
-    data.to_csv(tmp_path / "d.csv", index=False)
-    with_missing.to_parquet(tmp_path / "d.parquet")
-    base = ["--target", "y", "--categorical", "grade", "--max-iter", 5]
-    run("fit", tmp_path / "d.csv", *base, "--out", tmp_path / "m")
-    run("predict", tmp_path / "m", tmp_path / "d.parquet", "-o", tmp_path / "p.csv")
-    X = features[["a", "grade"]].copy()
-    estimator = HistGradientBoostingRegressor(max_iter=5).fit(X, frame["y"])
-    X["grade"] = X["grade"].where(X["grade"] != "2")
-    assert np.array_equal(read(tmp_path / "p.csv")["prediction"], estimator.predict(X))
-
-
-def test_columns_of_odd_types_are_numbers(frame, tmp_path):
+def test_columns_of_odd_types_are_numbers(frame):
     flags = [None if index % 3 == 0 else index % 2 == 0 for index in range(N_ROWS)]
     decimals = pa.array(np.arange(N_ROWS), pa.int32()).cast(pa.decimal128(12, 2))
     columns = {
@@ -133,32 +89,21 @@ def test_columns_of_odd_types_are_numbers(frame, tmp_path):
         "small": pa.array(np.arange(N_ROWS) % 7, pa.uint8()),
         "y": pa.array(frame["y"].to_numpy()),
     }
-    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
-    pd.read_parquet(tmp_path / "d.parquet").to_csv(tmp_path / "d.csv", index=False)
+    pq.write_table(pa.table(columns), "d.parquet")
+    write(pd.read_parquet("d.parquet"), "d.csv")
     for suffix in ("csv", "parquet"):
-        options = ["--target", "y", "--max-iter", 3, "--out", tmp_path / "m"]
-        run("fit", tmp_path / f"d.{suffix}", *options)
-        run(
-            *["predict", tmp_path / "m", tmp_path / f"d.{suffix}"],
-            *["--out", tmp_path / f"{suffix}.csv"],
-        )
-    assert read(tmp_path / "csv.csv").equals(read(tmp_path / "parquet.csv"))
+        fit(f"d.{suffix}", max_iter=3)
+        run("predict", "m", f"d.{suffix}", "--out", f"{suffix}.csv")
+    assert read("csv.csv").equals(read("parquet.csv"))
     # Nothing at all is a type of its own in Parquet.
-    columns["price"] = pa.nulls(N_ROWS)
-    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
-    run(
-        *["predict", tmp_path / "m", tmp_path / "d.parquet"],
-        *["--out", tmp_path / "p.csv"],
-    )
-    estimator, _ = load_model(tmp_path / "m")
-    X = pd.read_parquet(tmp_path / "d.parquet")[["flag", "price", "small"]]
-    expected = estimator.predict(X.astype(float))
-    assert np.array_equal(read(tmp_path / "p.csv")["prediction"], expected)
+    pq.write_table(pa.table({**columns, "price": pa.nulls(N_ROWS)}), "d.parquet")
+    run("predict", "m", "d.parquet", "--out", "p.csv")
+    X = pd.read_parquet("d.parquet")[["flag", "price", "small"]]
+    expected = load_model("m")[0].predict(X.astype(float))
+    assert np.array_equal(read("p.csv")["prediction"], expected)
 
 
-def test_categorical_column_of_parquet_needs_no_declaration(frame, tmp_path):
+def test_categorical_column_of_parquet_needs_no_declaration(frame):
     data = frame[["a", "sector", "y"]].astype({"sector": "category"})
-    data.to_parquet(tmp_path / "d.parquet")
-    options = ["--target", "y", "--max-iter", 1, "--out", tmp_path / "m"]
-    run("fit", tmp_path / "d.parquet", *options)
-    assert read_metadata(tmp_path / "m").categorical_features == ["sector"]
+    fit(write(data, "d.parquet"))
+    assert read_metadata("m").categorical_features == ["sector"]

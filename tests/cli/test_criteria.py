@@ -1,124 +1,76 @@
 """The options of the program that choose a split criterion, and what they refuse."""
 
-import math
-
 import numpy as np
 import pytest
 
-from helpers.cli import fail, fit, make_small_folder, read, run, to_options
+from helpers.cli import fail, fit, read, run, to_options
+from helpers.criteria import CRITERIA
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import SPLIT_CRITERIA
 from sklearn_era.model_files import load_model, read_metadata
 
+pytestmark = pytest.mark.usefixtures("small")
 
-@pytest.fixture(autouse=True)
-def frame(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return make_small_folder(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {
-            "split_criterion": "directional",
-            "boltzmann_alpha": -math.inf,
-            "min_direction_agreement": 0.5,
-            "min_samples_per_era": 2,
-            "min_era_coverage": 0.75,
-            "normalize_era_gain": True,
-            "min_impurity_decrease": 0.001,
-        },
-        {
-            "split_criterion": "time_robust",
-            "min_samples_per_era": 3,
-            "period_aggregation": "mean",
-            "min_impurity_decrease": 0.01,
-        },
-        {
-            "split_criterion": "invariant",
-            "invariance_penalty": 0.5,
-            "invariance_statistic": "changing_rate",
-            "min_era_coverage": 0.5,
-        },
-        {
-            "split_criterion": "vrex",
-            "invariance_penalty": 0.0,
-            "normalize_era_gain": True,
-        },
-        {"split_criterion": "gain", "min_impurity_decrease": 0.25},
-    ],
-    ids=lambda parameters: parameters["split_criterion"],
-)
-def test_estimator_gets_the_options_of_its_criterion(frame, parameters):
-    base = {"max_iter": 3, "min_samples_leaf": 3, "early_stopping": False}
-    options = {**parameters, "early_stopping": "false"}
-    run(*fit(), "--era", "week", *to_options({**base, **options}))
-    run("predict", "new.skops", "d.csv", "--out", "p.csv")
-    expected = HistGradientBoostingRegressor(**base, **parameters)
-    expected.fit(frame[["alpha", "beta"]], frame["y"], eras=frame["week"])
-    model, _ = load_model("new.skops")
-    assert {name: model.get_params()[name] for name in parameters} == parameters
-    predictions = read("p.csv")["prediction"]
-    assert np.array_equal(predictions, expected.predict(frame[["alpha", "beta"]]))
-
-
-@pytest.mark.parametrize(
-    ("text", "weights"),
-    [
-        ("era=0.5,directional=0.5", {"era": 0.5, "directional": 0.5}),
-        (" era = 1 , gain = 2e-1 ", {"era": 1.0, "gain": 0.2}),
-        ("vrex=1", {"vrex": 1.0}),
-        ("invariant=1,directional=0", {"invariant": 1.0, "directional": 0.0}),
-    ],
-)
-def test_blend(frame, text, weights):
-    base = ["--era", "week", "--max-iter", 2]
-    output = run(*fit(), *base, "--split-criterion", text)
-    assert f"({text.replace(' ', '').replace('2e-1', '0.2')})" in output
-    model, metadata = load_model("new.skops")
-    assert model.split_criterion == weights
-    assert metadata.split_criterion == weights
-    expected = HistGradientBoostingRegressor(max_iter=2, split_criterion=weights)
-    X = frame[["alpha", "beta"]]
-    expected.fit(X, frame["y"], eras=frame["week"])
-    assert np.array_equal(model.predict(X), expected.predict(X))
-
-
-def test_blend_of_the_gain_alone_needs_no_eras():
-    run(*fit(), "--split-criterion", "gain=2,era=0", "--max-iter", 1)
-    assert read_metadata("new.skops").split_criterion == {"gain": 2.0, "era": 0.0}
-
-
-def test_blend_takes_the_options_of_its_parts():
-    weights = dict.fromkeys(["era", "directional", "invariant"], 0.5)
-    parameters = {
+# What the table of criteria leaves out: numbers of 0, and as many options as can be.
+MORE_CRITERIA = {
+    "vrex, free": {"split_criterion": "vrex", "invariance_penalty": 0.0},
+    "blend, all options": {
+        "split_criterion": {"era": 0.5, "directional": 0.5, "invariant": 0.5},
         "boltzmann_alpha": -0.1,
         "min_direction_agreement": 0.5,
+        "min_samples_per_era": 2,
+        "min_era_coverage": 0.5,
         "invariance_penalty": 0.1,
         "invariance_statistic": "changing_rate",
         "normalize_era_gain": True,
-        "min_era_coverage": 0.5,
-    }
-    blend = ",".join(f"{name}={weight}" for name, weight in weights.items())
-    options = to_options({"split_criterion": blend, **parameters})
-    run(*fit(), "--era", "week", "--max-iter", 1, *options)
-    model, _ = load_model("new.skops")
+        "min_impurity_decrease": 0.001,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "parameters", [*CRITERIA.values(), *MORE_CRITERIA.values()], ids=str
+)
+def test_estimator_gets_the_options_of_its_criterion(small, parameters):
+    base = {"max_iter": 3, "min_samples_leaf": 3}
+    run(*fit(), "--era", "week", *to_options({**base, **parameters}))
+    run("predict", "new.skops", "d.csv", "--out", "p.csv")
+    expected = HistGradientBoostingRegressor(**base, **parameters)
+    X = small[["alpha", "beta"]]
+    expected.fit(X, small["y"], eras=small["week"])
+    model, metadata = load_model("new.skops")
     assert {name: model.get_params()[name] for name in parameters} == parameters
-    assert model.split_criterion == weights
+    assert metadata.split_criterion == parameters["split_criterion"]
+    assert np.array_equal(read("p.csv")["prediction"], expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "options"),
+    [
+        (" era = 1 , gain = 2e-1 ", {"era": 1.0, "gain": 0.2}, ["--era", "week"]),
+        ("vrex=1", {"vrex": 1.0}, ["--era", "week"]),
+        ("invariant=1,vrex=0", {"invariant": 1.0, "vrex": 0.0}, ["--era", "week"]),
+        # Only the gain weighs anything, which needs no eras.
+        ("gain=2,era=0", {"gain": 2.0, "era": 0.0}, []),
+    ],
+)
+def test_blend_is_spelled_with_weights(text, weights, options):
+    output = run(*fit(), *options, "--max-iter", 2, "--split-criterion", text)
+    assert f"({text.replace(' ', '').replace('2e-1', '0.2')})" in output
+    assert read_metadata("new.skops").split_criterion == weights
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("last", "last"), ("random", "random"), ("rows", None)]
 )
-def test_validation_eras(frame, name, value):
+def test_validation_eras(small, name, value):
     base = ["--era", "week", "--early-stopping", "true", "--random-state", 0]
     run(*fit(), *base, "--validation-eras", name, "--min-samples-leaf", 3)
     model, _ = load_model("new.skops")
     assert model.validation_eras == value
     expected = HistGradientBoostingRegressor(
         early_stopping=True, validation_eras=value, random_state=0, min_samples_leaf=3
-    ).fit(frame[["alpha", "beta"]], frame["y"], eras=frame["week"])
+    ).fit(small[["alpha", "beta"]], small["y"], eras=small["week"])
     assert np.array_equal(model.validation_score_, expected.validation_score_)
 
 
@@ -126,6 +78,7 @@ ONE_OF = (
     "use one of 'gain', 'era', 'directional', 'time_robust', 'invariant' and 'vrex', "
     "or a blend such as era=0.5,vrex=0.5"
 )
+NO_WEIGHT = "has no weight; a blend gives each criterion one, as in era=0.5,vrex=0.5"
 
 
 @pytest.mark.parametrize(
@@ -136,31 +89,13 @@ ONE_OF = (
         ("", f"'' is no criterion; {ONE_OF}"),
         ("median=1", f"'median' is no criterion; {ONE_OF}"),
         ("=1", f"'' is no criterion; {ONE_OF}"),
-        (
-            "era=0.5,directional",
-            "'directional' in 'era=0.5,directional' has no weight; a blend gives each "
-            "criterion one, as in era=0.5,vrex=0.5",
-        ),
-        (
-            "era,directional",
-            "'era' in 'era,directional' has no weight; a blend gives each criterion "
-            "one, as in era=0.5,vrex=0.5",
-        ),
-        (
-            "era=0.5,",
-            "'' in 'era=0.5,' has no weight; a blend gives each criterion one, as in "
-            "era=0.5,vrex=0.5",
-        ),
+        ("era=0.5,vrex", f"'vrex' in 'era=0.5,vrex' {NO_WEIGHT}"),
+        ("era,vrex", f"'era' in 'era,vrex' {NO_WEIGHT}"),
+        ("era=0.5,", f"'' in 'era=0.5,' {NO_WEIGHT}"),
         ("era=1,era=2", "'era=1,era=2' has two weights for 'era'"),
-        (
-            "era=half,vrex=1",
-            "the weight of 'era' in 'era=half,vrex=1' is 'half', which is not a number",
-        ),
+        ("era=x,", "the weight of 'era' in 'era=x,' is 'x', which is not a number"),
         ("era=", "the weight of 'era' in 'era=' is '', which is not a number"),
-        (
-            "era=1=2",
-            "the weight of 'era' in 'era=1=2' is '1=2', which is not a number",
-        ),
+        ("era=1=2", "the weight of 'era' in 'era=1=2' is '1=2', which is not a number"),
     ],
 )
 def test_criterion_that_cannot_be_parsed(text, message):
@@ -174,60 +109,56 @@ def test_criterion_that_cannot_be_parsed(text, message):
     ("options", "message"),
     [
         (
-            ["--split-criterion", "era=0.5,time_robust=0.5"],
+            "--split-criterion era=0.5,time_robust=0.5",
             "--split-criterion: 'time_robust' cannot be part of a blend: its key is an "
             "impurity, which cannot be added to gains. Use some of 'gain', 'era', "
             "'directional', 'invariant', 'vrex'.",
         ),
         (
-            ["--split-criterion", "era=-1,vrex=1"],
+            "--split-criterion era=-1,vrex=1",
             "--split-criterion: the weight of 'era' is -1.0; weights are finite "
             "numbers of 0 or more.",
         ),
         (
-            ["--split-criterion", "era=nan"],
+            "--split-criterion era=nan",
             "--split-criterion: the weight of 'era' is nan; weights are finite numbers "
             "of 0 or more.",
         ),
         (
-            ["--split-criterion", "era=0"],
+            "--split-criterion era=0",
             "--split-criterion={'era': 0.0} has no positive weight; give one to a "
             "criterion at least.",
         ),
         (
-            [
-                *["--split-criterion", "era=1,invariant=1"],
-                *["--invariance-statistic", "ratio"],
-            ],
+            "--split-criterion era=1,invariant=1 --invariance-statistic ratio",
             "--invariance-statistic='ratio' compares counts of the target and no "
             "gradients, and so cannot be part of a blend; use 'effect' or "
             "'changing_rate'.",
         ),
         (
-            ["--split-criterion", "era", "--min-era-coverage", "0"],
+            "--split-criterion era --min-era-coverage 0",
             "--min-era-coverage must be a float in the range (0.0, 1.0], got 0.0 "
             "instead.",
         ),
         (
-            ["--split-criterion", "vrex", "--invariance-penalty", "inf"],
+            "--split-criterion vrex --invariance-penalty inf",
             "--invariance-penalty must be a float in the range [0.0, inf), got inf "
             "instead.",
         ),
         (
-            ["--early-stopping", "false", "--validation-eras", "last"],
+            "--early-stopping false --validation-eras last",
             "--validation-eras has no effect with --early-stopping false: leave one of "
             "them out.",
         ),
         (
-            ["--split-criterion", "invariant", "--invariance-statistic", "ratio"],
+            "--split-criterion invariant --invariance-statistic ratio",
             "The model cannot be fitted: invariance_statistic='ratio' needs a target "
             "of 0 and 1",
         ),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_bad_options(options, message):
-    told = fail(*fit(), "--era", "week", *options)
+    told = fail(*fit(), "--era", "week", *options.split())
     assert told.startswith(message) if message[-1] != "." else told == message
 
 

@@ -3,25 +3,21 @@
 import sys
 
 import pytest
+import typer
 
-from helpers.cli import fail, fit, make_small_folder, predict
+from helpers.cli import fail, fit, predict, write
 from sklearn_era import cli
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.cli import _tables
 from sklearn_era.cli._app import _PlainErrors
 from sklearn_era.cli._errors import InputError
 
-typer = pytest.importorskip("typer")
-
-
-@pytest.fixture(autouse=True)
-def frame(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return make_small_folder(tmp_path)
-
-
+pytestmark = pytest.mark.usefixtures("small")
 SUFFIX = "does not tell a table; use '.csv', '.csv.gz' or '.parquet'."
-NO_EFFECT = "has no effect with --split-criterion"
+FEATURE = (
+    "which cannot be a feature; if a pattern picks it up, leave it out with --exclude."
+)
+NOT_NUMERIC = "column 'sector' is not numeric ('energy' in row 1 of the data)"
 
 
 @pytest.mark.parametrize(
@@ -30,10 +26,7 @@ NO_EFFECT = "has no effect with --split-criterion"
         (fit(data="none.csv"), "DATA: there is no file 'none.csv'."),
         (fit(data="d.txt"), f"DATA: the suffix of 'd.txt' {SUFFIX}"),
         (fit(data="d"), f"DATA: the suffix of 'd' {SUFFIX}"),
-        (
-            fit(target="Y"),
-            "--target: there is no column 'Y'; did you mean 'y'?",
-        ),
+        (fit(target="Y"), "--target: there is no column 'Y'; did you mean 'y'?"),
         (
             fit(target="price"),
             "--target: there is no column 'price'; there are 'alpha', 'beta', "
@@ -48,23 +41,18 @@ NO_EFFECT = "has no effect with --split-criterion"
             fit(features=["alpha,bela"]),
             "--features: there is no column 'bela'; did you mean 'beta'?",
         ),
-        (
-            fit(features=["x_*"]),
-            "--features: no column's name fits 'x_*'.",
-        ),
+        (fit(features=["x_*"]), "--features: no column's name fits 'x_*'."),
         (
             [*fit(features=[]), "--exclude", "sektor"],
             "--exclude: there is no column 'sektor'; did you mean 'sector'?",
         ),
         (
             fit(features=["alpha,y"]),
-            "--features: column 'y' is the --target column, which cannot be a feature; "
-            "if a pattern picks it up, leave it out with --exclude.",
+            f"--features: column 'y' is the --target column, {FEATURE}",
         ),
         (
             [*fit(features=["*"]), "--exclude", "y", "--era", "week"],
-            "--features: column 'week' is the --era column, which cannot be a feature; "
-            "if a pattern picks it up, leave it out with --exclude.",
+            f"--features: column 'week' is the --era column, {FEATURE}",
         ),
         (
             [*fit(features=[]), "--exclude", "*"],
@@ -77,58 +65,30 @@ NO_EFFECT = "has no effect with --split-criterion"
         ),
         (
             fit(features=[]),
-            "DATA: column 'sector' is not numeric ('energy' in row 1 of the data); "
-            "declare categories with --categorical, or leave columns out with "
-            "--exclude.",
-        ),
-        (
-            [*fit(), "--split-criterion", "directional"],
-            "--split-criterion directional compares eras: name the column that holds "
-            "them with --era.",
-        ),
-        (
-            [*fit(), "--split-criterion", "era"],
-            "--split-criterion era compares eras: name the column that holds them with "
-            "--era.",
-        ),
-        (
-            [*fit(), "--boltzmann-alpha", "1"],
-            f"--boltzmann-alpha {NO_EFFECT} gain: leave one of them out.",
-        ),
-        (
-            [
-                *[*fit(), "--era", "week", "--split-criterion", "era"],
-                *["--min-direction-agreement", "0"],
-            ],
-            f"--min-direction-agreement {NO_EFFECT} era: leave one of them out.",
+            f"DATA: {NOT_NUMERIC}; declare categories with --categorical, or leave "
+            "columns out with --exclude.",
         ),
         (
             [*fit(target="sector"), "--task", "regression"],
-            "--target: column 'sector' is not numeric ('energy' in row 1 of the data), "
-            "which --task regression needs.",
+            f"--target: {NOT_NUMERIC}, which --task regression needs.",
         ),
         (
             [*fit(), "--task", "classification"],
             "--target: column 'y' has values that are not whole, and --task "
             "classification needs classes.",
         ),
-        (
-            [*fit(), "--learning-rate", "0"],
-            "--learning-rate must be a float in the range (0.0, inf), got 0.0 instead.",
-        ),
-        (
-            [*fit(), "--learning-rate", "nan"],
-            "--learning-rate must be a float in the range (0.0, inf), got nan instead.",
-        ),
-        (
-            [*fit(), "--max-features", "1.5"],
-            "--max-features must be a float in the range (0.0, 1.0], got 1.5 instead.",
-        ),
-        (
-            [*fit(), "--colsample-bytree", "0"],
-            "--colsample-bytree must be a float in the range (0.0, 1.0], got 0.0 "
-            "instead.",
-        ),
+        *[
+            (
+                [*fit(), option, value],
+                f"{option} must be a float in the range {limits}, got {value} instead.",
+            )
+            for option, value, limits in (
+                ("--learning-rate", "0.0", "(0.0, inf)"),
+                ("--learning-rate", "nan", "(0.0, inf)"),
+                ("--max-features", "1.5", "(0.0, 1.0]"),
+                ("--colsample-bytree", "0.0", "(0.0, 1.0]"),
+            )
+        ],
         (
             fit(out="none/new.skops"),
             "--out: there is no folder 'none' to write to.",
@@ -136,10 +96,7 @@ NO_EFFECT = "has no effect with --split-criterion"
         (fit(out="."), "--out: '.' is a folder, not a file."),
         (fit(out="d.csv"), "--out: 'd.csv' is an input, and would be overwritten."),
         (predict(model="none.skops"), "MODEL: there is no file 'none.skops'."),
-        (
-            predict(model="d.csv"),
-            "MODEL: d.csv is not a model file of sklearn_era.",
-        ),
+        (predict(model="d.csv"), "MODEL: d.csv is not a model file of sklearn_era."),
         (predict(data="none.csv"), "DATA: there is no file 'none.csv'."),
         (predict(data="d.xlsx"), f"DATA: the suffix of 'd.xlsx' {SUFFIX}"),
         (predict(out="p.txt"), f"--out: the suffix of 'p.txt' {SUFFIX}"),
@@ -158,6 +115,10 @@ NO_EFFECT = "has no effect with --split-criterion"
             ["demo", "--out", "none/figure.png"],
             "--out: there is no folder 'none' to write to.",
         ),
+        (["fit"], "Missing argument 'DATA'; see 'sklearn-era fit --help'."),
+        (fit()[:2], "Missing option '--target'; see 'sklearn-era fit --help'."),
+        (fit()[:4], "Missing option '--out' / '-o'; see 'sklearn-era fit --help'."),
+        (["train"], "No such command 'train'; see 'sklearn-era --help'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -170,7 +131,6 @@ def test_bad_arguments(arguments, message, tmp_path):
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        (["--split-criterion", "median"], "'--split-criterion'"),
         (["--max-iter", "many"], "'--max-iter'"),
         (["--max-depth", "deep"], "'deep' is neither a whole number nor 'none'"),
         (["--task", "ranking"], "'--task'"),
@@ -205,24 +165,6 @@ def test_options_of_the_demo_are_named(option, value):
     assert message.endswith("; see 'sklearn-era demo --help'.")
 
 
-@pytest.mark.parametrize(("missing", "alias"), [("--target", ""), ("--out", " / '-o'")])
-def test_missing_options_are_named(missing, alias):
-    arguments = fit()
-    position = arguments.index(missing)
-    del arguments[position : position + 2]
-    assert fail(*arguments) == (
-        f"Missing option '{missing}'{alias}; see 'sklearn-era fit --help'."
-    )
-
-
-def test_missing_argument_is_named():
-    assert fail("fit") == "Missing argument 'DATA'; see 'sklearn-era fit --help'."
-
-
-def test_unknown_command_is_named():
-    assert fail("train") == "No such command 'train'; see 'sklearn-era --help'."
-
-
 def test_errors_in_a_group_of_commands_are_told_alike():
     group = typer.Typer()
 
@@ -243,16 +185,16 @@ def test_errors_in_a_group_of_commands_are_told_alike():
     assert sentence == "numerapi is not installed."
 
 
-def test_folder_that_cannot_be_written(monkeypatch):
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [(fit(), "new.skops"), (predict(), "p.csv"), (["demo"], "sklearn-era-demo.png")],
+)
+def test_folder_that_cannot_be_written(monkeypatch, arguments, path):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(_tables.tempfile, "TemporaryFile", refuse)
-    assert fail(*fit()) == "--out: cannot write 'new.skops': Permission denied."
-    assert fail(*predict()) == "--out: cannot write 'p.csv': Permission denied."
-    assert fail("demo") == (
-        "--out: cannot write 'sklearn-era-demo.png': Permission denied."
-    )
+    assert fail(*arguments) == f"--out: cannot write '{path}': Permission denied."
 
 
 def test_disk_that_fills_up_while_writing(tmp_path, monkeypatch):
@@ -261,12 +203,9 @@ def test_disk_that_fills_up_while_writing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.replace", refuse)
     before = set(tmp_path.iterdir())
-    assert fail(*fit()).startswith(
-        "--out: cannot write 'new.skops': [Errno 28] No space"
-    )
-    assert fail(*predict()).startswith(
-        "--out: cannot write 'p.csv': [Errno 28] No space"
-    )
+    for command, path in ((fit, "new.skops"), (predict, "p.csv")):
+        told = fail(*command())
+        assert told.startswith(f"--out: cannot write '{path}': [Errno 28] No space")
     assert set(tmp_path.iterdir()) == before
 
 
@@ -282,8 +221,8 @@ def test_disk_that_fills_up_while_writing(tmp_path, monkeypatch):
         ("matplotlib", ["demo"]),
     ],
 )
-def test_missing_package_names_the_extra(frame, monkeypatch, package, arguments):
-    frame.to_parquet("d.parquet")
+def test_missing_package_names_the_extra(small, monkeypatch, package, arguments):
+    write(small, "d.parquet")
     monkeypatch.setitem(sys.modules, package, None)
     extra = "plot" if package == "matplotlib" else "cli"
     assert fail(*arguments, exit_code=1) == (

@@ -1,4 +1,4 @@
-"""Moneda's synthetic data: what they are made of, and who is misled by them.
+"""Moneda's synthetic data: what they are made of.
 
 Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest (thesis).
 """
@@ -13,7 +13,6 @@ from sklearn_era.datasets import (
     make_moneda_motivating_example,
     make_moneda_support,
 )
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 PARTS = ("train", "test")
 
@@ -113,22 +112,6 @@ def test_rescaled_periods_have_one_support():
             assert np.array_equal(X.argsort(axis=0), before.argsort(axis=0))
 
 
-def test_no_split_is_made_where_a_period_has_no_rows():
-    data = make_moneda_support(random_state=0)
-    model = HistGradientBoostingRegressor(
-        split_criterion="time_robust", max_iter=1, max_leaf_nodes=None, max_depth=None,
-        min_samples_leaf=1, early_stopping=False,
-    ).fit(data.X_train, data.y_train, eras=data.eras_train)  # fmt: skip
-    first = data.X_train[data.eras_train == 1]
-    nodes = model._predictors[0][0].nodes
-    splits = nodes[nodes["is_leaf"] == 0]
-    assert len(splits) > 0
-    for feature in (0, 1):
-        thresholds = splits["num_threshold"][splits["feature_idx"] == feature]
-        assert np.all(thresholds >= first[:, feature].min())
-        assert np.all(thresholds <= first[:, feature].max())
-
-
 # --- the motivating example
 
 
@@ -138,26 +121,6 @@ def test_motivating_example_of_moneda_has_the_thesis_areas():
         for feature, threshold, area in ((0, 4, areas[0]), (1, 1, areas[1])):
             score = data[f"X_{part}"][:, feature] > threshold
             assert roc_auc_score(data[f"y_{part}"], score) == pytest.approx(area)
-
-
-def test_one_split_of_period_2_alone_guesses_in_the_holdout():
-    """Section 5.3.2 has 0.67 for trees of period 2; no one split leads there."""
-    data = make_moneda_motivating_example()
-    last = data.eras_train == 2
-    X, y = data.X_train[last], data.y_train[last]
-
-    def impurity(goes_right):
-        return sum(
-            side.mean() * 2 * y[side].mean() * (1 - y[side].mean())
-            for side in (goes_right, ~goes_right)
-        )
-
-    rules = {(0, 3): 2 / 5, (0, 4): 4 / 9, (0, 5): 2 / 5, (1, 1): 1 / 2}
-    for (feature, value), expected in rules.items():
-        assert impurity(X[:, feature] > value) == pytest.approx(expected)
-    for value in (3, 5):
-        area = roc_auc_score(data.y_test, data.X_test[:, 0] > value)
-        assert area == pytest.approx(1 / 2)
 
 
 def test_copies_of_the_motivating_example():

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai.metrics import numerai_corr
-
-ARRAYS = ("X", "y", "eras", "X_live", "y_live", "eras_live", "effects")
 
 
 def test_default_shapes_and_dtypes():
@@ -29,7 +26,6 @@ def test_default_shapes_and_dtypes():
     assert not set(data.stable_features) & set(data.unstable_features)
 
 
-@settings(deadline=None, database=None, max_examples=40)
 @given(
     n_eras=st.integers(1, 5),
     n_rows=st.integers(5, 60),
@@ -59,16 +55,6 @@ def test_each_era_has_equal_bins_and_the_target_its_masses(
         for column in era.T:
             below = [np.count_nonzero(column <= v) for v in (0, 0.25, 0.5, 0.75, 1)]
             assert np.abs(np.array(below) - shares * n_rows).max() <= 0.5 + 1e-9
-
-
-def test_same_seed_same_data():
-    first, again = (make_numerai_like(8, 50, random_state=3, n_fading_eras=2)
-                    for _ in range(2))  # fmt: skip
-    other = make_numerai_like(8, 50, random_state=4, n_fading_eras=2)
-    for key in ARRAYS:
-        assert np.array_equal(first[key], again[key])
-    for key in ("X", "y", "effects"):
-        assert not np.array_equal(first[key], other[key])
 
 
 def test_stable_effects_are_constant_and_unstable_ones_are_as_documented():
@@ -133,39 +119,30 @@ def test_without_live_eras_the_live_part_is_empty():
     [
         ({"n_stable": 40, "n_unstable": 30}, "n_stable=40 and n_unstable=30"),
         ({"n_fading_eras": 200}, "n_fading_eras=200 are more eras than n_eras=140"),
-        ({"rows_per_era": 4}, "'rows_per_era' parameter"),
-        ({"target_correlation": 1.5}, "'target_correlation' parameter"),
     ],
 )
-def test_bad_parameters_are_named(parameters, message):
-    with pytest.raises(ValueError, match=message) as error:
+def test_more_special_features_or_eras_than_there_are(parameters, message):
+    with pytest.raises(ValueError, match=message):
         make_numerai_like(**parameters)
-    assert isinstance(error.value, InvalidParameterError) == ("'" in message)
 
 
-def test_directional_is_better_than_gain_when_unstable_effects_reverse():
-    """What the data were made to show, on two seeds."""
-    for seed in (0, 1):
-        data = make_numerai_like(random_state=seed)
-        train = data.eras <= 100
-        live = {}
-        for name, parameters in {
-            "gain": {},
-            "era": {"split_criterion": "era"},
-            "directional": {
-                "split_criterion": "directional",
-                "min_direction_agreement": 0.35,
-            },
-        }.items():
-            model = HistGradientBoostingRegressor(
-                max_iter=300, learning_rate=0.05, max_depth=5, colsample_bytree=0.1,
-                early_stopping=False, random_state=seed, **parameters,
-            )  # fmt: skip
-            model.fit(data.X[train], data.y[train, 0], eras=data.eras[train])
-            predictions = model.predict(data.X_live)
-            scores = numerai_corr(predictions, data.y_live[:, 0], data.eras_live)
-            live[name] = scores.scores.mean()
-        assert live["directional"] > live["gain"] + 0.04
-        assert live["directional"] > 0.04
-        # Mean gains of eras do not know directions, as the docstring says.
-        assert live["era"] < live["gain"]
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
+    data = make_numerai_like(random_state=seed)
+    train = data.eras <= 100
+    live = {}
+    for criterion in ("gain", "era", "directional"):
+        model = HistGradientBoostingRegressor(
+            max_iter=300, learning_rate=0.05, max_depth=5, colsample_bytree=0.1,
+            split_criterion=criterion, min_direction_agreement=0.35,
+            early_stopping=False, random_state=seed,
+        )  # fmt: skip
+        model.fit(data.X[train], data.y[train, 0], eras=data.eras[train])
+        predictions = model.predict(data.X_live)
+        scores = numerai_corr(predictions, data.y_live[:, 0], data.eras_live)
+        live[criterion] = scores.scores.mean()
+    assert live["directional"] > live["gain"] + 0.04
+    assert live["directional"] > 0.04
+    # Mean gains of eras do not know directions, as the docstring says.
+    assert live["era"] < live["gain"]

@@ -2,19 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import ks_2samp
 
 from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.ensemble import HistGradientBoostingClassifier
-
-ARRAYS = ("X_train", "y_train", "eras_train", "X_test", "y_test", "eras_test")
-PATTERNS = (
-    "shortcut_strengths_train", "shortcut_shifts_train",
-    "shortcut_strengths_test", "shortcut_shifts_test",
-)  # fmt: skip
 
 
 def shortcut_columns(data) -> list[int]:
@@ -54,7 +48,6 @@ def test_default_shapes_and_dtypes():
     ]  # fmt: skip
 
 
-@settings(deadline=None, database=None, max_examples=50)
 @given(st.data())
 def test_shapes_and_pattern_follow_the_parameters(draw):
     n_classes = draw.draw(st.integers(2, 5))
@@ -90,17 +83,6 @@ def test_shapes_and_pattern_follow_the_parameters(draw):
     assert data.shortcut_shifts_test.shape == (n_test,)
     for values in (shifts[shifts > 0], data.shortcut_shifts_test):
         assert np.all((values >= 1) & (values < n_classes))
-
-
-def test_same_seed_same_data():
-    first, second = (make_shortcut_classification(random_state=3) for _ in range(2))
-    state = make_shortcut_classification(random_state=np.random.RandomState(3))
-    other = make_shortcut_classification(random_state=4)
-    for key in (*ARRAYS, *PATTERNS):
-        assert np.array_equal(first[key], second[key])
-        assert np.array_equal(first[key], state[key])
-    for key in ("X_train", "y_train", "X_test", "y_test", "shortcut_strengths_train"):
-        assert not np.array_equal(first[key], other[key])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
@@ -199,28 +181,6 @@ def test_invariant_accuracy_at_the_ends(strength, accuracy):
     assert data.invariant_accuracy == pytest.approx(accuracy, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_classes", 1),
-        ("n_eras", 0),
-        ("n_misleading_eras", -1),
-        ("n_silent_eras", 0.5),
-        ("n_test_eras", -1),
-        ("n_samples_per_era", 0),
-        ("n_invariant_per_class", 0),
-        ("n_shortcut_per_class", -1),
-        ("invariant_strength", -0.1),
-        ("invariant_strength", np.nan),
-        ("shortcut_strength", np.inf),
-        ("random_state", "seed"),
-    ],
-)
-def test_parameters_out_of_range_are_named(name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter .* Got '?{value}"):
-        make_shortcut_classification(**{name: value})
-
-
 def test_more_special_eras_than_eras():
     match = "n_misleading_eras=3 and n_silent_eras=2 are more eras than n_eras=4"
     with pytest.raises(ValueError, match=match):
@@ -240,20 +200,22 @@ GAIN_WITH_ERA_PENALTY = {**GAIN, "l2_regularization": 100.0}
 
 def accuracy(data, columns=slice(None), **params) -> float:
     est = HistGradientBoostingClassifier(
-        max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0, **params
-    )
+        max_iter=30, max_leaf_nodes=8, max_bins=32, early_stopping=False,
+        random_state=0, **params,
+    )  # fmt: skip
     est.fit(data.X_train[:, columns], data.y_train, eras=data.eras_train)
     return est.score(data.X_test[:, columns], data.y_test)
 
 
-OUT_OF_DISTRIBUTION = [
-    *[(2, seed) for seed in range(5)],
-    *[(3, seed) for seed in range(5)],
-    *[(4, seed) for seed in range(2)],
-]
+def fits(*cases):
+    """Numbers of classes and seeds, all slow but the first."""
+    return [(2, 0), *(pytest.param(*case, marks=pytest.mark.slow) for case in cases)]
 
 
-@pytest.mark.parametrize(("n_classes", "seed"), OUT_OF_DISTRIBUTION)
+@pytest.mark.parametrize(
+    ("n_classes", "seed"),
+    fits((3, 0), (4, 0), *((n, seed) for n in (2, 3) for seed in range(1, 5)), (4, 1)),
+)
 def test_era_criteria_see_through_the_shortcut(n_classes, seed):
     data = make_shortcut_classification(n_classes=n_classes, random_state=seed)
     best = data.invariant_accuracy  # 0.89, 0.82, 0.76 for two, three, four classes
@@ -268,7 +230,7 @@ def test_era_criteria_see_through_the_shortcut(n_classes, seed):
     assert directional > max(best - 0.06, gain + 0.1)  # 0.88, 0.81, 0.74
 
 
-@pytest.mark.parametrize(("n_classes", "seed"), [(2, 0), (2, 1), (3, 0), (3, 1)])
+@pytest.mark.parametrize(("n_classes", "seed"), fits((2, 1), (3, 0), (3, 1)))
 def test_without_the_shortcut_the_criteria_are_alike(n_classes, seed):
     data = make_shortcut_classification(n_classes=n_classes, random_state=seed)
     invariant = slice(3 * n_classes)
@@ -281,29 +243,10 @@ def test_without_the_shortcut_the_criteria_are_alike(n_classes, seed):
     assert max(scores) < data.invariant_accuracy + 0.03
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_in_distribution_the_shortcut_pays(n_classes):
+@pytest.mark.parametrize(("n_classes", "seed"), fits((3, 0)))
+def test_without_silent_eras_only_directions_give_the_shortcut_away(n_classes, seed):
     data = make_shortcut_classification(
-        n_classes=n_classes, n_eras=20, n_silent_eras=5, n_misleading_eras=3,
-        random_state=0,
-    )  # fmt: skip
-    # Faithful eras that were never trained on, in the place of the test eras.
-    faithful = np.flatnonzero(
-        (data.shortcut_shifts_train == 0) & (data.shortcut_strengths_train > 0)
-    )
-    held_out = np.isin(data.eras_train, faithful[:3])
-    data.X_test, data.y_test = data.X_train[held_out], data.y_train[held_out]
-    for key in ("X_train", "y_train", "eras_train"):
-        data[key] = data[key][~held_out]
-    gain = accuracy(data, **GAIN)
-    assert gain > data.invariant_accuracy + 0.03
-    assert gain > accuracy(data, **DIRECTIONAL) + 0.03
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_without_silent_eras_only_directions_give_the_shortcut_away(n_classes):
-    data = make_shortcut_classification(
-        n_classes=n_classes, n_silent_eras=0, n_misleading_eras=4, random_state=0
+        n_classes=n_classes, n_silent_eras=0, n_misleading_eras=4, random_state=seed
     )
     # An era's gain is as large where the shortcut misleads as where it does not.
     assert accuracy(data, **ERA) < data.invariant_accuracy - 0.4

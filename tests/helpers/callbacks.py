@@ -1,23 +1,6 @@
-"""Callbacks that record, stop or fail, and the fits that they follow."""
+"""Callbacks that record, stop or fail."""
 
-import functools
-
-import numpy as np
-
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
-
-N_SAMPLES = 300
-MAX_ITER = 6
-WRITE_TARGET = {
-    "regressor": lambda score: score,
-    "binary": lambda score: np.where(score > 0, "up", "down"),
-    "multiclass": lambda score: np.digitize(score, [-1, 1]) + 5,
-}
-KINDS = list(WRITE_TARGET)
-SMALL = {"max_iter": MAX_ITER, "max_leaf_nodes": 5}
+MAX_ITER = 5  # of `helpers.estimators.ours`
 
 
 class Recorder:
@@ -76,32 +59,6 @@ class Hook:
     def on_fit_task_end(self, estimator, context):
         if context.task_name == "iteration":
             return self.hook(estimator)
-
-
-@functools.cache
-def make_data(kind="regressor"):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N_SAMPLES, 4))
-    eras = rng.integers(0, 3, N_SAMPLES)
-    score = X[:, 0] + X[:, 1] * (eras - 1) + 0.3 * rng.normal(size=N_SAMPLES)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    return X, WRITE_TARGET[kind](score), eras
-
-
-def make_estimator(kind="regressor", **parameters):
-    estimator = (
-        HistGradientBoostingRegressor
-        if kind == "regressor"
-        else HistGradientBoostingClassifier
-    )
-    return estimator(**{**SMALL, "random_state": 0, **parameters})
-
-
-def assert_same_trees(one, other):
-    assert one.n_iter_ == other.n_iter_
-    for trees, other_trees in zip(one._predictors, other._predictors, strict=True):
-        for tree, other_tree in zip(trees, other_trees, strict=True):
-            assert np.array_equal(tree.nodes, other_tree.nodes)
 
 
 def logged(monitor, name, task_name="iteration"):

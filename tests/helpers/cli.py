@@ -3,16 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
+import pandas as pd
+from typer.testing import CliRunner
 
+from sklearn_era.cli._app import app
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import save_model
-
-pa = pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pytest.importorskip("skops")
-CliRunner = pytest.importorskip("typer.testing").CliRunner
-app = pytest.importorskip("sklearn_era.cli._app").app
 
 N_ROWS = 600
 
@@ -47,6 +43,15 @@ def read(path):
     return pd.read_csv(
         path, **({"float_precision": "round_trip"} if version < (3, 1) else {})
     )
+
+
+def write(frame, path):
+    """Write a table in the format that the file's name tells; return the name."""
+    if path.endswith(".parquet"):
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False)
+    return path
 
 
 def make_frame():
@@ -104,6 +109,8 @@ def to_options(parameters):
     options = []
     for name, value in parameters.items():
         options.append(f"--{name.replace('_', '-')}")
+        if isinstance(value, dict):
+            value = ",".join(f"{key}={weight}" for key, weight in value.items())
         if value is not True:
             options.append(str(value))
     return options

@@ -56,3 +56,10 @@ ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # What `split_criterion` takes by name, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
 BLEND = {"era": 1.0, "gain": 0.5}
+
+# Ways of the kernel that no line above takes: where sums over eras say all that is
+# asked, with gains normalised, and where a gain in units of its own breaks ties.
+KERNEL_CRITERIA = ERA_CRITERIA | {
+    "era, normalised mean": {"split_criterion": "era", "normalize_era_gain": True},
+    "directional, smoothed": {"split_criterion": "directional", "boltzmann_alpha": 2.0},
+}

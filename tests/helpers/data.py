@@ -53,3 +53,16 @@ def two_features(effects, n_repeats=8):
                 y += n_repeats * [first * (2 * a - 1) + second * (2 * b - 1)]
                 eras += n_repeats * [era]
     return np.array(X, dtype=float), np.array(y), np.array(eras)
+
+
+def frames_of(columns: dict):
+    """Data frames of every library, of columns of numbers by name."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    frame = pd.DataFrame(columns)
+    yield "pandas", frame
+    yield "nullable", frame.convert_dtypes(dtype_backend="numpy_nullable")
+    yield "polars", pl.DataFrame(columns)
+    yield "arrow", pa.table(columns)

@@ -7,7 +7,6 @@ from sklearn_era.ensemble._era_forest.forest_fit import TrainingSet
 from sklearn_era.ensemble._era_forest.granularity import encode_granularities
 
 N_SAMPLES = 240
-CRITERIA = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
 
 
 def make_data(seed=0, *, n_values=5, missing=0.0, n_samples=N_SAMPLES):
@@ -49,17 +48,6 @@ def _draws(forest, X, eras):
     shape = np.empty(np.shape(X), dtype=np.uint8)
     training = TrainingSet(shape, np.empty((len(shape), 1)), None, granularities)
     return [forest._draw(training, i) for i in range(forest.n_iter_)]
-
-
-def assert_same_trees(a, b):
-    """Every node of every tree, bit for bit."""
-    assert len(a._predictors) == len(b._predictors)
-    for ours, theirs in zip(a._predictors, b._predictors, strict=True):
-        for tree, other in zip(ours, theirs, strict=True):
-            assert np.array_equal(tree.nodes, other.nodes)
-            assert np.array_equal(
-                tree.binned_left_cat_bitsets, other.binned_left_cat_bitsets
-            )
 
 
 def from_the_root(predictor):

@@ -5,15 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from helpers.criteria import KERNEL_CRITERIA, RATIO
+from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._era_forest.tree_growing import (
     TreeBins,
     TreeLimits,
     grow_tree,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
-    Criterion,
-    InvarianceStatistic,
-    SplitCriterion,
+from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+    make_criterion,
+    resolve_criterion,
+    uses_target,
 )
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 
@@ -29,47 +31,8 @@ FULL = TreeLimits(
     max_features=None,
 )
 
-CRITERIA: dict[str, dict[str, Any]] = {
-    "era": {"name": SplitCriterion.ERA},
-    "era, normalised": {"name": SplitCriterion.ERA, "normalize_era_gain": True},
-    "era, smoothed": {"name": SplitCriterion.ERA, "boltzmann_alpha": -1.0},
-    "era, worst": {"name": SplitCriterion.ERA, "boltzmann_alpha": -np.inf},
-    "directional": {"name": SplitCriterion.DIRECTIONAL},
-    "directional, agreeing": {
-        "name": SplitCriterion.DIRECTIONAL,
-        "min_direction_agreement": 0.6,
-        "boltzmann_alpha": 2.0,
-    },
-    "time_robust": {"name": SplitCriterion.TIME_ROBUST},
-    "time_robust, mean": {
-        "name": SplitCriterion.TIME_ROBUST,
-        "takes_worst_era": False,
-        "min_impurity_decrease": 1e-4,
-    },
-    "invariant": {"name": SplitCriterion.INVARIANT, "invariance_penalty": 0.3},
-    "invariant, to the letter": {
-        "name": SplitCriterion.INVARIANT,
-        "invariance_penalty": 10.0,
-        "invariance_statistic": InvarianceStatistic.CHANGING_RATE,
-    },
-    "invariant, ratio": {
-        "name": SplitCriterion.INVARIANT,
-        "invariance_penalty": 0.1,
-        "invariance_statistic": InvarianceStatistic.RATIO,
-    },
-    "vrex": {"name": SplitCriterion.VREX, "invariance_penalty": 0.4},
-    "blend": {
-        "name": SplitCriterion.BLEND,
-        "invariance_penalty": 0.02,
-        "weights": {"era": 1.0, "directional": 0.1, "invariant": 0.5},
-    },
-    "blend with the gain": {
-        "name": SplitCriterion.BLEND,
-        "invariance_penalty": 0.02,
-        "boltzmann_alpha": -0.5,
-        "weights": {"gain": 1.0, "vrex": 0.5, "era": 0.2},
-    },
-}
+# By parameters of estimators; the ratio wants rows that are binary.
+CRITERIA = KERNEL_CRITERIA | {"invariant, ratio": RATIO}
 
 
 @dataclass(frozen=True)
@@ -169,19 +132,16 @@ def grow(
     seed: int = 0,
     **params: Any,
 ) -> Any:
-    """Grow a tree by a criterion of `CRITERIA`; None for the gain."""
+    """Grow a tree by a criterion of `CRITERIA`, or by the gain.
+
+    `params` are further parameters of an estimator, as those of `CRITERIA`.
+    """
     splitter = None
     if criterion is not None:
-        params = (
-            {
-                "min_covered_eras": rows.n_eras,
-                "l2_regularization": limits.l2_regularization,
-            }
-            | CRITERIA[criterion]
-            | params
-        )
+        estimator = EraForestRegressor(**CRITERIA[criterion] | params)
+        name, blend = resolve_criterion(estimator.split_criterion)
         weights: tuple[np.ndarray, ...] = ()
-        if params.get("invariance_statistic") is InvarianceStatistic.RATIO:
+        if uses_target(estimator, name):
             weight = np.broadcast_to(rows.hessians, rows.target.shape)
             weight = np.ascontiguousarray(weight, dtype=np.float32)
             weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)
@@ -189,7 +149,7 @@ def grow(
             rows.eras,
             rows.n_eras,
             None,
-            Criterion(params.pop("name"), **params),
+            make_criterion(estimator, name, blend, rows.n_eras),
             *weights,
         )
     return grow_tree(
@@ -203,10 +163,6 @@ def grow(
         era_splitter=splitter,
         small_node_rows=small_node_rows,
     )
-
-
-def with_target(rows: Rows, target: np.ndarray) -> Rows:
-    return replace(rows, target=np.asarray(target, dtype=float))
 
 
 def assert_same_tree(one: Any, other: Any) -> None:

@@ -3,45 +3,52 @@
 import numpy as np
 import pandas as pd
 
+from helpers.data import make_data as make_shared_data
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
 
-N_SAMPLES = 600
-PARAMETERS = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
+N_SAMPLES = 200
+PARAMETERS = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 0}
 
 
-def make_data(seed=0):
-    """Six features, the fifth with categories, missing values in all; y and eras."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N_SAMPLES, 6))
-    X[:, 4] = rng.integers(0, 6, size=N_SAMPLES)
-    eras = rng.integers(0, 4, size=N_SAMPLES)
-    y = X[:, 0] + (eras - 1.5) * X[:, 1] + 2 * (X[:, 4] % 3)
-    y += 0.3 * rng.normal(size=N_SAMPLES)
-    X[rng.random(X.shape) < 0.1] = np.nan
+def make_data():
+    """Four features without missing values, y, and eras of which one differs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_SAMPLES, 4))
+    eras = np.array(["w1", "w2", "w3", "w4"])[np.arange(N_SAMPLES) % 4]
+    y = X[:, 0] * X[:, 1] + X[:, 2] * np.where(eras == "w1", 2, -1)
     return X, y, eras
 
 
-def make_targets(kind, y):
-    if kind == "binary":
-        return np.array(["no", "yes"])[(y > 2).astype(int)]
-    if kind == "multiclass":
-        return np.array(["low", "mid", "top"])[np.digitize(y, [1, 3])]
-    return y
+def make_regressor(X, y, **parameters):
+    return HistGradientBoostingRegressor(**PARAMETERS | parameters).fit(X, y)
 
 
-def make_model(kind, **parameters):
-    if kind == "regressor":
-        return HistGradientBoostingRegressor(**PARAMETERS | parameters)
-    return HistGradientBoostingClassifier(**PARAMETERS | parameters)
+def fit_data():
+    """A model of the data, and the data."""
+    X, y, eras = make_data()
+    return make_regressor(X, y), X, y, eras
+
+
+def make_classifier(X, y, bounds, **parameters):
+    model = HistGradientBoostingClassifier(**PARAMETERS | parameters)
+    return model.fit(X, np.array(["a", "b", "c"])[np.digitize(y, bounds)])
 
 
 def make_frame():
-    X, y, eras = make_data()
-    frame = pd.DataFrame(X, columns=list("pqrstu"))
-    names = np.array(["ash", "elm", "fir", "oak", "pine", "yew"], dtype=object)
-    trees = [None if np.isnan(x) else names[int(x)] for x in X[:, 4]]
-    frame["t"] = pd.Categorical(trees, categories=sorted(names))
-    return frame, y, eras
+    """The same with a column of integers and one of two categories, and their y."""
+    X, y, _ = make_data()
+    frame = pd.DataFrame(X, columns=["p", "q", "r", "s"])
+    frame["count"] = np.arange(N_SAMPLES) % 7
+    frame["tree"] = pd.Categorical(np.array(["ash", "elm"])[np.arange(N_SAMPLES) % 2])
+    return frame, y + frame["count"] - 3.0 * (frame["tree"] == "ash")
+
+
+def make_mixed_frame(target="real"):
+    """The shared data with missing values, categories by name in the last column."""
+    X, y, _, eras = make_shared_data(target)
+    frame = pd.DataFrame(X[:, ::-1], columns=list("pqrst"))
+    names = frame["t"].map("tree {:.0f}".format, na_action="ignore")
+    return frame.assign(t=names.astype("category")), y, eras

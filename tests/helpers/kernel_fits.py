@@ -4,30 +4,15 @@ import warnings
 
 import numpy as np
 
+from helpers.criteria import KERNEL_CRITERIA
+from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import era_criterion
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 
-# Those that add up one number an era come first: they have ways of their own.
-CRITERIA = {
-    "era": {"split_criterion": "era"},
-    "era, normalised": {"split_criterion": "era", "normalize_era_gain": True},
-    "directional": {"split_criterion": "directional"},
-    "smoothed": {"split_criterion": "era", "boltzmann_alpha": -0.5},
-    "worst era": {"split_criterion": "era", "boltzmann_alpha": -np.inf},
-    "time_robust": {"split_criterion": "time_robust"},
-    "time_robust, mean": {
-        "split_criterion": "time_robust",
-        "period_aggregation": "mean",
-    },
-    "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.3},
-    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
-    "blend": {
-        "split_criterion": {"era": 1.0, "directional": 0.1, "invariant": 0.5},
-        "invariance_penalty": 0.02,
-    },
-}
-SUMS_UP = ["era", "era, normalised", "directional"]
+CRITERIA = KERNEL_CRITERIA
+# Those that add up one number an era have ways of their own.
+SUMS_UP = ["era", "era, normalised mean", "directional"]
 
 
 class RecordingSplitter(EraSplitter):
@@ -97,19 +82,12 @@ def fit(
     return model, made[0]
 
 
-def n_splits(model):
-    """Splits of all trees of a model."""
-    return sum(len(t.nodes) // 2 for trees in model._predictors for t in trees)
-
-
 def assert_same_nodes(a, b, features=None) -> None:
     """Compare all trees bit for bit; features of `a` have other numbers in `b`."""
-    for our_trees, their_trees in zip(a._predictors, b._predictors, strict=True):
-        for ours, theirs in zip(our_trees, their_trees, strict=True):
-            expected = ours.nodes.copy()
-            if features is not None:
-                inner = expected["is_leaf"] == 0
-                expected["feature_idx"][inner] = np.asarray(features)[
-                    expected["feature_idx"][inner]
-                ]
-            assert np.array_equal(expected, theirs.nodes)
+    for ours, theirs in zip(trees_of(a), trees_of(b), strict=True):
+        expected = ours.nodes.copy()
+        if features is not None:
+            inner = expected["is_leaf"] == 0
+            numbers = expected["feature_idx"][inner]
+            expected["feature_idx"][inner] = np.asarray(features)[numbers]
+        assert np.array_equal(expected, theirs.nodes)

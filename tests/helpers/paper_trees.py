@@ -49,13 +49,9 @@ def sides(values, eras, goes_left):
     ]
 
 
-def gains_of(values, eras, goes_left):
-    left, right = sides(values, eras, goes_left)
-    return compare_sides([left], [right]).gains[0]
-
-
 def pooled_gain(values, goes_left):
-    return gains_of(values, np.zeros(values.size), goes_left)[0]
+    left, right = sides(values, np.zeros(values.size), goes_left)
+    return compare_sides([left], [right]).gains[0, 0]
 
 
 def rank(name, values, eras, goes_left, **params):

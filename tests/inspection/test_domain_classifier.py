@@ -1,15 +1,10 @@
 """The domain classifier: its AUC, what it tells by, its figure, its refusals."""
 
-import inspect
-import re
-
-import matplotlib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from joblib import parallel_config
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -25,15 +20,6 @@ from sklearn.svm import LinearSVC
 from sklearn_era.inspection import DomainClassifierDisplay, domain_classifier_auc
 
 
-@pytest.fixture(autouse=True)
-def pyplot():
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    yield plt
-    plt.close("all")
-
-
 def make_sets(shift=1.0, n_samples=400, random_state=0):
     rng = np.random.default_rng(random_state)
     X, X_holdout = rng.normal(size=(2, n_samples, 3))
@@ -44,11 +30,9 @@ def make_sets(shift=1.0, n_samples=400, random_state=0):
 def test_auc_is_that_of_the_shift():
     """Of normals a distance d apart it is Φ(d / √2)."""
     for shift in (0.0, 1.0, 2.0):
-        result = domain_classifier_auc(
-            *make_sets(shift, n_samples=2000),
-            estimator=LogisticRegression(),
-            random_state=0,
-        )
+        sets = make_sets(shift, n_samples=2000)
+        options = {"estimator": LogisticRegression(), "random_state": 0}
+        result = domain_classifier_auc(*sets, **options)
         assert result.auc == pytest.approx(ndtr(shift / np.sqrt(2)), abs=0.05)
 
 
@@ -71,12 +55,6 @@ def test_auc_is_the_mean_over_unseen_folds():
     assert result.domain_labels.tolist() == ["holdout"]
     assert "importances" not in result
     assert not hasattr(model, "coef_")
-
-
-def test_sets_alike_are_not_told_apart():
-    X, X_holdout = make_sets(shift=0.0)
-    result = domain_classifier_auc(X, X_holdout, random_state=0)
-    assert 0.4 < result.auc < 0.6
 
 
 def test_each_era_is_told_from_the_others():
@@ -115,22 +93,22 @@ def test_a_seed_settles_the_result_whatever_runs_in_parallel():
     assert np.any(first.fold_aucs != other.fold_aucs)
 
 
-@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame])
-def test_categories_are_told_by_their_names(make_frame):
+@pytest.mark.parametrize(
+    "to_frame",
+    [
+        lambda data: pd.DataFrame(data).astype({"c": "category"}),
+        lambda data: pl.DataFrame(data, schema_overrides={"c": pl.Categorical}),
+    ],
+)
+def test_categories_are_told_by_their_names(to_frame):
     """Of a category dtype or text, with other categories and codes in each set."""
     rng = np.random.default_rng(0)
     train = {"c": rng.integers(3, size=300), "x": rng.normal(size=300)}
     later = {"c": rng.integers(3, size=200), "x": rng.normal(size=200)}
     train["names"], later["names"] = {0: "a", 1: "b"}, {0: "b", 1: "z"}  # 2: missing
     frames = [
-        make_frame({"c": list(map(d["names"].get, d["c"])), "x": d["x"]})
+        to_frame({"c": list(map(d["names"].get, d["c"])), "x": d["x"]})
         for d in (train, later)
-    ]
-    frames = [
-        frame.astype({"c": "category"})
-        if make_frame is pd.DataFrame
-        else frame.with_columns(pl.col("c").cast(pl.Categorical))
-        for frame in frames
     ]
     result = domain_classifier_auc(*frames, n_repeats=1, cv=3, random_state=0)
     assert 0.7 < result.auc < 0.9
@@ -172,14 +150,8 @@ def test_any_splitter_with_both_sides_serves():
         ({"X_holdout": [[1.0] * 3], "eras": [1]}, "X_holdout and eras: pass exactly"),
         ({"eras": [1] * 400}, "eras has the one label 1, and nothing to tell it from"),
         ({"eras": [1] * 399}, "eras has 399 labels"),
-        (
-            {"eras": [1] * 396 + [2] * 4},
-            "eras other than 1 there are 4 row",
-        ),
-        (
-            {"X_holdout": np.ones((4, 3))},
-            r"Of X_holdout there are 4 .* each of 5",
-        ),
+        ({"eras": [1] * 396 + [2] * 4}, "eras other than 1 there are 4 row"),
+        ({"X_holdout": np.ones((4, 3))}, r"Of X_holdout there are 4 .* each of 5"),
         ({"X_holdout": np.ones((9, 2))}, r"X_holdout has 2 column.* X has 3"),
         (
             {"X_holdout": np.ones((9, 3)), "cv": KFold(2)},
@@ -199,8 +171,7 @@ def test_domain_classifier_refuses(parameters, message):
         domain_classifier_auc(X, **parameters)
 
 
-def test_bars_of_eras_span_their_folds():
-    ax = Figure().subplots()
+def test_bars_of_eras_span_their_folds(ax):
     rng = np.random.default_rng(0)
     eras = np.arange(300) % 3
     X = rng.normal(size=(300, 2)) + (eras == 1)[:, np.newaxis]
@@ -219,23 +190,19 @@ def test_bars_of_eras_span_their_folds():
 
 
 def test_bars_of_importances_begin_with_the_largest(pyplot):
+    options = {"estimator": LogisticRegression(), "n_repeats": 2, "max_features": 2}
     display = DomainClassifierDisplay.from_data(
-        *make_sets(2.0),
-        estimator=LogisticRegression(),
-        n_repeats=2,
-        kind="importances",
-        max_features=2,
+        *make_sets(2.0), kind="importances", **options
     )
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert names[0] == "x1"
-    assert len(names) == 2
+    assert (names[0], len(names)) == ("x1", 2)
     widths = [bar.get_width() for bar in display.bars_]
     assert_allclose(widths[0], display.importances[0, 1])
     assert display.chance_line_ is None
     assert pyplot.get_fignums() == [display.figure_.number]
 
 
-def test_display_refuses():
+def test_display_refuses(ax):
     with pytest.raises(ValueError, match=r"shape \(2,\) with 2 domain_labels"):
         DomainClassifierDisplay(fold_aucs=[0.5, 0.6], domain_labels=[1, 2])
     with pytest.raises(ValueError, match="1 domain_labels and 0 feature_names"):
@@ -244,23 +211,6 @@ def test_display_refuses():
         )
     display = DomainClassifierDisplay(fold_aucs=[[0.5]], domain_labels=[1])
     with pytest.raises(ValueError, match="kind must be 'auc' or 'importances'"):
-        display.plot(Figure().subplots(), kind="pie")
+        display.plot(ax, kind="pie")
     with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
-        display.plot(Figure().subplots(), max_features=0)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        domain_classifier_auc,
-        DomainClassifierDisplay.plot,
-        DomainClassifierDisplay.from_data,
-    ],
-)
-def test_docstrings_list_every_parameter_in_order(function):
-    text = inspect.getdoc(function)
-    _, _, text = text.partition("Parameters\n----------\n")
-    text, _, _ = text.partition("\nReturns\n")
-    documented = re.findall(r"^\**(\w+) :", text, flags=re.MULTILINE)
-    parameters = list(inspect.signature(function).parameters)
-    assert documented == [name for name in parameters if name != "self"]
+        display.plot(ax, max_features=0)

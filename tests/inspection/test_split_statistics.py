@@ -1,4 +1,4 @@
-"""Split statistics by era, against what the fit has stored.
+"""Split statistics by era, against what the fit has stored, and their sums.
 
 On the rows of a fit the model run again must see what the fit saw: the gain and the
 count in every node. By era it is held to a node-by-node sum in NumPy.
@@ -8,21 +8,26 @@ import itertools
 
 import numpy as np
 import pytest
+import sklearn.ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import ensemble
 from sklearn.utils import compute_sample_weight
 
-from helpers.inspection import (
-    N_SAMPLES,
-    PARAMETERS,
-    make_data,
-    make_frame,
-    make_model,
-    make_targets,
-)
+from helpers.criteria import ERA_CRITERIA
+from helpers.data import N_SAMPLES, make_data
+from helpers.estimators import make_estimator
+from helpers.inspection import make_mixed_frame
+from helpers.trees import n_splits, trees_of
+from sklearn_era import ensemble
 from sklearn_era.inspection import era_feature_importances, split_statistics
+
+
+def run(target="real", **parameters):
+    """A fitted model, its statistics on the rows of the fit, X, y and eras."""
+    X, y, _, eras = make_data(target)
+    model = make_estimator(ensemble, target, **parameters).fit(X, y, eras=eras)
+    return model, split_statistics(model, X, y, eras=eras), X, y, eras
 
 
 def assert_equals_fit(model, statistics, *, root=True):
@@ -39,32 +44,36 @@ def assert_equals_fit(model, statistics, *, root=True):
         assert_allclose(statistics.gain, statistics.gain_in_fit, rtol=1e-4)
 
 
-KINDS = pytest.mark.parametrize("kind", ["regressor", "binary", "multiclass"])
-
-
 # The rows of the fit.
 
 
-@KINDS
-@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    "parameters",
+GRID = itertools.product(
+    ["real", "binary", "multiclass"],
+    ["gain", "directional"],
+    [False, True],
     [
         {},
-        {"categorical_features": [4], "l2_regularization": 0.5},
-        {"interaction_cst": [[0, 1], [2, 3], [4, 5]], "max_features": 0.7},
+        {"categorical_features": [0], "l2_regularization": 0.5},
+        {"interaction_cst": [[0, 1], [2], [3, 4]], "max_features": 0.7},
     ],
-    ids=["missing", "categorical", "interaction"],
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "split_criterion", "weighted", "parameters"),
+    # Every fifth case: each target, criterion and set of parameters is among them.
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (i % 5 > 0))
+        for i, case in enumerate(GRID)
+    ],
 )
 def test_gain_and_count_on_the_rows_of_the_fit(
-    kind, split_criterion, weighted, parameters
+    target, split_criterion, weighted, parameters
 ):
-    X, y, eras = make_data()
-    y = make_targets(kind, y)
+    X, y, _, eras = make_data(target)
     weight = np.random.default_rng(1).uniform(0.5, 2, N_SAMPLES) if weighted else None
-    model = make_model(kind, split_criterion=split_criterion, **parameters)
-    model.fit(X, y, weight, eras=eras)
+    parameters = parameters | {"split_criterion": split_criterion}
+    model = make_estimator(ensemble, target, **parameters).fit(X, y, weight, eras=eras)
     statistics = split_statistics(model, X, y, eras=eras, sample_weight=weight)
     assert_equals_fit(model, statistics, root=False)
     assert_array_equal(statistics.era_counts.sum(axis=1), statistics.count_in_fit)
@@ -77,25 +86,17 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"split_criterion": "era", "boltzmann_alpha": -1},
-        {"split_criterion": "time_robust"},
-        {"split_criterion": "invariant"},
-        {"split_criterion": "vrex"},
-        {"split_criterion": {"gain": 1, "directional": 2}},
+        *ERA_CRITERIA.values(),
         {"split_criterion": "era", "min_samples_per_era": 8},
         {
-            "split_criterion": "era",
-            "min_samples_per_era": 8,
-            "min_era_coverage": 0.5,
-            "normalize_era_gain": True,
+            "split_criterion": "era", "min_samples_per_era": 8,
+            "min_era_coverage": 0.5, "normalize_era_gain": True,
         },
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_gain_and_coverage_of_every_criterion(parameters):
-    X, y, eras = make_data()
-    model = make_model("regressor", **parameters).fit(X, y, eras=eras)
-    statistics = split_statistics(model, X, y, eras=eras)
+    model, statistics, *_ = run(**parameters)
     assert_equals_fit(model, statistics)
     # Of as many eras as the fit has asked for, and no more.
     coverage = parameters.get("min_era_coverage", 1.0)
@@ -103,45 +104,28 @@ def test_gain_and_coverage_of_every_criterion(parameters):
 
 
 @pytest.mark.parametrize(
-    ("loss", "parameters"),
-    [
-        ("squared_error", {}),
-        ("absolute_error", {}),
-        ("quantile", {"quantile": 0.3}),
-        ("poisson", {}),
-        ("gamma", {}),
-    ],
+    "loss", ["squared_error", "absolute_error", "quantile", "poisson", "gamma"]
 )
-def test_gain_of_every_loss(loss, parameters):
-    X, y, eras = make_data()
-    y = np.exp(y / 4)
-    model = make_model("regressor", loss=loss, **parameters).fit(X, y)
-    statistics = split_statistics(model, X, y, eras=eras)
+def test_gain_of_every_loss(loss):
+    model, statistics, *_ = run("positive", loss=loss, quantile=0.3)
     assert_equals_fit(model, statistics, root=loss == "squared_error")
 
 
 def test_gain_with_class_weight_is_that_of_the_fit():
-    X, y, eras = make_data()
-    y = make_targets("multiclass", y)
-    model = make_model("multiclass", class_weight="balanced").fit(X, y)
-    assert_equals_fit(model, split_statistics(model, X, y, eras=eras), root=False)
+    model, statistics, *_ = run("multiclass", class_weight="balanced")
+    assert_equals_fit(model, statistics, root=False)
 
 
 def test_gain_in_the_fit_of_a_root_leaves_its_own_term_out():
-    X, y, eras = make_data()
-    y = make_targets("binary", y)
-    model = make_model("binary", class_weight="balanced", l2_regularization=0.7)
-    model.fit(X, y)
-    statistics = split_statistics(model, X, y, eras=eras)
-    first = model.decision_function(X) * 0 + model._baseline_prediction[0, 0]
+    parameters = {"class_weight": "balanced", "l2_regularization": 0.7}
+    model, statistics, X, y, _ = run("binary", **parameters)
+    first = np.full(N_SAMPLES, model._baseline_prediction[0, 0])
     weight = compute_sample_weight("balanced", y)
     roots = statistics.depth == 0
-    is_yes = y == "yes"
-    raw_predictions = [first, *list(model.staged_decision_function(X))[:-1]]
     terms = []
-    for raw in raw_predictions:
+    for raw in [first, *list(model.staged_decision_function(X))[:-1]]:
         probability = 1 / (1 + np.exp(-raw))
-        gradient = (weight * (probability - is_yes)).sum()
+        gradient = (weight * (probability - (y == "up"))).sum()
         hessian = (weight * probability * (1 - probability)).sum()
         terms.append(gradient**2 / (hessian + 0.7))
     assert max(terms) > 1e-9
@@ -151,9 +135,7 @@ def test_gain_in_the_fit_of_a_root_leaves_its_own_term_out():
 
 
 def test_monotonic_constraints_clip_the_gain_of_the_fit_only():
-    X, y, eras = make_data()
-    model = make_model("regressor", monotonic_cst=[1, -1, 1, 0, 0, 0]).fit(X, y)
-    statistics = split_statistics(model, X, y, eras=eras)
+    _, statistics, *_ = run(monotonic_cst=[0, 1, -1, 1, 0])
     assert_array_equal(statistics["count"], statistics.count_in_fit)
     inner = statistics.depth > 0
     clipped = ~np.isclose(statistics.gain, statistics.gain_in_fit, rtol=1e-6)
@@ -163,21 +145,21 @@ def test_monotonic_constraints_clip_the_gain_of_the_fit_only():
 
 
 def test_early_stopping_makes_more_rows_than_in_the_fit():
-    X, y, eras = make_data()
-    model = make_model("regressor", early_stopping=True, validation_fraction=0.25)
-    model.fit(X, y)
+    X, y, _, eras = make_data()
+    parameters = {"early_stopping": True, "validation_fraction": 0.25}
+    model = make_estimator(ensemble, "real", **parameters).fit(X, y)
     statistics = split_statistics(model, X, y, eras=eras)
     roots = statistics.depth == 0
-    assert set(statistics.count_in_fit[roots]) == {450}
-    assert set(statistics["count"][roots]) == {600}
+    assert set(statistics.count_in_fit[roots]) == {300}
+    assert set(statistics["count"][roots]) == {400}
 
 
 def test_estimators_of_scikit_learn_are_taken():
-    X, y, eras = make_data()
-    ours = make_model("regressor", categorical_features=[4]).fit(X, y)
-    stock = ensemble.HistGradientBoostingRegressor(
-        categorical_features=[4], **PARAMETERS
-    ).fit(X, y)
+    X, y, _, eras = make_data()
+    stock, ours = (
+        make_estimator(module, "real", categorical_features=[0]).fit(X, y)
+        for module in (sklearn.ensemble, ensemble)
+    )
     expected = split_statistics(ours, X, y, eras=eras)
     statistics = split_statistics(stock, X, y, eras=eras)
     assert set(statistics) == set(expected)
@@ -204,7 +186,7 @@ def rows_of_nodes(model, predictor, X):
     return rows
 
 
-@settings(deadline=None, database=None, max_examples=15)
+@settings(max_examples=settings().max_examples // 8)
 @given(
     seed=st.integers(0, 1000),
     minimum=st.integers(1, 12),
@@ -213,10 +195,11 @@ def rows_of_nodes(model, predictor, X):
 )
 def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
     """On rows that the fit has not seen, with an era that it has not seen."""
-    X, y, _ = make_data(0)
-    model = make_model("regressor", max_iter=2, l2_regularization=l2).fit(X, y)
+    X, y, *_ = make_data()
+    parameters = {"max_iter": 2, "l2_regularization": l2}
+    model = make_estimator(ensemble, "real", **parameters).fit(X, y)
     rng = np.random.default_rng(seed)
-    X, y, eras = make_data(seed + 1)
+    X, y, _, eras = make_data(seed=seed + 1)
     eras = np.array(["a", "b", "c", "new"])[eras]
     weight = rng.integers(0, 3, N_SAMPLES).astype(float) if weighted else None
     statistics = split_statistics(
@@ -260,8 +243,7 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
 
 
 def test_one_era_is_all_rows():
-    X, y, _ = make_data()
-    model = make_model("regressor").fit(X, y)
+    model, _, X, y, _ = run()
     statistics = split_statistics(model, X, y, eras=np.zeros(N_SAMPLES))
     assert_array_equal(statistics.era_gains[:, 0], statistics.gain)
     assert_array_equal(statistics.era_counts[:, 0], statistics["count"])
@@ -269,35 +251,20 @@ def test_one_era_is_all_rows():
 
 
 def test_nodes_that_no_row_reaches_have_no_gain():
-    X, y, eras = make_data()
-    model = make_model("regressor").fit(X, y)
+    model, _, X, y, eras = run()
     statistics = split_statistics(model, X[:5], y[:5], eras=eras[:5])
     empty = statistics["count"] == 0
     assert empty.any()
-    for name in ("gain", "direction_agreement", "n_eras_covered"):
+    for name in ("gain", "direction_agreement", "n_eras_covered", "era_gains"):
         assert np.all(statistics[name][empty] == 0)
-    assert np.all(statistics.era_gains[empty] == 0)
-
-
-def test_row_order_does_not_matter():
-    X, y, eras = make_data()
-    model = make_model("binary").fit(X, make_targets("binary", y))
-    order = np.random.default_rng(0).permutation(N_SAMPLES)
-    y = make_targets("binary", y)
-    a = split_statistics(model, X, y, eras=eras)
-    b = split_statistics(model, X[order], y[order], eras=eras[order])
-    assert_array_equal(a.era_counts, b.era_counts)
-    assert_allclose(a.era_gains, b.era_gains, atol=1e-6)
 
 
 def test_minimum_defaults_to_that_of_the_estimator():
-    X, y, eras = make_data()
-    model = make_model("regressor", min_samples_per_era=20).fit(X, y)
-    default = split_statistics(model, X, y, eras=eras)
-    same = split_statistics(model, X, y, eras=eras, min_samples_per_era=20)
+    model, default, *data, eras = run(min_samples_per_era=20)
+    same = split_statistics(model, *data, eras=eras, min_samples_per_era=20)
     assert_array_equal(default.era_gains, same.era_gains)
     assert_array_equal(default.n_eras_covered, same.n_eras_covered)
-    fewer = split_statistics(model, X, y, eras=eras, min_samples_per_era=1)
+    fewer = split_statistics(model, *data, eras=eras, min_samples_per_era=1)
     assert fewer.n_eras_covered.sum() > default.n_eras_covered.sum()
 
 
@@ -306,8 +273,9 @@ def test_minimum_defaults_to_that_of_the_estimator():
 
 def test_features_are_columns_of_X_and_categories_its_values():
     """scikit-learn trains on categorical features first; the table does not."""
-    frame, y, eras = make_frame()
-    model = make_model("regressor", max_iter=40).fit(frame, y)
+    frame, y, eras = make_mixed_frame()
+    model = make_estimator(ensemble, "real", max_iter=40, max_bins=255)
+    model.fit(frame, y)
     table = split_statistics(model, frame, y, eras=eras, as_frame=True)
     by_category = table["left_categories"].notna()
     assert set(table.loc[by_category, "feature"]) == {4}
@@ -337,68 +305,104 @@ def test_splits_of_missing_values_have_an_infinite_threshold():
     X = rng.normal(size=(200, 1))
     X[:100] = np.nan
     y = np.isnan(X[:, 0]).astype(float)
-    model = make_model("regressor").fit(X, y)
+    model = make_estimator(ensemble, "real").fit(X, y)
     statistics = split_statistics(model, X, y, eras=np.arange(200) % 3)
     assert statistics.threshold[0] == np.inf
     assert not statistics.missing_go_to_left[0]
 
 
 def test_tree_and_class_of_a_split():
-    X, y, eras = make_data()
-    y = make_targets("multiclass", y)
-    model = make_model("multiclass", max_iter=3).fit(X, y)
-    statistics = split_statistics(model, X, y, eras=eras)
+    model, statistics, *_ = run("multiclass", max_iter=3)
     assert_array_equal(np.unique(statistics.tree), np.arange(9))
     assert_array_equal(statistics.iteration, statistics.tree // 3)
     assert_array_equal(statistics.class_label, model.classes_[statistics.tree % 3])
-    nodes = [p.nodes for p in itertools.chain.from_iterable(model._predictors)]
-    for tree, node, depth, gain in zip(
-        statistics.tree,
-        statistics.node,
-        statistics.depth,
-        statistics.gain_in_fit,
-        strict=True,
-    ):
-        assert nodes[tree][node]["depth"] == depth
-        assert nodes[tree][node]["gain"] == gain
-    n_splits = sum((n["is_leaf"] == 0).sum() for n in nodes)
-    assert statistics.node.size == n_splits
+    trees = trees_of(model)
+    nodes = [
+        trees[tree].nodes[node]
+        for tree, node in zip(statistics.tree, statistics.node, strict=True)
+    ]
+    assert_array_equal(statistics.depth, [node["depth"] for node in nodes])
+    assert_array_equal(statistics.gain_in_fit, [node["gain"] for node in nodes])
+    assert statistics.node.size == n_splits(model)
 
 
 def test_class_label_is_none_with_one_tree_an_iteration():
-    X, y, eras = make_data()
-    y = make_targets("binary", y)
-    model = make_model("binary").fit(X, y)
-    assert set(split_statistics(model, X, y, eras=eras).class_label) == {None}
+    assert set(run("binary")[1].class_label) == {None}
 
 
 def test_data_frame_holds_the_arrays():
-    X, y, eras = make_data()
-    dates = (np.datetime64("2024-01-01") + eras.astype("m8[D]")).astype(
-        "datetime64[ns]"
-    )
-    model = make_model("regressor").fit(X, y)
+    model, _, X, y, eras = run()
+    dates = np.datetime64("2024-01-01", "ns") + eras.astype("m8[D]")
     statistics = split_statistics(model, X, y, eras=dates)
     table = split_statistics(model, X, y, eras=dates, as_frame=True)
     assert len(table) == statistics.gain.size
     assert_array_equal(table["gain"], statistics.gain)
     assert_array_equal(table["feature_name"], statistics.feature_name)
-    for era, day in enumerate(["01", "02", "03", "04"]):
-        label = f"2024-01-{day}"
-        for prefix, name in [
-            ("gain", "era_gains"),
-            ("direction", "era_directions"),
-            ("count", "era_counts"),
-        ]:
-            assert_array_equal(table[f"{prefix}[{label}]"], statistics[name][:, era])
+    for era, prefix in itertools.product(range(4), ("gain", "direction", "count")):
+        expected = statistics[f"era_{prefix}s"][:, era]
+        assert_array_equal(table[f"{prefix}[2024-01-0{era + 1}]"], expected)
 
 
 def test_a_model_without_splits_has_an_empty_table():
-    model = make_model("regressor").fit(np.zeros((30, 2)), np.arange(30.0))
-    data = {"X": np.zeros((30, 2)), "y": np.arange(30.0), "eras": np.arange(30) % 3}
+    data = {"X": np.zeros((30, 2)), "y": np.arange(30.0)}
+    model = make_estimator(ensemble, "real").fit(**data)
+    data["eras"] = np.arange(30) % 3
     statistics = split_statistics(model, **data)
     assert statistics.gain.shape == (0,)
     assert statistics.era_gains.shape == (0, 3)
     assert split_statistics(model, **data, as_frame=True).shape[0] == 0
     result = era_feature_importances(model, **data, normalize=True)
     assert np.all(result.importances == 0)
+
+
+# Importances of features: sums of gains, in the order of the columns of X.
+
+
+@pytest.mark.parametrize(
+    ("target", "is_forest"),
+    [("real", False), ("binary", False), ("multiclass", False), ("real", True)],
+)
+def test_importances_are_sums_of_gains_by_column(target, is_forest):
+    frame, y, eras = make_mixed_frame(target)
+    forest = ensemble.EraForestRegressor(5, min_samples_leaf=5, random_state=0)
+    model = forest if is_forest else make_estimator(ensemble, target)
+    model.fit(frame, y)
+    statistics = split_statistics(model, frame, y, eras=eras)
+    result = era_feature_importances(model, frame, y, eras=eras)
+    assert result.importances.shape == (4, 5)
+    assert result.feature_names.tolist() == list("pqrst")
+    assert_array_equal(result.era_labels, np.arange(4))
+    for column in range(5):
+        by_column = statistics.feature == column
+        assert_allclose(
+            result.importances[:, column], statistics.era_gains[by_column].sum(axis=0)
+        )
+        assert_allclose(result.pooled[column], statistics.gain[by_column].sum())
+    assert result.pooled[3] == result.pooled.max()
+
+
+def test_normalized_importances_of_an_era_sum_to_one_and_frames_hold_the_arrays():
+    frame, y, eras = make_mixed_frame()
+    model = make_estimator(ensemble, "real").fit(frame, y)
+    weeks = np.array(["w1", "w2", "w3", "w4"])
+    data = {"X": frame, "y": y, "eras": weeks[eras]}
+    raw = era_feature_importances(model, **data)
+    shares = raw.importances / raw.importances.sum(axis=1, keepdims=True)
+    for as_frame in (False, True):
+        options = {"normalize": True, "as_frame": as_frame}
+        result = era_feature_importances(model, **data, **options)
+        assert_allclose(result.importances, shares)
+        assert_allclose(result.pooled, raw.pooled / raw.pooled.sum())
+    assert result.importances.index.tolist() == weeks.tolist()
+    assert result.importances.columns.tolist() == list("pqrst")
+    assert result.pooled.index.tolist() == list("pqrst")
+
+
+def test_importances_see_which_feature_differs_between_eras():
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(600, 3)), rng.integers(0, 4, 600)
+    model = make_estimator(ensemble, "real", max_iter=30).fit(X, X[:, 0] + X[:, 1])
+    y = np.where(eras == 0, X[:, 1], X[:, 0]) * 3
+    shares = era_feature_importances(model, X, y, eras=eras, normalize=True).importances
+    assert shares[0, 1] > 2 * shares[1:, 1].max()
+    assert shares[0, 0] < shares[1:, 0].min()

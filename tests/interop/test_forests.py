@@ -12,11 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from helpers.forests import classifier, make_classes, make_data, regressor
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.interop import (
-    register_onnx_converters,
-    to_lightgbm_text,
-    to_sklearn,
-)
+from sklearn_era.interop import to_lightgbm_text, to_sklearn
 from sklearn_era.model_files import ModelFileError, load_model, save_model
 
 REFUSAL = "An EraForestClassifier cannot be converted: its trees add up to proportions"
@@ -90,79 +86,8 @@ def test_classes_are_refused_in_one_sentence(of_classes):
     for convert in (to_sklearn, to_lightgbm_text):
         with pytest.raises(ValueError, match=REFUSAL):
             convert(model)
-
-
-def test_what_the_refusal_advises_has_the_probability(of_classes):
-    model, X = of_classes
-    _, y, eras = make_data(missing=0.1)
-    advised = EraForestRegressor(
-        **{
-            name: value
-            for name, value in model.get_params().items()
-            if name != "class_weight"
-        }
-    ).fit(X, make_classes(y, 2) == "low", eras=eras)
-    stock = to_sklearn(advised)
-    assert_array_equal(stock.predict(X).clip(0, 1), model.predict_proba(X)[:, 1])
-
-
-def test_classes_are_no_classifier_of_scikit_learns_boosting(of_classes):
-    """Which other packages would take the proportions of for log-odds."""
-    model, _ = of_classes
+    # Other packages would take the proportions of this for log-odds.
     assert not isinstance(model, ensemble.HistGradientBoostingClassifier)
-    assert is_classifier(model)
-
-
-def test_treelite_refuses_classes(of_classes):
-    treelite = pytest.importorskip("treelite")
-    with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
-        treelite.sklearn.import_model(of_classes[0])
-
-
-def test_shap_refuses_classes(of_classes):
-    shap = pytest.importorskip("shap")
-    with pytest.raises(shap.utils._exceptions.InvalidModelError, match="not yet supp"):
-        shap.TreeExplainer(of_classes[0])
-
-
-def test_contributions_of_shap_add_up(forest):
-    shap = pytest.importorskip("shap")
-    model, X = forest
-    explainer = shap.TreeExplainer(model)
-    values = explainer.shap_values(X, check_additivity=True)
-    total = values.sum(axis=1) + explainer.expected_value
-    assert_allclose(total, model.predict(X), atol=1e-9)
-    leaves = [
-        np.average(
-            tree.nodes["value"], weights=tree.nodes["is_leaf"] * tree.nodes["count"]
-        )
-        for (tree,) in model._predictors
-    ]
-    assert_allclose(explainer.expected_value, sum(leaves))
-
-
-def test_treelite_predicts_the_same(forest):
-    treelite = pytest.importorskip("treelite")
-    model, X = forest
-    imported = treelite.sklearn.import_model(model)
-    assert_allclose(treelite.gtil.predict(imported, X).ravel(), model.predict(X))
-
-
-# onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
-@pytest.mark.filterwarnings("ignore:Field onnx.AttributeProto:DeprecationWarning")
-def test_onnx_predicts_the_same_in_single_precision(forest, of_classes):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    onnxruntime = pytest.importorskip("onnxruntime")
-    register_onnx_converters()
-    model, X = forest
-    graph = skl2onnx.to_onnx(model, X[:1].astype(np.float32))
-    session = onnxruntime.InferenceSession(
-        graph.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    (found,) = session.run(None, {"X": X.astype(np.float32)})
-    assert_allclose(found.ravel(), model.predict(X), rtol=1e-5)
-    with pytest.raises(ValueError, match=REFUSAL):
-        skl2onnx.to_onnx(of_classes[0], X[:1].astype(np.float32))
 
 
 # Model files.
@@ -178,7 +103,7 @@ def test_onnx_predicts_the_same_in_single_precision(forest, of_classes):
         {"categorical_features": [3], "random_state": np.random.RandomState(1)},
         {"random_segments": 2, "warm_start": True},
     ],
-    ids=str,
+    ids=lambda parameters: " ".join(parameters),
 )
 @pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 @pytest.mark.parametrize("make", [regressor, classifier])
@@ -215,14 +140,9 @@ def test_the_command_line_predicts_with_a_forest(tmp_path):
     model = EraForestClassifier(5, random_state=0).fit(frame, make_classes(y, 2))
     save_model(model, tmp_path / "f.skops")
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    program.run(
-        "predict",
-        tmp_path / "f.skops",
-        tmp_path / "rows.csv",
-        "--out",
-        tmp_path / "out.csv",
-    )
-    found = pd.read_csv(tmp_path / "out.csv")
+    model_file, rows, out = (tmp_path / n for n in ("f.skops", "rows.csv", "out.csv"))
+    program.run("predict", model_file, rows, "--out", out)
+    found = pd.read_csv(out)
     assert_array_equal(found["prediction"], model.predict(frame))
     assert_allclose(found["probability_low"], model.predict_proba(frame)[:, 1])
 

@@ -3,9 +3,10 @@
 `docs/interoperability.md` tells users of it. Where a package is wrong in silence, on
 scikit-learn's own models too, a test holds that it is: when it fails, there is a fixed
 release to tell of.
+
+What needs packages besides those of the suite is slow.
 """
 
-import itertools
 import sys
 
 import numpy as np
@@ -17,8 +18,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 
+from helpers.trees import trees_of
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
@@ -53,17 +57,26 @@ def fit_numeric(kind, **parameters):
     X, y, eras = make_numeric_data()
     parameters = ERA_PARAMETERS | parameters
     if kind == "regressor":
-        model = HistGradientBoostingRegressor(**parameters).fit(X, y, eras=eras)
+        model = HistGradientBoostingRegressor(**parameters)
+    elif kind == "forest":
+        del parameters["max_iter"]
+        model = EraForestRegressor(20, bootstrap="era", **parameters)
     else:
-        bounds = {"binary": [1], "multiclass": [0, 2]}[kind]
         model = HistGradientBoostingClassifier(**parameters)
-        model.fit(X, np.digitize(y, bounds), eras=eras)
-    trees = itertools.chain.from_iterable(model._predictors)
-    assert min(tree.get_n_leaf_nodes() for tree in trees) > 1
+        y = np.digitize(y, {"binary": [1], "multiclass": [0, 2]}[kind])
+    model.fit(X, y, eras=eras)
+    assert min(tree.get_n_leaf_nodes() for tree in trees_of(model)) > 1
     return model, X
 
 
-KINDS = pytest.mark.parametrize("kind", ["regressor", "binary", "multiclass"])
+def fit_classes():
+    """A forest of classes, whose trees have proportions and not log-odds."""
+    X, y, eras = make_numeric_data()
+    return EraForestClassifier(6, random_state=0).fit(X, y > 1, eras=eras)
+
+
+BOOSTERS = ["regressor", "binary", "multiclass"]
+KINDS = pytest.mark.parametrize("kind", [*BOOSTERS, "forest"])
 CATEGORICAL_MODELS = pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
@@ -88,6 +101,7 @@ def outputs(model, X):
     return model.predict(X)[:, np.newaxis]
 
 
+@pytest.mark.slow
 class TestShap:
     @pytest.fixture
     def explain(self):
@@ -113,7 +127,14 @@ class TestShap:
         model, X = fit_categorical(estimator, parameters)
         assert np.abs(explain(model, X) - model.predict(X)).max() > 1
 
+    def test_classes_of_forests_are_refused(self):
+        shap = pytest.importorskip("shap")
+        error = shap.utils._exceptions.InvalidModelError
+        with pytest.raises(error, match="not yet supp"):
+            shap.TreeExplainer(fit_classes())
 
+
+@pytest.mark.slow
 class TestTreelite:
     @pytest.fixture
     def treelite(self):
@@ -151,6 +172,10 @@ class TestTreelite:
         X[:, 0] = 99
         assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.1
 
+    def test_classes_of_forests_are_refused(self, treelite):
+        with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
+            treelite.sklearn.import_model(fit_classes())
+
     @pytest.mark.parametrize("loss", ["gamma", "poisson"])
     def test_log_link(self, predict, loss):
         X, y, eras = make_numeric_data()
@@ -161,6 +186,7 @@ class TestTreelite:
 
 # onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
 @pytest.mark.filterwarnings("ignore:Field onnx.AttributeProto:DeprecationWarning")
+@pytest.mark.slow
 class TestOnnx:
     @pytest.fixture
     def predict(self):
@@ -214,6 +240,12 @@ class TestOnnx:
             predict(model, X)
 
     @pytest.mark.usefixtures("registered")
+    def test_classes_of_forests_are_refused(self, predict):
+        refusal = "An EraForestClassifier cannot be converted: its trees add up to prop"
+        with pytest.raises(ValueError, match=refusal):
+            predict(fit_classes(), make_numeric_data()[0])
+
+    @pytest.mark.usefixtures("registered")
     @pytest.mark.parametrize("loss", ["gamma", "poisson"])
     def test_log_link_is_refused(self, predict, loss):
         X, y, eras = make_numeric_data()
@@ -242,7 +274,7 @@ def test_missing_skl2onnx_is_named(monkeypatch):
         register_onnx_converters()
 
 
-@KINDS
+@pytest.mark.parametrize("kind", BOOSTERS)
 def test_partial_dependence_by_recursion(kind):
     """Equal to brute force, up to the baseline that recursion leaves out.
 

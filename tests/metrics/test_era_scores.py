@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import UndefinedMetricWarning
@@ -25,11 +25,9 @@ from sklearn_era.metrics import (
     make_era_scorer,
 )
 
-quick = settings(deadline=None, database=None, max_examples=60)
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
 
 
-@quick
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4)), min_size=1
@@ -48,7 +46,6 @@ def test_era_scores_equal_the_naive_loop(rows):
         assert n_samples == len(own)
 
 
-@quick
 @given(st.lists(numbers, min_size=2, max_size=30))
 def test_aggregations_equal_naive_loops(scores):
     n = len(scores)
@@ -71,19 +68,13 @@ def test_aggregations_equal_naive_loops(scores):
         assert_allclose(aggregate_era_scores(scores, "sharpe"), mean / std)
 
 
-def test_loss_of_the_first_era_is_no_drawdown():
-    assert aggregate_era_scores([-5.0, 1.0, 2.0], "max_drawdown") == 0
-    assert aggregate_era_scores([1.0, -5.0, 2.0], "max_drawdown") == 5
-
-
 @pytest.mark.parametrize("n_eras", [1, 3])
 def test_scores_without_spread(n_eras):
     scores = [0.1] * n_eras  # np.std of three of them is not 0
     assert aggregate_era_scores(scores, "std") == 0
     assert aggregate_era_scores(scores, "worst") == 0.1
-    with pytest.raises(
-        ValueError, match=rf"0 up to rounding: the score is 0.1 in each of {n_eras} era"
-    ):
+    message = rf"0 up to rounding: the score is 0.1 in each of {n_eras} era"
+    with pytest.raises(ValueError, match=message):
         aggregate_era_scores(scores, "sharpe")
     assert aggregate_era_scores(scores, "sharpe", undefined=0.0) == 0
     if n_eras == 1:
@@ -95,10 +86,9 @@ def test_what_errors_cannot_be_aggregated_by(aggregation):
     message = f"'{aggregation}' is not meaningful with greater_is_better=False"
     with pytest.raises(ValueError, match=message):
         aggregate_era_scores([1.0, 2.0], aggregation, greater_is_better=False)
+    parameters = {"aggregation": aggregation, "greater_is_better": False}
     with pytest.raises(ValueError, match=message):
-        make_era_scorer(
-            mean_squared_error, aggregation=aggregation, greater_is_better=False
-        )
+        make_era_scorer(mean_squared_error, **parameters)
 
 
 @pytest.mark.parametrize("scores", [[], [[1.0]], 3.0, ["a"], [1j]])
@@ -141,31 +131,20 @@ def test_era_of_one_class_is_not_lost():
 
 
 def test_era_without_weight_is_undefined():
-    result = era_scores(
-        [1, 2, 3],
-        [1, 2, 4],
-        eras=[0, 1, 1],
-        metric=mean_squared_error,
-        sample_weight=[0, 1, 1],
-    )
+    of = {"metric": mean_squared_error, "sample_weight": [0, 1, 1]}
+    result = era_scores([1, 2, 3], [1, 2, 4], eras=[0, 1, 1], **of)
     assert_array_equal(result.scores, [np.nan, 0.5])
 
 
-@pytest.mark.parametrize(
-    "container", [list, np.asarray, pd.Series], ids=["list", "array", "series"]
-)
+@pytest.mark.parametrize("container", [list, np.asarray, pd.Series])
 def test_containers_and_label_types(container):
     _, y, eras = make_data(60)
     codes = np.array([int(era[1:]) for era in eras])
     expected = [mean_absolute_error(y[codes == j], 0 * y[codes == j]) for j in range(6)]
     weeks = np.datetime64("2024-01-05") + np.timedelta64(7, "D") * codes
     for labels in (eras, codes, weeks, codes / 2):
-        result = era_scores(
-            container(y),
-            container(0 * y),
-            eras=container(labels),
-            metric=mean_absolute_error,
-        )
+        of = {"eras": container(labels), "metric": mean_absolute_error}
+        result = era_scores(container(y), container(0 * y), **of)
         assert_array_equal(result.scores, expected)
         assert_array_equal(result.eras, np.unique(labels))
 
@@ -188,12 +167,8 @@ def test_containers_and_label_types(container):
     ],
 )
 def test_arguments_of_era_scores_are_checked(changed, message):
-    arguments = {
-        "y_true": [1.0, 2.0, 3.0],
-        "y_pred": [1.0, 2.0, 3.0],
-        "eras": [0, 0, 1],
-        "metric": mean_absolute_error,
-    }
+    arguments = {"y_true": [1.0, 2.0, 3.0], "y_pred": [1.0, 2.0, 3.0]}
+    arguments |= {"eras": [0, 0, 1], "metric": mean_absolute_error}
     with pytest.raises(ValueError, match=message):
         era_scores(**arguments | changed)
 
@@ -243,10 +218,9 @@ def test_result_of_a_callable_aggregation_is_checked(result, message):
         assert aggregate_era_scores([1.0, 2.0], lambda scores: result, **of) == 0.5
 
 
-@pytest.mark.parametrize("undefined", [True, False])
-def test_undefined_is_no_bool(undefined):
-    message = f"undefined must be 'raise', 'omit' or a number; got {undefined}"
-    with pytest.raises(ValueError, match=message):
-        aggregate_era_scores([1.0], undefined=undefined)
-    with pytest.raises(ValueError, match=message):
-        make_era_scorer(r2_score, undefined=undefined)
+def test_undefined_is_no_bool():
+    message = "undefined must be 'raise', 'omit' or a number; got "
+    with pytest.raises(ValueError, match=message + "True"):
+        aggregate_era_scores([1.0], undefined=True)
+    with pytest.raises(ValueError, match=message + "False"):
+        make_era_scorer(r2_score, undefined=False)

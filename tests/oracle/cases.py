@@ -6,12 +6,13 @@ features with few values, so that ties, empty bins and pure eras turn up.
 
 import math
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
+from helpers import criteria as criteria_table
 from oracle.criteria import rules_of
 from oracle.reference import Report, check_fit
 from sklearn_era.ensemble import (
@@ -19,85 +20,70 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
 )
 
-CRITERIA = [
-    {"split_criterion": "gain"},
-    {"split_criterion": "gain", "min_impurity_decrease": 0.05},
-    *(
-        {"split_criterion": "era", "boltzmann_alpha": alpha}
-        for alpha in (-math.inf, -1e3, -1.0, 0.0, 1.0, 1e3, math.inf)
-    ),
-    *(
-        {
-            "split_criterion": "directional",
-            "boltzmann_alpha": alpha,
-            "min_direction_agreement": agreement,
-        }
-        for alpha, agreement in [
-            (0.0, 0.0), (0.0, 0.6), (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6),
-            (-math.inf, 0.0), (math.inf, 1.0),
-        ]
-    ),
-    *(
-        {
-            "split_criterion": name,
-            "boltzmann_alpha": alpha,
-            "normalize_era_gain": True,
-        }
-        for name, alpha in [
-            ("era", -30.0), ("era", 0.0), ("directional", 2.0), ("era", -math.inf),
-        ]
-    ),
-    *(
-        {"split_criterion": "time_robust", "period_aggregation": name}
-        for name in ("max", "mean")
-    ),
-    *(
-        {
-            "split_criterion": "invariant",
-            "invariance_statistic": statistic,
-            "invariance_penalty": penalty,
-        }
-        for statistic, penalty in [
-            ("effect", 0.0), ("effect", 0.1), ("effect", 10.0),
-            ("changing_rate", 0.5), ("ratio", 0.01), ("ratio", 1.0),
-        ]
-    ),
-    {"split_criterion": "vrex", "invariance_penalty": 0.0},
-    {"split_criterion": "vrex", "invariance_penalty": 0.7},
-    {
-        "split_criterion": "vrex",
-        "invariance_penalty": 0.3,
-        "normalize_era_gain": True,
-    },
-    *(
-        {"split_criterion": weights, "normalize_era_gain": normalizes}
-        for weights, normalizes in [
-            ({"era": 0.5, "directional": 0.5, "gain": 0.0}, False),
-            ({"gain": 1.0, "vrex": 0.3}, False),
-            ({"gain": 0.2, "era": 0.4, "directional": 0.1}, True),
-            ({"invariant": 1.0, "vrex": 2.0}, True),
-            ({"directional": 0.3, "gain": 0.0}, False),
-        ]
-    ),
-    {
-        "split_criterion": {
-            "gain": 0.1, "era": 1.0, "directional": 5.0, "invariant": 0.3, "vrex": 0.2,
-        },
-        "min_direction_agreement": 0.4,
-        "boltzmann_alpha": -0.2,
-    },
-]  # fmt: skip
+# What the table of all grids holds, and the parameters at the ends of their ranges.
+TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
+ALPHA, AGREEMENT = "boltzmann_alpha", "min_direction_agreement"
+NORMALIZED, PENALTY = {"normalize_era_gain": True}, "invariance_penalty"
+UNQUOTED = str.maketrans("", "", "{}':")
+EXTREMES = {
+    f"{name} {params}".translate(UNQUOTED).strip(): {"split_criterion": name} | params
+    for name, params in [
+        ("gain", {"min_impurity_decrease": 0.05}),
+        *(("era", {ALPHA: alpha}) for alpha in (-1e3, 1.0, 1e3, math.inf)),
+        *(("era", {ALPHA: alpha} | NORMALIZED) for alpha in (-30.0, 0.0, -math.inf)),
+        *(
+            ("directional", {ALPHA: alpha, AGREEMENT: agreement})
+            for alpha, agreement in [
+                (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6), (-math.inf, 0.0), (math.inf, 1.0),
+            ]
+        ),
+        ("directional", {ALPHA: 2.0} | NORMALIZED),
+        *(("invariant", {PENALTY: penalty}) for penalty in (0.0, 10.0)),
+        *(
+            ("invariant", {PENALTY: penalty, "invariance_statistic": "ratio"})
+            for penalty in (0.01, 1.0)
+        ),
+        ("vrex", {PENALTY: 0.0}),
+        ("vrex", {PENALTY: 0.3} | NORMALIZED),
+        ({"era": 0.5, "directional": 0.5, "gain": 0.0}, {}),
+        ({"directional": 0.3, "gain": 0.0}, {}),
+        ({"gain": 1.0, "vrex": 0.3}, {}),
+        ({"gain": 0.2, "era": 0.4, "directional": 0.1}, NORMALIZED),
+        ({"invariant": 1.0, "vrex": 2.0}, NORMALIZED),
+        (
+            {"gain": 0.1, "era": 1, "directional": 5, "invariant": 0.3, "vrex": 0.2},
+            {AGREEMENT: 0.4, ALPHA: -0.2},
+        ),
+    ]
+}  # fmt: skip
+CRITERIA = TABLE | EXTREMES
+SLOW = pytest.mark.slow
+
+
+def names_of(criterion: dict) -> set[str]:
+    """The criteria that have a say where there are several eras."""
+    return set(rules_of(HistGradientBoostingRegressor(**criterion), 2).weights)
+
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
-ERA_CRITERIA = [
-    criterion
-    for criterion in CRITERIA
-    if criterion["split_criterion"] != "gain"
-    and (
-        criterion["split_criterion"] != "invariant"
-        or criterion["invariance_penalty"] > 0
+ERA_CRITERIA = {
+    name: criterion
+    for name, criterion in CRITERIA.items()
+    if names_of(criterion) != {"gain"}
+}
+
+
+def of_each(criteria: dict, step: int = 1):
+    """Parametrise by criteria: by default every `step`-th of the table, or all."""
+    by_default = [name for name in criteria if name in TABLE][::step]
+    return pytest.mark.parametrize(
+        "criterion",
+        [
+            pytest.param(criterion, id=name, marks=() if name in by_default else SLOW)
+            for name, criterion in criteria.items()
+        ],
     )
-]
+
 
 TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 
@@ -122,12 +108,11 @@ class Case:
 @st.composite
 def criteria(draw) -> dict:
     """Any criterion, with parameters that matter to it and others that do not."""
-    names = st.sampled_from(["gain", "era", "directional", "invariant", "vrex"])
+    in_blends = [name for name in criteria_table.NAMES if name != "time_robust"]
     weights = st.sampled_from([0.0, 0.1, 1.0, 3.0, 50.0])
-    blends = st.dictionaries(names, weights, min_size=1)
+    blends = st.dictionaries(st.sampled_from(in_blends), weights, min_size=1)
     criterion = draw(
-        names
-        | st.just("time_robust")
+        st.sampled_from(criteria_table.NAMES)
         | blends.filter(lambda blend: any(blend.values()))
     )
     statistics = ["effect", "changing_rate"] + ["ratio"] * (criterion == "invariant")
@@ -140,7 +125,7 @@ def criteria(draw) -> dict:
         "normalize_era_gain": draw(st.booleans()),
         "period_aggregation": draw(st.sampled_from(["max", "mean"])),
         "invariance_statistic": draw(st.sampled_from(statistics)),
-        "invariance_penalty": draw(st.sampled_from([0.0, 0.02, 0.3, 1.0, 10.0, 1e6])),
+        "invariance_penalty": draw(st.sampled_from([0.0, 0.02, 0.3, 1.0, 10.0, 1e12])),
     }
 
 
@@ -229,18 +214,28 @@ def suit(case: Case, criterion: dict) -> Case:
     return replace(case, y=(case.y > np.median(case.y)).astype(case.y.dtype))
 
 
-def fit_and_check(case: Case, **params) -> Report:
-    """Fit, and check the trees; the warning about a constant model is checked too."""
+def fit_case(case: Case, **params):
+    """The regressor, fitted to a target of floats, or the classifier to any other."""
     estimator = (
         HistGradientBoostingRegressor
         if case.y.dtype.kind == "f"
         else HistGradientBoostingClassifier
     )
-    case = suit(case, params)
     est = estimator(**case.params | params, early_stopping=False)
+    return est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
+
+
+def first_tree(est) -> np.ndarray:
+    """The nodes of the first tree."""
+    return est._predictors[0][0].nodes
+
+
+def fit_and_check(case: Case, **params) -> Report:
+    """Fit, and check the trees; the warning about a constant model is checked too."""
+    case = suit(case, params)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
+        est = fit_case(case, **params)
     report = check_fit(est, case.X, case.y, case.eras, case.sample_weight)
     _check_warnings(est, case, report, [str(warning.message) for warning in caught])
     raw = est._raw_predict(case.X)
@@ -274,15 +269,3 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     elif rules.is_gain or rules.is_only("time_robust"):
         assert len(others) == 1
         assert "single era" in others[0]
-
-
-def criterion_id(params: dict) -> str:
-    words = []
-    for name, value in params.items():
-        if isinstance(value, Mapping):
-            words += [f"{weight:g}{key}" for key, weight in value.items()]
-        elif isinstance(value, bool):
-            words += [name] * value
-        else:
-            words.append(value if isinstance(value, str) else f"{value:g}")
-    return "-".join(words)

@@ -6,7 +6,7 @@ split as intervals (see `formulas`).
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -43,15 +43,16 @@ class Rules:
     """The criterion that a model really uses, and its parameters."""
 
     weights: dict[str, float]  # of the criteria: more than one in a blend
-    alpha: float
-    min_direction_agreement: float
-    min_samples_per_era: int
     n_to_cover: int  # eras
-    normalizes: bool
-    takes_worst_period: bool
-    penalty: float
-    statistic: str
-    min_impurity_decrease: float
+    # By the names that the estimators have for them.
+    boltzmann_alpha: float = 0.0
+    min_direction_agreement: float = 0.0
+    min_samples_per_era: int = 1
+    normalize_era_gain: bool = False
+    period_aggregation: str = "max"
+    invariance_penalty: float = 1.0
+    invariance_statistic: str = "effect"
+    min_impurity_decrease: float = 0.0
 
     @property
     def is_gain(self) -> bool:
@@ -78,18 +79,8 @@ def rules_of(est: Any, n_eras: int) -> Rules:
         weights = {"gain": 1.0}
     if len(weights) == 1:
         weights = dict.fromkeys(weights, 1.0)
-    return Rules(
-        weights=weights,
-        alpha=est.boltzmann_alpha,
-        min_direction_agreement=est.min_direction_agreement,
-        min_samples_per_era=est.min_samples_per_era,
-        n_to_cover=eras_to_cover(est.min_era_coverage, n_eras),
-        normalizes=est.normalize_era_gain,
-        takes_worst_period=est.period_aggregation == "max",
-        penalty=est.invariance_penalty,
-        statistic=est.invariance_statistic,
-        min_impurity_decrease=est.min_impurity_decrease,
-    )
+    own = {field.name: getattr(est, field.name) for field in fields(Rules)[2:]}
+    return Rules(weights, eras_to_cover(est.min_era_coverage, n_eras), **own)
 
 
 ZERO = exactly(0.0)
@@ -154,6 +145,7 @@ class EraSplit:
         n_left = int(self.left.sum())
         needed = problem.rules.min_samples_per_era
         self.is_covered = n_left >= needed and self.n - n_left >= needed
+        self.directions: dict[float, int | None] = {}  # by l2
 
     def add_up(self) -> None:
         g, h = self.problem.gradients, self.problem.hessians
@@ -161,7 +153,7 @@ class EraSplit:
             (total(g, rows), total(h, rows))
             for rows in (self.left, self.right, self.rows)
         ]
-        self.size = total(abs(g), self.rows)
+        self.size = total(self.problem.sizes, self.rows)
         self.H = self.sums[2][1]
         self.unit = rounding(self.problem, self.n)
         # A side without weight predicts nothing.
@@ -171,6 +163,11 @@ class EraSplit:
 
     def direction(self, l2: float) -> int | None:
         """sign(v_L - v_R), or None where rounding decides; 0 where they are alike."""
+        if l2 not in self.directions:
+            self.directions[l2] = self._direction(l2)
+        return self.directions[l2]
+
+    def _direction(self, l2: float) -> int | None:
         if not self.is_informative:
             return 0
         problem, (left, right, _) = self.problem, self.sums
@@ -211,7 +208,7 @@ class EraSplit:
     def criterion_gain(self) -> Interval:
         """The gain of the era, in the units that the criterion asks for."""
         found = self.gain(self.l2)
-        if self.problem.rules.normalizes and self.is_informative:
+        if self.problem.rules.normalize_era_gain and self.is_informative:
             found = found * exactly(1 / self.H) * self.problem.variance.inverted()
         return found
 
@@ -304,10 +301,10 @@ def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     if rules.is_only("invariant"):
         return Keys(keys["invariant"], pooled.is_above(0.0))
     (key,) = keys.values()
-    deciding = None
-    if rules.is_only("era") and math.isinf(rules.alpha):
+    deciding, alpha = None, rules.boltzmann_alpha
+    if rules.is_only("era") and math.isinf(alpha):
         gains = [era.criterion_gain for era in eras]
-        deciding = _decisive(eras, gains if rules.alpha > 0 else [-x for x in gains])
+        deciding = _decisive(eras, gains if alpha > 0 else [-x for x in gains])
     return Keys(key, key.is_above(0.0), deciding=deciding)
 
 
@@ -321,12 +318,12 @@ def _decisive(eras: list[EraSplit], values: list[Interval]) -> np.ndarray | None
 
 
 def _smoothed_gain(problem, eras, pooled, H) -> Interval:
-    return smoothed([era.criterion_gain for era in eras], problem.rules.alpha)
+    return smoothed([era.criterion_gain for era in eras], problem.rules.boltzmann_alpha)
 
 
 def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     gains = [era.criterion_gain for era in eras]
-    deviation = exactly(-problem.rules.penalty) * spread(gains)
+    deviation = exactly(-problem.rules.invariance_penalty) * spread(gains)
     found = mean(gains) + deviation
     sizes = [abs(x) for x in (*vars(mean(gains)).values(), deviation.low)]
     return found.widened(8 * EPSILON * max(x for x in (*sizes, 0.0) if x < math.inf))
@@ -334,7 +331,7 @@ def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
 
 def _penalised_gain(problem, eras, pooled, H) -> Interval:
     rules = problem.rules
-    if rules.statistic == "ratio":
+    if rules.invariance_statistic == "ratio":
         rates = [r for r in (era.rates() for era in eras) if r is not None]
         penalty = exactly(0.0)
         if len(rates) > 1:
@@ -342,12 +339,12 @@ def _penalised_gain(problem, eras, pooled, H) -> Interval:
             penalty = Interval(most.low / least.high, most.high / least.low)
             penalty = penalty.widened(4 * EPSILON * penalty.high) + exactly(-1.0)
     else:
-        of = {"effect": 1, "changing_rate": 2}[rules.statistic]
+        of = {"effect": 1, "changing_rate": 2}[rules.invariance_statistic]
         effects = [era.effect(of) for era in eras if era.is_informative]
         penalty = exactly(0.0)
         if len(effects) > 1:
             penalty = spread(effects) * spread(effects)
-    cost = exactly(rules.penalty) * exactly(H) * penalty
+    cost = exactly(rules.invariance_penalty) * exactly(H) * penalty
     unit = rounding(problem, sum(era.n for era in eras))
     cost = cost.widened(unit * _finite(cost.high))
     found = pooled + -cost
@@ -377,7 +374,7 @@ def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
     keys = dict(keys)
     if "gain" in rules.weights:
         keys["gain"] = pooled
-    if rules.normalizes:
+    if rules.normalize_era_gain:
         for name in {"gain", "invariant"} & set(keys):
             keys[name] = keys[name] * exactly(1 / H) * problem.variance.inverted()
     if "directional" in rules.weights:
@@ -395,7 +392,8 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     informative = [era for era in eras if era.is_informative]
     if not informative:
         return Keys(exactly(0.0), False, order=exactly(0.0))
-    if rules.takes_worst_period:
+    takes_worst = rules.period_aggregation == "max"
+    if takes_worst:
         compared = informative
         impurities = [era.impurity_after() for era in informative]
         key = -largest(impurities)
@@ -408,6 +406,6 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
         era.impurity_decrease() * exactly(era.n / int(era.era.sum()))
         for era in compared
     ]
-    decrease = (smallest if rules.takes_worst_period else mean)(decreases)
+    decrease = (smallest if takes_worst else mean)(decreases)
     valid = decrease.is_above(rules.min_impurity_decrease)
     return Keys(key, valid, order=decrease, deciding=deciding)

@@ -45,13 +45,15 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
     rng.randint(np.iinfo(np.uint32).max, dtype="u8")
     draws = np.random.default_rng(rng.randint(np.iinfo(np.uint32).max, dtype="u8"))
 
+    def draw(features: list[int], n_drawn: int) -> list[int]:
+        mask = np.arange(len(features)) < n_drawn
+        draws.shuffle(mask)
+        return [f for f, is_drawn in zip(features, mask, strict=True) if is_drawn]
+
     def draw_features(allowed: list[int]) -> list[int]:
         if est.max_features == 1:
             return allowed
-        mask = np.full(len(allowed), False)
-        mask[: max(1, math.ceil(est.max_features * len(allowed)))] = True
-        draws.shuffle(mask)
-        return [f for f, is_drawn in zip(allowed, mask, strict=True) if is_drawn]
+        return draw(allowed, max(1, math.ceil(est.max_features * len(allowed))))
 
     def draw_tree_features() -> list[set[int]] | None:
         interaction_cst = est._check_interaction_cst(n_features)
@@ -60,9 +62,7 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         n_drawn = max(1, math.ceil(share * n_features))
         if n_drawn == n_features:
             return interaction_cst
-        mask = np.arange(n_features) < n_drawn
-        draws.shuffle(mask)
-        features = {f for f in range(n_features) if mask[f]}
+        features = set(draw(list(range(n_features)), n_drawn))
         if interaction_cst is None:
             return [features]
         return [group & features for group in interaction_cst]

@@ -7,7 +7,7 @@ left unsplit without a reason.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,7 @@ class Report:
     n_undecided: int = 0  # checks that rounding made void
 
     def __add__(self, other: "Report") -> "Report":
-        return Report(
-            *(
-                a + b
-                for a, b in zip(vars(self).values(), vars(other).values(), strict=True)
-            )
-        )
+        return Report(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 def check_fit(est: Any, X, y, eras=None, sample_weight=None) -> Report:

@@ -44,18 +44,19 @@ class Problem:
     missing_bin: int
     is_categorical: np.ndarray
     monotonic_cst: np.ndarray
-    interaction_cst: list[set[int]] | None
     rules: Rules
     is_positive: np.ndarray  # rows of target 1
-    relative_weights: np.ndarray | None  # sample weights by their mean
-    l2: float
-    min_samples_leaf: int
-    max_depth: int | None
-    max_leaf_nodes: int | None
-    draw_features: Callable[[list[int]], list[int]]
-    draws_features: bool  # whether it leaves any out
-    sorts_features: bool  # before it does
-    leaf_value: Callable[[np.ndarray, float], float]  # of rows and the Newton value
+    interaction_cst: list[set[int]] | None = None
+    relative_weights: np.ndarray | None = None  # sample weights by their mean
+    l2: float = 0.0
+    min_samples_leaf: int = 1
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    draw_features: Callable[[list[int]], list[int]] = list
+    draws_features: bool = False  # whether it leaves any out
+    sorts_features: bool = False  # before it does
+    # Of rows and the Newton value.
+    leaf_value: Callable[[np.ndarray, float], float] | None = None
 
     def __post_init__(self) -> None:
         # float32 numbers of similar size add up in float64 without any rounding.
@@ -64,6 +65,7 @@ class Problem:
         )
         self.gradients = self.gradients.astype(np.float64)
         self.hessians = self.hessians.astype(np.float64)
+        self.sizes = abs(self.gradients)
         self.counts_are_exact = self.relative_weights is None
         if self.relative_weights is None:
             self.relative_weights = np.ones(len(self.X))
@@ -166,7 +168,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
         for G_s, H_s in ((G_L, H_L), (G_R, H_R))
     ]
     found = gain((G_L, G_R, G), (*clipped, node.value))
-    size = total(abs(g), node.rows)
+    size = total(problem.sizes, node.rows)
     sums = [(G_L, H_L), (G_R, H_R), (G, H_L + H_R)]
     error = gain_error(problem, node.rows.sum(), size, sums, l2)
     pooled = around(found, error + 1e-12 * size * abs(node.value))

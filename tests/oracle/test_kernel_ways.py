@@ -4,20 +4,23 @@ The cases of `cases` are small: most of them are summed up in lanes, an era
 each. Here eras are few and large, or many and small, and bins few or many.
 """
 
+import math
+
 import numpy as np
 import pytest
 
-from helpers.kernel_fits import CRITERIA, SUMS_UP, RecordingSplitter, fit, make_eras
-from oracle.cases import Case, fit_and_check
+from helpers.criteria import ERA_CRITERIA
+from helpers.grids import grid
+from helpers.kernel_fits import RecordingSplitter, fit, make_eras
+from oracle.cases import SLOW, Case, fit_and_check, of_each
 from oracle.reference import check_fit
 from sklearn_era.ensemble._hist_gradient_boosting.cost_rules import (
     sums_jointly,
     sums_touched_bins,
 )
 
-ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
-SUMMING = pytest.mark.parametrize("criterion", [CRITERIA[n] for n in SUMS_UP])
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
+NORMALIZED = {"split_criterion": "era", "normalize_era_gain": True}
 
 
 def check(data, criterion, **params):
@@ -28,15 +31,28 @@ def check(data, criterion, **params):
     return splitter
 
 
-@ALL
+@of_each(ERA_CRITERIA, step=2)
 def test_kept_joint_histograms(criterion):
     assert sums_jointly(3, 125, 500)
     splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
     assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
 
 
-@SUMMING
-@pytest.mark.parametrize("shape", [(40, 15, 64), (15, 40, 200)])
+# By criteria that add up one number an era; a shape is eras, rows of each and bins.
+@pytest.mark.parametrize(
+    ("criterion", "shape"),
+    [
+        (ERA_CRITERIA["era"], (40, 6, 24)),
+        (ERA_CRITERIA["directional"], (6, 40, 200)),
+        (NORMALIZED, (40, 6, 24)),
+        pytest.param(ERA_CRITERIA["era"], (40, 15, 64), marks=SLOW),
+        pytest.param(ERA_CRITERIA["directional"], (15, 40, 200), marks=SLOW),
+        pytest.param(NORMALIZED, (40, 15, 64), marks=SLOW),
+        pytest.param(ERA_CRITERIA["era"], (15, 40, 200), marks=SLOW),
+        pytest.param(ERA_CRITERIA["directional"], (40, 15, 64), marks=SLOW),
+        pytest.param(NORMALIZED, (15, 40, 200), marks=SLOW),
+    ],
+)
 def test_touched_bins(criterion, shape):
     _, n_per_era, n_bins = shape
     assert sums_touched_bins(n_bins, n_per_era)
@@ -45,10 +61,11 @@ def test_touched_bins(criterion, shape):
     assert not any(is_kept for _, is_kept in splitter.nodes_stored)
 
 
-@ALL
-@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize(
+    ("criterion", "is_weighted"), grid(ERA_CRITERIA, [False, True], every=3)
+)
 def test_lanes_with_missing_values(criterion, is_weighted):
-    X, y, eras = make_eras(12, 40, 16, n_features=3, missing=0.2)
+    X, y, eras = make_eras(12, 32, 8, n_features=3, missing=0.2)
     weights = None
     if is_weighted:  # hessians that vary: floating-point sums
         weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], size=len(y))
@@ -58,17 +75,23 @@ def test_lanes_with_missing_values(criterion, is_weighted):
 
 
 @pytest.mark.parametrize(
-    "name", ["era", "directional", "smoothed", "worst era", "time_robust, mean", "vrex"]
+    "criterion",
+    [
+        ERA_CRITERIA["era"],
+        # An absent era has no gain: for the best one, that is nothing.
+        {"split_criterion": "era", "boltzmann_alpha": math.inf},
+        ERA_CRITERIA["vrex"],
+        pytest.param(ERA_CRITERIA["directional"], marks=SLOW),
+        pytest.param(ERA_CRITERIA["era, smoothed"], marks=SLOW),
+        pytest.param(ERA_CRITERIA["time_robust, mean"], marks=SLOW),
+    ],
 )
-def test_eras_without_a_row_in_most_nodes(name):
-    X, y, eras = make_eras(100, 6, 30, n_features=3)
+def test_eras_without_a_row_in_most_nodes(criterion):
+    X, y, eras = make_eras(40, 6, 10, n_features=3)
     # A feature that parts most eras from the others, and is worth it.
     X[:, 2] = np.where(np.arange(len(y)) % 3, eras // 4, X[:, 2])
-    y += 60.0 * (X[:, 2] > 12)
+    y += 60.0 * (X[:, 2] > 5)
     params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
-    params |= {"min_era_coverage": 0.02, "min_samples_leaf": 10}
-    criterion = CRITERIA[name]
-    if name == "worst era":  # an absent era has no gain, and is the worst
-        criterion = criterion | {"boltzmann_alpha": np.inf}
+    params |= {"min_era_coverage": 0.05, "min_samples_leaf": 10}
     splitter = check((X, y, eras), criterion, **params)
-    assert min(splitter.n_eras) < 95
+    assert min(splitter.n_eras) < 38

@@ -3,62 +3,72 @@
 The larger pooled gain decides, then the lower feature index, then the lower bin.
 """
 
+import math
+
 import numpy as np
 import pytest
 
-import sklearn_era.ensemble
+from helpers.criteria import ERA_CRITERIA as TABLE
 from helpers.data import two_features
-from helpers.estimators import make_estimator
+from oracle.cases import (
+    ERA_CRITERIA,
+    Case,
+    first_tree,
+    fit_case,
+    make_case,
+    names_of,
+    of_each,
+    suit,
+)
+from oracle.reference import check_fit
 
-# Criteria whose keys are made of era gains, or impurities, and not of the pooled gain.
-OF_ERAS = [
-    {"split_criterion": "era", "boltzmann_alpha": -np.inf},
-    {"split_criterion": "era", "boltzmann_alpha": -0.01},
-    {"split_criterion": "era", "boltzmann_alpha": 0.0},
-    {"split_criterion": "era", "boltzmann_alpha": np.inf, "normalize_era_gain": True},
-    {"split_criterion": "directional"},
-    {"split_criterion": "vrex", "invariance_penalty": 0.0},
-    {"split_criterion": "vrex", "invariance_penalty": 0.25},
-    {
-        "split_criterion": "vrex",
-        "invariance_penalty": 0.25,
-        "normalize_era_gain": True,
-    },
-    {"split_criterion": "time_robust", "period_aggregation": "max"},
-    {"split_criterion": "time_robust", "period_aggregation": "mean"},
-    {"split_criterion": {"era": 1.0, "vrex": 1.0}},
-    {"split_criterion": {"era": 1.0, "directional": 2.0}},
-]
-# With these, keys differ where pooled gains do.
-OF_ALL_ROWS = [
-    {"split_criterion": "invariant", "invariance_penalty": 0.125},
-    {
-        "split_criterion": "invariant",
-        "invariance_penalty": 0.125,
-        "invariance_statistic": "changing_rate",
-    },
-    {"split_criterion": {"gain": 1.0, "vrex": 0.5}},
-]
+REAL = {
+    name: criterion
+    for name, criterion in ERA_CRITERIA.items()
+    if criterion.get("invariance_statistic") != "ratio"  # of targets of 0 and 1
+}
+# Those whose keys are made of era gains, or impurities, and not of the pooled gain.
+OF_ERAS = {
+    name: criterion
+    for name, criterion in REAL.items()
+    if not {"gain", "invariant"} & names_of(criterion)
+    and criterion.get("min_direction_agreement", 0.0) <= 0.6
+}
 
 
 def root_split(X, y, eras, criterion):
     """Feature and bin of the only split of a tree."""
-    model = make_estimator(
-        sklearn_era.ensemble, "real", max_iter=1, max_leaf_nodes=2, **criterion
-    ).fit(X, y, eras=eras)
-    nodes = model._predictors[0][0].nodes
-    assert len(nodes) == 3
+    limits = {"max_iter": 1, "max_leaf_nodes": 2, "min_samples_leaf": 5}
+    model = fit_case(Case(X, y, eras, params=limits), **criterion)
+    assert check_fit(model, X, y, eras).n_splits == 1
+    nodes = first_tree(model)
     return int(nodes["feature_idx"][0]), int(nodes["bin_threshold"][0])
 
 
-@pytest.mark.parametrize("criterion", OF_ERAS)
+@of_each(OF_ERAS)
 def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
-    """Effects of one size within each era, of which two point one way in both features.
+    """Effects of one size within each era; four of the five agree in both features.
 
     So gains within eras and agreements are equal; the pooled effect is what differs.
     """
-    weaker, stronger = [4.0, -2.0, 1.0], [4.0, 2.0, -1.0]
-    X, y, eras = two_features([weaker, stronger])
+    X, y, eras = two_features([[-3.0, 2, 2, 2, 2], [3.0, 2, 2, 2, -2]])
+    assert root_split(X, y, eras, criterion) == (1, 0)
+    assert root_split(X[:, ::-1], y, eras, criterion) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "effects"),
+    [
+        # Directions agree: the mean gain decides, although the pooled one is less.
+        (TABLE["directional"], [[3.5, 3.5], [1, 5]]),
+        # The worst era is the same, or the best one: the pooled gain decides.
+        (TABLE["era, worst"], [[1.0, 2], [1, 3]]),
+        (TABLE["era"] | {"boltzmann_alpha": math.inf}, [[4.0, 1], [4, 2]]),
+        (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
+    ],
+)
+def test_ties_of_one_era_or_of_directions(criterion, effects):
+    X, y, eras = two_features(effects)
     assert root_split(X, y, eras, criterion) == (1, 0)
     assert root_split(X[:, ::-1], y, eras, criterion) == (0, 0)
 
@@ -75,9 +85,9 @@ def test_larger_pooled_gain_breaks_ties_of_invariant_keys():
         assert flipped == (1 - feature, 0)
 
 
-@pytest.mark.parametrize("criterion", OF_ERAS + OF_ALL_ROWS)
+@of_each(REAL)
 def test_lower_feature_breaks_ties_of_key_and_gain(criterion):
-    X, y, eras = two_features([[2.0, 1.0, 4.0], [0.5, 0.5, 0.5]])
+    X, y, eras = two_features([[2.0, 2.25, 2.5], [0.5, 0.5, 0.5]])
     copies = X[:, [1, 0, 0, 1, 0]]
     assert root_split(copies, y, eras, criterion) == (1, 0)
     # Negated columns part the same rows, with the sides exchanged.
@@ -85,23 +95,38 @@ def test_lower_feature_breaks_ties_of_key_and_gain(criterion):
     assert root_split(copies, y, eras, criterion) == (1, 0)
 
 
-@pytest.mark.parametrize("criterion", OF_ERAS + OF_ALL_ROWS)
-def test_lower_bin_breaks_ties_of_key_and_gain(criterion):
-    """y = -2, 0, 2 by the bin: to part either end is worth the same."""
-    for values in ([-2.0, 0.0, 2.0], [2.0, 0.0, -2.0]):
-        X = np.tile(np.repeat([0.0, 1.0, 2.0], 8), 4).reshape(-1, 1)
-        y = np.tile(np.repeat(values, 8), 4)
-        eras = np.repeat(np.arange(4), 24)
-        assert root_split(X, y, eras, criterion) == (0, 0)
-
-
-@pytest.mark.parametrize("criterion", OF_ERAS + OF_ALL_ROWS)
-def test_lower_bin_breaks_ties_with_missing_values(criterion):
-    """A missing value on either side may be worth the same, to the last bit."""
-    X = np.tile(np.repeat([0.0, 1.0, np.nan], 8), 4).reshape(-1, 1)
-    y = np.tile(np.repeat([-2.0, 2.0, 0.0], 8), 4)
+@of_each(REAL)
+@pytest.mark.parametrize(
+    ("x", "targets"),
+    [
+        # To part either end is worth the same.
+        ([0.0, 1.0, 2.0], [-2.0, 0.0, 2.0]),
+        ([0.0, 1.0, 2.0], [2.0, 0.0, -2.0]),
+        # A missing value on either side may be worth the same, to the last bit.
+        ([0.0, 1.0, np.nan], [-2.0, 2.0, 0.0]),
+    ],
+)
+def test_lower_bin_breaks_ties_of_key_and_gain(criterion, x, targets):
+    X, y = (np.tile(np.repeat(values, 8), 4) for values in (x, targets))
     eras = np.repeat(np.arange(4), 24)
-    assert root_split(X, y, eras, criterion) == (0, 0)
+    assert root_split(X.reshape(-1, 1), y, eras, criterion) == (0, 0)
+
+
+@of_each(ERA_CRITERIA)
+@pytest.mark.parametrize(
+    "interaction_cst", [None, [range(8, 0, -1)], [(8, 1), (1, 3), (8, 5)]]
+)
+def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterion):
+    # As a set, {8, 1} is iterated from 8.
+    case = make_case("squared_error", [], seed=5)
+    noise = np.random.default_rng(0).normal(size=(len(case.y), 9))
+    noise[:, 1] = noise[:, 8] = noise[:, 3] = case.X[:, 0]
+    limits = {"max_iter": 1, "min_samples_leaf": 8, "max_bins": 9}
+    case = suit(Case(noise, case.y, case.eras, params=limits), criterion)
+    nodes = first_tree(fit_case(case, **criterion, interaction_cst=interaction_cst))
+    if criterion.get("invariance_statistic") != "ratio":  # which prefers noise here
+        assert nodes["feature_idx"][0] == 1
+    assert not np.isin(nodes["feature_idx"][nodes["is_leaf"] == 0], [3, 8]).any()
 
 
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
@@ -117,14 +142,8 @@ def test_lower_feature_breaks_ties_whatever_its_neighbours(split_criterion):
         wide[rng.permutation(n_samples)[:199]] = np.arange(1, 200)
         two = np.zeros(n_samples)
         two[3] = 1.0
-        est = make_estimator(
-            sklearn_era.ensemble,
-            "squared_error",
-            split_criterion=split_criterion,
-            max_iter=1,
-            min_samples_leaf=60,
-            min_era_coverage=0.3,
-        )
         y = (x > 30) + rng.normal(size=n_samples)
-        est.fit(np.column_stack([x, wide, x, two]), y, eras=eras)
-        assert est._predictors[0][0].nodes[0]["feature_idx"] == 0
+        case = Case(np.column_stack([x, wide, x, two]), y, eras)
+        case.params = {"max_iter": 1, "min_samples_leaf": 60, "min_era_coverage": 0.3}
+        model = fit_case(case, split_criterion=split_criterion)
+        assert first_tree(model)["feature_idx"][0] == 0

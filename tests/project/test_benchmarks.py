@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import table
-from benchmarks import common, ensemble, forest
+from benchmarks import common, ensemble, forest, numerai_metrics
 from comparisons import memory_probe
 from comparisons.memory import LARGE_ROWS, MEMORY_ROWS
 from comparisons.results import NotPossibleHere, Settings
@@ -15,32 +15,38 @@ from comparisons.speed import SPEED_ROWS
 
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
 ROWS = (*SPEED_ROWS, *MEMORY_ROWS, *LARGE_ROWS)
+N_SPEED = len(SPEED_ROWS)
 POINT = ("directional", 5, 5, 2_000)
 FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
-    (kind, name)
-    for kind in (
-        ensemble.Fit,
-        ensemble.Predict,
-        ensemble.SklearnRatio,
-        ensemble.LightGBMRatio,
-    )
+    (kind, name, point)
+    for kinds, point in [
+        (
+            [
+                ensemble.Fit, ensemble.Predict,
+                ensemble.SklearnRatio, ensemble.LightGBMRatio,
+            ],
+            POINT,
+        ),
+        ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
+        ([numerai_metrics.Score, numerai_metrics.Ratio], ("contribution", 4, 100)),
+    ]
+    for kind in kinds
     for name in dir(kind)
     if re.match("time_|peakmem_|track_", name)
-]
-FOREST_BENCHMARKS = [
-    (kind, name)
-    for kind in (forest.ForestFit, forest.ForestPredict)
-    for name in dir(kind)
-    if re.match("time_|peakmem_|track_", name)
-]
+]  # fmt: skip
 
 
 def first_number(text):
     return float(re.match(r"[\d.]+", text)[0])
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case(TINY))
+@pytest.mark.parametrize(
+    "row",
+    # Memory is measured in a process of its own.
+    [*SPEED_ROWS, *(pytest.param(r, marks=pytest.mark.slow) for r in ROWS[N_SPEED:])],
+    ids=lambda row: row.case(TINY),
+)
 def test_row_of_the_table_is_measured(row):
     try:
         result = row.measure(TINY)
@@ -112,34 +118,24 @@ def test_quick_gives_way_to_what_is_named():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), BENCHMARKS, ids=[name for _, name in BENCHMARKS]
+    ("kind", "name", "point"), BENCHMARKS, ids=[name for _, name, _ in BENCHMARKS]
 )
-def test_asv_benchmark_runs(kind, name):
+def test_asv_benchmark_runs(kind, name, point):
     benchmark = kind()
     try:
-        benchmark.setup(*POINT)
+        benchmark.setup(*point)
     except NotImplementedError:
         pytest.skip("what it compares with is not installed")
-    result = getattr(benchmark, name)(*POINT)
+    result = getattr(benchmark, name)(*point)
     if name.startswith("track_"):
-        assert result > (0 if "ratio" in name else 2)
+        assert result > (2 if "leaves" in name else 0)
     else:
         assert result is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), FOREST_BENCHMARKS, ids=[name for _, name in FOREST_BENCHMARKS]
-)
-def test_asv_benchmark_of_forests_runs(kind, name):
-    benchmark = kind()
-    benchmark.setup(*FOREST_POINT)
-    result = getattr(benchmark, name)(*FOREST_POINT)
-    if name.startswith("track_"):
-        assert 2 < result <= 32
-    else:
-        assert result is None
+def test_asv_forests_have_one_era_for_the_gain_only():
     with pytest.raises(NotImplementedError):
-        kind().setup("gain", *FOREST_POINT[1:])
+        forest.ForestFit().setup("gain", *FOREST_POINT[1:])
 
 
 def test_asv_grid_has_one_era_for_the_gain_only():

@@ -16,6 +16,11 @@ from sklearn_era import ensemble, inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+QUICK_PAGES = [
+    "docs/criteria/directional.md", "docs/early-stopping.md", "docs/environments.md",
+    "docs/feature-sampling.md", "docs/inspection.md", "docs/large-data.md",
+    "docs/migration.md", "docs/split-criteria.md",
+]  # fmt: skip
 # A block with one of these imports runs where the package is installed.
 OTHER_PACKAGES = ("erasplit", "skl2onnx", "time_robust_forest")
 
@@ -51,7 +56,7 @@ def assert_same_words(printed, expected):
 def runnable_pages():
     for page in PAGES:
         if examples(page):
-            is_slow = page.parent.name == "papers" or page.name.startswith("numerai")
+            is_slow = page_id(page) not in QUICK_PAGES
             yield pytest.param(
                 page, id=page_id(page), marks=[pytest.mark.slow] if is_slow else []
             )
@@ -59,7 +64,7 @@ def runnable_pages():
 
 # onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
 @pytest.mark.filterwarnings("ignore:Field onnx:DeprecationWarning")
-@pytest.mark.parametrize("page", runnable_pages())
+@pytest.mark.parametrize("page", list(runnable_pages()))
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     """In order, as one program that needs nothing but what the page says."""
     plt.switch_backend("agg")

@@ -46,6 +46,7 @@ def test_constructor_extends_upstream_s(estimator):
     assert set(estimator._parameter_constraints) == set(ours)
 
 
+@pytest.mark.slow
 def test_import_brings_in_no_optional_package(tmp_path):
     # scikit-learn itself imports some of them where they are installed.
     code = (
@@ -75,6 +76,7 @@ def test_a_clone_takes_its_modules_from_the_installed_package(tmp_path):
     assert Path(result.stdout.strip()) == Path(ensemble.__file__)
 
 
+@pytest.mark.slow
 def test_a_clone_without_an_installed_package_says_so(tmp_path):
     shutil.copytree(ROOT / "sklearn_era", tmp_path / "sklearn_era")
     result = run_python("import sklearn_era.ensemble", tmp_path)

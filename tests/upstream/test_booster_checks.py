@@ -32,6 +32,12 @@ CLASSES = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
 SPLITTING = {"max_iter": 5, "min_samples_leaf": 5}
 ESTIMATORS = [
     *(estimator() for estimator in CLASSES),
+    *(
+        estimator(**SPLITTING, split_criterion="directional")
+        for estimator in (TwoErasClassifier, TwoErasRegressor)
+    ),
+]
+OTHER_ESTIMATORS = [
     *(estimator(**SPLITTING) for estimator in CLASSES),
     *(estimator(**SPLITTING, warm_start=True) for estimator in CLASSES),
     *(
@@ -40,7 +46,7 @@ ESTIMATORS = [
     ),
     *(
         estimator(**SPLITTING, split_criterion=split_criterion)
-        for split_criterion in ("directional", "time_robust", "invariant")
+        for split_criterion in ("time_robust", "invariant")
         for estimator in (TwoErasClassifier, TwoErasRegressor)
     ),
     TwoErasClassifier(**SPLITTING, split_criterion="vrex"),
@@ -66,9 +72,17 @@ def expected_failures(estimator) -> dict[str, str]:
 
 
 # One label of a target leaves nothing to split, which is what the warning says.
-@pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
+
+
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHER_ESTIMATORS, expected_failed_checks=expected_failures)
+def test_check_with_other_parameters(estimator, check):
     check(estimator)
 
 

@@ -26,15 +26,17 @@ class TwoErasForestRegressor(_TwoErasMixin, EraForestRegressor):
 SMALL = {"n_estimators": 5}
 ESTIMATORS = [
     EraForestClassifier(**SMALL),
-    EraForestRegressor(**SMALL),
-    EraForestClassifier(**SMALL, min_samples_leaf=10),
     EraForestRegressor(**SMALL, bootstrap=False),
     *(
-        estimator(**SMALL, bootstrap=bootstrap, split_criterion=split_criterion)
-        for bootstrap, split_criterion in [
-            ("era", "directional"),
-            (False, "invariant"),
-        ]
+        estimator(**SMALL, bootstrap="era", split_criterion="directional")
+        for estimator in (TwoErasForestClassifier, TwoErasForestRegressor)
+    ),
+]
+OTHER_ESTIMATORS = [
+    EraForestRegressor(**SMALL),
+    EraForestClassifier(**SMALL, min_samples_leaf=10),
+    *(
+        estimator(**SMALL, bootstrap=False, split_criterion="invariant")
         for estimator in (TwoErasForestClassifier, TwoErasForestRegressor)
     ),
 ]
@@ -59,9 +61,19 @@ def expected_failures(estimator) -> dict[str, str]:
     return failures
 
 
-# One label of a target leaves nothing to split, and so does a single row.
-@pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
-@pytest.mark.filterwarnings("ignore:eras holds the single era:UserWarning")
+pytestmark = [
+    # One label of a target leaves nothing to split, and so does a single row.
+    pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning"),
+    pytest.mark.filterwarnings("ignore:eras holds the single era:UserWarning"),
+]
+
+
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHER_ESTIMATORS, expected_failed_checks=expected_failures)
+def test_check_with_other_parameters(estimator, check):
     check(estimator)

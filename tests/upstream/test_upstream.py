@@ -41,6 +41,9 @@ SELECTIONS = {
     ],
 }
 
+# Modules of the first selection that grow trees and take little time.
+QUICK = ["test_grower", "test_predictor", "test_warm_start"]
+
 # Sabotaged part, and tests that must notice. They pass in the runs above.
 SABOTAGES = {
     "grower": f"{HIST}.tests.test_predictor::test_regression_dataset",
@@ -53,12 +56,6 @@ UNBOUND = [
     "grower",
     "gradient_boosting",
 ]
-
-
-def first_then_slow(names):
-    """Parameters of which all but the first are slow."""
-    first, *rest = names
-    return [first, *(pytest.param(name, marks=pytest.mark.slow) for name in rest)]
 
 
 class Run(NamedTuple):
@@ -80,10 +77,12 @@ def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
         "OMP_THREAD_LIMIT": "1",
         **variables,
     }
-    plugins = ["-p", "era_upstream", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest"]
+    command = [sys.executable, "-m", "pytest", "-p", "era_upstream"]
+    # Named from there, tests have the same names whichever are run.
+    command += ["-c", "pytest.ini", f"--rootdir={Path(sklearn.__file__).parents[1]}"]
+    command += ["-p", "no:cacheprovider", f"--junitxml={report}", "--pyargs"]
     finished = subprocess.run(
-        [*command, *plugins, f"--junitxml={report}", "--pyargs", *arguments],
+        [*command, *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -97,14 +96,15 @@ def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
 
 
 def read_outcomes(report: Path) -> dict[str, str]:
-    """Outcome of each test in a JUnit report."""
+    """Outcome of each test in a JUnit report, by module and name."""
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
         result = next(
             (e for e in case if e.tag in ("failure", "error", "skipped")), None
         )
         outcome = "passed" if result is None else result.get("type", result.tag)
-        outcomes[f"{case.get('classname')}::{case.get('name')}"] = outcome
+        module = case.get("classname", "").rpartition(".")[2]
+        outcomes[f"{module}::{case.get('name')}"] = outcome
     return outcomes
 
 
@@ -122,12 +122,25 @@ def frozen() -> dict[str, dict[str, str]]:
     return outcomes
 
 
-@pytest.mark.parametrize("selection", first_then_slow(SELECTIONS))
-def test_outcomes_are_those_of_stock(selection, frozen, tmp_path):
-    run = run_upstream(tmp_path, *SELECTIONS[selection])
+def assert_outcomes_are(run, expected):
     assert "tested classes: sklearn_era's" in run.output
     assert run.returncode == 0, run.output
-    assert run.outcomes == frozen[selection]
+    assert run.outcomes == expected
+
+
+def test_outcomes_of_quick_modules_are_those_of_stock(frozen, tmp_path):
+    stock = frozen["hist_gradient_boosting"].items()
+    expected = {test: out for test, out in stock if test.partition("::")[0] in QUICK}
+    assert len({test.partition("::")[0] for test in expected}) == len(QUICK)
+    run = run_upstream(tmp_path, *(f"{HIST}.tests.{module}" for module in QUICK))
+    assert_outcomes_are(run, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_outcomes_are_those_of_stock(selection, frozen, tmp_path):
+    run = run_upstream(tmp_path, *SELECTIONS[selection])
+    assert_outcomes_are(run, frozen[selection])
 
 
 @pytest.mark.slow
@@ -145,7 +158,9 @@ def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
     assert outcomes == request.getfixturevalue("frozen")
 
 
-@pytest.mark.parametrize("part", first_then_slow(SABOTAGES))
+@pytest.mark.parametrize(
+    "part", ["grower", pytest.param("fit", marks=pytest.mark.slow)]
+)
 def test_sabotage_is_noticed(part, tmp_path):
     run = run_upstream(tmp_path, SABOTAGES[part], ERA_UPSTREAM_SABOTAGE=part)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.output
@@ -153,7 +168,8 @@ def test_sabotage_is_noticed(part, tmp_path):
     assert re.search(r"^E +(AssertionError|assert )", run.output, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", first_then_slow(UNBOUND))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNBOUND)
 def test_run_with_a_stock_name_left_is_refused(name, tmp_path):
     run = run_upstream(tmp_path, HIST, ERA_UPSTREAM_UNBOUND=name)
     assert run.returncode == pytest.ExitCode.USAGE_ERROR, run.output

@@ -4,20 +4,20 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from helpers.grids import grid
 from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import (
     parquet_binning,
     parquet_columns,
 )
-
-pd = pytest.importorskip("pandas")
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
 
 FEATURES = ["small", "wide", "flag", "real", "gaps", "holes", "off"]
 
@@ -50,6 +50,11 @@ def write(frame, path, **options):
     return path
 
 
+def read(path, **arguments):
+    columns = {"target": "target", "era": "era", "features": FEATURES}
+    return BinnedDataset.from_parquet(path, **columns | arguments)
+
+
 def assert_same_dataset(one, other):
     assert_array_equal(one.X_binned, other.X_binned)
     assert one.X_binned.flags.f_contiguous
@@ -61,16 +66,12 @@ def assert_same_dataset(one, other):
         if a is not None:
             assert_array_equal(a, b)
     assert (one.eras is None) == (other.eras is None)
-    if one.eras is not None:
-        for a, b in zip(one.eras, other.eras, strict=True):
-            assert_array_equal(a, b)
-    for a, b in zip(
-        one.bin_mapper.bin_thresholds_, other.bin_mapper.bin_thresholds_, strict=True
-    ):
+    for a, b in zip(one.eras or (), other.eras or (), strict=True):
         assert_array_equal(a, b)
-    assert_array_equal(
-        one.bin_mapper.n_bins_non_missing_, other.bin_mapper.n_bins_non_missing_
-    )
+    ours, theirs = one.bin_mapper, other.bin_mapper
+    for a, b in zip(ours.bin_thresholds_, theirs.bin_thresholds_, strict=True):
+        assert_array_equal(a, b)
+    assert_array_equal(ours.n_bins_non_missing_, theirs.n_bins_non_missing_)
     assert repr(one) == repr(other)
 
 
@@ -84,35 +85,50 @@ def in_memory(frame, era="era", weight=None, **options):
     )
 
 
-@pytest.mark.parametrize("max_bins", [3, 255])
-@pytest.mark.parametrize("weight", [None, "weight"])
-@pytest.mark.parametrize("era", [None, "era"])
+@pytest.mark.parametrize(
+    ("era", "weight", "max_bins"),
+    grid([None, "era"], [None, "weight"], [3, 255], every=2),
+)
 def test_it_is_that_of_the_rows_in_memory(tmp_path, era, weight, max_bins):
     frame = make_frame()
     path = write(frame, tmp_path / "rows.parquet", row_group_size=90)
-    dataset = BinnedDataset.from_parquet(
-        path,
-        target="target",
-        era=era,
-        features=FEATURES,
-        sample_weight=weight,
-        max_bins=max_bins,
-    )
+    dataset = read(path, era=era, sample_weight=weight, max_bins=max_bins)
     assert_same_dataset(dataset, in_memory(frame, era, weight, max_bins=max_bins))
     model = HistGradientBoostingRegressor(max_iter=2, max_bins=max_bins)
     model.fit(dataset).predict(frame[FEATURES])
 
 
-@settings(deadline=None, database=None, max_examples=15)
+LAYOUTS = st.fixed_dictionaries(
+    {
+        "n_files": st.integers(1, 3),
+        "row_group_size": st.integers(5, 80),
+        "batch_rows": st.integers(5, 70),
+        "n_columns": st.integers(1, 8),
+    }
+)
+
+
+def read_in_layout(
+    folder, frame, *, n_files, row_group_size, batch_rows, n_columns, **arguments
+):
+    """Write a frame in files and groups of rows, and read it in batches."""
+    for i, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        path = folder / f"{i}.parquet"
+        write(frame.iloc[rows], path, row_group_size=row_group_size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
+        patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
+        patch.setattr(parquet_binning, "_GROUP", n_columns)
+        return read(folder, **arguments)
+
+
+@settings(max_examples=settings().max_examples // 5)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    n_samples=st.integers(40, 200),
-    n_files=st.integers(1, 3),
-    row_group_size=st.integers(5, 80),
-    batch_rows=st.integers(5, 70),
-    n_columns=st.integers(1, 8),
+    n_samples=st.integers(40, 120),
+    layout=LAYOUTS,
     max_bins=st.integers(2, 255),
-    weighted=st.booleans(),
+    weight=st.sampled_from([None, "weight"]),
     is_sorted=st.booleans(),
     share_without_target=st.sampled_from([0.0, 0.3]),
 )
@@ -120,12 +136,9 @@ def test_files_groups_and_batches_do_not_matter(
     tmp_path_factory,
     seed,
     n_samples,
-    n_files,
-    row_group_size,
-    batch_rows,
-    n_columns,
+    layout,
     max_bins,
-    weighted,
+    weight,
     is_sorted,
     share_without_target,
 ):
@@ -136,58 +149,40 @@ def test_files_groups_and_batches_do_not_matter(
     without = np.random.default_rng(seed).random(n_samples) < share_without_target
     without[0] = False
     frame.loc[without, "target"] = np.nan
-    folder = tmp_path_factory.mktemp("files")
-    for i, rows in enumerate(np.array_split(np.arange(n_samples), n_files)):
-        write(
-            frame.iloc[rows],
-            folder / f"{i}.parquet",
-            row_group_size=row_group_size,
-        )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
-        patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
-        patch.setattr(parquet_binning, "_GROUP", n_columns)
-        dataset = BinnedDataset.from_parquet(
-            folder,
-            target="target",
-            era="era",
-            features=FEATURES,
-            sample_weight="weight" if weighted else None,
-            max_bins=max_bins,
-            drop_missing_target=True,
-        )
-    kept = frame[~without]
-    assert_same_dataset(
-        dataset,
-        in_memory(kept, weight="weight" if weighted else None, max_bins=max_bins),
-    )
-
-
-@pytest.mark.parametrize("weight", [None, "weight"])
-def test_many_rows_are_drawn_as_in_memory(tmp_path, weight):
-    frame = make_frame(200_700)
-    path = write(frame, tmp_path / "rows.parquet", row_group_size=70_000)
-    dataset = BinnedDataset.from_parquet(
-        path,
-        target="target",
-        era="era",
-        features=FEATURES,
+    dataset = read_in_layout(
+        tmp_path_factory.mktemp("files"),
+        frame,
+        **layout,
         sample_weight=weight,
-        max_bins=40,
-        random_state=5,
+        max_bins=max_bins,
+        drop_missing_target=True,
     )
-    assert_same_dataset(
-        dataset, in_memory(frame, weight=weight, max_bins=40, random_state=5)
-    )
+    expected = in_memory(frame[~without], weight=weight, max_bins=max_bins)
+    assert_same_dataset(dataset, expected)
+
+
+@pytest.mark.parametrize(
+    ("weight", "kept"),
+    [
+        pytest.param(None, None, marks=pytest.mark.slow),
+        pytest.param("weight", None, marks=pytest.mark.slow),
+        (None, ["w2", "w0"]),
+    ],
+)
+def test_many_rows_are_drawn_as_in_memory(tmp_path, weight, kept):
+    frame = make_frame(200_700 if kept is None else 303_000)
+    path = write(frame, tmp_path / "rows.parquet", row_group_size=70_000)
+    params = {"max_bins": 40, "random_state": 5}
+    dataset = read(path, sample_weight=weight, keep_eras=kept, **params)
+    rows = frame if kept is None else frame[frame["era"].isin(kept)]
+    assert_same_dataset(dataset, in_memory(rows, weight=weight, **params))
 
 
 def test_features_are_all_other_columns(tmp_path):
     frame = make_frame().drop(columns="weight")
     indexed = frame.set_index(pd.Index(np.arange(len(frame)) * 2, name="id"))
     indexed.to_parquet(tmp_path / "rows.parquet")
-    dataset = BinnedDataset.from_parquet(
-        tmp_path / "rows.parquet", target="target", era="era"
-    )
+    dataset = read(tmp_path / "rows.parquet", features=None)
     assert dataset.feature_names.tolist() == FEATURES
     assert_same_dataset(dataset, in_memory(frame))
 
@@ -201,29 +196,15 @@ def test_where_files_are(tmp_path, kind):
     ]
     (tmp_path / "notes.txt").touch()
     path = {"list": files, "folder": tmp_path, "text": str(tmp_path)}[kind]
-    dataset = BinnedDataset.from_parquet(
-        path, target="target", era="era", features=FEATURES
-    )
-    assert_same_dataset(dataset, in_memory(frame))
+    assert_same_dataset(read(path), in_memory(frame))
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32", "datetime64[s]", "category"])
-def test_eras_of_any_type(tmp_path, dtype):
+def test_eras_that_are_categories(tmp_path):
     frame = make_frame()
-    if dtype == "category":
-        frame["era"] = frame["era"].astype(
-            pd.CategoricalDtype(["w9", "w2", "w1", "w0"])
-        )
-        plain = frame.assign(era=frame["era"].astype(object))
-    else:
-        codes = frame["era"].str[1:].astype("int64") * 1000
-        frame["era"] = codes.to_numpy().astype(dtype)
-        plain = frame
-    path = write(frame, tmp_path / "rows.parquet", row_group_size=100)
-    dataset = BinnedDataset.from_parquet(
-        path, target="target", era="era", features=FEATURES
-    )
-    assert_same_dataset(dataset, in_memory(plain))
+    categories = pd.CategoricalDtype(["w9", "w2", "w1", "w0"])
+    path = tmp_path / "rows.parquet"
+    write(frame.astype({"era": categories}), path, row_group_size=100)
+    assert_same_dataset(read(path), in_memory(frame))
 
 
 def test_types_of_files_may_differ(tmp_path):
@@ -231,34 +212,28 @@ def test_types_of_files_may_differ(tmp_path):
     other = frame.astype({"small": "int32", "wide": "float64", "flag": "uint8"})
     write(frame[:200], tmp_path / "a.parquet")
     write(other[200:], tmp_path / "b.parquet")
-    dataset = BinnedDataset.from_parquet(
-        tmp_path, target="target", era="era", features=FEATURES
-    )
-    assert_same_dataset(dataset, in_memory(frame))
+    assert_same_dataset(read(tmp_path), in_memory(frame))
 
 
 def test_targets_of_classes(tmp_path):
     frame = make_frame().assign(target=lambda frame: np.where(frame["flag"], "a", "b"))
     path = write(frame, tmp_path / "rows.parquet")
-    dataset = BinnedDataset.from_parquet(path, target="target", features=["small"])
-    assert_array_equal(dataset.y, frame["target"])
+    assert_array_equal(read(path, era=None).y, frame["target"])
 
 
 def test_missing_targets(tmp_path):
     frame = make_frame()
     frame.loc[3:9, "target"] = np.nan
     path = write(frame, tmp_path / "rows.parquet")
-    arguments = {"target": "target", "era": "era", "features": FEATURES}
-    with pytest.raises(
-        ValueError, match=r"'target' has no value in 7 of 400 rows\. Pass drop_missing"
-    ):
-        BinnedDataset.from_parquet(path, **arguments)
-    dataset = BinnedDataset.from_parquet(path, drop_missing_target=True, **arguments)
+    message = r"'target' has no value in 7 of 400 rows\. Pass drop_missing"
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    dataset = read(path, drop_missing_target=True)
     assert_same_dataset(dataset, in_memory(frame.drop(index=range(3, 10))))
     frame["target"] = np.nan
     write(frame, path)
     with pytest.raises(ValueError, match="has no value in any of 400 rows"):
-        BinnedDataset.from_parquet(path, drop_missing_target=True, **arguments)
+        read(path, drop_missing_target=True)
 
 
 @pytest.mark.parametrize(
@@ -281,15 +256,36 @@ def test_missing_targets(tmp_path):
         ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
         ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
         ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
+        ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
+        ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
+        ({"keep_eras": []}, "keep_eras is empty"),
+        ({"keep_eras": {}}, "keep_eras is empty"),
+        (
+            {"keep_eras": ["w0", "w7", "w8"]},
+            "column 'era' has no era 'w7', 'w8'; it has 3 eras, w0 to w2",
+        ),
+        ({"keep_eras": {0: "a"}}, "has no era 0; it has 3 eras"),
+        ({"keep_eras": range(9)}, "has no era 0, 1, 2, 3, 4 and 4 more;"),
+        ({"keep_eras": {"w0": 1, "w1": None}}, "new labels of keep_eras has 1 missing"),
+        (
+            {"keep_eras": {"w0": 1, "w1": "a"}},
+            "new labels of keep_eras has labels that",
+        ),
+        ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
+        (
+            {"keep_eras": ["w1"], "target": "spoiled"},
+            r"'spoiled' has no value in 5 of \d+ rows",
+        ),
     ],
 )
 def test_arguments_are_checked(tmp_path, arguments, message):
     frame = make_frame().assign(kind=pd.Categorical(["a", "b"] * 200))
     frame["none"] = np.nan
+    frame["spoiled"] = 1.0
+    frame.loc[frame.index[frame["era"] == "w1"][:5], "spoiled"] = np.nan
     path = write(frame, tmp_path / "rows.parquet")
-    arguments = {"target": "target", "era": "era", "features": FEATURES} | arguments
     with pytest.raises(ValueError, match=message):
-        BinnedDataset.from_parquet(path, **arguments)
+        read(path, **arguments)
 
 
 def test_paths_are_checked(tmp_path):
@@ -309,43 +305,30 @@ def test_columns_of_files_are_compared(tmp_path):
     frame = make_frame().drop(columns="weight")
     write(frame, tmp_path / "a.parquet")
     write(frame.drop(columns="wide"), tmp_path / "b.parquet")
-    arguments = {"target": "target", "era": "era"}
     with pytest.raises(ValueError, match=r"only .*a.parquet has the column 'wide'"):
-        BinnedDataset.from_parquet(tmp_path, **arguments)
+        read(tmp_path, features=None)
     with pytest.raises(ValueError, match=r"features: .*b.parquet has no column"):
-        BinnedDataset.from_parquet(tmp_path, features=["small", "wide"], **arguments)
-    dataset = BinnedDataset.from_parquet(tmp_path, features=["small"], **arguments)
-    assert dataset.shape == (800, 1)
+        read(tmp_path, features=["small", "wide"])
+    assert read(tmp_path, features=["small"]).shape == (800, 1)
     write(frame.assign(era=1.5), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="differ in the type of column 'era'"):
-        BinnedDataset.from_parquet(tmp_path, **arguments)
+        read(tmp_path)
 
 
-@settings(deadline=None, database=None, max_examples=25)
+@settings(max_examples=settings().max_examples // 5)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    n_files=st.integers(1, 3),
-    row_group_size=st.integers(5, 80),
-    batch_rows=st.integers(5, 70),
-    weighted=st.booleans(),
+    layout=LAYOUTS,
+    weight=st.sampled_from([None, "weight"]),
     is_sorted=st.booleans(),
     grouped=st.booleans(),
     kept=st.sets(st.integers(0, 11), min_size=2),
     max_bins=st.sampled_from([3, 255]),
 )
 def test_kept_eras_are_those_rows_in_memory(
-    tmp_path_factory,
-    seed,
-    n_files,
-    row_group_size,
-    batch_rows,
-    weighted,
-    is_sorted,
-    grouped,
-    kept,
-    max_bins,
+    tmp_path_factory, seed, layout, weight, is_sorted, grouped, kept, max_bins
 ):
-    n_samples = 240
+    n_samples = 180
     frame = make_frame(n_samples, seed)
     numbers = np.random.default_rng(seed).permutation(np.arange(n_samples) % 12)
     frame["era"] = [f"w{number:02}" for number in numbers]
@@ -357,50 +340,24 @@ def test_kept_eras_are_those_rows_in_memory(
     frame.loc[~is_kept, "target"] = np.nan
     frame.loc[~is_kept, "weight"] = -1.0
     frame.loc[~is_kept & (numbers % 2 == 0), "era"] = None
-    folder = tmp_path_factory.mktemp("files")
-    for i, rows in enumerate(np.array_split(np.arange(n_samples), n_files)):
-        write(frame.iloc[rows], folder / f"{i}.parquet", row_group_size=row_group_size)
-    labels = [f"w{number:02}" for number in kept]
     # Groups in another order than their eras.
     groups = {f"w{number:02}": 7 - number // 3 for number in kept}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_columns, "_BATCH_VALUES", 1)
-        patch.setattr(parquet_columns, "_BATCH_ROWS", batch_rows)
-        patch.setattr(parquet_binning, "_GROUP", 3)
-        dataset = BinnedDataset.from_parquet(
-            folder,
-            target="target",
-            era="era",
-            features=FEATURES,
-            sample_weight="weight" if weighted else None,
-            max_bins=max_bins,
-            keep_eras=groups if grouped else labels,
-        )
+    dataset = read_in_layout(
+        tmp_path_factory.mktemp("files"),
+        frame,
+        **layout,
+        sample_weight=weight,
+        max_bins=max_bins,
+        keep_eras=groups if grouped else list(groups),
+    )
     rows = frame[is_kept]
     if grouped:
         rows = rows.assign(era=rows["era"].map(groups).astype("int64"))
-    weight = "weight" if weighted else None
     assert_same_dataset(dataset, in_memory(rows, weight=weight, max_bins=max_bins))
 
 
-def test_kept_eras_of_many_rows_are_drawn_as_in_memory(tmp_path):
-    frame = make_frame(310_000)
-    path = write(frame, tmp_path / "rows.parquet", row_group_size=70_000)
-    dataset = BinnedDataset.from_parquet(
-        path,
-        target="target",
-        era="era",
-        features=FEATURES,
-        max_bins=40,
-        random_state=5,
-        keep_eras=["w2", "w0"],
-    )
-    rows = frame[frame["era"] != "w1"]
-    assert_same_dataset(dataset, in_memory(rows, max_bins=40, random_state=5))
-
-
 @pytest.mark.parametrize("dtype", ["int64", "float32", "datetime64[s]", "date"])
-def test_kept_eras_of_any_type(tmp_path, dtype):
+def test_eras_of_any_type(tmp_path, dtype):
     frame = make_frame()
     days = frame["era"].str[1:].astype("int64").to_numpy() * 86_400
     if dtype == "date":
@@ -408,46 +365,14 @@ def test_kept_eras_of_any_type(tmp_path, dtype):
     else:
         frame["era"] = days.astype(dtype)
     path = write(frame, tmp_path / "rows.parquet", row_group_size=100)
-    arguments = {"target": "target", "era": "era", "features": FEATURES}
     kept = [frame["era"][days == 86_400].iloc[0], frame["era"][days == 0].iloc[0]]
-    dataset = BinnedDataset.from_parquet(path, keep_eras=kept, **arguments)
-    rows = frame[days < 2 * 86_400]
     if dtype == "date":
-        rows = rows.assign(era=pd.to_datetime(rows["era"]).astype("datetime64[s]"))
-    assert_same_dataset(dataset, in_memory(rows))
+        frame["era"] = pd.to_datetime(frame["era"]).astype("datetime64[s]")
+    assert_same_dataset(read(path), in_memory(frame))
+    rows = frame[days < 2 * 86_400]
+    assert_same_dataset(read(path, keep_eras=kept), in_memory(rows))
     with pytest.raises(ValueError, match="keep_eras: column 'era' "):
-        BinnedDataset.from_parquet(path, keep_eras=["w1"], **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"keep_eras": ["w0"], "era": None}, "keep_eras needs era="),
-        ({"keep_eras": "w0"}, "keep_eras='w0' must be a list of labels"),
-        ({"keep_eras": []}, "keep_eras is empty"),
-        ({"keep_eras": {}}, "keep_eras is empty"),
-        (
-            {"keep_eras": ["w0", "w7", "w8"]},
-            "column 'era' has no era 'w7', 'w8'; it has 3 eras, w0 to w2",
-        ),
-        ({"keep_eras": {0: "a"}}, "has no era 0; it has 3 eras"),
-        ({"keep_eras": range(9)}, "has no era 0, 1, 2, 3, 4 and 4 more;"),
-        ({"keep_eras": {"w0": 1, "w1": None}}, "new labels of keep_eras has 1 missing"),
-        (
-            {"keep_eras": {"w0": 1, "w1": "a"}},
-            "new labels of keep_eras has labels that",
-        ),
-        ({"keep_eras": ["w0", None]}, "keep_eras has 1 missing"),
-        ({"keep_eras": ["w1"]}, r"'target' has no value in 5 of \d+ rows"),
-    ],
-)
-def test_kept_eras_are_checked(tmp_path, arguments, message):
-    frame = make_frame()
-    frame.loc[frame.index[frame["era"] == "w1"][:5], "target"] = np.nan
-    path = write(frame, tmp_path / "rows.parquet")
-    arguments = {"target": "target", "era": "era", "features": FEATURES} | arguments
-    with pytest.raises(ValueError, match=message):
-        BinnedDataset.from_parquet(path, **arguments)
+        read(path, keep_eras=["w1"])
 
 
 def test_row_groups_without_kept_eras_are_not_read(tmp_path):
@@ -456,9 +381,7 @@ def test_row_groups_without_kept_eras_are_not_read(tmp_path):
     schema = pa.Schema.from_pandas(frame, preserve_index=False)
     with pq.ParquetWriter(path, schema) as writer:
         for _, rows in frame.groupby("era"):
-            writer.write_table(
-                pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
-            )
+            writer.write_table(pa.Table.from_pandas(rows, schema, preserve_index=False))
     columns = parquet_columns.ParquetColumns(path)
     wanted = (frame["era"] != "w1").to_numpy()
     read = [
@@ -473,25 +396,20 @@ def test_progress_is_reported_by_groups_of_columns(tmp_path, monkeypatch):
     path = write(make_frame(), tmp_path / "rows.parquet")
     monkeypatch.setattr(parquet_binning, "_GROUP", 3)
     seen = []
-    BinnedDataset.from_parquet(
-        path,
-        target="target",
-        features=FEATURES,
-        on_progress=lambda *arguments: seen.append(arguments),
-    )
+    read(path, on_progress=lambda *arguments: seen.append(arguments))
     assert seen == [(3, 7), (6, 7), (7, 7)]
 
 
 def test_names_with_dots(tmp_path):
     frame = make_frame().rename(columns={"small": "a", "wide": "a.b", "flag": "a.b.c"})
     path = write(frame, tmp_path / "rows.parquet")
-    dataset = BinnedDataset.from_parquet(
-        path, target="target", features=["a.b", "a", "a.b.c"]
-    )
-    expected = BinnedDataset.from_arrays(frame[["a.b", "a", "a.b.c"]], frame["target"])
+    names = ["a.b", "a", "a.b.c"]
+    dataset = read(path, era=None, features=names)
+    expected = BinnedDataset.from_arrays(frame[names], frame["target"])
     assert_same_dataset(dataset, expected)
 
 
+@pytest.mark.slow
 def test_memory(tmp_path):
     """Neither the files nor the rows as numbers are held: in a process of its own."""
     if not sys.platform.startswith("linux"):

@@ -5,91 +5,94 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import ensemble
 from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
 
-from helpers.callbacks import (
-    KINDS,
-    MAX_ITER,
-    N_SAMPLES,
-    SMALL,
-    Hook,
-    Recorder,
-    assert_same_trees,
-    logged,
-    make_data,
-    make_estimator,
-)
-from sklearn_era.ensemble import (
-    HistGradientBoostingRegressor,
-)
+from helpers.callbacks import MAX_ITER, Hook, Recorder, logged
+from helpers.data import N_SAMPLES, make_data
+from helpers.estimators import ours, stock
+from helpers.grids import grid
+from helpers.trees import assert_same_model
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+
+TARGETS = ["real", "binary", "multiclass"]
 
 # What callbacks are told
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("criterion", ["gain", "era"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_monitor_logs_the_score_of_each_stage(kind, criterion):
-    X, y, eras = make_data(kind)
-    score, name = (
-        (r2_score, "r2") if kind == "regressor" else (log_loss, "neg_log_loss")
-    )
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
+    X, y, weights, eras = make_data(target)
+    weights = weights if weighted else None
+    name = "r2" if target == "real" else "neg_log_loss"
     monitor = ScoringMonitor(scoring=name)
-    model = make_estimator(kind, split_criterion=criterion).set_callbacks(monitor)
-    model.fit(X, y, eras=eras)
-    if kind == "regressor":
-        staged = [score(y, stage) for stage in model.staged_predict(X)]
+    model = ours(target, split_criterion=criterion).set_callbacks(monitor)
+    model.fit(X, y, weights, eras=eras)
+    if target == "real":
+        stages, score, sign = model.staged_predict(X), r2_score, 1
     else:
-        staged = [-score(y, stage) for stage in model.staged_predict_proba(X)]
+        stages, score, sign = model.staged_predict_proba(X), log_loss, -1
+    staged = [sign * score(y, stage, sample_weight=weights) for stage in stages]
     assert len(set(staged)) == MAX_ITER
     assert logged(monitor, name) == staged
     assert logged(monitor, name, "fit") == staged[-1:]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["gain", "era"])
-@pytest.mark.parametrize("validation_eras", ["last", None, "without eras"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_held_out_rows_are_not_handed_over(kind, validation_eras, criterion, weighted):
-    X, y, eras = make_data(kind)
-    weights = np.linspace(0.5, 2, N_SAMPLES) if weighted else None
+@pytest.mark.parametrize(
+    ("target", "held_out", "weighted"),
+    grid(
+        TARGETS,
+        {
+            "gain, last era": ("gain", "last"),
+            "gain, random rows": ("gain", None),
+            "gain, no eras": ("gain", "no eras"),
+            "era, last era": ("era", "last"),
+            "era, random rows": ("era", None),
+        },
+        [False, True],
+        every=2,
+    ),
+)
+def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
+    criterion, validation_eras = held_out
+    X, y, weights, eras = make_data(target)
+    weights = weights if weighted else None
     recorder = Recorder()
-    model = make_estimator(
-        kind, split_criterion=criterion, early_stopping=True, scoring="loss"
-    ).set_callbacks(recorder)
-    if validation_eras == "without eras":
-        model.set_params(split_criterion="gain")
+    model = ours(target, split_criterion=criterion, early_stopping=True)
+    if validation_eras == "no eras":
         eras = None
     else:
         model.set_params(validation_eras=validation_eras)
-    model.fit(X, y, sample_weight=weights, eras=eras)
+    model.set_callbacks(recorder).fit(X, y, weights, eras=eras)
     rows, _ = train_test_split(
         np.arange(N_SAMPLES),
         test_size=0.1,
-        stratify=None if kind == "regressor" else y,
+        stratify=None if target == "real" else y,
         random_state=model._random_seed,
     )
     if validation_eras == "last":
         rows = np.flatnonzero(eras != eras.max())
-    for _, X_seen, y_seen, metadata, _ in recorder.of("end", "iteration"):
+    given = {"eras": eras, "sample_weight": weights}
+    given = {name: values for name, values in given.items() if values is not None}
+    seen = recorder.of("end", "iteration")
+    for _, X_seen, y_seen, metadata, _ in seen:
+        assert X_seen is seen[0][1]  # taken once
         np.testing.assert_array_equal(X_seen, X[rows])
         np.testing.assert_array_equal(y_seen, y[rows])
         assert y_seen.dtype == y.dtype
-        expected = ["sample_weight"] * weighted + ["eras"] * (eras is not None)
-        assert sorted(metadata) == sorted(expected)
-        if eras is not None:
-            np.testing.assert_array_equal(metadata["eras"], eras[rows])
-        if weighted:
-            np.testing.assert_array_equal(metadata["sample_weight"], weights[rows])
+        assert set(metadata) == set(given)
+        for name, values in given.items():
+            np.testing.assert_array_equal(metadata[name], values[rows])
 
 
 def test_given_validation_rows_leave_all_rows_to_train_on():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    model = make_estimator(early_stopping=True).set_callbacks(recorder)
+    model = ours(early_stopping=True).set_callbacks(recorder)
     model.fit(X, y, X_val=X[:50], y_val=y[:50])
     (_, X_seen, y_seen, metadata, fitted) = recorder.of("end", "fit")[0]
     assert X_seen is X
@@ -99,9 +102,9 @@ def test_given_validation_rows_leave_all_rows_to_train_on():
 
 
 def test_weights_are_those_given_without_class_weights():
-    X, y, _ = make_data("binary")
+    X, y, _, _ = make_data("binary")
     recorder = Recorder()
-    model = make_estimator("binary", class_weight="balanced").set_callbacks(recorder)
+    model = ours("binary", class_weight="balanced").set_callbacks(recorder)
     model.fit(X, y, sample_weight=2.0)
     weights = recorder.of("end", "fit")[0][3]["sample_weight"]
     np.testing.assert_array_equal(weights, np.full(N_SAMPLES, 2.0))
@@ -113,8 +116,8 @@ def test_weights_are_those_given_without_class_weights():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_stay_frames(library, early_stopping):
     frames = pytest.importorskip(library)
-    X, y, eras = make_data()
-    colors = np.array(["red", "green", "blue"])
+    X, y, _, eras = make_data()
+    colors = np.array(["red", "green", "blue", "grey"])
     # A categorical column behind the others: training puts it first, and encodes it.
     columns = {"b": X[:, 0], "a": X[:, 1], "color": colors[eras]}
     dtype = {"pandas": "category", "polars": getattr(frames, "Categorical", None)}
@@ -124,7 +127,7 @@ def test_frames_stay_frames(library, early_stopping):
     else:
         frame = frame.with_columns(frame["color"].cast(dtype[library]))
     recorder, monitor = Recorder(), ScoringMonitor(scoring="r2")
-    model = make_estimator(early_stopping=early_stopping, split_criterion="era")
+    model = ours(early_stopping=early_stopping, split_criterion="era")
     model.set_callbacks(recorder, monitor).fit(frame, y, eras=eras)
     assert model.is_categorical_.tolist() == [False, False, True]
     _, X_seen, y_seen, _, _ = recorder.of("end", "fit")[0]
@@ -135,22 +138,14 @@ def test_frames_stay_frames(library, early_stopping):
     assert logged(monitor, "r2") == staged
 
 
-def test_rows_are_taken_once():
-    X, y, _ = make_data()
-    recorder = Recorder()
-    make_estimator(early_stopping=True).set_callbacks(recorder).fit(X, y)
-    seen = [arguments[1] for arguments in recorder.of("end", "iteration")]
-    assert all(rows is seen[0] for rows in seen)
-
-
 # The estimator so far
 
 
 @pytest.mark.parametrize("scoring", ["loss", "r2", lambda est, X, y: est.score(X, y)])
 def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     recorder = Recorder()
-    model = make_estimator(
+    model = ours(
         split_criterion="era", early_stopping=True, scoring=scoring
     ).set_callbacks(recorder)
     model.fit(X, y, eras=eras)
@@ -173,20 +168,20 @@ def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
 
 
 def test_the_estimator_so_far_can_be_kept_and_fitted_further():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    model = make_estimator(warm_start=True, max_features=0.5, random_state=3)
+    model = ours(warm_start=True, max_features=0.5, random_state=3)
     stopped = clone(model).set_params(max_iter=2).fit(X, y)
     model.set_callbacks(recorder).fit(X, y)
     so_far = recorder.fitted[1].set_callbacks()
-    assert_same_trees(so_far, stopped)
+    assert_same_model(so_far, stopped, X)
     so_far = pickle.loads(pickle.dumps(so_far))
-    assert_same_trees(so_far.fit(X, y), model)
+    assert_same_model(so_far.fit(X, y), model, X)
     assert recorder.fitted[2].n_iter_ == 3
 
 
 def test_an_estimator_so_far_that_is_fitted_does_not_change_the_fit():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
 
     class FitFurther(Recorder):
         def on_fit_task_end(self, estimator, context, *, fitted_estimator):
@@ -194,16 +189,16 @@ def test_an_estimator_so_far_that_is_fitted_does_not_change_the_fit():
                 fitted_estimator.set_callbacks().set_params(max_iter=MAX_ITER)
                 assert fitted_estimator.fit(X, y).n_iter_ == MAX_ITER
 
-    model = make_estimator(warm_start=True, max_features=0.5)
+    model = ours(warm_start=True, max_features=0.5)
     plain = clone(model).fit(X, y)
-    assert_same_trees(model.set_callbacks(FitFurther()).fit(X, y), plain)
+    assert_same_model(model.set_callbacks(FitFurther()).fit(X, y), plain, X)
 
 
 def test_a_hook_may_predict_with_the_estimator_itself():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     seen = []
     hook = Hook(lambda estimator: seen.append(estimator.predict(X)))
-    model = make_estimator(early_stopping=True).set_callbacks(hook).fit(X, y)
+    model = ours(early_stopping=True).set_callbacks(hook).fit(X, y)
     np.testing.assert_array_equal(seen, list(model.staged_predict(X)))
 
 
@@ -211,9 +206,9 @@ def test_a_hook_may_predict_with_the_estimator_itself():
 
 
 def test_tasks_are_a_fit_and_its_iterations():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    make_estimator().set_callbacks(recorder).fit(X, y)
+    ours().set_callbacks(recorder).fit(X, y)
     assert recorder.events[0] == "setup"
     assert recorder.events[-1] == "teardown"
     contexts = [(kind, context) for kind, context, *_ in recorder.events[1:-1]]
@@ -228,23 +223,25 @@ def test_tasks_are_a_fit_and_its_iterations():
 
 
 def test_warm_start_reports_the_iterations_that_are_left():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    model = make_estimator(warm_start=True).set_callbacks(recorder).fit(X, y)
+    model = ours(warm_start=True).set_callbacks(recorder).fit(X, y)
     for max_iter, left in [(MAX_ITER + 3, 3), (MAX_ITER + 3, 0)]:
         recorder.events.clear()
         model.set_params(max_iter=max_iter).fit(X, y)
         assert recorder.of("begin", "fit")[0][0].max_subtasks == left
         ends = recorder.of("end", "iteration")
         assert [context.task_id for context, *_ in ends] == list(range(left))
-        assert [fitted.n_iter_ for *_, fitted in ends] == list(range(7, 7 + left))
+        assert [fitted.n_iter_ for *_, fitted in ends] == list(
+            range(MAX_ITER + 1, MAX_ITER + 1 + left)
+        )
         assert recorder.of("end", "fit")[0][-1].n_iter_ == MAX_ITER + 3
 
 
 def test_early_stopping_ends_its_tasks():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    model = make_estimator(
+    model = ours(
         max_iter=100, early_stopping=True, n_iter_no_change=2, learning_rate=1.0
     ).set_callbacks(recorder)
     model.fit(X, y)
@@ -255,17 +252,16 @@ def test_early_stopping_ends_its_tasks():
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_callback_may_stop_the_fit(kind, early_stopping):
-    X, y, eras = make_data(kind)
-    model = make_estimator(kind, early_stopping=early_stopping, split_criterion="era")
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_callback_may_stop_the_fit(target, early_stopping):
+    X, y, _, eras = make_data(target)
+    model = ours(target, early_stopping=early_stopping, split_criterion="era")
     short = clone(model).set_params(max_iter=3).fit(X, y, eras=eras)
     recorder = Recorder()
     stop = Hook(lambda estimator: estimator.n_iter_ == 3)
     model.set_callbacks(stop, recorder).fit(X, y, eras=eras)
     assert model.n_iter_ == 3
-    assert_same_trees(model, short)
-    np.testing.assert_array_equal(model.predict(X), short.predict(X))
+    assert_same_model(model, short, X)
     assert len(recorder.of("end", "iteration")) == 3
     assert len(recorder.of("end", "fit")) == 1
     n_scores = 4 if early_stopping else 0
@@ -276,46 +272,41 @@ def test_a_callback_may_stop_the_fit(kind, early_stopping):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_with_callbacks_trees_are_scikit_learn_s(kind, early_stopping):
-    X, y, _ = make_data(kind)
-    model = make_estimator(kind, early_stopping=early_stopping, max_features=0.5)
-    monitor = ScoringMonitor(scoring="r2" if kind == "regressor" else "accuracy")
+@pytest.mark.parametrize("target", TARGETS)
+def test_with_callbacks_trees_are_scikit_learn_s(target, early_stopping):
+    X, y, _, _ = make_data(target)
+    params = {"early_stopping": early_stopping, "max_features": 0.5}
+    model = ours(target, **params)
+    monitor = ScoringMonitor(scoring="r2" if target == "real" else "accuracy")
     model.set_callbacks(Recorder(), monitor).fit(X, y)
-    stock = getattr(ensemble, type(model).__name__)(
-        **SMALL, random_state=0, early_stopping=early_stopping, max_features=0.5
-    ).fit(X, y)
-    assert_same_trees(model, stock)
-    np.testing.assert_array_equal(model.train_score_, stock.train_score_)
-    np.testing.assert_array_equal(model.validation_score_, stock.validation_score_)
-    added = set(vars(model)) - {"_skl_callbacks"} - set(vars(stock))
-    assert added == set(model.get_params()) - set(stock.get_params())
+    theirs = stock(target, **params).fit(X, y)
+    assert_same_model(model, theirs, X)
+    added = set(vars(model)) - {"_skl_callbacks"} - set(vars(theirs))
+    assert added == set(model.get_params()) - set(theirs.get_params())
 
 
 def test_without_callbacks_no_task_is_made(monkeypatch):
     def fail(self, **arguments):
         raise AssertionError
 
-    monkeypatch.setattr(
-        HistGradientBoostingRegressor, "_init_callback_context", fail, raising=True
-    )
-    X, y, _ = make_data()
-    model = make_estimator().set_callbacks(Recorder()).set_callbacks()
+    monkeypatch.setattr(HistGradientBoostingRegressor, "_init_callback_context", fail)
+    X, y, _, _ = make_data()
+    model = ours().set_callbacks(Recorder()).set_callbacks()
     assert model.fit(X, y).n_iter_ == MAX_ITER
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError, KeyboardInterrupt])
 @pytest.mark.parametrize("hook", ["setup", "on_fit_task_begin", "on_fit_task_end"])
 def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch):
-    X, y, eras = make_data()
-    frame = pd.DataFrame(X, columns=list("abcd"))
+    X, y, _, eras = make_data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
     recorder = Recorder()
 
     def fail(estimator, context, **arguments):
         if hook == "setup" or context.task_id == 2:
             raise error("out of ink")
 
-    model = make_estimator(split_criterion="era").set_callbacks(recorder)
+    model = ours(split_criterion="era").set_callbacks(recorder)
     plain = clone(model).set_callbacks().fit(frame, y, eras=eras)
     with monkeypatch.context() as patched:
         patched.setattr(recorder, hook, fail)
@@ -328,13 +319,13 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
         stages = list(plain.staged_predict(frame))
         np.testing.assert_array_equal(model.predict(frame), stages[2])
     model.fit(frame, y, eras=eras)
-    assert_same_trees(model, plain)
+    assert_same_model(model, plain, frame)
 
 
 def test_errors_of_a_fit_tear_down(monkeypatch):
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     recorder = Recorder()
-    model = make_estimator(early_stopping=True, scoring=lambda est, X, y: 1 / 0)
+    model = ours(early_stopping=True, scoring=lambda est, X, y: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         model.set_callbacks(recorder).fit(X, y)
     assert recorder.events == []  # before the fit began
@@ -350,13 +341,13 @@ def test_errors_of_a_fit_tear_down(monkeypatch):
 
 
 def test_callbacks_are_no_parameters_and_go_with_clones_and_pickles():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     monitor = ScoringMonitor(scoring="r2")
-    model = make_estimator()
+    model = ours()
     parameters = model.get_params()
     assert model.set_callbacks(monitor) is model
     assert model.get_params() == parameters
-    assert repr(model) == repr(make_estimator())
+    assert repr(model) == repr(ours())
     clone(model).fit(X, y)
     assert len(logged(monitor, "r2")) == MAX_ITER
     loaded = pickle.loads(pickle.dumps(model.fit(X, y)))
@@ -369,9 +360,9 @@ def test_model_files_leave_callbacks_out(tmp_path):
     pytest.importorskip("skops")
     from sklearn_era.model_files import load_model, save_model
 
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     monitor = ScoringMonitor(scoring="r2")
-    model = make_estimator().set_callbacks(monitor).fit(X, y)
+    model = ours().set_callbacks(monitor).fit(X, y)
     save_model(model, tmp_path / "model.skops")
     loaded, _ = load_model(tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

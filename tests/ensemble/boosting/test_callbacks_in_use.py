@@ -1,26 +1,18 @@
 """scikit-learn's callbacks and meta-estimators at work on our fits."""
 
-import numpy as np
 import pytest
 import sklearn
 from sklearn import callback, ensemble
 from sklearn.callback import ScoringMonitor
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import accuracy_score, get_scorer, make_scorer, r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import get_scorer, make_scorer, r2_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.callbacks import (
-    MAX_ITER,
-    N_SAMPLES,
-    Hook,
-    Propagated,
-    Recorder,
-    logged,
-    make_data,
-    make_estimator,
-)
+from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
+from helpers.data import make_data
+from helpers.estimators import ours
 from sklearn_era.metrics import era_score, make_era_scorer
 
 # Eras and scores
@@ -34,9 +26,9 @@ def era_r2(estimator, X, y, eras):
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_a_monitor_may_score_era_by_era(early_stopping):
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     recorder, monitor = Recorder(), ScoringMonitor(scoring=era_r2)
-    model = make_estimator(early_stopping=early_stopping)
+    model = ours(early_stopping=early_stopping)
     model.set_callbacks(monitor, recorder).fit(X, y, eras=eras)
     _, X_seen, y_seen, metadata, _ = recorder.of("end", "fit")[0]
     expected = [
@@ -50,24 +42,24 @@ def test_a_monitor_may_score_era_by_era(early_stopping):
     "scoring", ["r2", ["r2"], get_scorer("r2"), {"r2": get_scorer("r2")}]
 )
 def test_a_monitor_that_does_not_ask_for_eras_gets_none(scoring):
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     recorder, monitor = Recorder(), ScoringMonitor(scoring=scoring)
-    model = make_estimator(split_criterion="era").set_callbacks(recorder, monitor)
+    model = ours(split_criterion="era").set_callbacks(recorder, monitor)
     model.fit(X, y, eras=eras)
     assert recorder.of("end", "fit")[0][3] == {}
     assert len(monitor.get_logs().data) == MAX_ITER + 1
 
 
 def test_routed_eras_reach_the_scorer_that_requests_them():
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
 
     def lowest(y_true, y_pred, eras):
-        return min(r2_score(y_true[eras == e], y_pred[eras == e]) for e in {0, 1, 2})
+        return min(r2_score(y_true[eras == e], y_pred[eras == e]) for e in set(eras))
 
     with sklearn.config_context(enable_metadata_routing=True):
         asking = make_scorer(lowest).set_score_request(eras=True)
         monitor = ScoringMonitor(scoring={"era": asking, "r2": get_scorer("r2")})
-        model = make_estimator(split_criterion="era").set_callbacks(monitor)
+        model = ours(split_criterion="era").set_callbacks(monitor)
         model.fit(X, y, eras=eras)
     staged = list(model.staged_predict(X))
     assert logged(monitor, "era") == [lowest(y, stage, eras) for stage in staged]
@@ -79,14 +71,14 @@ def test_routed_eras_reach_the_scorer_that_requests_them():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
     """The scorer asks for eras by itself, with routing and without."""
-    X, y, eras = make_data()
+    X, y, weights, eras = make_data()
     scorer = make_era_scorer(r2_score, aggregation="worst")
-    weights = np.linspace(1, 2, N_SAMPLES) if weighted else None
+    weights = weights if weighted else None
     with sklearn.config_context(enable_metadata_routing=routing):
         if weighted and routing:
             scorer.set_score_request(sample_weight=True)
         monitor = ScoringMonitor(scoring={"worst": scorer} if named else scorer)
-        model = make_estimator(split_criterion="era").set_callbacks(monitor)
+        model = ours(split_criterion="era").set_callbacks(monitor)
         model.fit(X, y, eras=eras, sample_weight=weights)
     of = {"eras": eras, "metric": r2_score, "aggregation": "worst"}
     assert logged(monitor, "worst" if named else "score") == [
@@ -95,25 +87,13 @@ def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
     ]
 
 
-def test_a_monitor_weighs_rows():
-    X, y, _ = make_data("binary")
-    weights = np.linspace(0, 2, N_SAMPLES)
-    monitor = ScoringMonitor(scoring="accuracy")
-    model = make_estimator("binary").set_callbacks(monitor)
-    model.fit(X, y, sample_weight=weights)
-    assert logged(monitor, "accuracy") == [
-        accuracy_score(y, stage, sample_weight=weights)
-        for stage in model.staged_predict(X)
-    ]
-
-
 # Meta-estimators
 
 
 def test_callbacks_of_a_pipeline_follow_iterations():
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     recorder = Propagated()
-    pipeline = make_pipeline(StandardScaler(), make_estimator(split_criterion="era"))
+    pipeline = make_pipeline(StandardScaler(), ours(split_criterion="era"))
     pipeline.set_callbacks(recorder)
     pipeline.fit(X, y, histgradientboostingregressor__eras=eras)
     ends = recorder.of("end", "iteration")
@@ -130,9 +110,9 @@ def test_callbacks_of_a_pipeline_follow_iterations():
 
 
 def test_callbacks_of_a_grid_search_follow_iterations():
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     recorder = Propagated()
-    search = GridSearchCV(make_estimator(), {"max_iter": [2, 3]}, cv=2)
+    search = GridSearchCV(ours(), {"max_iter": [2, 3]}, cv=2)
     search.set_callbacks(recorder).fit(X, y, eras=eras)
     parents = [context.parent for context, *_ in recorder.of("end", "iteration")]
     assert len(parents) == 2 * 2 + 2 * 3 + search.best_params_["max_iter"]
@@ -144,9 +124,9 @@ def test_callbacks_of_a_grid_search_follow_iterations():
 
 
 def test_a_monitor_in_a_grid_search_logs_each_candidate():
-    X, y, eras = make_data()
+    X, y, _, eras = make_data()
     monitor = ScoringMonitor(scoring="r2")
-    model = make_estimator(split_criterion="era").set_callbacks(monitor)
+    model = ours(split_criterion="era").set_callbacks(monitor)
     search = GridSearchCV(model, {"boltzmann_alpha": [-1, 0]}, cv=2)
     search.fit(X, y, eras=eras)
     frame = monitor.get_logs().data_as_pandas
@@ -157,21 +137,13 @@ def test_a_monitor_in_a_grid_search_logs_each_candidate():
     assert refit.tolist() == [r2_score(y, stage) for stage in staged]
 
 
-def test_callbacks_go_with_the_clones_of_cross_validation():
-    X, y, _ = make_data()
-    monitor = ScoringMonitor(scoring="r2")
-    cross_val_score(make_estimator().set_callbacks(monitor), X, y, cv=3)
-    logs = monitor.get_logs(select="all")
-    assert [len(log.data) for log in logs] == [MAX_ITER + 1] * 3
-
-
 def test_a_stacked_estimator_without_callbacks_fits_beside_one_with():
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     monitor = ScoringMonitor(scoring="r2")
     stack = ensemble.StackingRegressor(
         [
-            ("trees", make_estimator().set_callbacks(monitor)),
-            ("line", make_estimator()),
+            ("trees", ours().set_callbacks(monitor)),
+            ("line", ours()),
         ],
         final_estimator=LinearRegression(),
         cv=2,
@@ -192,8 +164,8 @@ def wide_console(monkeypatch):
 
 
 def test_the_progress_bar_counts_iterations(wide_console, capsys):
-    X, y, _ = make_data()
-    model = make_estimator(max_iter=8).set_callbacks(callback.ProgressBar()).fit(X, y)
+    X, y, _, _ = make_data()
+    model = ours(max_iter=8).set_callbacks(callback.ProgressBar()).fit(X, y)
     output = capsys.readouterr().out
     assert "HistGradientBoostingRegressor - fit" in output
     assert "100%" in output
@@ -211,15 +183,15 @@ def test_the_progress_bar_counts_iterations(wide_console, capsys):
 
 
 def test_the_progress_bar_of_a_stopped_fit_is_full(wide_console, capsys):
-    X, y, _ = make_data()
+    X, y, _, _ = make_data()
     stop = Hook(lambda estimator: estimator.n_iter_ == 2)
-    make_estimator().set_callbacks(callback.ProgressBar(), stop).fit(X, y)
+    ours().set_callbacks(callback.ProgressBar(), stop).fit(X, y)
     assert "100%" in capsys.readouterr().out
 
 
 def test_the_progress_bar_of_a_grid_search_has_one_for_each_fit(wide_console, capsys):
-    X, y, _ = make_data()
-    search = GridSearchCV(make_estimator(), {"max_iter": [2, 3]}, cv=2)
+    X, y, _, _ = make_data()
+    search = GridSearchCV(ours(), {"max_iter": [2, 3]}, cv=2)
     search.set_callbacks(callback.ProgressBar()).fit(X, y)
     output = capsys.readouterr().out
     assert "GridSearchCV - fit" in output

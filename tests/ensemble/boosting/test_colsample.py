@@ -4,14 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn import ensemble
 from sklearn.base import clone
 from sklearn.ensemble._hist_gradient_boosting.histogram import HistogramBuilder
 
-import sklearn_era.ensemble
+from helpers.criteria import CRITERIA
 from helpers.data import make_data
-from helpers.estimators import make_estimator
-from helpers.trees import assert_same_model
+from helpers.estimators import ours, stock
+from helpers.grids import grid
+from helpers.trees import assert_same_model, assert_same_trees, trees_of
 from oracle.cases import Case, make_case
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -20,16 +20,6 @@ from sklearn_era.ensemble._hist_gradient_boosting.tree_features import (
     draw_tree_features,
     number_of_tree_features,
 )
-
-CRITERIA = {
-    "gain": {"split_criterion": "gain"},
-    "era": {"split_criterion": "era"},
-    "directional": {"split_criterion": "directional"},
-    "time_robust": {"split_criterion": "time_robust"},
-    "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.1},
-    "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.1},
-    "blend": {"split_criterion": {"gain": 1.0, "era": 1.0}},
-}
 
 
 def make_wide_data(target="real", n_features=12):
@@ -43,13 +33,8 @@ def make_wide_data(target="real", n_features=12):
 
 def fitted(data, target="real", **params):
     X, y, weights, eras = data
-    params = {"max_leaf_nodes": 6} | params
-    model = make_estimator(sklearn_era.ensemble, target, **params)
+    model = ours(target, **{"max_leaf_nodes": 6, "max_bins": 16} | params)
     return model.fit(X, y, weights, eras=eras)
-
-
-def trees_of(model):
-    return [tree for trees in model._predictors for tree in trees]
 
 
 def features_of(tree):
@@ -149,7 +134,7 @@ def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
-@pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
+@pytest.mark.parametrize("criterion", grid(CRITERIA, every=3))
 def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
     model = fitted(make_wide_data(), max_iter=8, colsample_bytree=0.25, **criterion)
     draws = []
@@ -167,8 +152,9 @@ def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
 
 @pytest.mark.parametrize(("share", "expected"), [(1.0, 40), (0.5, 20), (0.1, 4)])
 def test_cost_is_that_of_the_features_drawn(share, expected, histograms):
-    data = make_wide_data(n_features=40)
-    model = fitted(data, colsample_bytree=share)
+    X, y, _, eras = make_wide_data(n_features=40)
+    data = X, y, None, eras
+    model = fitted(data, colsample_bytree=share, min_samples_leaf=2)
     assert [len(tree.nodes) for tree in trees_of(model)] == [11] * 5
     # Of the root, and of the smaller child of each split but the last of a tree.
     assert histograms == [expected] * 25
@@ -187,37 +173,40 @@ def test_classes_of_an_iteration_draw_apart(growth):
 # Limits.
 
 
-@pytest.mark.parametrize("share", [1.0, 1, 0.95])
 @pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"max_features": 0.5},
-        {"interaction_cst": "pairwise", "max_features": 0.5},
-        {"categorical_features": [0]},
-    ],
+    ("share", "params"),
+    grid(
+        [1.0, 1, 0.95],
+        [
+            {},
+            {"max_features": 0.5},
+            {"interaction_cst": "pairwise", "max_features": 0.5},
+            {"categorical_features": [0]},
+        ],
+        every=2,
+    ),
 )
 def test_a_share_of_all_features_is_scikit_learn(share, params):
-    X, y, weights, _ = make_wide_data()
+    X, y, weights, _ = make_data()  # a set of indices below 8 is in order
     model = fitted((X, y, weights, None), colsample_bytree=share, **params)
-    stock = make_estimator(ensemble, "real", max_leaf_nodes=6, **params)
-    assert_same_model(model, stock.fit(X, y, weights), X)
+    theirs = stock(max_leaf_nodes=6, max_bins=16, **params)
+    assert_same_model(model, theirs.fit(X, y, weights), X)
 
 
-@pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
+@pytest.mark.parametrize("criterion", grid(dict(reversed(CRITERIA.items())), every=3))
 def test_a_tree_is_that_of_its_features_alone(criterion, growth):
     X, y, weights, eras = make_wide_data()
     params = {"max_iter": 1, **criterion}
     model = fitted((X, y, weights, eras), colsample_bytree=0.5, **params)
     columns = sorted(growth[0].interaction_cst[0])
     alone = fitted((X[:, columns], y, weights, eras), **params)
-    ours, theirs = trees_of(model)[0].nodes, trees_of(alone)[0].nodes
-    inner = ours["is_leaf"] == 0
+    nodes, theirs = trees_of(model)[0].nodes, trees_of(alone)[0].nodes
+    inner = nodes["is_leaf"] == 0
     assert inner.sum() == 5
     mapped = np.array(columns)[theirs["feature_idx"][inner]]
-    np.testing.assert_array_equal(ours["feature_idx"][inner], mapped)
-    for name in set(ours.dtype.names) - {"feature_idx"}:
-        np.testing.assert_array_equal(ours[name], theirs[name])
+    np.testing.assert_array_equal(nodes["feature_idx"][inner], mapped)
+    for name in set(nodes.dtype.names) - {"feature_idx"}:
+        np.testing.assert_array_equal(nodes[name], theirs[name])
 
 
 # Together with all else.
@@ -236,26 +225,27 @@ def wide_case(target, aspects, seed) -> Case:
     return case
 
 
+ASPECTS = [
+    ("squared_error", ["max_features"]),
+    ("squared_error", ["interaction"]),
+    ("squared_error", ["interaction", "max_features"]),
+    ("squared_error", ["categorical", "weights"]),
+    ("squared_error", ["monotonic", "missing"]),
+    ("absolute_error", ["coverage"]),
+    ("binary", ["categorical", "max_features"]),
+    ("multiclass", ["max_features"]),
+    ("multiclass", ["interaction"]),
+]
+
+
 @pytest.mark.parametrize(
-    ("target", "aspects"),
-    [
-        ("squared_error", ["max_features"]),
-        ("squared_error", ["interaction"]),
-        ("squared_error", ["interaction", "max_features"]),
-        ("squared_error", ["categorical", "weights"]),
-        ("squared_error", ["monotonic", "missing"]),
-        ("absolute_error", ["coverage"]),
-        ("binary", ["categorical", "max_features"]),
-        ("multiclass", ["max_features"]),
-        ("multiclass", ["interaction"]),
-    ],
+    ("aspects", "criterion"),
+    grid(ASPECTS, ["gain", "era", "directional", "time_robust"], every=4),
 )
-@pytest.mark.parametrize("criterion", ["gain", "era", "directional", "time_robust"])
-def test_every_split_is_the_best_one_of_the_features_drawn(target, aspects, criterion):
+def test_every_split_is_the_best_one_of_the_features_drawn(aspects, criterion):
+    target, aspects = aspects
     case = wide_case(target, aspects, seed=len(aspects))
-    model = make_estimator(
-        sklearn_era.ensemble, target, **case.params | {"split_criterion": criterion}
-    )
+    model = ours(target, **case.params | {"split_criterion": criterion})
     model.fit(case.X, case.y, case.sample_weight, eras=case.eras)
     report = check_fit(model, case.X, case.y, case.eras, case.sample_weight)
     assert report.n_splits >= 4
@@ -266,50 +256,15 @@ def test_every_split_is_the_best_one_of_the_features_drawn(target, aspects, crit
         )
 
 
-@pytest.mark.parametrize("criterion", ["gain", "directional"])
-@pytest.mark.parametrize(
-    "groups", ["no_interactions", "pairwise", [(0, 1, 2), (2, 3, 9), (4,)]]
-)
-def test_constraints_hold_among_the_features_drawn(groups, criterion, growth):
-    data = make_wide_data()
-    model = fitted(
-        data,
-        interaction_cst=groups,
-        split_criterion=criterion,
-        colsample_bytree=0.4,
-        max_iter=10,
-        max_leaf_nodes=None,
-        max_depth=4,
-    )
-    whole = model._check_interaction_cst(12)
-    n_deep = 0
-
-    def walk(nodes, index, path):
-        nonlocal n_deep
-        node = nodes[index]
-        if node["is_leaf"]:
-            n_deep += len(path) > 1
-            assert not path or any(path <= group for group in whole)
-            return
-        for side in ("left", "right"):
-            walk(nodes, node[side], path | {int(node["feature_idx"])})
-
-    for tree, grown in zip(trees_of(model), growth, strict=True):
-        drawn = set().union(*grown.interaction_cst)
-        assert len(drawn) == 5
-        assert features_of(tree) <= drawn
-        walk(tree.nodes, 0, set())
-    assert (n_deep > 0) == (groups != "no_interactions")
-
-
 def test_a_single_feature_a_tree():
     model = fitted(make_wide_data(), colsample_bytree=0.01, max_iter=20)
     assert all(len(features_of(tree)) <= 1 for tree in trees_of(model))
     assert len(set().union(*map(features_of, trees_of(model)))) > 4
 
 
-@pytest.mark.parametrize("criterion", ["gain", "era"])
-@pytest.mark.parametrize("target", ["real", "multiclass"])
+@pytest.mark.parametrize(
+    ("target", "criterion"), grid(["real", "multiclass"], ["gain", "era"], every=2)
+)
 def test_a_warm_start_goes_on_with_the_draws(target, criterion):
     data = make_wide_data(target)
     params = {
@@ -318,28 +273,26 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
         "max_features": 0.6,
         "early_stopping": False,
     }
-    at_once = fitted(data, target, max_iter=12, **params)
-    warm = fitted(data, target, max_iter=6, warm_start=True, **params)
+    at_once = fitted(data, target, max_iter=6, **params)
+    warm = fitted(data, target, max_iter=3, warm_start=True, **params)
     warm = pickle.loads(pickle.dumps(warm))
-    warm.set_params(max_iter=12).fit(*data[:3], eras=data[3])
-    for ours, theirs in zip(trees_of(warm), trees_of(at_once), strict=True):
-        np.testing.assert_array_equal(ours.nodes, theirs.nodes)
+    warm.set_params(max_iter=6).fit(*data[:3], eras=data[3])
+    assert_same_trees(warm, at_once)
 
 
 @pytest.mark.parametrize("criterion", ["gain", "directional"])
 def test_early_stopping_changes_no_draw(criterion):
     X, y, weights, eras = make_wide_data()
-    params = {"split_criterion": criterion, "colsample_bytree": 0.3}
-    stopped = make_estimator(
-        sklearn_era.ensemble, "real", **params, max_iter=300, early_stopping=True,
-        n_iter_no_change=2,
-    )  # fmt: skip
+    params = {
+        "split_criterion": criterion,
+        "colsample_bytree": 0.3,
+        "max_bins": 16,
+    }
+    stopped = ours(**params, max_iter=300, early_stopping=True, n_iter_no_change=2)
     stopped.fit(X, y, weights, eras=eras, X_val=X[:99], y_val=-y[:99])
     assert stopped.n_iter_ < 300
-    params["max_iter"] = stopped.n_iter_
-    model = make_estimator(sklearn_era.ensemble, "real", **params, early_stopping=False)
-    model.fit(X, y, weights, eras=eras)
-    np.testing.assert_array_equal(model.predict(X), stopped.predict(X))
+    model = ours(**params, max_iter=stopped.n_iter_, early_stopping=False)
+    assert_same_trees(model.fit(X, y, weights, eras=eras), stopped)
 
 
 def test_draws_are_those_of_the_random_state():
@@ -356,48 +309,26 @@ def test_draws_are_those_of_the_random_state():
 @pytest.mark.parametrize("target", ["real", "binary"])
 def test_bad_shares_are_refused(value, target):
     X, y, _, _ = make_data(target)
-    model = make_estimator(sklearn_era.ensemble, target, colsample_bytree=value)
     message = "'colsample_bytree' parameter of .* must be a float in the range"
     with pytest.raises(ValueError, match=message):
-        model.fit(X, y)
+        ours(target, colsample_bytree=value).fit(X, y)
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-def test_thousands_of_features(split_criterion, growth):
-    """Of more than the grower's small sets of integers keep in order."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 5, size=(300, 2000)).astype(float)
-    y = X[:, 1500:1520].sum(axis=1) + rng.normal(size=300)
-    params = {
-        "split_criterion": split_criterion,
-        "colsample_bytree": 0.1,
-        "max_features": 0.5,
-        "max_leaf_nodes": 4,
-        "max_iter": 5,
-        "random_state": 0,
-    }
-    model = HistGradientBoostingRegressor(**params).fit(X, y, eras=np.arange(300) % 3)
-    for tree, grown in zip(trees_of(model), growth, strict=True):
-        (drawn,) = grown.interaction_cst
-        assert len(drawn) == 200
-        assert features_of(tree)
-        assert features_of(tree) <= drawn
-        for allowed in grown.allowed_at_nodes:
-            assert len(allowed) == 200
-            assert set(allowed) == drawn
-    again = HistGradientBoostingRegressor(**params).fit(X, y, eras=np.arange(300) % 3)
-    assert_same_model(again, model, X)
-
-
-@pytest.mark.parametrize("interaction_cst", [None, [range(1000), range(800, 2000)]])
-@pytest.mark.parametrize("criterion", ["gain", "era"])
+@pytest.mark.parametrize(
+    ("interaction_cst", "criterion"),
+    grid(
+        {"none": None, "two groups": [range(1000), range(800, 2000)]},
+        ["gain", "era"],
+        every=2,
+    ),
+)
 def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
     """Though a set of two hundred integers among two thousand is in no order."""
     rng = np.random.default_rng(0)
     effect = rng.integers(0, 5, 200).astype(float)
     X = np.tile(effect[:, np.newaxis], 2000)
     model = HistGradientBoostingRegressor(
-        split_criterion=criterion, colsample_bytree=0.1, max_iter=20, max_leaf_nodes=4,
+        split_criterion=criterion, colsample_bytree=0.1, max_iter=12, max_leaf_nodes=4,
         interaction_cst=interaction_cst, random_state=0,
     )  # fmt: skip
     model.fit(X, effect, eras=np.arange(200) % 2)
@@ -407,6 +338,8 @@ def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, g
         assert min(drawn) in features_of(tree)
         assert features_of(tree) == {min(drawn)} or interaction_cst is not None
         assert all(a == sorted(a) for a in grown.allowed_at_nodes)
+        if interaction_cst is None:
+            assert all(set(a) == drawn for a in grown.allowed_at_nodes)
 
 
 @pytest.mark.parametrize("criterion", ["gain", "directional"])

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn import ensemble
 from sklearn.inspection import partial_dependence
 
-from helpers.data import make_only_category
+from helpers.criteria import NAMES
+from helpers.data import make_data, make_only_category
+from helpers.estimators import ours, stock
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -20,31 +21,13 @@ from sklearn_era.ensemble import (
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn_era.environments import time_blocks
 
-N_SAMPLES = 120
+BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
 
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N_SAMPLES, 3))
-    eras = rng.permutation(np.arange(N_SAMPLES) % 4)
-    y = X[:, 0] + (eras - 1.5) * X[:, 1] + 0.2 * rng.normal(size=N_SAMPLES)
-    return X, y, eras
-
-
-def make(split_criterion="era", **params):
-    params = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 0} | params
-    return HistGradientBoostingRegressor(split_criterion=split_criterion, **params)
-
-
-def assert_same_trees(a, b):
-    assert len(a._predictors) == len(b._predictors)
-    for one, other in zip(
-        (t for ts in a._predictors for t in ts),
-        (t for ts in b._predictors for t in ts),
-        strict=True,
-    ):
-        assert np.array_equal(one.nodes, other.nodes)
+    X, y, _, _ = make_data(n_samples=120)
+    return X, y, np.random.default_rng(0).permutation(np.arange(120) % 4)
 
 
 # Eras that cannot be used.
@@ -56,7 +39,35 @@ def replace_last(labels, label):
     return labels
 
 
+LAST_MISSING = {
+    "nan": lambda e: replace_last(e, np.nan),
+    "none": lambda e: replace_last(e, None),
+    "na": lambda e: replace_last(e, pd.NA),
+    "nat": lambda e: replace_last(
+        np.datetime64("2024") + e.astype("m8[Y]"), np.datetime64("NaT", "Y")
+    ),
+    "pandas_nat": lambda e: replace_last(
+        pd.Timestamp(2024, 1, 1) + pd.to_timedelta(e), pd.NaT
+    ),
+    "pandas_int": lambda e: pd.array(replace_last(e, None), dtype="Int64"),
+    "pandas_string": lambda e: pd.Series(
+        replace_last(e.astype(str), None), dtype="string"
+    ),
+    "pandas_category": lambda e: pd.Categorical(replace_last(e.astype(str), None)),
+    "string_dtype": lambda e: np.array(
+        replace_last(e.astype(str), np.nan),
+        dtype=np.dtypes.StringDType(na_object=np.nan),
+    ),
+    # NumPy would make the string "nan" of it.
+    "nan_among_str": lambda e: replace_last([f"week{i}" for i in e], np.nan),
+}
 BAD_ERAS = {
+    **{name: (f, r"eras has 1 missing.*row 119") for name, f in LAST_MISSING.items()},
+    "many_nan": (lambda e: np.where(e < 2, np.nan, e), r"eras has 60 missing label"),
+    "masked": (
+        lambda e: np.ma.masked_array(e, np.arange(120) == 7),
+        r"eras has 1 missing.*row 7",
+    ),
     "too_short": (lambda e: e[:-1], r"eras has 119 labels, but X has 120 rows"),
     "too_long": (lambda e: [*e, 0], r"eras has 121 labels, but X has 120 rows"),
     "empty": (lambda e: [], r"eras has 0 labels, but X has 120 rows"),
@@ -64,48 +75,6 @@ BAD_ERAS = {
     "data_frame": (lambda e: pd.DataFrame({"era": e}), r"eras must be one-dim"),
     "scalar": (lambda e: 3, r"eras must be one-dimensional"),
     "name_of_column": (lambda e: "era", r"eras must be one-dimensional"),
-    "nan": (lambda e: replace_last(e, np.nan), r"eras has 1 missing.*row 119"),
-    "many_nan": (lambda e: np.where(e < 2, np.nan, e), r"eras has 60 missing label"),
-    "none": (lambda e: replace_last(e, None), r"eras has 1 missing.*row 119"),
-    "na": (lambda e: replace_last(e, pd.NA), r"eras has 1 missing.*row 119"),
-    "nat": (
-        lambda e: replace_last(
-            np.datetime64("2024") + e.astype("m8[Y]"), np.datetime64("NaT", "Y")
-        ),
-        r"eras has 1 missing.*row 119",
-    ),
-    "pandas_nat": (
-        lambda e: replace_last(pd.Timestamp(2024, 1, 1) + pd.to_timedelta(e), pd.NaT),
-        r"eras has 1 missing",
-    ),
-    "masked": (
-        lambda e: np.ma.masked_array(e, np.arange(N_SAMPLES) == 7),
-        r"eras has 1 missing.*row 7",
-    ),
-    "pandas_int": (
-        lambda e: pd.array(replace_last(e, None), dtype="Int64"),
-        r"eras has 1 missing.*row 119",
-    ),
-    "pandas_string": (
-        lambda e: pd.Series(replace_last(e.astype(str), None), dtype="string"),
-        r"eras has 1 missing.*row 119",
-    ),
-    "pandas_category": (
-        lambda e: pd.Categorical(replace_last(e.astype(str), None)),
-        r"eras has 1 missing.*row 119",
-    ),
-    "string_dtype": (
-        lambda e: np.array(
-            replace_last(e.astype(str), np.nan),
-            dtype=np.dtypes.StringDType(na_object=np.nan),
-        ),
-        r"eras has 1 missing.*row 119",
-    ),
-    # NumPy would make the string "nan" of it.
-    "nan_among_str": (
-        lambda e: replace_last([f"week{i}" for i in e], np.nan),
-        r"eras has 1 missing.*row 119",
-    ),
     "str_and_int_objects": (
         lambda e: np.array(replace_last(e, "x"), dtype=object),
         r"eras has labels that cannot be sorted, of type .*int.*str",
@@ -115,33 +84,17 @@ BAD_ERAS = {
         lambda e: replace_last(e.tolist(), "1"),
         r"eras has labels .* of type int, str;",
     ),
-    "sets": (
-        lambda e: pd.Series([{1}, {2}] * 60).astype(object),
-        r"eras ",
-    ),
+    "sets": (lambda e: pd.Series([{1}, {2}] * 60).astype(object), r"eras "),
     "ragged": (lambda e: [[1], [1, 2]] * 60, r"eras "),
 }
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 @pytest.mark.parametrize(("spoil", "message"), BAD_ERAS.values(), ids=BAD_ERAS)
 def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
     X, y, eras = data
     with pytest.raises(ValueError, match=message):
-        make(split_criterion).fit(X, y, eras=spoil(eras))
-
-
-@pytest.mark.parametrize(
-    "labels", [np.arange(4), np.array(["mon", "tue", "wed", "thu"])]
-)
-def test_era_with_a_single_row_is_refused_by_name(data, labels):
-    X, y, eras = data
-    names = replace_last(labels[eras], max(labels) + type(max(labels))(1))
-    with pytest.raises(
-        ValueError, match=rf"1 of 5 eras have .*smallest, era {names[-1]}, has 1\."
-    ):
-        make().fit(X, y, eras=names)
-    make("gain").fit(X, y, eras=names)
+        ours(split_criterion=split_criterion).fit(X, y, eras=spoil(eras))
 
 
 @pytest.mark.parametrize("kind", ["series", "categorical", "enum"])
@@ -158,7 +111,7 @@ def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
 
     in_time = labels(["Dec", "Jan", "Feb", "Mar"])
     ordering = [
-        make(early_stopping=True),
+        ours(split_criterion="era", early_stopping=True),
         EraForestRegressor(n_estimators=1, split_criterion="era", random_segments=2),
     ]
     for est in ordering:
@@ -169,14 +122,16 @@ def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
         time_blocks(in_time, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make().fit(X, y, eras=in_time)  # in which the order does not matter
+        ours(split_criterion="era").fit(
+            X, y, eras=in_time
+        )  # in which the order does not matter
         ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
         if kind != "enum":
             ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
 
 
 @pytest.mark.parametrize("weights", [{0: 1, 1: -1}, {0: np.nan}, {1: np.inf}, {0: "1"}])
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion):
     X, y, eras = data
     for kind in (HistGradientBoostingClassifier, EraForestClassifier):
@@ -185,7 +140,7 @@ def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion
             est.fit(X, y > 0, eras=eras)
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
@@ -194,18 +149,16 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
     y = 3 * X["a"] + X["c"].cat.codes - X["d"]
     # Trees that part by it would weigh its rows, which recursion and brute do apart.
     X["c"] = pd.Categorical(rng.permutation(X["c"].to_numpy()))
-    for kind in (HistGradientBoostingRegressor, EraForestRegressor):
-        est = kind(split_criterion=split_criterion, max_depth=1)
+    params = {"split_criterion": split_criterion, "max_depth": 1}
+    for est in (
+        HistGradientBoostingRegressor(max_iter=10, **params),
+        EraForestRegressor(n_estimators=10, **params),
+    ):
         est.fit(X, y, eras=np.arange(400) % 2)
         for columns in (["a"], ["d"], ["d", "a"]):
             recursion, brute = (
                 partial_dependence(
-                    est,
-                    X,
-                    columns,
-                    method=method,
-                    kind="average",
-                    grid_resolution=4,
+                    est, X, columns, method=method, kind="average", grid_resolution=4
                 )
                 for method in ("recursion", "brute")
             )
@@ -218,7 +171,7 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
 
 def test_unusable_eras_val_are_refused(data):
     X, y, eras = data
-    est = make(early_stopping=True)
+    est = ours(split_criterion="era", early_stopping=True)
     with pytest.raises(ValueError, match="eras_val is provided, but X_val was not"):
         est.fit(X, y, eras=eras, eras_val=eras)
     validation = {"X_val": X[:50], "y_val": y[:50]}
@@ -254,14 +207,14 @@ DATES = pd.date_range("2024-01-01", periods=5)
         ),
     ],
 )
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 def test_unusable_X_is_refused(X, message, split_criterion):
     eras = [0, 0, 1, 1, 1][: len(X)]
     with pytest.raises(ValueError, match=message):
-        make(split_criterion).fit(X, np.arange(len(X)), eras=eras)
+        ours(split_criterion=split_criterion).fit(X, np.arange(len(X)), eras=eras)
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 def test_a_column_without_a_value_is_named(data, split_criterion):
     X, y, eras = data
     X = X.copy()
@@ -269,9 +222,11 @@ def test_a_column_without_a_value_is_named(data, split_criterion):
     with pytest.raises(
         ValueError, match=r"^X: column 2 has only missing values in the 120 rows that"
     ):
-        make(split_criterion).fit(X, y, eras=eras)
+        ours(split_criterion=split_criterion).fit(X, y, eras=eras)
     X[:60, 2] = 1.0
-    est = make(split_criterion).fit(X, y, eras=eras)  # values in some rows are enough
+    est = ours(split_criterion=split_criterion).fit(
+        X, y, eras=eras
+    )  # values in some rows are enough
     frame = pd.DataFrame(X).add_prefix("x").assign(c=pd.Categorical(eras % 2))
     with pytest.raises(ValueError, match=r"^X: column 'x2' has only missing values in"):
         est.fit(frame, y, np.arange(120) >= 60, eras=eras)
@@ -284,14 +239,14 @@ def test_a_column_without_a_value_is_named(data, split_criterion):
 def test_columns_of_one_name_are_refused_by_scikit_learn():
     X = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
     with pytest.raises(ValueError, match="Expected unique column names"):
-        make("gain").fit(X, [0, 1])
+        ours(split_criterion="gain").fit(X, [0, 1])
 
 
 def test_a_column_is_not_blamed_for_another_error():
     X = pd.DataFrame({"a": range(5), "b": pd.Categorical(list("xyxyz"))})
     X["c"] = pd.array([1, None, 2, 3, 4], dtype="Int64")
     with pytest.raises(ValueError, match=r"^eras has 4 labels, but X has 5 rows"):
-        make().fit(X, np.arange(5), eras=[0, 0, 1, 1])
+        ours(split_criterion="era").fit(X, np.arange(5), eras=[0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.uint8])
@@ -300,7 +255,7 @@ def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.integers(100, 120, size=(300, 3)).astype(dtype))
     y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
-    est = make().fit(X, y, eras=eras)
+    est = ours(split_criterion="era").fit(X, y, eras=eras)
     before = est.predict(X)
     with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
         est.fit(X, y, eras=[9, *eras[1:]])
@@ -320,7 +275,7 @@ def test_interaction_sets_of_other_columns_are_warned_of(data):
     X = pd.DataFrame(X[:, :3], columns=list("abc"))
     last = X.assign(c=pd.Categorical(X["c"].round()))
     first = last[["c", "a", "b"]]
-    est = make(interaction_cst=[{0, 1}, {2}])
+    est = ours(split_criterion="era", interaction_cst=[{0, 1}, {2}])
     with pytest.warns(UserWarning, match=r"feature i is column \[2, 0, 1\]\[i\]"):
         est.fit(last, y, eras=eras)
     est.fit(first, y, eras=eras)
@@ -332,12 +287,13 @@ def test_the_only_category_is_told_from_missing_values():
     # does the plain gain, which is scikit-learn's to the bit.
     X, y, eras = make_only_category()
     params = {"categorical_features": [0, 1], "learning_rate": 1.0, "max_iter": 20}
-    stock = ensemble.HistGradientBoostingRegressor(early_stopping=False, **params)
-    wrong = stock.fit(X, y).predict(X)
+    wrong = stock(early_stopping=False, **params).fit(X, y).predict(X)
     assert np.abs(wrong - y).max() > 1
-    assert np.array_equal(make("gain", **params).fit(X, y).predict(X), wrong)
-    for split_criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
-        est = make(split_criterion, **params).fit(X, y, eras=eras)
+    assert np.array_equal(
+        ours(split_criterion="gain", **params).fit(X, y).predict(X), wrong
+    )
+    for split_criterion in NAMES[1:]:
+        est = ours(split_criterion=split_criterion, **params).fit(X, y, eras=eras)
         np.testing.assert_allclose(est.predict(X), y, atol=1e-4)
 
 
@@ -345,41 +301,21 @@ def test_the_only_category_is_told_from_missing_values():
 
 
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
-def test_one_era_is_warned_of_and_is_gain(data, split_criterion):
-    X, y, _ = data
-    with pytest.warns(UserWarning, match="eras holds the single era 7 ") as caught:
-        est = make(split_criterion).fit(X, y, eras=np.full(len(y), 7))
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert_same_trees(est, make("gain").fit(X, y))
-
-
-@pytest.mark.parametrize("split_criterion", ["era", "directional"])
 def test_constant_model_is_warned_of(data, split_criterion):
     X, y, eras = data
     X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
     with pytest.warns(UserWarning, match="predicts a constant") as caught:
-        est = make(split_criterion).fit(X, y, eras=eras)
+        est = ours(split_criterion=split_criterion).fit(X, y, eras=eras)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert np.ptp(est.predict(X)) == 0
     # With "gain" there is nothing to warn of: scikit-learn does not.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        make("gain").fit(X, np.zeros(len(y)), eras=eras)
+        ours(split_criterion="gain").fit(X, np.zeros(len(y)), eras=eras)
 
 
-def test_warm_start_needs_the_eras_again(data):
-    X, y, eras = data
-    params = {"max_features": 0.7}
-    warm = make(**params, warm_start=True, max_iter=3).fit(X, y, eras=eras)
-    with pytest.raises(ValueError, match="needs eras"):
-        warm.fit(X, y)
-    warm.set_params(max_iter=7).fit(X, y, eras=eras)
-    assert_same_trees(warm, make(**params, max_iter=7).fit(X, y, eras=eras))
-
-
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+@BOTH
 def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
     X, y, eras = data
     growers = []
@@ -391,5 +327,5 @@ def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch
             super().__init__(*args, **kwargs)
 
     monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
-    make(split_criterion).fit(X, y, eras=eras)
-    assert len(growers) == 4
+    ours(split_criterion=split_criterion).fit(X, y, eras=eras)
+    assert len(growers) == 5

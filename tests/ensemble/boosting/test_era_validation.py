@@ -5,29 +5,26 @@ from contextlib import nullcontext
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn import ensemble
-from sklearn.model_selection import GroupShuffleSplit
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-import sklearn_era.ensemble
-from helpers.data import make_data
-from helpers.estimators import make_estimator
+from helpers import estimators
+from helpers.criteria import BLEND, NAMES
+from helpers.data import N_SAMPLES, make_data
+from helpers.estimators import stock
+from helpers.grids import grid
 from helpers.trees import assert_same_model
 
-CRITERIA = [
-    "gain", "era", "directional", "time_robust", "invariant", "vrex",
-    {"era": 1.0, "gain": 0.5},
-]  # fmt: skip
 N_ERAS = 10
 
 
 def ours(target="real", **params):
     params = {"early_stopping": True, "split_criterion": "directional"} | params
-    return make_estimator(sklearn_era.ensemble, target, **params)
+    return estimators.ours(target, **params)
 
 
 def data_of_ten_eras(target="real"):
     X, y, weights, _ = make_data(target)
-    eras = np.random.default_rng(5).integers(0, N_ERAS, len(y))
+    eras = np.random.default_rng(5).integers(0, N_ERAS, N_SAMPLES)
     return X, y, weights, eras
 
 
@@ -51,12 +48,12 @@ class EraScorer:
         return self.calls[1]
 
 
-def held_out(eras, n_classes=0, **params):
+def held_out(eras, target="real", **params):
     """The labels held out of a fit, which are not trained on."""
-    X, y, weights, _ = make_data("multiclass" if n_classes else "real")
+    X, y, _, _ = make_data(target)
     scorer = EraScorer()
-    model = ours("multiclass" if n_classes else "real", scoring=scorer, **params)
-    model.fit(X, y, weights, eras=eras)
+    model = ours(target, scoring=scorer, **params)
+    model.fit(X, y, eras=eras)
     assert len(scorer.calls) == 2 * (model.n_iter_ + 1)
     for train, validation in zip(scorer.calls[::2], scorer.calls[1::2], strict=True):
         assert np.array_equal(train, scorer.train)
@@ -72,67 +69,53 @@ def held_out(eras, n_classes=0, **params):
 CODES = data_of_ten_eras()[3]
 
 
-@pytest.mark.parametrize("split_criterion", CRITERIA)
+LABELS = {
+    "int": (CODES, {8, 9}),
+    "negative": (-CODES, {-1, 0}),
+    "float": (CODES + 0.5, {8.5, 9.5}),
+    # As strings are sorted: "week10" comes before "week2".
+    "str": (np.char.add("week", (CODES + 1).astype(str)), {"week8", "week9"}),
+    "datetime64": (
+        np.datetime64("2024-01-01") + np.timedelta64(7, "D") * CODES,
+        {pd.Timestamp(2024, 2, 26).date(), pd.Timestamp(2024, 3, 4).date()},
+    ),
+    "period": (
+        pd.PeriodIndex.from_ordinals(CODES, freq="M"),
+        {pd.Period("1970-09"), pd.Period("1970-10")},
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        (CODES, {8, 9}),
-        (-CODES, {-1, 0}),
-        (CODES + 0.5, {8.5, 9.5}),
-        # As strings are sorted: "week10" comes before "week2".
-        (np.char.add("week", (CODES + 1).astype(str)), {"week8", "week9"}),
-        (
-            np.datetime64("2024-01-01") + np.timedelta64(7, "D") * CODES,
-            {pd.Timestamp(2024, 2, 26).date(), pd.Timestamp(2024, 3, 4).date()},
-        ),
-        (pd.PeriodIndex.from_ordinals(CODES, freq="M"), {"1970-09", "1970-10"}),
-    ],
-    ids=["int", "negative", "float", "str", "datetime64", "period"],
+    ("labels", "split_criterion"), grid(LABELS, [*NAMES, BLEND], every=3)
 )
-def test_last_eras_are_held_out_by_the_order_of_labels(
-    labels, expected, split_criterion
-):
-    is_text = getattr(labels, "dtype", None) is not None and labels.dtype.kind == "U"
+def test_last_eras_are_held_out_by_the_order_of_labels(labels, split_criterion):
+    labels, expected = labels
+    is_text = expected == {"week8", "week9"}
     warned = pytest.warns(UserWarning, match="'week10' comes before 'week2'")
+    params = {"validation_fraction": 0.2, "max_iter": 1}
     with warned if is_text else nullcontext():
-        found = held_out(
-            labels, validation_fraction=0.2, max_iter=1, split_criterion=split_criterion
-        )
-    if isinstance(labels, pd.PeriodIndex):
-        found = set(map(str, found))
+        found = held_out(labels, split_criterion=split_criterion, **params)
     assert found == expected
 
 
 @pytest.mark.parametrize(
-    ("validation_fraction", "n_held_out"),
-    [(0.1, 1), (0.11, 2), (0.25, 3), (0.9, 9), (0.001, 1), (1, 1), (4, 4), (9, 9)],
-)
+    ("n_eras", "validation_fraction", "n_held_out"),
+    [
+        (10, 0.1, 1), (10, 0.11, 2), (10, 0.25, 3), (10, 0.9, 9), (10, 0.001, 1),
+        (10, 1, 1), (10, 4, 4), (10, 9, 9),
+        # Not rounded up for the last digits: this share is 7.000000000000001 eras.
+        (100, 0.07, 7), (10, 0.3, 3), (10, 0.7, 7),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
 def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
-    validation_eras, validation_fraction, n_held_out
+    validation_eras, n_eras, validation_fraction, n_held_out
 ):
     found = held_out(
-        CODES,
+        np.arange(N_SAMPLES) % n_eras,
         validation_eras=validation_eras,
         validation_fraction=validation_fraction,
-        split_criterion="gain",
-        max_iter=1,
-    )
-    assert len(found) == n_held_out
-
-
-@pytest.mark.parametrize(
-    ("n_eras", "share", "n_held_out"), [(10, 0.3, 3), (10, 0.7, 7), (100, 0.07, 7)]
-)
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-def test_last_digits_of_a_share_are_not_rounded_up(
-    validation_eras, n_eras, share, n_held_out
-):
-    """0.07 of 100 eras is 7.000000000000001 of them, which is not 8."""
-    found = held_out(
-        np.arange(400) % n_eras,
-        validation_eras=validation_eras,
-        validation_fraction=share,
         split_criterion="gain",
         max_iter=1,
     )
@@ -153,7 +136,7 @@ def test_random_eras_depend_on_the_random_state_only():
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
 def test_classes_are_not_stratified(validation_eras):
     params = {"validation_eras": validation_eras, "validation_fraction": 3}
-    found = held_out(CODES, n_classes=3, random_state=4, **params)
+    found = held_out(CODES, "multiclass", random_state=4, **params)
     assert len(found) == 3
     # The same eras as of another target.
     assert held_out(CODES, random_state=4, **params) == found
@@ -179,23 +162,23 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
     model.set_params(validation_fraction=0.1, early_stopping=False).fit(X, y, eras=eras)
 
 
-@pytest.mark.parametrize("target", ["real", "multiclass"])
-@pytest.mark.parametrize("validation_eras", ["last", "random", None])
-def test_a_single_era_falls_back_to_random_rows(validation_eras, target):
+@pytest.mark.parametrize(
+    ("validation_eras", "target", "eras"),
+    grid(
+        ["last", "random", None],
+        ["real", "multiclass"],
+        {"one era": ["a"] * N_SAMPLES, "no eras": None},
+        every=2,
+    ),
+)
+def test_rows_are_held_out_at_random_where_eras_cannot_be(
+    validation_eras, target, eras
+):
     X, y, weights, _ = make_data(target)
     model = ours(target, split_criterion="gain", validation_eras=validation_eras)
-    stock = make_estimator(ensemble, target, early_stopping=True)
-    model.fit(X, y, weights, eras=["a"] * len(y))
-    assert_same_model(model, stock.fit(X, y, weights), X)
-
-
-@pytest.mark.parametrize("target", ["real", "multiclass"])
-@pytest.mark.parametrize("validation_eras", ["last", "random", None])
-def test_without_eras_rows_are_held_out_at_random(validation_eras, target):
-    X, y, weights, _ = make_data(target)
-    model = ours(target, split_criterion="gain", validation_eras=validation_eras)
-    stock = make_estimator(ensemble, target, early_stopping=True)
-    assert_same_model(model.fit(X, y, weights), stock.fit(X, y, weights), X)
+    model.fit(X, y, weights, eras=eras)
+    theirs = stock(target, early_stopping=True).fit(X, y, weights)
+    assert_same_model(model, theirs, X)
 
 
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
@@ -203,92 +186,25 @@ def test_without_early_stopping_no_era_is_held_out(validation_eras):
     X, y, weights, eras = data_of_ten_eras()
     params = {"early_stopping": False, "validation_fraction": 10}
     model = ours(split_criterion="gain", validation_eras=validation_eras, **params)
-    stock = make_estimator(ensemble, "real", **params)
-    assert_same_model(model.fit(X, y, weights, eras=eras), stock.fit(X, y, weights), X)
+    model.fit(X, y, weights, eras=eras)
+    assert_same_model(model, stock(**params).fit(X, y, weights), X)
 
 
 # A fit is that of the same rows, given by hand.
 
 
-def rows_held_out(eras, validation_eras, n_held_out, seed):
+def split_rows(eras, validation_eras, n_held_out, seed, y=None):
+    """Rows to train on and rows held out, stratified by `y` where drawn at random."""
+    rows = np.arange(len(eras))
+    if validation_eras is None:
+        size = n_held_out / N_ERAS
+        return train_test_split(rows, test_size=size, stratify=y, random_state=seed)
     if validation_eras == "last":
-        return eras >= N_ERAS - n_held_out
-    splitter = GroupShuffleSplit(1, test_size=n_held_out, random_state=seed)
-    ((_, validation),) = splitter.split(eras, groups=eras)
-    return np.isin(np.arange(len(eras)), validation)
-
-
-@pytest.mark.parametrize(
-    "scoring", ["loss", None, "neg_mean_absolute_error", "worst era"]
-)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-@pytest.mark.parametrize("split_criterion", CRITERIA[:3])
-def test_fit_is_that_of_validation_data_given(
-    split_criterion, validation_eras, weighted, scoring
-):
-    X, y, weights, eras = data_of_ten_eras()
-    if scoring == "worst era":
-        scoring = worst_era
-    params = {"split_criterion": split_criterion, "scoring": scoring}
-    model = ours(
-        **params, validation_eras=validation_eras, validation_fraction=0.3
-    ).fit(X, y, weights if weighted else None, eras=eras)
-    is_held_out = rows_held_out(eras, validation_eras, 3, model._random_seed)
-    expected = ours(**params).fit(
-        X[~is_held_out],
-        y[~is_held_out],
-        weights[~is_held_out] if weighted else None,
-        eras=eras[~is_held_out],
-        X_val=X[is_held_out],
-        y_val=y[is_held_out],
-        sample_weight_val=weights[is_held_out] if weighted else None,
-        eras_val=eras[is_held_out],
-    )
-    assert_same_model(model, expected, X)
-
-
-@pytest.mark.parametrize("target", ["binary", "multiclass"])
-@pytest.mark.parametrize("scoring", ["loss", "accuracy"])
-def test_fit_to_classes_is_that_of_validation_data_given(scoring, target):
-    X, y, weights, eras = data_of_ten_eras(target)
-    is_held_out = eras == 9
-    model = ours(target, scoring=scoring).fit(X, y, weights, eras=eras)
-    expected = ours(target, scoring=scoring).fit(
-        *(values[~is_held_out] for values in (X, y, weights)),
-        eras=eras[~is_held_out],
-        X_val=X[is_held_out],
-        y_val=y[is_held_out],
-        sample_weight_val=weights[is_held_out],
-    )
-    assert_same_model(model, expected, X)
-
-
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation_eras):
-    X, y, weights, eras = data_of_ten_eras()
-    params = {
-        "split_criterion": split_criterion,
-        "validation_eras": validation_eras,
-        "validation_fraction": 0.3,
-        "max_features": 0.5,
-        "random_state": None,
-    }
-    for _ in range(3):
-        scorer = EraScorer()
-        model = ours(**params, max_iter=2, warm_start=True, scoring=scorer)
-        model.fit(X, y, weights, eras=eras)
-        first = scorer.calls[:2]
-        scorer.calls.clear()
-        model.set_params(max_iter=5).fit(X, y, weights, eras=eras)
-        assert model.n_iter_ == 5
-        assert len(scorer.calls) == 2 * 3
-        for calls in (scorer.calls[:2], scorer.calls[-2:]):
-            assert all(map(np.array_equal, calls, first))
-
-
-# What is scored.
+        drawn = rows[eras >= N_ERAS - n_held_out]
+    else:
+        splitter = GroupShuffleSplit(1, test_size=n_held_out, random_state=seed)
+        ((_, drawn),) = splitter.split(eras, groups=eras)
+    return np.setdiff1d(rows, drawn), np.sort(drawn)
 
 
 def worst_era(estimator, X, y, eras, sample_weight=None):
@@ -300,7 +216,75 @@ def worst_era(estimator, X, y, eras, sample_weight=None):
     )
 
 
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
+SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
+
+
+@pytest.mark.parametrize(
+    ("target", "scoring", "split_criterion", "validation_eras", "weighted"),
+    [
+        *grid(
+            ["real"], SCORINGS, ["gain", "era", "directional"],
+            ["last", "random", None], [False, True], every=5,
+        ),
+        *grid(
+            ["binary", "multiclass"], ["loss", "accuracy"], ["directional"],
+            ["last", None], [False, True], every=2,
+        ),
+    ],
+)  # fmt: skip
+def test_fit_is_that_of_validation_data_given(
+    target, scoring, split_criterion, validation_eras, weighted
+):
+    X, y, weights, eras = data_of_ten_eras(target)
+    params = {"split_criterion": split_criterion, "scoring": scoring}
+    model = ours(
+        target, **params, validation_eras=validation_eras, validation_fraction=0.3
+    ).fit(X, y, weights if weighted else None, eras=eras)
+    train, held_out = split_rows(
+        *(eras, validation_eras, 3, model._random_seed),
+        y=None if target == "real" else y,
+    )
+    expected = ours(target, **params).fit(
+        X[train],
+        y[train],
+        weights[train] if weighted else None,
+        eras=eras[train],
+        X_val=X[held_out],
+        y_val=y[held_out],
+        sample_weight_val=weights[held_out] if weighted else None,
+        eras_val=eras[held_out],
+    )
+    assert_same_model(model, expected, X)
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random", None])
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
+def test_warm_start_keeps_the_eras_that_are_held_out(split_criterion, validation_eras):
+    X, y, _, eras = data_of_ten_eras()
+    params = {
+        "split_criterion": split_criterion,
+        "validation_eras": validation_eras,
+        "validation_fraction": 0.3,
+        "max_features": 0.5,
+        "random_state": None,
+    }
+    for _ in range(2):
+        scorer = EraScorer()
+        model = ours(**params, max_iter=2, warm_start=True, scoring=scorer)
+        model.fit(X, y, eras=eras)
+        first = scorer.calls[:2]
+        scorer.calls.clear()
+        model.set_params(max_iter=5).fit(X, y, eras=eras)
+        assert model.n_iter_ == 5
+        assert len(scorer.calls) == 2 * 3
+        for calls in (scorer.calls[:2], scorer.calls[-2:]):
+            assert all(map(np.array_equal, calls, first))
+
+
+# What is scored.
+
+
+@pytest.mark.parametrize("validation_eras", ["last", "random", None])
 def test_scores_are_those_of_the_stages_on_the_two_sets_of_eras(validation_eras):
     X, y, _, eras = data_of_ten_eras()
     model = ours(
@@ -309,13 +293,11 @@ def test_scores_are_those_of_the_stages_on_the_two_sets_of_eras(validation_eras)
         validation_fraction=0.3,
         max_iter=8,
     ).fit(X, y, eras=eras)
-    is_held_out = rows_held_out(eras, validation_eras, 3, model._random_seed)
+    sets = split_rows(eras, validation_eras, 3, model._random_seed)
     assert len(model.train_score_) == len(model.validation_score_) == model.n_iter_ + 1
     stages = list(model.staged_predict(X))
-    for rows, scores in [
-        (~is_held_out, model.train_score_),
-        (is_held_out, model.validation_score_),
-    ]:
+    all_scores = (model.train_score_, model.validation_score_)
+    for rows, scores in zip(sets, all_scores, strict=True):
         for prediction, score in zip(stages, scores[1:], strict=True):
             errors = (prediction - y)[rows] ** 2
             worst = max(
@@ -336,20 +318,6 @@ def test_a_score_that_no_longer_gets_better_stops_the_fit():
     by_row.fit(X, y, eras=eras)
     assert by_era.n_iter_ == 10  # `n_iter_no_change`
     assert by_row.n_iter_ > 20
-
-
-def test_validation_data_given_is_scored_by_its_own_eras():
-    X, y, _, eras = data_of_ten_eras()
-    scorer = EraScorer()
-    model = ours(scoring=scorer)
-    labels = np.char.add("v", eras[:90].astype(str))
-    model.fit(X, y, eras=eras, X_val=X[:90], y_val=y[:90], eras_val=labels)
-    assert np.array_equal(scorer.train, eras)
-    assert np.array_equal(scorer.validation, labels)
-    scorer.calls.clear()
-    model.set_params(validation_fraction=None).fit(X, y, eras=eras)
-    assert all(np.array_equal(call, eras) for call in scorer.calls)
-    assert len(scorer.calls) == model.n_iter_ + 1
 
 
 # Corners.

@@ -18,12 +18,11 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import sklearn_era.ensemble
 from helpers.data import make_data
-from helpers.estimators import make_estimator
-from helpers.trees import assert_same_model
+from helpers.estimators import ours
+from helpers.grids import grid
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._hist_gradient_boosting import threads
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, threads
 from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
 from sklearn_era.inspection import split_statistics
 
@@ -68,49 +67,38 @@ def predicting(monkeypatch):
     return noted
 
 
-def make_model(target="real", **params):
-    return make_estimator(sklearn_era.ensemble, target, **params)
+@pytest.mark.parametrize(
+    ("n_jobs", "split_criterion"), grid(OF_FOUR, ["gain", "era"], every=2)
+)
+def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
+    n_jobs, expected = n_jobs
+    growing = []
 
+    class Grower(gradient_boosting.TreeGrower):
+        def __init__(self, *args, n_threads, **kwargs):
+            growing.append(n_threads)
+            super().__init__(*args, n_threads=n_threads, **kwargs)
 
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-@pytest.mark.parametrize(("n_jobs", "expected"), OF_FOUR)
-def test_fit_uses_them(n_jobs, expected, split_criterion, predicting):
+    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
     X, y, _, eras = make_data()
     scoring = Scoring()
-    model = make_model(
+    model = ours(
         n_jobs=n_jobs,
         split_criterion=split_criterion,
         early_stopping=True,
         scoring=scoring,
     )
     model.fit(X, y, eras=eras)
+    assert growing == [expected] * 5
     assert set(scoring.noted) == {expected}
     assert set(predicting) == {expected}  # by the scorer, in the midst of the fit
     assert _openmp_effective_n_threads() == 4
 
 
 @pytest.mark.parametrize(("n_jobs", "expected"), OF_FOUR)
-def test_trees_are_grown_with_them(n_jobs, expected, monkeypatch):
-    noted = []
-    gradient_boosting = sys.modules[
-        "sklearn_era.ensemble._hist_gradient_boosting.gradient_boosting"
-    ]
-    Grower = gradient_boosting.TreeGrower
-
-    def make_grower(*args, n_threads, **kwargs):
-        noted.append(n_threads)
-        return Grower(*args, n_threads=n_threads, **kwargs)
-
-    monkeypatch.setattr(gradient_boosting, "TreeGrower", make_grower)
-    X, y, _, _ = make_data()
-    make_model(n_jobs=n_jobs).fit(X, y)
-    assert noted == [expected] * 5
-
-
-@pytest.mark.parametrize(("n_jobs", "expected"), OF_FOUR)
 def test_predictions_use_them(n_jobs, expected, predicting):
     X, y, _, _ = make_data("binary")
-    model = make_model("binary", n_jobs=n_jobs).fit(X, y)
+    model = ours("binary", n_jobs=n_jobs).fit(X, y)
     for method in ("predict", "predict_proba", "decision_function"):
         getattr(model, method)(X)
     model.score(X, y)
@@ -121,14 +109,8 @@ def test_predictions_use_them(n_jobs, expected, predicting):
             assert _openmp_effective_n_threads() == 4
             assert len(predicting) >= n_before
     assert predicting == [expected] * 14
-    assert _openmp_effective_n_threads() == 4
-
-
-def test_stages_that_nobody_takes_leave_no_limit():
-    X, y, _, _ = make_data()
-    stages = make_model(n_jobs=1).fit(X, y).staged_predict(X)
+    stages = model.staged_predict(X)
     next(stages)
-    assert _openmp_effective_n_threads() == 4
     stages.close()
     assert _openmp_effective_n_threads() == 4
 
@@ -143,14 +125,14 @@ def test_replays_use_them(monkeypatch):
     replay = sys.modules["sklearn_era.inspection._replay"]
     monkeypatch.setattr(replay, "_openmp_effective_n_threads", note)
     X, y, _, eras = make_data()
-    model = make_model(n_jobs=3).fit(X, y)
+    model = ours(n_jobs=3).fit(X, y)
     split_statistics(model, X, y, eras=eras)
     assert noted == [3]
 
 
 def test_parameter_may_change_after_the_fit(predicting):
     X, y, _, _ = make_data()
-    model = make_model(n_jobs=3).fit(X, y)
+    model = ours(n_jobs=3).fit(X, y)
     model.set_params(n_jobs=1).predict(X)
     pickle.loads(pickle.dumps(model)).predict(X)
     clone(model).set_params(n_jobs=2).fit(X, y).predict(X)
@@ -167,7 +149,7 @@ def test_parameter_may_change_after_the_fit(predicting):
 )
 def test_a_lower_limit_of_the_caller_is_kept(n_jobs, expected, predicting):
     X, y, _, _ = make_data()
-    model = make_model(n_jobs=n_jobs)
+    model = ours(n_jobs=n_jobs)
     with threadpool_limits(2, user_api="openmp"):
         model.fit(X, y).predict(X)
         assert _openmp_effective_n_threads() == 2
@@ -224,15 +206,15 @@ def test_errors_leave_no_limit():
         assert _openmp_effective_n_threads() == 1
         raise RuntimeError("the scorer fails")
 
-    model = make_model(n_jobs=1, early_stopping=True, scoring=fail)
+    model = ours(n_jobs=1, early_stopping=True, scoring=fail)
     with pytest.raises(RuntimeError, match="the scorer fails"):
         model.fit(X, y)
     assert _openmp_effective_n_threads() == 4
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        make_model(n_jobs=1).fit(X, y[:-1])
+        ours(n_jobs=1).fit(X, y[:-1])
     assert _openmp_effective_n_threads() == 4
     with pytest.raises(ValueError, match="features"):
-        make_model(n_jobs=1).fit(X, y).predict(X[:, :2])
+        ours(n_jobs=1).fit(X, y).predict(X[:, :2])
     assert _openmp_effective_n_threads() == 4
     with openmp_threads(-2, "again"):  # no trace of the blocks that failed
         assert _openmp_effective_n_threads() == 3
@@ -258,7 +240,7 @@ def test_nothing_is_done_where_nothing_is_to_be_limited(n_jobs, monkeypatch):
 
     monkeypatch.setattr(threads, "_openmp_controller", refuse)
     X, y, _, _ = make_data()
-    model = make_model(n_jobs=n_jobs).fit(X, y)
+    model = ours(n_jobs=n_jobs).fit(X, y)
     for _ in model.staged_predict(X):
         pass
     with pytest.raises(AssertionError, match="looked for"):
@@ -274,60 +256,63 @@ def test_bad_numbers_are_refused(n_jobs, target):
         r"range \(-inf, -1\], an int in the range \[1, inf\) or None"
     )
     with pytest.raises(ValueError, match=message):
-        make_model(target, n_jobs=n_jobs).fit(X, y)
+        ours(target, n_jobs=n_jobs).fit(X, y)
 
 
-@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
-@pytest.mark.parametrize("target", ["real", "multiclass"])
-def test_number_does_not_matter_to_the_model(target, split_criterion):
-    X, y, weights, eras = make_data(target, 1500)
-    params = {
-        "split_criterion": split_criterion,
-        "categorical_features": [0],
-        "max_features": 0.8,
-        "colsample_bytree": 0.7,
-    }
-    models = [
-        make_model(target, n_jobs=n_jobs, **params).fit(X, y, weights, eras=eras)
-        for n_jobs in (1, 2, 3, None)
-    ]
-    for model in models[1:]:
-        assert_same_model(model, models[0], X)
-
-
-@pytest.mark.skipif(platform.system() != "Linux", reason="reads /proc")
-@pytest.mark.parametrize(("n_jobs", "expected"), [("None", 3), ("2", 1), ("1", 0)])
-def test_operating_system_sees_no_more(n_jobs, expected):
-    """OpenMP keeps the threads that it once started."""
-    script = f"""
-import os, time
-import numpy as np
-from sklearn_era.ensemble import HistGradientBoostingRegressor
-
-X = np.random.default_rng(0).normal(size=(2000, 8))
-before = set(os.listdir("/proc/self/task"))
-HistGradientBoostingRegressor(max_iter=2, n_jobs={n_jobs}).fit(X, X[:, 0]).predict(X)
-deadline = time.monotonic() + 10
-while True:  # those of joblib, which binning had, take a moment to end
-    n_more = len(set(os.listdir("/proc/self/task")) - before)
-    if n_more <= {expected} or time.monotonic() > deadline:
-        break
-    time.sleep(0.01)
-print(n_more)
-"""
-    finished = subprocess.run(
+def run_script(script: str, **environment: str) -> str:
+    """What a script prints in a process of its own."""
+    kept = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    return subprocess.run(
         [sys.executable, "-P", "-c", script],
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"},
-    )
-    assert int(finished.stdout) == expected
+        env=kept | environment,
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"),
+    [
+        pytest.param("None", 3, marks=pytest.mark.slow),
+        ("2", 1),
+        pytest.param("1", 0, marks=pytest.mark.slow),
+    ],
+)
+def test_operating_system_sees_no_more_and_one_runtime(n_jobs, expected):
+    """OpenMP keeps the threads that it once started, and two runtimes would spin."""
+    script = f"""
+import json, os, time
+import numpy as np
+import threadpoolctl
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+
+def tasks():
+    folder = "/proc/self/task"  # of Linux
+    return set(os.listdir(folder)) if os.path.isdir(folder) else set()
+
+X = np.random.default_rng(0).normal(size=(2000, 8))
+before = tasks()
+HistGradientBoostingRegressor(max_iter=2, n_jobs={n_jobs}).fit(X, X[:, 0]).predict(X)
+deadline = time.monotonic() + 10
+while True:  # those of joblib, which binning had, take a moment to end
+    n_more = len(tasks() - before)
+    if n_more <= {expected} or time.monotonic() > deadline:
+        break
+    time.sleep(0.01)
+print(json.dumps([n_more, threadpoolctl.threadpool_info()]))
+"""
+    output = run_script(script, OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="1")
+    n_more, pools = json.loads(output.splitlines()[-1])
+    assert n_more == (expected if platform.system() == "Linux" else 0)
+    openmp = [pool["filepath"] for pool in pools if pool["user_api"] == "openmp"]
+    assert len(openmp) == 1, openmp
 
 
 # In workers of joblib.
 
 
+@pytest.mark.slow
 def test_processes_share_the_cores():
     """loky gives each worker its share, by OMP_NUM_THREADS, and estimators obey."""
     script = """
@@ -358,15 +343,7 @@ with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=3):
     more = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, 2, 64))
 print(json.dumps([joblib.cpu_count(), noted, more]))
 """
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    finished = subprocess.run(
-        [sys.executable, "-P", "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-    )
-    n_cores, noted, more = json.loads(finished.stdout.splitlines()[-1])
+    n_cores, noted, more = json.loads(run_script(script).splitlines()[-1])
     share = max(1, n_cores // 2)
     assert noted == [[share], [share], [1], [share]]
     assert more == [[3], [2], [3]]

@@ -1,13 +1,13 @@
 """A tree whose small nodes are grown apart is the one that the grower makes alone."""
 
-import math
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.grids import grid
 from helpers.grown_trees import (
     CRITERIA,
     FULL,
@@ -17,10 +17,10 @@ from helpers.grown_trees import (
     make_rows,
     rows_of_nodes,
     with_categories,
-    with_target,
 )
 from sklearn_era.ensemble._era_forest.subtree_grower import MAX_ROWS, SubtreeGrower
 from sklearn_era.ensemble._era_forest.top_grower import TopGrower
+from sklearn_era.ensemble._era_forest.tree_growing import TreeLimits
 
 # Rows of 3 eras in 255 bins: each era has few rows in a bin, and sums over eras are
 # kept by differences. In 6 bins, they are not.
@@ -34,79 +34,67 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("shape", SHAPES)
+def assert_same_structure(tree, expected, atol=1e-12):
+    """Compare splits exactly, values and gains up to rounding."""
+    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
+        np.testing.assert_array_equal(tree.nodes[name], expected.nodes[name])
+    for name in ("value", "gain"):
+        np.testing.assert_allclose(
+            tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=atol
+        )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "shape"), grid(list(CRITERIA), list(SHAPES), every=2)
+)
 def test_tree_is_the_one_without_small_nodes(criterion, shape):
     rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
     # Of many eras, few have a row on each side of a split deep in the tree.
-    covered = math.ceil(0.05 * rows.n_eras) if shape == "many eras" else rows.n_eras
-    expected = grow(rows, criterion, small_node_rows=0, min_covered_eras=covered)
+    params = {"min_era_coverage": 0.05 if shape == "many eras" else 1.0}
+    expected = grow(rows, criterion, small_node_rows=0, **params)
     assert expected.nodes.size >= 3
     for small_node_rows in (50, MAX_ROWS):  # below the root, and the root itself
-        tree = grow(
-            rows,
-            criterion,
-            small_node_rows=small_node_rows,
-            min_covered_eras=covered,
-        )
+        tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
         assert_same_tree(tree, expected)
 
 
-@settings(max_examples=40, deadline=None, database=None)
-@given(
-    criterion=st.sampled_from(sorted(CRITERIA)),
-    n_eras=st.integers(1, 50),
-    n_bins=st.sampled_from([2, 3, 10, 30, 255]),
-    n_features=st.integers(1, 4),
-    has_categories=st.booleans(),
-    missing=st.sampled_from([0.0, 0.02, 0.5]),
-    has_weights=st.booleans(),
-    coverage=st.floats(0.02, 1.0),
-    min_samples_per_era=st.integers(1, 3),
+ROWS = st.fixed_dictionaries(
+    {
+        "n_eras": st.integers(1, 50),
+        "n_bins": st.sampled_from([2, 3, 10, 30, 255]),
+        "n_features": st.integers(1, 4),
+        "missing": st.sampled_from([0.0, 0.02, 0.5]),
+        "has_weights": st.booleans(),
+        "seed": st.integers(0, 1000),
+    }
+)
+LIMITS = st.builds(
+    TreeLimits,
     max_depth=st.none() | st.integers(1, 6),
+    max_leaf_nodes=st.none(),
     min_samples_leaf=st.integers(1, 20),
     min_gain_to_split=st.sampled_from([0.0, 0.1]),
     l2_regularization=st.sampled_from([0.0, 1.5]),
-    seed=st.integers(0, 1000),
+    max_features=st.none(),
+)
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    criterion=st.sampled_from(sorted(CRITERIA)),
+    shape=ROWS,
+    has_categories=st.booleans(),
+    limits=LIMITS,
+    coverage=st.floats(0.02, 1.0),
+    min_samples=st.integers(1, 3),
 )
 def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
-    criterion,
-    n_eras,
-    n_bins,
-    n_features,
-    has_categories,
-    missing,
-    has_weights,
-    coverage,
-    min_samples_per_era,
-    max_depth,
-    min_samples_leaf,
-    min_gain_to_split,
-    l2_regularization,
-    seed,
+    criterion, shape, has_categories, limits, coverage, min_samples
 ):
-    rows = make_rows(
-        n_rows=200,
-        n_features=n_features,
-        n_bins=n_bins,
-        n_eras=n_eras,
-        missing=missing,
-        is_binary=criterion == "invariant, ratio",
-        has_weights=has_weights,
-        seed=seed,
-    )
+    rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
     if has_categories:
         rows = with_categories(rows)
-    limits = FULL._replace(
-        max_depth=max_depth,
-        min_samples_leaf=min_samples_leaf,
-        min_gain_to_split=min_gain_to_split,
-        l2_regularization=l2_regularization,
-    )
-    params = {
-        "min_covered_eras": max(1, math.floor(coverage * rows.n_eras)),
-        "min_samples_per_era": min_samples_per_era,
-    }
+    params = {"min_era_coverage": coverage, "min_samples_per_era": min_samples}
     expected = grow(rows, criterion, limits, small_node_rows=0, **params)
     assert_same_tree(grow(rows, criterion, limits, **params), expected)
 
@@ -116,19 +104,14 @@ def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
     rows = make_rows(n_rows=500, n_features=4, n_bins=255)
     rng = np.random.default_rng(0)
     hessians = rng.lognormal(sigma=2.0, size=500).astype(np.float32)
-    rows = with_target(rows, rng.normal(size=500) + rows.X_binned[:, 0] / 100)
-    rows = type(rows)(rows.X_binned, rows.target, hessians, rows.eras, rows.bins)
+    target = rng.normal(size=500) + rows.X_binned[:, 0] / 100
+    rows = replace(rows, target=target, hessians=hessians)
     # Leaves of so many rows that no two features part them in the same way.
     limits = FULL._replace(min_samples_leaf=12)
     expected = grow(rows, criterion, limits, small_node_rows=0)
     tree = grow(rows, criterion, limits)
-    assert tree.nodes.size == expected.nodes.size > 20
-    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "is_leaf"):
-        np.testing.assert_array_equal(tree.nodes[name], expected.nodes[name])
-    for name in ("value", "gain"):
-        np.testing.assert_allclose(
-            tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=1e-12
-        )
+    assert tree.nodes.size > 20
+    assert_same_structure(tree, expected)
 
 
 def _best_gains(rows, node_rows, min_samples_leaf, l2):
@@ -159,8 +142,10 @@ def _best_gains(rows, node_rows, min_samples_leaf, l2):
     return np.array(best)
 
 
-@pytest.mark.parametrize("shape", ["many bins", "missing values", "weights"])
-@pytest.mark.parametrize("min_samples_leaf", [1, 5])
+@pytest.mark.parametrize(
+    ("shape", "min_samples_leaf"),
+    grid(["many bins", "missing values", "weights"], [1, 5], every=2),
+)
 def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf):
     rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
     limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
@@ -176,34 +161,21 @@ def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf)
         else:
             assert node["gain"] == pytest.approx(gains.max(), rel=1e-9)
             assert gains[node["feature_idx"]] == pytest.approx(gains.max(), rel=1e-9)
-        weights = np.broadcast_to(rows.hessians, rows.target.shape)[node_rows].astype(
-            float
-        )
-        mass = weights.sum() + 0.5
-        assert node["value"] == pytest.approx(
-            -rows.gradients[node_rows].sum(dtype=float) / mass, abs=1e-12
-        )
+        weights = np.broadcast_to(rows.hessians, rows.target.shape)[node_rows]
+        total = -rows.gradients[node_rows].sum(dtype=float)
+        value = total / (weights.sum(dtype=float) + 0.5)
+        assert node["value"] == pytest.approx(value, abs=1e-12)
 
 
 def test_tree_by_the_gain_is_the_one_without_small_nodes_where_no_gains_tie():
     rows = make_rows(n_rows=3000, n_features=4, n_bins=255, missing=0.1)
-    rows = type(rows)(
-        rows.X_binned[:, :4].copy(order="F"),
-        np.random.default_rng(0).normal(size=3000) + rows.X_binned[:, 0] / 50,
-        rows.hessians,
-        rows.eras,
-        rows.bins,
-    )
+    noise = np.random.default_rng(0).normal(size=3000)
+    rows = replace(rows, target=noise + rows.X_binned[:, 0] / 50)
     limits = FULL._replace(min_samples_leaf=15)
     expected = grow(rows, limits=limits, small_node_rows=0)
     tree = grow(rows, limits=limits, small_node_rows=500)
-    assert tree.nodes.size == expected.nodes.size > 100
-    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
-        np.testing.assert_array_equal(tree.nodes[name], expected.nodes[name])
-    for name in ("value", "gain"):
-        np.testing.assert_allclose(
-            tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=1e-9
-        )
+    assert tree.nodes.size > 100
+    assert_same_structure(tree, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("criterion", [None, "directional"])
@@ -226,28 +198,24 @@ def test_values_and_bins_lead_to_the_same_leaf(criterion):
 def test_rows_that_ask_for_the_same_are_not_parted(criterion, small_node_rows):
     rows = make_rows(n_rows=300)
     # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
-    rows = with_target(rows, 0.1 * (rows.X_binned[:, 0] > 30))
-    tree = grow(rows, criterion, small_node_rows=small_node_rows)
+    target = 0.1 * (rows.X_binned[:, 0] > 30)
+    tree = grow(
+        replace(rows, target=target), criterion, small_node_rows=small_node_rows
+    )
     assert tree.nodes.size == 3
-    rows = with_target(rows, np.full(300, 0.1))
+    rows = replace(rows, target=np.full(300, 0.1))
     tree = grow(rows, criterion, small_node_rows=small_node_rows)
     assert tree.nodes.size == 1
     assert tree.nodes["value"][0] == pytest.approx(0.1)
-
-
-def test_rows_of_different_weights_that_ask_for_the_same_are_not_parted():
-    rows = make_rows(n_rows=300)
-    hessians = np.random.default_rng(0).lognormal(size=300).astype(np.float32)
-    rows = type(rows)(rows.X_binned, np.full(300, 0.1), hessians, rows.eras, rows.bins)
-    for small_node_rows in (0, MAX_ROWS):
+    if criterion is None:
+        hessians = np.random.default_rng(0).lognormal(size=300).astype(np.float32)
+        rows = replace(rows, hessians=hessians)
         assert grow(rows, small_node_rows=small_node_rows).nodes.size == 1
 
 
 def test_weight_in_any_unit_makes_the_same_splits():
     rows = make_rows(n_rows=300, has_weights=True)
-    tiny = type(rows)(
-        rows.X_binned, rows.target, rows.hessians * 2.0**-40, rows.eras, rows.bins
-    )
+    tiny = replace(rows, hessians=rows.hessians * 2.0**-40)
     for criterion in (None, "era"):
         one, other = grow(rows, criterion).nodes, grow(tiny, criterion).nodes
         for name in ("feature_idx", "bin_threshold", "count"):
@@ -255,9 +223,8 @@ def test_weight_in_any_unit_makes_the_same_splits():
 
 
 def test_nodes_draw_their_features_by_the_generator():
-    rng = np.random.default_rng(0)
-    rows = make_rows(n_rows=1000, n_features=9)
-    rows = with_target(rows, rng.normal(size=1000))
+    target = np.random.default_rng(0).normal(size=1000)
+    rows = replace(make_rows(n_rows=1000, n_features=9), target=target)
     limits = FULL._replace(max_features=1)  # of 9
     trees = [grow(rows, limits=limits, seed=seed).nodes for seed in (0, 0, 1)]
     np.testing.assert_array_equal(trees[0], trees[1])
@@ -304,7 +271,7 @@ def test_categories_are_parted_as_sets(criterion, missing, n_bins, has_weights):
     rows = with_categories(
         make_rows(n_rows=900, n_bins=n_bins, missing=missing, has_weights=has_weights)
     )
-    eras = {} if criterion is None else {"min_covered_eras": 1}
+    eras = {"min_era_coverage": 0.01}
     tree = grow(rows, criterion, **eras)
     categorical = tree.nodes["is_categorical"].astype(bool)
     assert categorical.any()
@@ -340,15 +307,6 @@ def test_small_nodes_are_grown_without_a_histogram(monkeypatch):
         assert nodes["count"][~nodes["is_leaf"].astype(bool)].min() < 20
 
 
-def test_trees_grow_in_threads():
-    problems = [make_rows(n_rows=900, seed=seed) for seed in range(6)]
-    expected = [grow(rows, "directional") for rows in problems]
-    with ThreadPoolExecutor(4) as pool:
-        trees = list(pool.map(lambda rows: grow(rows, "directional"), problems))
-    for one, other in zip(trees, expected, strict=True):
-        assert_same_tree(one, other)
-
-
 def test_path_may_be_as_long_as_there_are_rows():
     n = 200
     rows = make_rows(n_rows=n, n_features=2, n_bins=255, n_eras=1)
@@ -358,7 +316,7 @@ def test_path_may_be_as_long_as_there_are_rows():
         bin_thresholds=[np.arange(n - 1) + 0.5] * 2,
     )
     target = np.ldexp(1.0, np.arange(n) - 100)  # each row outweighs all before it
-    rows = type(rows)(np.asfortranarray(X), target, rows.hessians, rows.eras, bins)
+    rows = replace(rows, X_binned=np.asfortranarray(X), target=target, bins=bins)
     tree = grow(rows)
     assert tree.nodes["depth"].max() > 60
     assert (tree.nodes["left"] > np.arange(tree.nodes.size))[
@@ -370,21 +328,17 @@ def test_size_of_a_small_node_is_limited():
     rows = make_rows(n_rows=10)
     with pytest.raises(ValueError, match=r"small_node_rows is 1025.*from 0 to 1024"):
         grow(rows, small_node_rows=MAX_ROWS + 1)
+    arrays = rows.X_binned, rows.gradients, rows.hessians
+    of_bins = ("n_bins_non_missing", "has_missing_values", "is_categorical")
+    limits = FULL._replace(max_features=5)._asdict()
+    del limits["max_leaf_nodes"]
     with pytest.raises(ValueError, match=r"max_rows is 0.*from 1 to 1024"):
         SubtreeGrower(
-            rows.X_binned,
-            rows.gradients,
-            rows.hessians,
-            n_bins_non_missing=rows.bins.n_bins_non_missing,
-            has_missing_values=rows.bins.has_missing_values,
-            is_categorical=rows.bins.is_categorical,
+            *arrays,
+            **{name: getattr(rows.bins, name) for name in of_bins},
+            **limits,
             missing_values_bin_idx=MISSING,
-            max_depth=None,
-            min_samples_leaf=1,
             min_hessian_to_split=0.5,
-            min_gain_to_split=0.0,
-            l2_regularization=0.0,
-            max_features=5,
             seed=0,
             max_rows=0,
             era_splitter=None,

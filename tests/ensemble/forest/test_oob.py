@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
+from sklearn.metrics import mean_absolute_error, r2_score
 
 from helpers.forests import (
     classifier,
@@ -22,9 +22,8 @@ def out_of_bag(forest, X, eras):
     known = forest._bin_mapper.make_known_categories_bitsets()
     totals = np.zeros((X.shape[0], forest.n_trees_per_iteration_))
     n_trees = np.zeros(X.shape[0])
-    for trees, drawn in zip(
-        forest._predictors, drawn_rows(forest, X, eras), strict=True
-    ):
+    draws = drawn_rows(forest, X, eras)
+    for trees, drawn in zip(forest._predictors, draws, strict=True):
         left_out = np.setdiff1d(np.arange(X.shape[0]), drawn.rows)
         for output, tree in enumerate(trees):
             values = tree.predict(X[left_out], *known, 1)
@@ -51,16 +50,14 @@ def test_of_a_regression(bootstrap, split_criterion, missing):
     expected = out_of_bag(forest, X, eras)[:, 0]
     assert_allclose(forest.oob_prediction_, expected, rtol=1e-12)
     known = ~np.isnan(expected)
-    assert_allclose(
-        forest.oob_score_,
-        r2_score(y[known], expected[known], sample_weight=weights[known]),
-    )
+
+    def score(rows):
+        return r2_score(y[rows], expected[rows], sample_weight=weights[rows])
+
+    assert_allclose(forest.oob_score_, score(known))
     assert_array_equal(forest.era_labels_, [0, 1, 2])
-    for score, label in zip(forest.oob_era_scores_, [0, 1, 2], strict=True):
-        rows = known & (eras == label)
-        assert_allclose(
-            score, r2_score(y[rows], expected[rows], sample_weight=weights[rows])
-        )
+    of_eras = [score(known & (eras == label)) for label in range(3)]
+    assert_allclose(forest.oob_era_scores_, of_eras)
 
 
 @IGNORE
@@ -81,10 +78,10 @@ def test_of_a_classification(bootstrap, n_classes):
     assert_allclose(forest.oob_decision_function_, expected, atol=1e-12)
     known = ~np.isnan(expected[:, 0])
     predicted = forest.classes_[forest.oob_decision_function_[known].argmax(axis=1)]
-    assert_allclose(forest.oob_score_, accuracy_score(y[known], predicted))
-    for score, label in zip(forest.oob_era_scores_, [0, 1, 2], strict=True):
-        rows = eras[known] == label
-        assert_allclose(score, accuracy_score(y[known][rows], predicted[rows]))
+    is_right = y[known] == predicted
+    assert_allclose(forest.oob_score_, is_right.mean())
+    of_eras = [is_right[eras[known] == label].mean() for label in range(3)]
+    assert_allclose(forest.oob_era_scores_, of_eras)
 
 
 def test_whole_eras_left_out_cannot_be_memorised():
@@ -115,22 +112,16 @@ def test_rows_in_all_bags_have_no_prediction():
 
 
 @IGNORE
-@pytest.mark.parametrize("make", [regressor, classifier])
-def test_without_a_row_left_out_there_is_no_score(make):
-    X, y, _ = make_data()
-    y = y if make is regressor else make_classes(y)
-    forest = make(bootstrap="eras", oob_score=True).fit(X, y, eras=np.zeros(y.size))
-    assert np.isnan(forest.oob_score_)
-    assert np.isnan(forest.oob_era_scores_).all()
-
-
-def test_an_era_without_weight_has_no_score():
+def test_rows_without_a_prediction_or_weight_have_no_score():
     X, y, eras = make_data()
     weights = (eras > 0).astype(float)
     for make, target in ((regressor, y), (classifier, make_classes(y))):
-        forest = make(n_estimators=40, oob_score=True).fit(
-            X, target, weights, eras=eras
-        )
+        forest = make(bootstrap="eras", oob_score=True)
+        forest.fit(X, target, eras=np.zeros(y.size))  # no row is left out
+        assert np.isnan(forest.oob_score_)
+        assert np.isnan(forest.oob_era_scores_).all()
+        forest = make(n_estimators=40, oob_score=True)
+        forest.fit(X, target, weights, eras=eras)
         assert_array_equal(np.isnan(forest.oob_era_scores_), [True, False, False])
         assert np.isfinite(forest.oob_score_)
 
@@ -140,28 +131,20 @@ def test_a_score_of_ones_own():
     forest = regressor(n_estimators=40, oob_score=mean_absolute_error)
     forest.fit(X, y, eras=eras)
     assert_allclose(forest.oob_score_, np.abs(forest.oob_prediction_ - y).mean())
-    by_class = classifier(
-        n_estimators=40, oob_score=lambda truth, predicted: np.mean(truth != predicted)
-    ).fit(X, make_classes(y), eras=eras)
-    plain = classifier(n_estimators=40, oob_score=True)
-    plain.fit(X, make_classes(y), eras=eras)
-    assert_allclose(by_class.oob_score_, 1 - plain.oob_score_)
+    forest = classifier(n_estimators=40, oob_score=lambda y, other: np.mean(y != other))
+    of_errors = forest.fit(X, make_classes(y), eras=eras).oob_score_
+    forest.set_params(oob_score=True).fit(X, make_classes(y), eras=eras)
+    assert_allclose(of_errors, 1 - forest.oob_score_)
 
 
 def test_scores_go_when_they_are_not_asked_for():
     X, y, eras = make_data()
-    forest = regressor(n_estimators=40, oob_score=True).fit(X, y, eras=eras)
+    several = np.column_stack([eras, np.arange(y.size) % 2])  # scores are of the first
+    forest = regressor(n_estimators=40, oob_score=True).fit(X, y, eras=several)
     names = {"oob_score_", "oob_era_scores_", "oob_prediction_", "era_labels_"}
     assert names <= set(vars(forest))
+    assert forest.oob_era_scores_.shape == (3,)
     forest.set_params(oob_score=False).fit(X, y)
     assert not names & set(vars(forest))
     forest.set_params(oob_score=True).fit(X, y)  # without eras
     assert not hasattr(forest, "oob_era_scores_")
-
-
-def test_of_several_granularities_scores_are_of_the_first():
-    X, y, eras = make_data()
-    forest = regressor(
-        n_estimators=40, oob_score=True, bootstrap="era", split_criterion="era"
-    ).fit(X, y, eras=np.column_stack([eras, np.arange(y.size) % 2]))
-    assert forest.oob_era_scores_.shape == (3,)

@@ -1,15 +1,20 @@
 """What each tree of a forest draws: rows, eras, segments and features."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestRegressor
 
-from helpers.forests import assert_same_trees, drawn_rows, make_data, regressor
+from helpers.forests import drawn_rows, make_data, regressor
+from helpers.grids import grid
+from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble._era_forest.forest_checks import number_of_features
 from sklearn_era.ensemble._era_forest.granularity import (
     encode_granularities,
@@ -40,50 +45,40 @@ def draw(labels, bootstrap, max_samples=None, seed=0):
 # Rows.
 
 
-@settings(deadline=None, database=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
-def test_rows_are_drawn_whatever_their_era(labels, share, seed):
-    rows, eras = draw(labels, "rows", share, seed)
-    assert rows.size == number_to_draw(share, len(labels))
-    assert_array_equal(eras.decode(), np.array(labels)[rows])
-    assert (np.diff(eras.codes) >= 0).all()
-    plain, none = draw(labels, "no eras", share, seed)
-    assert none is None
-    assert_array_equal(np.sort(rows), plain)  # eras change the order alone
-
-
-@settings(deadline=None, database=None)
-@given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
-def test_eras_keep_their_sizes(labels, share, seed):
-    rows, eras = draw(labels, "era", share, seed)
+def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
     found, counts = np.unique(labels, return_counts=True)
-    assert_array_equal(eras.labels, found)
-    assert_array_equal(eras.counts, [number_to_draw(share, int(n)) for n in counts])
-    assert_array_equal(eras.decode(), np.array(labels)[rows])
-    assert (np.diff(eras.codes) >= 0).all()
-
-
-@settings(deadline=None, database=None)
-@given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
-def test_eras_are_drawn_whole_and_twice_is_two(labels, share, seed):
-    rows, eras = draw(labels, "eras", share, seed)
-    n_eras = np.unique(labels).size
-    assert eras.labels.size == number_to_draw(share, n_eras)
-    for code, label in enumerate(eras.labels):
-        assert_array_equal(
-            rows[eras.codes == code], np.flatnonzero(np.array(labels) == label)
-        )
-    assert_array_equal(np.bincount(eras.codes), eras.counts)
-    assert (np.diff(eras.codes) >= 0).all()
+    for bootstrap in ("rows", "era", "eras"):
+        rows, eras = draw(labels, bootstrap, share, seed)
+        assert (np.diff(eras.codes) >= 0).all()
+        assert_array_equal(np.bincount(eras.codes), eras.counts)
+        if bootstrap == "rows":
+            assert rows.size == number_to_draw(share, len(labels))
+            plain, none = draw(labels, "no eras", share, seed)
+            assert none is None
+            assert_array_equal(np.sort(rows), plain)  # eras change the order alone
+        elif bootstrap == "era":
+            assert_array_equal(eras.labels, found)
+            assert_array_equal(eras.counts, [number_to_draw(share, n) for n in counts])
+        else:  # an era that is drawn twice is two
+            assert eras.labels.size == number_to_draw(share, found.size)
+            for code, label in enumerate(eras.labels):
+                whole = np.flatnonzero(np.array(labels) == label)
+                assert_array_equal(rows[eras.codes == code], whole)
+        assert_array_equal(eras.decode(), np.array(labels)[rows])
 
 
 @pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
 def test_each_row_is_as_likely_as_any(bootstrap):
     labels = np.repeat(np.arange(8), 5)
+    blocks = blocks_of(labels)
     n_draws = 4000
     counts = np.zeros(labels.size)
     for seed in range(n_draws):
-        np.add.at(counts, draw(labels, bootstrap, seed=seed).rows, 1)
+        rng = np.random.default_rng(seed)
+        drawn = draw_tree_rows(rng, labels.size, blocks, bootstrap, None)
+        np.add.at(counts, drawn.rows, 1)
     # Five standard deviations of the most variable of the three, with whole eras.
     assert np.abs(counts / n_draws - 1).max() < 5 / np.sqrt(n_draws)
     assert counts.std() > 0
@@ -99,16 +94,10 @@ def test_nothing_is_drawn_without_a_bootstrap():
 @pytest.mark.parametrize(
     ("max_samples", "n_available", "expected"),
     [
-        (None, 7, 7),
-        (1.0, 7, 7),
-        (0.5, 7, 3),
-        (0.01, 7, 1),
-        (3, 7, 3),
-        (np.int64(3), 7, 3),
-        (0.29, 100, 29),
-        (np.float32(0.5), 8, 4),
+        (None, 7, 7), (1.0, 7, 7), (0.5, 7, 3), (0.01, 7, 1), (3, 7, 3),
+        (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4),
     ],
-)
+)  # fmt: skip
 def test_number_to_draw(max_samples, n_available, expected):
     assert number_to_draw(max_samples, n_available) == expected
 
@@ -116,43 +105,27 @@ def test_number_to_draw(max_samples, n_available, expected):
 @pytest.mark.parametrize(
     ("bootstrap", "max_samples", "expected"),
     [
-        ("rows", 50, 50),
-        ("rows", 0.25, 60),
-        ("era", 10, 30),
-        ("era", 0.5, None),
-        ("eras", 1, None),
+        ("rows", 50, lambda sizes: [50]),
+        ("rows", 0.25, lambda sizes: [60]),
+        ("era", 10, lambda sizes: [30]),
+        ("era", 0.5, lambda sizes: [(sizes // 2).sum()]),
+        ("eras", 1, lambda sizes: sizes),
     ],
 )
 def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected):
     X, y, eras = make_data()
     forest = regressor(bootstrap=bootstrap, max_samples=max_samples)
     forest.fit(X, y, eras=eras)
-    sizes = np.bincount(eras)
-    for (tree,), drawn in zip(
-        forest._predictors, drawn_rows(forest, X, eras), strict=True
-    ):
-        n_rows = tree.nodes["count"][0]
-        assert n_rows == drawn.rows.size
-        if bootstrap == "eras":
-            assert n_rows in sizes
-        else:
-            assert n_rows == (expected or (sizes // 2).sum())
-
-
-def test_eras_do_not_change_the_rows_of_a_plain_forest():
-    X, y, eras = make_data()
-    plain = drawn_rows(regressor().fit(X, y), X)
-    with_eras = drawn_rows(regressor().fit(X, y, eras=eras), X, eras)
-    for one, other in zip(plain, with_eras, strict=True):
-        # A number is drawn for the column of eras before.
-        assert one.rows.size == other.rows.size == y.size
-    assert regressor().fit(X, y, eras=eras).era_labels_.tolist() == [0, 1, 2]
+    draws = drawn_rows(forest, X, eras)
+    for tree, drawn in zip(trees_of(forest), draws, strict=True):
+        assert tree.nodes["count"][0] == drawn.rows.size
+        assert drawn.rows.size in expected(np.bincount(eras))
 
 
 # Segments.
 
 
-@settings(deadline=None, database=None, max_examples=200)
+@settings(max_examples=2 * settings().max_examples)
 @given(
     counts=st.lists(st.integers(1, 30), min_size=1, max_size=12),
     n_segments=st.integers(1, 12),
@@ -176,7 +149,6 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
         assert_array_equal(np.sort(rows), np.flatnonzero(codes == segment))
 
 
-@settings(deadline=None, database=None)
 @given(
     sizes=st.lists(st.integers(4, 8), min_size=20, max_size=40),
     n_segments=st.integers(2, 5),
@@ -189,7 +161,7 @@ def test_segments_have_about_as_many_rows(sizes, n_segments):
     assert np.abs(merged.encoded.counts - target).max() <= max(sizes)
 
 
-@settings(deadline=None, database=None, max_examples=300)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     place=st.integers(0, 39),
     size=st.integers(100, 5000),
@@ -258,9 +230,9 @@ def two_columns(y):
     "make",
     [
         lambda d: np.column_stack(list(d.values())),
-        lambda d: pd.DataFrame(d),
         lambda d: pd.DataFrame(d).astype({"half": "category"}),
         lambda d: pl.DataFrame(d),
+        lambda d: pa.table(d),
         lambda d: [list(row) for row in zip(*d.values(), strict=True)],
         lambda d: pd.DataFrame(d).assign(half=pd.to_datetime(d["half"], unit="D")),
         lambda d: pd.DataFrame(d).assign(half=d["half"].astype(str)),
@@ -270,7 +242,7 @@ def two_columns(y):
 def test_columns_of_any_kind_are_granularities(make):
     X, y, _ = make_data()
     columns = two_columns(y)
-    parameters = {"split_criterion": "era", "n_estimators": 30, "bootstrap": "era"}
+    parameters = {"split_criterion": "era", "n_estimators": 12, "bootstrap": "era"}
     forest = regressor(**parameters).fit(X, y, eras=make(columns))
     assert_array_equal(forest.era_labels_, np.arange(6))
     assert forest.era_labels_.dtype.kind in "iO"
@@ -287,23 +259,18 @@ def test_a_single_column_is_no_column_at_all():
     assert_same_trees(one, other)
 
 
-def test_a_table_of_pyarrow():
-    pyarrow = pytest.importorskip("pyarrow")
-    X, y, _ = make_data()
-    columns = two_columns(y)
-    one = regressor(split_criterion="era").fit(X, y, eras=pyarrow.table(columns))
-    other = regressor(split_criterion="era").fit(X, y, eras=pd.DataFrame(columns))
-    assert_same_trees(one, other)
-
-
 # Features.
 
 
-@pytest.mark.parametrize("max_features", [None, 1.0, 0.5, 0.01, 1, 3, "sqrt", "log2"])
-@pytest.mark.parametrize("n_features", [1, 2, 5, 17])
+@pytest.mark.parametrize(
+    ("max_features", "n_features"),
+    [
+        *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
+        (3, 5),
+        (3, 17),
+    ],
+)
 def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_features):
-    if isinstance(max_features, int) and max_features > n_features:
-        pytest.skip("more than there are")
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, n_features)), rng.normal(size=20)
     theirs = RandomForestRegressor(1, max_features=max_features).fit(X, y)
@@ -313,24 +280,27 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     assert limits.max_features == expected
 
 
-@pytest.mark.parametrize("max_features", [1, 2, "sqrt"])
-@pytest.mark.parametrize("split_criterion", ["gain", "era"])
-@pytest.mark.parametrize("kind", ["numbers", "category", "best first"])
-def test_nodes_draw_on_until_a_feature_varies(max_features, split_criterion, kind):
+@pytest.mark.parametrize(
+    ("kind", "split_criterion", "max_features"),
+    grid(
+        ["numbers", "category", "best first"], ["gain", "era"], [1, 2, "sqrt"], every=3
+    ),
+)
+def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
     # All rows of eight binary columns differ, and each path is done with its columns;
     # others say nothing of any row.
     X = (np.arange(256)[:, np.newaxis] >> np.arange(8)) % 2
     X = np.repeat(np.hstack([X, np.ones((256, 30), dtype=int)]), 2, axis=0)
     y = np.repeat(np.random.default_rng(0).normal(size=256), 2)
-    settings = {"bootstrap": False, "max_features": max_features, "random_state": 0}
+    params = {"bootstrap": False, "max_features": max_features, "random_state": 0}
     forest = regressor(
         split_criterion=split_criterion,
         max_depth=None,
         max_leaf_nodes=256 if kind == "best first" else None,
         categorical_features=[8] if kind == "category" else None,
-        **settings,
+        **params,
     ).fit(X, y, eras=np.arange(512) % 2)
-    theirs = RandomForestRegressor(3, **settings).fit(X, y)
+    theirs = RandomForestRegressor(3, **params).fit(X, y)
     for model in (forest, theirs):
         np.testing.assert_allclose(model.predict(X), y, rtol=0, atol=1e-6)
 
@@ -363,13 +333,13 @@ def test_a_split_looks_at_as_many_features_as_it_may():
             forest = regressor(
                 n_estimators=80,
                 bootstrap=False,
+                max_bins=16,
                 max_features=n_wanted,
                 max_depth=1,
                 split_criterion=split_criterion,
             ).fit(X, y, eras=eras)
-            roots[n_wanted] = {
-                int(tree.nodes["feature_idx"][0]) for (tree,) in forest._predictors
-            }
+            features = [int(t.nodes["feature_idx"][0]) for t in trees_of(forest)]
+            roots[n_wanted] = set(features)
         # The best of n drawn is never one of the n - 1 worst.
         assert roots[1] == set(range(6))
         assert roots[2] == set(range(5))

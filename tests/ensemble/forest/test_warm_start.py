@@ -5,13 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers.forests import (
-    assert_same_trees,
-    classifier,
-    make_classes,
-    make_data,
-    regressor,
-)
+from helpers.forests import classifier, make_classes, make_data, regressor
+from helpers.trees import assert_same_trees, trees_of
 
 # Of few trees, some row or other is in every bag.
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
@@ -33,7 +28,7 @@ def test_two_fits_are_one(bootstrap):
     first = parts._predictors[0][0].nodes.copy()
     parts.set_params(n_estimators=14).fit(X, y, eras=eras)
     assert parts.n_iter_ == 14
-    for (tree,), (other,) in zip(whole._predictors, parts._predictors, strict=True):
+    for tree, other in zip(trees_of(whole), trees_of(parts), strict=True):
         for name in ("feature_idx", "bin_threshold", "count", "is_leaf"):
             assert_array_equal(tree.nodes[name], other.nodes[name])
     assert_allclose(parts.predict(X), whole.predict(X), rtol=1e-12)
@@ -61,7 +56,7 @@ def test_a_warm_start_can_change_how_trees_grow():
     forest = regressor(warm_start=True, n_estimators=3).fit(X, y)
     forest.set_params(split_criterion="era", max_depth=2, n_estimators=5)
     forest.fit(X, y, eras=eras)
-    depths = [int(tree.nodes["depth"].max()) for (tree,) in forest._predictors]
+    depths = [int(tree.nodes["depth"].max()) for tree in trees_of(forest)]
     assert min(depths[:3]) > 2
     assert max(depths[3:]) == 2
 
@@ -75,69 +70,42 @@ def test_as_many_trees_as_before_is_a_warning():
     assert_allclose(forest.predict(X), before, rtol=1e-15)
 
 
-FAILURES = {
-    "fewer": (
+OTHER_CATEGORIES = r"X has other categorical features, or other categories in them"
+OTHER_DRAWS = r"oob_score=True draws the rows .* but the rows or eras, or bootstrap"
+OTHER_PARAMETERS = [
+    (
         {"n_estimators": 5},
-        lambda X, y, eras: (X, y, eras),
         r"n_estimators=5 is less than the 6 trees that warm_start=True keeps",
     ),
+    ({"categorical_features": ["c"]}, OTHER_CATEGORIES),
+    ({"bootstrap": "rows"}, OTHER_DRAWS),
+    ({"max_samples": 0.5}, OTHER_DRAWS),
+]
+OTHER_DATA = {
     "columns": (
-        {},
         lambda X, y, eras: (X[["b", "c", "d"]], y, eras),
         r"X has 3 columns, but the trees that warm_start=True keeps were grown on 4",
     ),
     "order": (
-        {},
         lambda X, y, eras: (X[["b", "a", "c", "d"]], y, eras),
         r"X has the column 'b' where the trees that warm_start=True keeps had 'a'",
     ),
     "classes": (
-        {},
         lambda X, y, eras: (X, np.where(y == "mid", "new", y), eras),
         r"y has the classes \['high', 'low', 'new'\], but .* know \['high', 'low', 'mi",
     ),
     "categories": (
-        {},
         lambda X, y, eras: (X.assign(d=X["d"].replace(0, 9)), y, eras),
-        r"X has other categorical features, or other categories in them",
+        OTHER_CATEGORIES,
     ),
-    "categorical": (
-        {"categorical_features": ["c"]},
-        lambda X, y, eras: (X, y, eras),
-        r"X has other categorical features, or other categories in them",
-    ),
-    "rows": (
-        {},
-        lambda X, y, eras: (X[:200], y[:200], eras[:200]),
-        r"oob_score=True draws the rows .* but the rows or eras, or bootstrap",
-    ),
-    "eras": (
-        {},
-        lambda X, y, eras: (X, y, eras[::-1]),
-        r"oob_score=True draws the rows",
-    ),
-    "bins": (
-        {},
-        lambda X, y, eras: (X.assign(a=X["a"] * 2), y, eras),
-        r"oob_score=True draws the rows",
-    ),
-    "bootstrap": (
-        {"bootstrap": "rows"},
-        lambda X, y, eras: (X, y, eras),
-        r"oob_score=True draws the rows",
-    ),
-    "max_samples": (
-        {"max_samples": 0.5},
-        lambda X, y, eras: (X, y, eras),
-        r"oob_score=True draws the rows",
-    ),
+    "rows": (lambda X, y, eras: (X[:200], y[:200], eras[:200]), OTHER_DRAWS),
+    "eras": (lambda X, y, eras: (X, y, eras[::-1]), OTHER_DRAWS),
+    "bins": (lambda X, y, eras: (X.assign(a=X["a"] * 2), y, eras), OTHER_DRAWS),
     "missing_target": (
-        {},
         lambda X, y, eras: (X, np.where(y == "mid", np.nan, 1.0), eras),
         r"Input y contains NaN",
     ),
     "eras_too_short": (
-        {},
         lambda X, y, eras: (X, y, eras[1:]),
         r"eras has 239 labels, but X has 240 rows",
     ),
@@ -145,26 +113,30 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(
-    ("change", "spoil", "message"), FAILURES.values(), ids=FAILURES
+    ("change", "spoil", "message"),
+    [
+        *((change, lambda *data: data, text) for change, text in OTHER_PARAMETERS),
+        *(pytest.param({}, *case, id=name) for name, case in OTHER_DATA.items()),
+    ],
 )
 def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
     """And the forest of before is left as it was."""
     X, y, eras = make_data()
     frame = pd.DataFrame(X, columns=list("abcd"))
     y = make_classes(y)
-    forest = classifier(
-        warm_start=True, categorical_features=["d"], bootstrap="era", oob_score=True
-    ).fit(frame, y, eras=eras)
-    state = dict(vars(forest))
+    parameters = {"categorical_features": ["d"], "bootstrap": "era"}
+    forest = classifier(warm_start=True, oob_score=True, **parameters)
+    forest.fit(frame, y, eras=eras)
+    names = set(vars(forest))
     before = forest.predict_proba(frame)
     forest.set_params(**{"n_estimators": 8} | change)
+    X_other, y_other, eras_other = spoil(frame, y, eras)
     with pytest.raises((ValueError, TypeError), match=message):
-        forest.fit(*(spoil(frame, y, eras)[:2]), eras=spoil(frame, y, eras)[2])
-    assert set(vars(forest)) == set(state)
+        forest.fit(X_other, y_other, eras=eras_other)
+    assert set(vars(forest)) == names
     assert_array_equal(forest.predict_proba(frame), before)
-    forest.set_params(categorical_features=["d"], n_estimators=8, bootstrap="era")
-    forest.set_params(max_samples=None).fit(frame, y, eras=eras)
-    assert forest.n_iter_ == 8
+    forest.set_params(n_estimators=8, max_samples=None, **parameters)
+    assert forest.fit(frame, y, eras=eras).n_iter_ == 8
 
 
 def test_other_rows_are_fine_without_an_out_of_bag_score():

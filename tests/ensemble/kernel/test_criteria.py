@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from oracle.reference import boltzmann_mean as exact_boltzmann_mean
@@ -25,13 +25,15 @@ alike = st.builds(
     sizes,
     st.lists(st.floats(-1, 1), min_size=1, max_size=12),
 )
+repeated = st.builds(lambda value, times: [value] * times, gains, st.integers(1, 20))
+any_values = st.one_of(samples, alike, repeated)
 finite_alphas = st.one_of(
     st.just(0.0), st.floats(-5, 5), st.floats(-1e308, 1e308), sizes,
     sizes.map(lambda size: -size),
 )  # fmt: skip
 alphas = st.one_of(st.sampled_from([-math.inf, math.inf]), finite_alphas)
 
-common = settings(deadline=None, database=None, max_examples=300)
+many = settings(max_examples=4 * settings().max_examples)
 
 
 def mean(values, alpha: float) -> float:
@@ -43,14 +45,15 @@ def rounding(values) -> float:
     return 1e-13 * len(values) * max(map(abs, values)) + 1e-307
 
 
-@common
-@given(values=st.one_of(samples, alike), alpha=alphas)
+@many
+@given(values=any_values, alpha=alphas)
 def test_lies_between_the_smallest_and_the_largest(values, alpha):
     assert min(values) <= mean(values, alpha) <= max(values)
 
 
-@common
-@given(values=st.one_of(samples, alike), alpha=alphas)
+@many
+@given(values=any_values, alpha=alphas)
+@example(values=[0.1, -0.3, 0.7], alpha=0.0)
 def test_equals_the_exact_value(values, alpha):
     result = mean(values, alpha)
     expected = exact_boltzmann_mean(values, alpha, digits=80)
@@ -59,7 +62,7 @@ def test_equals_the_exact_value(values, alpha):
     assert result == pytest.approx(expected, rel=1e-12, abs=rounding(values))
 
 
-@common
+@many
 @given(values=alike, relative=st.floats(-800, 800))
 def test_equals_the_exact_value_where_weights_are_comparable(values, relative):
     alpha = relative / (max(map(abs, values)) or 1.0)
@@ -73,49 +76,13 @@ def test_equals_the_exact_value_where_weights_are_comparable(values, relative):
     )
 
 
-@common
-@given(values=st.one_of(samples, alike))
-def test_zero_is_the_mean(values):
+@many
+@given(values=any_values)
+def test_zero_is_the_mean_and_infinities_are_the_extremes(values):
     expected = math.fsum(value / len(values) for value in values)
     assert mean(values, 0.0) == pytest.approx(expected, abs=rounding(values))
-
-
-@common
-@given(values=st.one_of(samples, alike))
-def test_infinities_are_the_extremes(values):
     assert mean(values, -math.inf) == min(values)
     assert mean(values, math.inf) == max(values)
-
-
-@common
-@given(values=st.one_of(samples, alike), alphas=st.tuples(alphas, alphas))
-def test_grows_with_alpha(values, alphas):
-    low, high = sorted(alphas)
-    assert mean(values, low) <= mean(values, high) + rounding(values)
-
-
-@common
-@given(values=st.one_of(samples, alike), alpha=alphas, random=st.randoms())
-def test_order_of_values_does_not_matter(values, alpha, random):
-    shuffled = random.sample(values, len(values))
-    assert mean(shuffled, alpha) == pytest.approx(
-        mean(values, alpha), abs=rounding(values)
-    )
-
-
-@common
-@given(value=gains, n_values=st.integers(1, 20), alpha=alphas)
-def test_equal_values_are_their_mean(value, n_values, alpha):
-    assert mean([value] * n_values, alpha) == value
-
-
-@common
-@given(values=alike, alpha=finite_alphas)
-def test_is_odd(values, alpha):
-    negated = [-value for value in values]
-    assert mean(negated, -alpha) == pytest.approx(
-        -mean(values, alpha), abs=rounding(values)
-    )
 
 
 @pytest.mark.parametrize(

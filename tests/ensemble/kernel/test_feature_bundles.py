@@ -16,7 +16,7 @@ from sklearn_era.ensemble._hist_gradient_boosting.feature_bundles import bundle_
 MOST_CODES = 256  # of a feature: 255 bins and missing values
 
 
-@settings(deadline=None, database=None, max_examples=300)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     st.lists(
         st.one_of(st.integers(1, 6), st.integers(1, MOST_CODES), st.just(1)),

@@ -1,55 +1,45 @@
 """Runs the commands of ``sklearn-era numerai`` against the stand-in for Numerai."""
 
-import logging
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections import Counter
 from pathlib import Path
-
-import pytest
 
 from helpers.cli import invoke
 from helpers.numerai import server as numerai_server
-from sklearn_era.numerai.api.transport import Transport
-from sklearn_era.numerai.config import write_config
+from sklearn_era.numerai.config import load_config, write_config
 from sklearn_era.numerai.demo import DEMO_TARGET, write_demo_data
 from sklearn_era.numerai.workspace import Workspace
 
 NAME = "my_model"
-MODEL_ID = "11111111-aaaa"
-LIVE = "v5.3/live.parquet"
+PARAMETERS = {
+    "split_criterion": "directional",
+    "max_iter": 10,
+    "max_depth": 3,
+    "max_bins": 5,
+}
 SECTIONS = {
     "data": {"version": "v5.3"},
     "train": {
         "feature_set": "small",
         "checkpoint_every": 5,
-        "parameters": {
-            "split_criterion": "directional",
-            "max_iter": 10,
-            "max_depth": 3,
-            "max_bins": 5,
-        },
+        "parameters": PARAMETERS,
     },
     "submit": {"timeout": 2.0, "retries": 1},
 }
-SUBMITTED = numerai_server.SUBMISSION_IN_ORDER
+SMALL_DEMO = {
+    "n_train_eras": 20,
+    "n_validation_eras": 40,
+    "n_future_eras": 1,
+    "rows_per_era": 40,
+    "n_features": 20,
+}
 
 
-def demo_files(folder: Path, *, version: str = "v5.3", seed: int = 0) -> dict:
+def demo_files(folder: Path) -> dict[str, bytes]:
     """Files of a small demo, by the names that Numerai would have for them."""
-    data = write_demo_data(
-        Workspace(folder, version, "unused"),
-        n_train_eras=20,
-        n_validation_eras=40,
-        n_future_eras=1,
-        rows_per_era=40,
-        n_features=20,
-        random_state=seed,
-    )
-    return {
-        f"{version}/{name}{path.suffix}": path.read_bytes()
-        for name, path in data.paths.items()
-    }
+    data = write_demo_data(Workspace(folder, "v5.3", "unused"), **SMALL_DEMO)
+    paths = data.paths.items()
+    return {f"v5.3/{name}{path.suffix}": path.read_bytes() for name, path in paths}
 
 
 class Program:
@@ -59,10 +49,11 @@ class Program:
         self.folder = folder
         self.server = server
         self.said: list[str] = []
+        self.toml = folder / "numerai.toml"
+        write_config(self.toml, name=NAME, target=DEMO_TARGET, **SECTIONS)
 
     def invoke(self, command: str, *arguments: object):
-        config = self.folder / "numerai.toml"
-        result = invoke("numerai", command, "--config", config, *arguments)
+        result = invoke("numerai", *command.split(), "--config", self.toml, *arguments)
         self.said += [result.stdout, result.stderr]
         if result.exception is not None:
             texts = numerai_server.everything_said(result.exception)
@@ -94,57 +85,40 @@ class Program:
 
     def change(self, old: str, new: str) -> None:
         """Edit the configuration."""
-        path = self.folder / "numerai.toml"
-        text = path.read_text()
+        text = self.toml.read_text()
         assert text.count(old) == 1
-        path.write_text(text.replace(old, new))
+        self.toml.write_text(text.replace(old, new))
+
+    def load(self):
+        """The configuration, and the workspace."""
+        return load_config(self.toml)
+
+    def assert_submitted_once(self) -> None:
+        """Assert that the next attempt succeeds, and that it is the only submission."""
+        self.server.faults.clear()
+        self.server.unlisted.clear()
+        assert "submission-1" in self.run("submit")
+        (made,) = self.server.submissions
+        sent = (self.round_folder / "predictions.csv").read_bytes()
+        assert made["content"] == sent
+        record = json.loads((self.round_folder / "submission.json").read_text())
+        assert record["state"] == "submitted"
+        assert record["submission_id"] == made["id"]
+
+    @property
+    def sent(self) -> Counter:
+        """How often each operation that changes something at Numerai was asked for."""
+        changing = ("submission_upload_auth", "PUT", "create_submission")
+        return Counter(name for name in self.server.operations if name in changing)
+
+    @property
+    def data_folder(self) -> Path:
+        return self.folder / "data" / "v5.3"
+
+    @property
+    def model_folder(self) -> Path:
+        return self.folder / "models" / NAME
 
     @property
     def round_folder(self) -> Path:
         return self.folder / "rounds" / "1401" / NAME
-
-
-@contextmanager
-def standing_in(
-    folder: Path,
-    files: dict,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> Iterator[Program]:
-    """A program, a server and an environment; at the end, no secret is anywhere."""
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr(Transport, "wait", lambda *_: None)
-    with numerai_server.NumeraiServer(files) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        program = Program(folder, server)
-        yield program
-    told = [record.getMessage() for record in caplog.get_records("call")]
-    written = [path for path in folder.rglob("*") if path.is_file()]
-    texts = [path.read_bytes().decode("latin-1") for path in written]
-    numerai_server.assert_discreet(server, *program.said, *told, *texts)
-    assert not [path for path in written if path.suffix in (".partial", ".temp")]
-
-
-def write_settings(folder: Path) -> None:
-    """The configuration of the tests."""
-    write_config(folder / "numerai.toml", name=NAME, target=DEMO_TARGET, **SECTIONS)
-
-
-def trained_folder(folder: Path, files: dict) -> Path:
-    """A folder in which all is done up to the submission of round 1401."""
-    write_settings(folder)
-    program = Program(folder, numerai_server.NumeraiServer())
-    workspace = Workspace(folder, "v5.3", NAME)
-    workspace.data_dir.mkdir(parents=True)
-    for name, content in files.items():
-        stem, suffix = name.removeprefix("v5.3/").split(".")
-        (workspace.data_dir / f"{stem}_1401.{suffix}").write_bytes(content)
-    program.run("train")
-    program.run("predict")
-    return folder
-
-
-def copied(folder: Path, to: Path) -> Path:
-    shutil.copytree(folder, to, dirs_exist_ok=True)
-    return to

@@ -4,86 +4,62 @@ It answers what numerapi 3.1.1 asks, hands out signed addresses of its own, keep
 of the requests and of the submissions, and fails where it is told to.
 """
 
+import gzip
 import hashlib
 import io
 import json
+import logging
 import re
 import threading
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pandas as pd
+import pytest
 
 from sklearn_era.numerai.api.client import NumeraiClient
 from sklearn_era.numerai.api.credentials import Keys, Secret
+from sklearn_era.numerai.errors import ApiError, NumeraiError
 
 PUBLIC_ID = "PUBLICHALF"
 SECRET_KEY = "THISISTHESECRETHALF"
-VERSION = "v5.3"
+MODEL_ID = "11111111-aaaa"
 FEATURES = [f"feature_{name}" for name in "abcdef"]
 TARGETS = ["target_ender_20", "target_ender_60"]
 
 # What an operation is called here, by what its query holds; the first match counts.
 _OPERATIONS = (
-    "submission_upload_auth",
-    "create_submission",
-    "submissionDownloadAuth",
-    "listDatasets",
-    "dataset",
-    "submissions",
-    "rounds",
-    "models",
-)
-_WITH_KEY = frozenset(
-    {
-        "submission_upload_auth",
-        "create_submission",
-        "submissionDownloadAuth",
-        "submissions",
-        "models",
-    }
-)
-
+    "submission_upload_auth", "create_submission", "submissionDownloadAuth",
+    "listDatasets", "dataset", "submissions", "rounds", "models",
+)  # fmt: skip
+_WITHOUT_KEY = ("listDatasets", "dataset", "rounds")
 
 # The operations of a submission that meets with no trouble.
 SUBMISSION_IN_ORDER = [
-    "models",
-    "rounds",
-    "dataset",
-    "GET",
-    "submissions",
-    "submission_upload_auth",
-    "PUT",
-    "create_submission",
-    "submissions",
-    "submissionDownloadAuth",
-    "GET",
-]
+    "models", "rounds", "dataset", "GET", "submissions", "submission_upload_auth",
+    "PUT", "create_submission", "submissions", "submissionDownloadAuth", "GET",
+]  # fmt: skip
 
 
 @dataclass
 class Fault:
-    """What goes wrong, in which operation, and how often.
+    """What goes wrong, in which operation, for how many calls, and what errors say.
 
-    Parameters
-    ----------
-    operation : str
-        A name of `_OPERATIONS`, or "PUT" or "GET" for the storage.
-    kind : int or str
-        An HTTP status; or "errors", GraphQL's; "garbage", which is no JSON; "hang", no
-        answer; "drop", a connection closed without one; "lost", the same, after what
-        was asked for is done; "truncated" and "corrupt", of what is sent, the second
-        of the right size; "unlisted", a submission that the list lacks.
-    times : int
-        For how many calls.
-    message : str
-        What the errors say.
+    The operation is one of `_OPERATIONS`, or "PUT" or "GET" for the storage. The kind
+    is an HTTP status; or "errors", GraphQL's; "garbage", which is no JSON; "hang", no
+    answer; "drop", a connection closed without one; "lost", the same, after what was
+    asked for is done; "truncated" and "corrupt", of what is sent, the second of the
+    right size; "compressed", sent so; "unlisted", a submission that the list lacks.
     """
 
     operation: str
@@ -92,60 +68,25 @@ class Fault:
     message: str = "something is wrong"
 
 
-@dataclass
-class Request:
-    """A request as it came in, its key left out."""
-
-    method: str
-    operation: str
-    variables: dict[str, Any] = field(default_factory=dict)
-    path: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
+# As it came in, its key left out.
+Request = namedtuple("Request", "method operation variables path headers body")
 
 
 class NumeraiServer:
     """Numerai, for a test: a context manager.
 
-    Parameters
-    ----------
-    files : mapping of str to bytes or Path, default=None
-        The data it serves, by names like ``"v5.3/live.parquet"``.
-    models : mapping of str to str, default=None
-        The Classic models of the account and their ids. There is one of Signals too.
-    round_number : int, default=1401
-        The current round.
-    is_open : bool, default=True
-        Whether it takes submissions.
-    between_rounds : bool, default=False
-        Whether "the current round" is refused, as between two rounds.
-
-    Attributes
-    ----------
-    url : str
-        Where it listens.
-    requests : list of Request
-        What came in.
-    submissions : list of dict
-        Those made, oldest first: id, filename, modelId, insertedAt, content.
-    faults : list of Fault
-        What is still to go wrong, appended to at any time.
+    It serves files by names like ``"v5.3/live.parquet"``. Its current round, whether
+    that is open, its models (there is one of Signals too) and the `faults` that are
+    still to come may be changed at any time; `requests` and `submissions` tell what
+    came in, oldest first.
     """
 
-    def __init__(
-        self,
-        files: Mapping[str, bytes | Path] | None = None,
-        *,
-        models: Mapping[str, str] | None = None,
-        round_number: int = 1401,
-        is_open: bool = True,
-        between_rounds: bool = False,
-    ) -> None:
+    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
         self.files = dict(files or {})
-        self.models = dict(models or {"my_model": "11111111-aaaa", "other": "22222222"})
-        self.round_number = round_number
-        self.is_open = is_open
-        self.between_rounds = between_rounds
+        self.models = {"my_model": MODEL_ID, "other": "22222222"}
+        self.round_number = 1401
+        self.is_open = True
+        self.between_rounds = False
         self.requests: list[Request] = []
         self.submissions: list[dict[str, Any]] = []
         self.faults: list[Fault] = []
@@ -158,11 +99,10 @@ class NumeraiServer:
     def __enter__(self) -> "NumeraiServer":
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
-        self._http.numerai = self  # type: ignore[attr-defined]
+        self._http.numerai = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}
-        )
+        serve = partial(self._http.serve_forever, poll_interval=0.01)
+        self._thread = threading.Thread(target=serve)
         self._thread.start()
         return self
 
@@ -186,35 +126,22 @@ class NumeraiServer:
         """The operations in the order of the requests."""
         return [request.operation for request in self.requests]
 
-    @property
-    def secrets(self) -> list[str]:
-        """What nobody may write anywhere: the key's half, and all signatures."""
-        return [SECRET_KEY, *self.signatures]
-
-    def fail(
-        self,
-        operation: str,
-        kind: int | str,
-        times: int = 1,
-        message: str = "something is wrong",
-    ) -> None:
-        """Let the next calls of an operation fail."""
-        self.faults.append(Fault(operation, kind, times, message))
+    def fail(self, *fault: Any, **more: Any) -> None:
+        """Let the next calls of an operation fail, as `Fault` says."""
+        self.faults.append(Fault(*fault, **more))
 
     def add_submission(self, model_id: str, content: bytes, filename: str) -> str:
         """Put a submission on the list, as from elsewhere; return its id."""
         with self.lock:
             number = len(self.submissions) + 1
-            start = datetime(2026, 11, 21, 12, tzinfo=UTC)
-            self.submissions.append(
-                {
-                    "id": f"submission-{number}",
-                    "filename": filename,
-                    "modelId": model_id,
-                    "insertedAt": (start + timedelta(minutes=number)).isoformat(),
-                    "content": content,
-                }
-            )
+            entry = {
+                "id": f"submission-{number}",
+                "filename": filename,
+                "modelId": model_id,
+                "insertedAt": f"2026-11-21T12:{number:02d}:00+00:00",
+                "content": content,
+            }
+            self.submissions.append(entry)
         return f"submission-{number}"
 
     def sign(self, path: str) -> str:
@@ -232,16 +159,13 @@ class NumeraiServer:
                     return fault
         return None
 
-    def answer(self, operation: str, query: str, variables: dict[str, Any]) -> Any:
-        """The data that an operation answers with; ValueError for an error."""
-        return getattr(self, f"_{operation}")(query, variables)
+    # The data that each operation answers with; ValueError for an error.
 
     def _models(self, query: str, variables: dict[str, Any]) -> Any:
-        models = [
-            {"id": key, "name": name, "tournament": 8}
-            for name, key in self.models.items()
-        ]
-        models.append({"id": "33333333", "name": "signals_model", "tournament": 11})
+        rows = [(key, name, 8) for name, key in self.models.items()]
+        rows.append(("33333333", "signals_model", 11))
+        names = ("id", "name", "tournament")
+        models = [dict(zip(names, row, strict=True)) for row in rows]
         return {"account": {"models": models}}
 
     def _rounds(self, query: str, variables: dict[str, Any]) -> Any:
@@ -260,14 +184,10 @@ class NumeraiServer:
 
     @staticmethod
     def _round(number: int, opens: datetime, closes: datetime | None) -> Any:
-        def written(time: datetime | None) -> str | None:
-            return None if time is None else f"{time:%Y-%m-%dT%H:%M:%SZ}"
-
-        return {
-            "number": number,
-            "openTime": written(opens),
-            "closeStakingTime": written(closes),
-        }
+        form = "%Y-%m-%dT%H:%M:%SZ"
+        closed = closes and closes.strftime(form)
+        opened = opens.strftime(form)
+        return {"number": number, "openTime": opened, "closeStakingTime": closed}
 
     def _listDatasets(self, query: str, variables: dict[str, Any]) -> Any:
         return {"listDatasets": sorted(self.files)}
@@ -282,18 +202,12 @@ class NumeraiServer:
             raise ValueError("unknown model")
         stem = Path(variables["filename"]).stem
         name = f"{stem}-{len(self.signatures):08d}.csv"
-        return {
-            "submission_upload_auth": {
-                "filename": name,
-                "url": self.sign(f"/uploads/{name}"),
-            }
-        }
+        granted = {"filename": name, "url": self.sign(f"/uploads/{name}")}
+        return {"submission_upload_auth": granted}
 
     def _create_submission(self, query: str, variables: dict[str, Any]) -> Any:
-        content = self.stored.get(variables["filename"])
-        if content is None:
-            # As Numerai does: it takes the call for a file that never arrived.
-            content = b""
+        # As Numerai does: it takes the call for a file that never arrived.
+        content = self.stored.get(variables["filename"], b"")
         made = self.add_submission(variables["modelId"], content, variables["filename"])
         return {"create_submission": {"id": made}}
 
@@ -307,31 +221,22 @@ class NumeraiServer:
         return {"submissions": listed}
 
     def _submissionDownloadAuth(self, query: str, variables: dict[str, Any]) -> Any:
-        for entry in self.submissions:
-            if entry["id"] == variables["id"]:
-                url = self.sign(f"/submissions/{entry['id']}")
-                answer = {"filename": entry["filename"], "url": url}
-                return {"submissionDownloadAuth": answer}
-        raise ValueError("no such submission")
+        path = f"/submissions/{variables['id']}"
+        if self.read(path) is None:
+            raise ValueError("no such submission")
+        return {"submissionDownloadAuth": {"filename": "-", "url": self.sign(path)}}
 
     def read(self, path: str) -> bytes | None:
         """What lies in the storage."""
         kind, _, name = path.lstrip("/").partition("/")
-        if kind == "data" and name in self.files:
-            content = self.files[name]
-            return content.read_bytes() if isinstance(content, Path) else content
-        for entry in self.submissions:
-            if kind == "submissions" and entry["id"] == name:
-                return bytes(entry["content"])
-        return None
+        if kind == "data":
+            return self.files.get(name)
+        made = {entry["id"]: entry["content"] for entry in self.submissions}
+        return made.get(name) if kind == "submissions" else None
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-
-    @property
-    def numerai(self) -> NumeraiServer:
-        return self.server.numerai  # type: ignore[attr-defined, no-any-return]
 
     def log_message(self, *_: object) -> None:
         return
@@ -343,84 +248,76 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def do_POST(self) -> None:
-        server = self.numerai
+        server = self.server.numerai
         body = self.rfile.read(int(self.headers["Content-Length"]))
         document = json.loads(body)
         query, variables = document["query"], document["variables"] or {}
-        operation = next(
-            name for name in _OPERATIONS if re.search(rf"\b{name}\b", query)
-        )
-        self._note("POST", operation, variables, body)
+        operation, *_ = (x for x in _OPERATIONS if re.search(rf"\b{x}\b", query))
+        self._note(operation, variables, body)
         fault = server.take_fault(operation)
         if self._fails(fault):
             return
         token = f"Token {PUBLIC_ID}${SECRET_KEY}"
-        if operation in _WITH_KEY and self.headers.get("Authorization") != token:
+        if operation not in _WITHOUT_KEY and self.headers.get("Authorization") != token:
             self._send_json({"errors": [{"detail": "Unauthorized"}]}, 401)
             return
         try:
             with server.lock:
-                data = server.answer(operation, query, variables)
+                data = getattr(server, f"_{operation}")(query, variables)
         except ValueError as error:
             self._send_json({"errors": [{"message": str(error)}], "data": None})
             return
-        if fault is not None and fault.kind == "unlisted":
+        kind = fault.kind if fault else ""
+        if kind == "unlisted":
             server.unlisted.add(data["create_submission"]["id"])
-        if fault is not None and fault.kind == "lost":
+        if kind == "lost":
             self.close_connection = True
-            return
-        self._send_json({"data": data})
+        else:
+            self._send_json({"data": data})
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self._note("PUT", "PUT", {}, body)
-        if self._fails(self.numerai.take_fault("PUT")):
+        self._note("PUT", {}, body)
+        if self._fails(self.server.numerai.take_fault("PUT")):
             return
         path = self._signed_path()
         if path is None or not path.startswith("/uploads/"):
             self._send(403, b"<Error>SignatureDoesNotMatch</Error>")
             return
-        self.numerai.stored[path.removeprefix("/uploads/")] = body
+        self.server.numerai.stored[path.removeprefix("/uploads/")] = body
         self._send(200, b"")
 
     def do_GET(self) -> None:
-        self._note("GET", "GET", {}, b"")
-        fault = self.numerai.take_fault("GET")
+        self._note("GET", {}, b"")
+        fault = self.server.numerai.take_fault("GET")
         if self._fails(fault):
             return
         path = self._signed_path()
-        content = None if path is None else self.numerai.read(path)
+        content = None if path is None else self.server.numerai.read(path)
         if content is None:
             self._send(403, b"<Error>AccessDenied</Error>")
             return
-        kind = fault.kind if fault is not None else ""
+        kind = fault.kind if fault else ""
         if kind == "corrupt":
             # The data; head and footer stay as they are, and so does the size.
             middle = len(content) // 2
             content = content[:8] + bytes(middle - 8) + content[middle:]
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        start = int(asked[1]) if asked else 0
-        sent = content[start:]
-        self.send_response(206 if asked else 200)
-        self.send_header("Content-Length", str(len(sent)))
-        self.end_headers()
+        headers = {}
+        if kind == "compressed":
+            content = gzip.compress(content)
+            headers["Content-Encoding"] = "gzip"
+        announced = len(content)
         if kind == "truncated":
-            sent = sent[: len(sent) // 2]
+            content = content[: announced // 2]
             self.close_connection = True
-        self.wfile.write(sent)
+        self._send(200, content, announced, **headers)
 
-    def _note(
-        self, method: str, operation: str, variables: dict[str, Any], body: bytes
-    ) -> None:
-        headers = {
-            name.lower(): value
-            for name, value in self.headers.items()
-            if name.lower() != "authorization"
-        }
+    def _note(self, operation: str, variables: dict[str, Any], body: bytes) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        headers.pop("authorization", None)
         path = urlsplit(self.path).path
-        self.numerai.requests.append(
-            Request(method, operation, variables, path, headers, body)
-        )
+        noted = Request(self.command, operation, variables, path, headers, body)
+        self.server.numerai.requests.append(noted)
 
     def _fails(self, fault: Fault | None) -> bool:
         """Answer as a fault says; False if the operation is to go on."""
@@ -434,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault.kind == "garbage":
             self._send(200, b"<html>Please log in to the hotel's network</html>")
         elif fault.kind == "hang":
-            self.numerai.closing.wait(30)
+            self.server.numerai.closing.wait(30)
             self.close_connection = True
         elif fault.kind == "drop":
             self.close_connection = True
@@ -445,15 +342,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _signed_path(self) -> str | None:
         parts = urlsplit(self.path)
         signature = parse_qs(parts.query).get("X-Amz-Signature", [""])[0]
-        signed = self.numerai.signatures.get(signature)
+        signed = self.server.numerai.signatures.get(signature)
         return signed if signed == parts.path else None
 
     def _send_json(self, document: Any, status: int = 200) -> None:
         self._send(status, json.dumps(document).encode())
 
-    def _send(self, status: int, body: bytes) -> None:
+    def _send(
+        self, status: int, body: bytes, announced: int | None = None, **headers: str
+    ) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(announced or len(body)))
         self.end_headers()
         self.wfile.write(body)
 
@@ -468,8 +369,6 @@ def parquet_bytes(
     eras: list[str], ids: list[str], data_type: str, *, seed: int = 0
 ) -> bytes:
     """A file in the form of Numerai's: the ids as index, features, targets."""
-    import pandas as pd
-
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"era": eras, "data_type": data_type})
     frame.index = pd.Index(ids, name="id")
@@ -489,8 +388,8 @@ def live_parquet(n_rows: int = 30, *, ids_seed: int = 0, seed: int = 0) -> bytes
     return parquet_bytes(["X"] * n_rows, live_ids(n_rows, ids_seed), "live", seed=seed)
 
 
-def numerai_files(version: str = VERSION) -> dict[str, bytes | Path]:
-    """The files of a version, a few rows each."""
+def numerai_files() -> dict[str, bytes]:
+    """The files of a version of the data, a few rows each."""
     eras = [f"{era:04d}" for era in range(1, 7) for _ in range(5)]
     later = [f"{int(era) + 10:04d}" for era in eras]
     document = {
@@ -498,12 +397,10 @@ def numerai_files(version: str = VERSION) -> dict[str, bytes | Path]:
         "targets": ["target", *TARGETS],
     }
     return {
-        f"{version}/features.json": json.dumps(document).encode(),
-        f"{version}/train.parquet": parquet_bytes(eras, live_ids(30, 1), "train"),
-        f"{version}/validation.parquet": parquet_bytes(
-            later, live_ids(30, 2), "validation"
-        ),
-        f"{version}/live.parquet": live_parquet(),
+        "v5.3/features.json": json.dumps(document).encode(),
+        "v5.3/train.parquet": parquet_bytes(eras, live_ids(30, 1), "train"),
+        "v5.3/validation.parquet": parquet_bytes(later, live_ids(30, 2), "validation"),
+        "v5.3/live.parquet": live_parquet(),
     }
 
 
@@ -529,6 +426,36 @@ def everything_said(error: BaseException) -> str:
 
 def assert_discreet(server: NumeraiServer, *texts: str) -> None:
     """Assert that no text holds the secret key or a signed address."""
-    for secret in server.secrets:
-        for text in texts:
-            assert secret not in text
+    for secret in (SECRET_KEY, *server.signatures):
+        assert secret not in "\n".join(texts)
+
+
+def refused(server: NumeraiServer, error: type[NumeraiError], call, *args, **options):
+    """Call, which fails with an error that gives nothing away; return its one line."""
+    with pytest.raises(error) as caught:
+        call(*args, **options)
+    assert type(caught.value) is error or error is ApiError
+    assert_discreet(server, everything_said(caught.value))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    return message
+
+
+@contextmanager
+def discreet_server(
+    files: Mapping[str, bytes],
+    folder: Path | None,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> Iterator[NumeraiServer]:
+    """A server; at the end, no secret is in a log, on the screen or in the folder."""
+    caplog.set_level(logging.DEBUG)
+    with NumeraiServer(files) as server:
+        yield server
+    texts = [record.getMessage() for record in caplog.get_records("call")]
+    written = [path for path in folder.rglob("*") if path.is_file()] if folder else []
+    texts += [path.read_bytes().decode("latin-1") for path in written]
+    assert_discreet(server, *texts, *capfd.readouterr())
+    # Nothing is left lying about, whatever went wrong.
+    assert not [path for path in written if path.suffix in (".partial", ".temp")]

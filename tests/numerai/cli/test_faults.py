@@ -1,341 +1,305 @@
 """What goes wrong in ``sklearn-era numerai`` is one line, and nothing by halves."""
 
+import fcntl
 import io
-import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
-pytest.importorskip("pydantic")
-pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("numerapi")
-pytest.importorskip("numerai_tools")
-numerai_program = pytest.importorskip("helpers.numerai.program")
+from helpers.numerai.program import Program
+from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, make_client
+from sklearn_era.cli.numerai._download import download_shown
+from sklearn_era.numerai.api.credentials import SITE
 
-import pandas as pd  # noqa: E402
-
-from helpers.numerai.program import LIVE, NAME, SUBMITTED, Program  # noqa: E402
-from helpers.numerai.server import SECRET_KEY  # noqa: E402
-from sklearn_era.numerai.api.credentials import SITE  # noqa: E402
-from sklearn_era.numerai.data.feature_blocks import (  # noqa: E402
-    era_runs,
-    open_columns,
-)
-from sklearn_era.numerai.errors import DataError  # noqa: E402
-
-UNTIL = {name: SUBMITTED[: SUBMITTED.index(name) + 1] for name in set(SUBMITTED)}
+PROGRAM = """
+import signal
+from sklearn_era.cli import main
+# Ctrl-C is for a program in front; this one may be started by one in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return numerai_program.demo_files(tmp_path_factory.mktemp("numerai"))
+# Each kind of error: its exit code, and where its message comes from.
 
 
-@pytest.fixture(scope="module")
-def trained(files, tmp_path_factory):
-    return numerai_program.trained_folder(tmp_path_factory.mktemp("trained"), files)
-
-
-@pytest.fixture
-def empty(files, tmp_path, monkeypatch, caplog):
-    """A program in a folder that has the configuration alone."""
-    numerai_program.write_settings(tmp_path)
-    with numerai_program.standing_in(tmp_path, files, monkeypatch, caplog) as program:
-        yield program
-
-
-@pytest.fixture
-def program(trained, files, tmp_path, monkeypatch, caplog):
-    """A program in a folder where all is done but the submission."""
-    numerai_program.copied(trained, tmp_path)
-    with numerai_program.standing_in(tmp_path, files, monkeypatch, caplog) as program:
-        yield program
-
-
-def rewritten(content, change):
-    """A Parquet file with its frame changed."""
-    buffer = io.BytesIO()
-    change(pd.read_parquet(io.BytesIO(content))).to_parquet(buffer)
-    return buffer.getvalue()
-
-
-def assert_submitted(program):
-    """Assert that the next attempt succeeds, and that it is the only submission."""
-    program.server.faults.clear()
-    assert "submission-1" in program.run("submit")
-    (made,) = program.server.submissions
-    sent = (program.round_folder / "predictions.csv").read_bytes()
-    assert made["content"] == sent
-    record = json.loads((program.round_folder / "submission.json").read_text())
-    assert (record["state"], record["submission_id"]) == ("submitted", "submission-1")
-
-
-# The API's calls in the order of a submission, each refused or failing for good.
-
-
-@pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("operation", ["models", "submissions"])
-def test_a_refused_key_is_an_error_of_the_api(program: Program, operation, status):
-    program.server.fail(operation, status, 9)
-    message = program.fail("submit", code=4)
-    assert message.endswith(
-        f"Numerai's API answered HTTP {status}: check NUMERAI_PUBLIC_ID and "
-        "NUMERAI_SECRET_KEY."
-    )
-    assert program.server.operations == UNTIL[operation]
-    assert_submitted(program)
-
-
-def test_what_numerai_says_is_passed_on_without_secrets_and_controls(program: Program):
-    address = program.server.sign("/uploads/x")
-    said = f"bad key {SECRET_KEY}\nat {address} \x1b[2J\x07"
-    program.server.fail("models", "errors", message=said)
-    assert program.fail("submit", code=4) == (
-        "Looking up the model: Numerai's API refused: bad key *** at <address> ?[2J?; "
-        "and another."
-    )
-
-
-@pytest.mark.parametrize("kind", ["errors", 500, "garbage", "drop", "hang"])
 @pytest.mark.parametrize(
-    ("operation", "step"),
+    ("operation", "kind", "code", "said"),
     [
-        ("models", "Looking up the model"),
-        ("rounds", "Looking up the current round"),
-        ("dataset", "Downloading v5.3/live.parquet"),
-        ("submissions", "Listing the submissions"),
+        (
+            "models", 401, 4,
+            "Looking up the model: Numerai's API answered HTTP 401: check "
+            "NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY.",
+        ),
+        (
+            "rounds", "hang", 4,
+            "Looking up the current round: Numerai's API did not answer within 0.3 "
+            "seconds.",
+        ),
+        (
+            "models", "errors", 4,
+            "Looking up the model: Numerai's API refused: *** and <address> ?; and "
+            "another.",
+        ),
+        ("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answered"),
+        ("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to send"),
+        ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
+        ("submissions", "drop", 4, "Listing the submissions: Numerai's API could not"),
+        ("submissions", "garbage", 4, "Listing the submissions: Numerai's API answer"),
+        ("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HTTP 4"),
+        (
+            "PUT", "hang", 6,
+            "Uploading: the storage did not answer within 0.3 seconds; nothing was "
+            "submitted.",
+        ),
+        (
+            "create_submission", 401, 6,
+            "Making the submission: Numerai's API answered HTTP 401: check "
+            "NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY; nothing was submitted.",
+        ),
+        (
+            "create_submission", "unlisted", 6,
+            "Numerai accepted the call but does not list submission submission-1: "
+            f"repeat this command in a while, and see at {SITE}.",
+        ),
     ],
-)
-def test_an_api_that_fails_stops_the_submission(
-    program: Program, operation, step, kind
+)  # fmt: skip
+def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
+    program: Program, operation, kind, code, said
 ):
-    program.change("timeout = 2.0", "timeout = 0.2")
-    program.server.fail(operation, kind, 9)
-    message = program.fail("submit", code=4)
-    assert message.startswith(f"{step}: ")
-    assert message.removeprefix(f"{step}: ").split(" ")[0] == "Numerai's"
-    assert "PUT" not in program.server.operations
-    program.change("timeout = 0.2", "timeout = 2.0")
-    assert_submitted(program)
+    address = program.server.sign("/uploads/x")
+    message = f"{SECRET_KEY} and {address} \x07"
+    program.server.fail(operation, kind, 9, message)
+    if kind == "hang":
+        program.change("timeout = 2.0", "timeout = 0.3")
+    assert program.fail("submit", code=code).startswith(said)
+    assert len(program.server.submissions) == (kind == "unlisted")
+    if kind == "hang":
+        program.change("timeout = 0.3", "timeout = 2.0")
+    program.assert_submitted_once()
 
 
-@pytest.mark.parametrize("kind", [403, 500, "drop", "hang"])
-def test_a_file_that_the_storage_refuses_is_not_submitted(program: Program, kind):
-    program.change("timeout = 2.0", "timeout = 0.2")
-    program.server.fail("PUT", kind, 9)
-    message = program.fail("submit", code=6)
-    assert message.startswith("Uploading: the storage ")
-    assert message.endswith("; nothing was submitted.")
-    assert "create_submission" not in program.server.operations
-    assert program.server.submissions == []
-    program.change("timeout = 0.2", "timeout = 2.0")
-    assert_submitted(program)
-
-
-@pytest.mark.parametrize("operation", sorted({*SUBMITTED} - {"create_submission"}))
-@pytest.mark.parametrize("kind", ["hang", 503, "drop"])
-def test_a_failure_that_passes_is_not_seen(program: Program, operation, kind):
-    program.change("timeout = 2.0", "timeout = 0.2")
-    program.server.fail(operation, kind)
-    assert_submitted(program)
-
-
-@pytest.mark.parametrize("kind", ["lost", "drop", 500])
-def test_a_lost_answer_is_one_submission(program: Program, kind):
-    program.server.fail("create_submission", kind)
-    program.run("submit")
-    assert_submitted(program)
-
-
-@pytest.mark.parametrize("kind", [401, "errors"])
-def test_a_refused_submission_is_none(program: Program, kind):
-    program.server.fail("create_submission", kind, 9)
-    message = program.fail("submit", code=6)
-    assert message.startswith("Making the submission: Numerai's API ")
-    assert message.endswith("; nothing was submitted.")
-    assert_submitted(program)
-
-
-def test_a_submission_that_is_not_listed_is_not_confirmed(program: Program):
-    program.server.fail("create_submission", "unlisted")
-    message = program.fail("submit", code=6)
-    assert "does not list submission submission-1: repeat this command" in message
-    program.server.unlisted.clear()
-    assert_submitted(program)
-
-
-def test_an_unknown_model_is_told_with_the_known_ones(program: Program):
-    program.server.models = {"mine": "1", "another": "2"}
-    message = program.fail("submit", code=4)
-    assert message == f"No Classic model named '{NAME}'. Your models: another, mine."
-    assert program.server.operations == ["models"]
+def neutralise(program):
+    program.change("neutralize_proportion = 0.0", "neutralize_proportion = 0.5")
+    program.change("weekly = true", "weekly = false")
 
 
 @pytest.mark.parametrize(
-    ("options", "configured"), [(["--require-open"], False), ([], True)]
-)
-def test_a_closed_round_stops_where_it_has_to_be_open(
-    program: Program, options, configured
+    ("command", "change", "code", "said"),
+    [
+        ("submit", ("timeout = 2.0", "timeout = 1e300"), 2, "timeout = 1e+300 must"),
+        ("submit", ('name = "my_model"', "name = 123"), 2, "[model] name = 123"),
+        ("submit --round 1402", None, 3, "has no live file of round 1402"),
+        (
+            "submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
+            "predictions.csv: run 'sklearn-era numerai predict' first",
+        ),
+        (
+            "submit", lambda p: setattr(p.server, "round_number", 1402), 5,
+            "the current round is 1402: run download and predict again; nothing was",
+        ),
+        ("export", neutralise, 7, "A portable model does not neutralise"),
+    ],
+)  # fmt: skip
+def test_a_mistake_here_is_one_line_and_an_exit_code(
+    program: Program, command, change, code, said
 ):
-    if configured:
+    if callable(change):
+        change(program)
+    elif change:
+        program.change(*change)
+    assert said in program.fail(command, code=code)
+    assert program.sent == {}
+
+
+def test_too_little_memory_says_how_to_need_less(program: Program, monkeypatch):
+    def take(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("sklearn_era.numerai.steps.train_model", take)
+    assert "take a smaller feature_set" in program.fail("train", code=1)
+
+
+@pytest.mark.parametrize("command", ["submit", "weekly"])
+def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, command):
+    for name in ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY"):
+        monkeypatch.delenv(name)
+    message = program.fail(command, code=2)
+    assert message.startswith("NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY are not set")
+    assert program.server.requests == []
+    # Neither download nor prediction need them.
+    program.run("download")
+    program.run("predict")
+    settings = program.folder / ".env"
+    settings.write_text(
+        f"NUMERAI_PUBLIC_ID={PUBLIC_ID}\nNUMERAI_SECRET_KEY={SECRET_KEY}"
+    )
+    program.run(command)
+    settings.unlink()  # the one file that is to hold the key
+
+
+@pytest.mark.parametrize("command", ["submit --require-open", "submit"])
+def test_a_closed_round_stops_where_it_has_to_be_open(program: Program, command):
+    if command == "submit":
         program.change("require_open = false", "require_open = true")
     program.server.is_open = False
-    message = program.fail("submit", *options, code=5)
+    message = program.fail(command, code=5)
     assert message.startswith("Round 1401 closed at 20")
     assert message.endswith("Use --allow-closed to have it queued for the next round.")
-    assert program.server.operations == UNTIL["rounds"]
-    said = program.run("submit", "--allow-closed", warned="queued for the next round")
-    assert "submission-1" in said
+    program.run("submit", "--allow-closed", warned="queued for the next round")
     assert len(program.server.submissions) == 1
 
 
-def test_a_round_that_has_passed_stops_the_submission(program: Program):
-    program.server.round_number = 1402
-    message = program.fail("submit", code=5)
-    assert "the current round is 1402: run download and predict again" in message
-    assert program.server.submissions == []
-    assert "no live file of round 1402" in program.fail(
-        "submit", "--round", 1402, code=3
-    )
+# Files and folders.
 
 
-def test_ids_that_changed_since_the_download_stop_the_submission(
-    program: Program, files
-):
-    program.server.files[LIVE] = rewritten(
-        files[LIVE], lambda frame: frame.rename(index=lambda label: f"{label[:-1]}g")
-    )
-    message = program.fail("submit", code=5)
-    assert message == (
-        "The ids changed since live_1401 was downloaded (40 new, 40 gone): run "
-        "download and predict again; nothing was submitted."
-    )
-    assert program.server.operations == UNTIL["GET"]
-    program.run("download")
-    assert "40 of 40 live ids have no prediction" in program.fail("submit", code=5)
-    program.run("predict")
-    assert_submitted(program)
+def test_what_was_downloaded_before_a_failure_is_told(program: Program):
+    for name in ("train", "validation"):
+        (program.data_folder / f"{name}_1401.parquet").unlink()
+    program.server.files["v5.3/validation.parquet"] = b"PAR1 but no more of it"
+    result = program.invoke("download")
+    assert result.exit_code == 3
+    assert "train_1401.parquet: downloaded\n" in result.stdout
+    assert "validation_1401.parquet" not in result.stdout
+    assert "validation_1401.parquet is cut off" in result.stderr
 
 
-@pytest.mark.parametrize("missing", ["PUBLIC_ID", "SECRET_KEY", "both"])
-@pytest.mark.parametrize("command", ["submit", "weekly"])
-def test_a_missing_key_is_named_before_any_call(
-    program: Program, monkeypatch, missing, command
-):
-    names = [f"NUMERAI_{half}" for half in ("PUBLIC_ID", "SECRET_KEY")]
-    gone = [name for name in names if missing in (name[8:], "both")]
-    for name in gone:
-        monkeypatch.delenv(name)
-    message = program.fail(command, code=2)
-    verb = "are" if missing == "both" else "is"
-    assert message.startswith(f"{' and '.join(gone)} {verb} not set")
-    assert f"Create a key at {SITE}/account with upload_submission scope" in message
-    assert program.server.requests == []
-    # Neither download nor prediction need one.
-    program.run("download")
-    program.run("predict")
-
-
-# Downloads.
-
-
-@pytest.mark.parametrize("kind", ["truncated", "corrupt"])
-def test_a_live_file_that_comes_damaged_is_fetched_again(empty: Program, files, kind):
-    empty.server.fail("GET", kind)
-    empty.run("download")
-    live = empty.folder / "data" / "v5.3" / "live_1401.parquet"
-    assert live.read_bytes() == files[LIVE]
-
-
-@pytest.mark.parametrize(
-    ("kind", "code", "said"),
-    [
-        ("truncated", 4, "the storage could not be reached, or broke off"),
-        ("corrupt", 3, "is damaged"),
-        (403, 4, "(HTTP 403)"),
-        (500, 4, "(HTTP 500)"),
-        ("drop", 4, "could not be reached, or broke off"),
-    ],
-)
-def test_a_live_file_that_does_not_come_whole_is_not_there(
-    program: Program, kind, code, said
-):
-    data = program.folder / "data" / "v5.3"
-    before = {path.name: path.read_bytes() for path in data.iterdir()}
-    program.server.fail("GET", kind, 99)
-    assert said in program.fail("download", code=code)
-    assert {path.name: path.read_bytes() for path in data.iterdir()} == before
-
-
-def test_a_live_file_of_the_same_size_is_another_one(program: Program, files):
-    live = program.folder / "data" / "v5.3" / "live_1401.parquet"
-    old = live.read_bytes()
-    live.write_bytes(bytes(len(old)))
-    program.run("download")
-    assert live.read_bytes() == files[LIVE] == old
-
-
-def test_leftovers_are_removed(program: Program):
-    data = program.folder / "data" / "v5.3"
-    for name in ("live.parquet.temp", "live_1400.parquet.0123abcd.partial"):
-        (data / name).write_bytes(b"PAR1")
-    program.run("download")
-    assert {path.suffix for path in data.iterdir()} == {".json", ".parquet"}
-
-
-def test_a_version_that_is_gone_is_told_with_the_latest(program: Program, files):
-    program.server.files = {
-        name.replace("v5.3", "v6.0"): content for name, content in files.items()
-    }
-    message = program.fail("download", code=3)
-    assert message == (
-        "v5.3/live.parquet is no longer served; latest is v6.0. Retrain on it: set "
-        "version = 'v6.0' in [data], and train again."
-    )
-
-
-# A model and data that do not go together.
-
-
-def test_a_feature_that_live_data_lack_is_named(program: Program, files):
-    document = json.loads(files["v5.3/features.json"])
-    lost = document["feature_sets"]["small"][1]
-    live = program.folder / "data" / "v5.3" / "live_1401.parquet"
-    live.write_bytes(rewritten(files[LIVE], lambda frame: frame.drop(columns=lost)))
-    for path in program.round_folder.iterdir():
-        path.unlink()
-    message = program.fail("predict", code=3)
-    assert message.startswith(f"Live data lack 1 of 4 model features (first: {lost}).")
-    assert list(program.round_folder.iterdir()) == []
-    assert "predict' first" in program.fail("submit", code=3)
-    assert program.server.requests == []
-
-
-def test_a_model_of_another_version_is_warned_of(program: Program):
+def test_a_model_of_another_configuration_is_warned_of(program: Program):
+    program.change("max_iter = 10", "max_iter = 13")
+    program.run("predict", warned="the model is to be trained again: parameters")
     program.change('version = "v5.3"', 'version = "v5.4"')
-    data = program.folder / "data"
-    (data / "v5.3").rename(data / "v5.4")
+    program.data_folder.rename(program.folder / "data" / "v5.4")
     result = program.invoke("predict")
     assert result.exit_code == 0
-    assert "40 predictions" in result.stdout
-    warnings = result.stderr.splitlines()
-    assert len(warnings) == 2
-    assert "The model was trained on v5.3" in warnings[0]
-    assert "the model is to be trained again: version" in warnings[1]
-
-
-def test_eras_that_are_damaged_are_an_error_of_the_file(files, tmp_path):
-    path = tmp_path / "validation.parquet"
-    content = files["v5.3/validation.parquet"]
-    middle = len(content) // 2
-    path.write_bytes(content[:4] + bytes(middle - 4) + content[middle:])
-    columns = open_columns(path)
-    with pytest.raises(DataError) as caught:
-        era_runs(columns, path)
-    assert str(caught.value).startswith(f"{path} is damaged (")
+    first, second = result.stderr.splitlines()
+    assert "The model was trained on v5.3" in first
+    assert "the model is to be trained again: version" in second
 
 
 def test_a_damaged_file_to_compare_with_is_warned_of(program: Program):
-    path = program.folder / "data" / "v5.3" / "live_example_preds_1401.parquet"
+    path = program.data_folder / "live_example_preds_1401.parquet"
     path.write_bytes(path.read_bytes()[:-5])
     program.run("predict", warned=f"{path} is cut off")
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("download", "data"),
+        ("train", "models"),
+        ("predict", "models"),
+        ("export", "models"),
+        ("validate", "reports"),
+        ("predict", "rounds"),
+    ],
+)
+def test_a_file_in_place_of_a_folder_is_named(program: Program, command, folder):
+    place = program.folder / folder
+    place.rename(program.folder / "moved")
+    place.write_text("")
+    message = program.fail(command, code=3)
+    assert str(place) in message
+    assert "Not a directory" in message
+
+
+def test_predictions_that_cannot_be_written_are_named(program: Program):
+    path = program.round_folder / "predictions.csv"
+    path.unlink()
+    path.mkdir()
+    message = program.fail("predict", code=3)
+    assert message == f"{path} cannot be written: Is a directory."
+
+
+def test_an_export_goes_into_a_file_of_a_folder(program: Program):
+    folder = program.folder
+    message = program.fail("export", "--out", folder, code=2)
+    assert message == f"--out: '{folder}' is a folder: name a file in it."
+    message = program.fail("export", "--out", folder / "no" / "x.pkl", code=2)
+    assert message == f"--out: there is no folder '{folder / 'no'}': make it first."
+
+
+# Other runs, and the end of one.
+
+
+@pytest.mark.parametrize("command", ["train", "weekly"])
+def test_two_runs_do_not_train_at_once(program: Program, command):
+    folder = program.model_folder
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    program.change("max_iter = 10", "max_iter = 11")
+    descriptor = os.open(folder, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    message = program.fail(command, code=3)
+    os.close(descriptor)
+    assert message == f"Another run is training in {folder}: wait for its end."
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert program.server.submissions == []
+
+
+SLOW = pytest.mark.slow
+
+
+def start(program, command, **options):
+    """Run a command in a process of its own, with pipes for what it says."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*COMMAND, command], cwd=program.folder, stdout=pipe, stderr=pipe, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "operation"),
+    [
+        (signal.SIGINT, "PUT"),
+        pytest.param(signal.SIGKILL, "submissionDownloadAuth", marks=SLOW),
+        pytest.param(signal.SIGINT, "submissionDownloadAuth", marks=SLOW),
+        pytest.param(signal.SIGKILL, "PUT", marks=SLOW),
+    ],
+)
+def test_a_run_that_is_cut_off_can_be_repeated(program: Program, number, operation):
+    program.change("timeout = 2.0", "timeout = 60.0")
+    program.server.fail(operation, "hang")
+    with start(program, "submit", text=True) as process:
+        deadline = time.monotonic() + 60
+        while operation not in program.server.operations:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert "Another run is submitting from" in program.fail("submit", code=6)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)
+    program.said += said
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert said[1] == "Interrupted: the same command can be run again.\n"
+    record = program.round_folder / "submission.json"
+    assert '"state": "uploading"' in record.read_text()
+    program.assert_submitted_once()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_bars_are_for_terminals(program: Program, monkeypatch):
+    terminal = Terminal()
+    with monkeypatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stderr", terminal)
+        download_shown(*program.load(), make_client(program.server), refresh=[])
+    assert "live" in terminal.getvalue()
+
+
+@SLOW
+def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Program):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    with start(program, "validate", env=environment) as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"max_feature_exposure" in stdout
+    assert stderr == b""

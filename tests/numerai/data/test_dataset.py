@@ -1,16 +1,15 @@
 """The files of the data: what is read of them, and which are refused."""
 
-import doctest
-import io
 import json
 from contextlib import suppress
 
-import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_era.numerai.data import dataset
+from helpers.numerai import server as numerai_server
 from sklearn_era.numerai.data.dataset import (
     check_parquet,
     era_number,
@@ -19,14 +18,8 @@ from sklearn_era.numerai.data.dataset import (
     read_feature_metadata,
     read_ids,
 )
+from sklearn_era.numerai.data.feature_blocks import era_runs, open_columns
 from sklearn_era.numerai.errors import DataError
-
-pa = pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pq = pytest.importorskip("pyarrow.parquet")
-pytest.importorskip("numerapi")
-
-numerai_server = pytest.importorskip("helpers.numerai.server")
 
 
 @pytest.fixture
@@ -43,9 +36,16 @@ def live(tmp_path):
     return path
 
 
-def write(path, frame, **options):
-    frame.to_parquet(path, **options)
-    return path
+@pytest.fixture
+def changed(train, tmp_path):
+    """Write the train file with a change of its frame."""
+
+    def write(change, **options):
+        path = tmp_path / "changed.parquet"
+        change(pd.read_parquet(train)).to_parquet(path, **options)
+        return path
+
+    return write
 
 
 def refusal(path, **options):
@@ -57,35 +57,34 @@ def refusal(path, **options):
     return message
 
 
-def test_a_whole_file_is_summarised(train, live):
+def test_a_whole_file_is_summarised_and_read_as_it_is_stored(train, live):
     summary = check_parquet(train, columns=numerai_server.FEATURES)
     assert (summary.n_rows, summary.id_column) == (30, "id")
     assert summary.eras == [f"{era:04d}" for era in range(1, 7)]
     assert set(summary.columns) >= {"id", "era", "data_type", "target_ender_20"}
     assert summary.columns == read_column_names(train)
     assert check_parquet(live, live=True).eras == ["X"]
+    frame = read_columns(train, ["feature_a", "target_ender_60"])
+    assert [str(dtype) for dtype in frame.dtypes] == ["int8", "float32"]
 
 
-def test_ids_may_be_a_column_or_an_index_without_a_name(train, tmp_path):
+def test_ids_may_be_a_column_or_an_index_in_any_order(train, changed):
     frame = pd.read_parquet(train)
-    ids = frame.index.tolist()
-    column = write(tmp_path / "column.parquet", frame.reset_index(), index=False)
-    unnamed = write(tmp_path / "unnamed.parquet", frame.rename_axis(None))
-    for path in (train, column, unnamed):
-        assert read_ids(path) == ids
+    names = ["feature_b", "era", "feature_a"]
+    for change, options, rows in (
+        (lambda frame: frame.reset_index(), {"index": False}, frame),
+        (lambda frame: frame.rename_axis(None), {}, frame),
+        (lambda frame: frame[::-1], {}, frame[::-1]),
+    ):
+        path = changed(change, **options)
+        assert read_ids(path) == rows.index.tolist()
         assert check_parquet(path).n_rows == 30
-        read = read_columns(path, ["feature_b", "era", "feature_a"])
-        pd.testing.assert_frame_equal(read, frame[["feature_b", "era", "feature_a"]])
+        pd.testing.assert_frame_equal(read_columns(path, names), rows[names])
         assert sorted(read_columns(path, None)) == sorted(frame.columns)
-    none = write(tmp_path / "none.parquet", frame.reset_index(drop=True))
+    none = changed(lambda frame: frame.reset_index(drop=True))
     assert "has no ids: neither a column 'id' nor an index" in refusal(none)
     with pytest.raises(DataError, match="has no ids"):
         read_ids(none)
-
-
-def test_numbers_are_read_as_they_are_stored(train):
-    frame = read_columns(train, ["feature_a", "target_ender_60"])
-    assert [str(dtype) for dtype in frame.dtypes] == ["int8", "float32"]
 
 
 def test_a_missing_column_is_named(train):
@@ -103,7 +102,6 @@ def test_a_file_that_is_cut_off_is_refused(train, size):
     assert message.endswith("download it again.")
 
 
-@settings(deadline=None, database=None, max_examples=60)
 @given(position=st.integers(4, 2000), value=st.integers(0, 255))
 def test_a_damaged_byte_is_never_an_error_of_another_kind(
     tmp_path_factory, position, value
@@ -117,74 +115,73 @@ def test_a_damaged_byte_is_never_an_error_of_another_kind(
         assert len(read_ids(path)) == 30
 
 
-def test_a_checksum_is_verified_where_there_is_one(tmp_path, live):
+def test_a_checksum_is_verified_where_there_is_one(live):
     table = pq.read_table(live)
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, write_page_checksum=True, compression="none")
-    content = bytearray(buffer.getvalue())
+    pq.write_table(table, live, write_page_checksum=True, compression="none")
+    content = bytearray(live.read_bytes())
     first = numerai_server.live_ids()[0].encode()
     content[content.index(first) + 3] ^= 1
-    path = tmp_path / "flipped.parquet"
-    path.write_bytes(bytes(content))
-    assert "is damaged" in refusal(path, live=True)
+    live.write_bytes(content)
+    assert "is damaged" in refusal(live, live=True)
 
 
 @pytest.mark.parametrize("n_groups", [1, 4])
-def test_ids_twice_or_missing_are_refused(train, tmp_path, n_groups):
-    frame = pd.read_parquet(train).reset_index()
-    rows = len(frame) // n_groups
-    path = tmp_path / "ids.parquet"
+def test_ids_twice_or_missing_are_refused(train, changed, n_groups):
+    ids = read_ids(train)
+    options = {"index": False, "row_group_size": len(ids) // n_groups}
 
-    def changed(first, last):
-        ids = frame["id"].to_list()
-        ids[last] = first(ids)
-        return write(path, frame.assign(id=ids), index=False, row_group_size=rows)
+    def ending(last):
+        changed_ids = {"id": [*ids[:-1], last]}
+        return changed(
+            lambda frame: frame.reset_index().assign(**changed_ids), **options
+        )
 
-    message = refusal(changed(lambda ids: ids[0], -1))
-    assert f"has 1 ids more than once (first: {frame['id'][0]})" in message
-    assert "has 1 rows without an id" in refusal(changed(lambda ids: None, -1))
+    message = refusal(ending(ids[0]))
+    assert f"has 1 ids more than once (first: {ids[0]})" in message
+    path = ending(None)
+    assert "has 1 rows without an id" in refusal(path)
     with pytest.raises(DataError, match="has 1 rows without an id"):
         read_ids(path)
 
 
-@pytest.mark.parametrize("era", ["575", "X", "00001", "", None])
-def test_an_era_is_four_digits(train, tmp_path, era):
-    eras = [*["0001"] * 29, era]
-    path = write(tmp_path / "eras.parquet", pd.read_parquet(train).assign(era=eras))
+@pytest.mark.parametrize("era", ["575", "X", "00001", "", None, 1])
+def test_an_era_is_four_digits(changed, era):
+    others = [1 if era == 1 else "0001"] * 29
+    path = changed(lambda frame: frame.assign(era=[*others, era]))
     assert f"has an era {era!r}; eras are texts of four digits" in refusal(path)
 
 
-def test_an_era_that_is_a_number_is_refused(train, tmp_path):
-    path = write(tmp_path / "eras.parquet", pd.read_parquet(train).assign(era=1))
-    assert "has an era 1; eras are texts" in refusal(path)
+def test_eras_may_be_categories(train, changed):
+    path = changed(lambda frame: frame.astype({"era": "category"}))
+    assert check_parquet(path).eras == check_parquet(train).eras
 
 
-def test_eras_may_be_categories(train, tmp_path):
-    frame = pd.read_parquet(train)
-    path = write(
-        tmp_path / "c.parquet", frame.assign(era=frame["era"].astype("category"))
-    )
-    assert check_parquet(path).eras == sorted(set(frame["era"]))
-
-
-def test_live_data_are_of_one_era(train, live, tmp_path):
+def test_live_data_are_of_one_era(train, live, changed):
     assert "has 6 eras, and live data have one" in refusal(train, live=True)
     assert "has an era 'X'" in refusal(live)
-    numbered = write(tmp_path / "l.parquet", pd.read_parquet(live).assign(era="1210"))
-    assert check_parquet(numbered, live=True).eras == ["1210"]
-    none = write(tmp_path / "n.parquet", pd.read_parquet(live).assign(era=None))
-    assert "has an era None; eras are texts." in refusal(none, live=True)
+    path = changed(lambda frame: frame.assign(era="1210"))
+    assert check_parquet(path, live=True).eras == ["1210"]
+    path = changed(lambda frame: frame.assign(era=None))
+    assert "has an era None; eras are texts." in refusal(path, live=True)
 
 
-def test_eras_may_be_missing_where_none_are_needed(train, tmp_path):
-    path = write(tmp_path / "p.parquet", pd.read_parquet(train)[["feature_a"]])
+def test_eras_may_be_missing_where_none_are_needed(changed):
+    path = changed(lambda frame: frame[["feature_a"]])
     assert check_parquet(path, needs_era=False).eras == []
     assert "has no column 'era'" in refusal(path)
 
 
-def test_a_file_without_rows_is_refused(train, tmp_path):
-    path = write(tmp_path / "empty.parquet", pd.read_parquet(train)[:0])
-    assert "has no rows" in refusal(path)
+def test_eras_that_are_damaged_are_an_error_of_the_file(train):
+    content = train.read_bytes()
+    middle = len(content) // 2
+    train.write_bytes(content[:4] + bytes(middle - 4) + content[middle:])
+    with pytest.raises(DataError) as caught:
+        era_runs(open_columns(train), train)
+    assert str(caught.value).startswith(f"{train} is damaged (")
+
+
+def test_a_file_without_rows_is_refused(changed):
+    assert "has no rows" in refusal(changed(lambda frame: frame[:0]))
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -238,20 +235,6 @@ def test_another_features_file_is_refused(tmp_path, text, said):
 
 
 @given(number=st.integers(0, 9999))
-@settings(deadline=None, database=None)
 def test_an_era_label_tells_its_number(number):
     assert era_number(f"{number:04d}") == number
     assert era_number(f"{number:05d}") is None
-
-
-def test_examples_in_docstrings_run():
-    results = doctest.testmod(dataset)
-    assert results.attempted >= 3
-    assert results.failed == 0
-
-
-def test_ids_are_in_the_order_of_the_rows(train):
-    ids = read_ids(train)
-    shuffled = np.random.default_rng(0).permutation(len(ids))
-    write(train, pd.read_parquet(train).iloc[shuffled])
-    assert read_ids(train) == [ids[row] for row in shuffled]

@@ -1,38 +1,38 @@
 """Downloads: what is fetched, what is kept, and what never gets its name."""
 
 import errno
+import fcntl
+import io
 import json
-import logging
+import os
 import shutil
 
+import pandas as pd
 import pytest
 
+from helpers.numerai.server import (
+    discreet_server,
+    live_parquet,
+    make_client,
+    numerai_files,
+    refused,
+)
 from sklearn_era.numerai.data.download import download
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.workspace import Workspace
-
-pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("numerapi")
-numerai_server = pytest.importorskip("helpers.numerai.server")
 
 NAMES = ["features", "train", "validation", "live"]
 
 
 @pytest.fixture(scope="module")
 def files():
-    return numerai_server.numerai_files()
+    return numerai_files()
 
 
 @pytest.fixture
 def server(files, tmp_path, caplog, capfd):
-    caplog.set_level(logging.DEBUG)
-    with numerai_server.NumeraiServer(files) as server:
+    with discreet_server(files, tmp_path, caplog, capfd) as server:
         yield server
-    told = [record.getMessage() for record in caplog.get_records("call")]
-    numerai_server.assert_discreet(server, *told, *capfd.readouterr())
-    # Nothing is left lying about, whatever went wrong.
-    assert not list(tmp_path.rglob("*.partial"))
 
 
 @pytest.fixture
@@ -45,14 +45,8 @@ def fetch(server, workspace):
     def fetch(names=NAMES, **options):
         """Download; return which files were fetched."""
         told = {}
-        client = numerai_server.make_client(server)
-        paths = download(
-            client,
-            workspace,
-            names,
-            on_file=lambda name, path, what: told.update({name: (path, what)}),
-            **options,
-        )
+        options["on_file"] = lambda name, *done: told.update({name: done})
+        paths = download(make_client(server), workspace, names, **options)
         assert {name: path for name, (path, _) in told.items()} == paths
         assert all(path.is_file() for path in paths.values())
         return [name for name, (_, what) in told.items() if what == "downloaded"]
@@ -60,22 +54,12 @@ def fetch(server, workspace):
     return fetch
 
 
-def refused(server, error, call):
-    with pytest.raises(error) as caught:
-        call()
-    numerai_server.assert_discreet(server, numerai_server.everything_said(caught.value))
-    return str(caught.value)
-
-
-def test_files_are_named_by_the_round(fetch, workspace, files):
-    assert fetch() == NAMES
+def test_files_are_named_by_the_round(fetch, server, workspace, files):
+    assert fetch([*NAMES, "live"]) == NAMES
+    assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
     here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
-    assert here == {
-        "features_1401.json": files["v5.3/features.json"],
-        "train_1401.parquet": files["v5.3/train.parquet"],
-        "validation_1401.parquet": files["v5.3/validation.parquet"],
-        "live_1401.parquet": files["v5.3/live.parquet"],
-    }
+    served = {name.removeprefix("v5.3/"): content for name, content in files.items()}
+    assert here == {n.replace(".", "_1401."): served[n] for n in served}
 
 
 def test_only_live_files_are_fetched_each_time(fetch, server, workspace):
@@ -95,7 +79,7 @@ def test_a_refreshed_file_is_fetched_once_a_round(fetch, server, workspace):
     assert fetch(refresh=["validation"]) == ["live"]
     assert workspace.rounds_of("validation") == [1401, 1402]
     # A name is refreshed among those to download, or it would be passed over.
-    message = refused(server, ConfigError, lambda: fetch(refresh=["meta_model"]))
+    message = refused(server, ConfigError, fetch, refresh=["meta_model"])
     assert "refresh names 'meta_model'" in message
 
 
@@ -116,7 +100,7 @@ def test_a_round_may_be_named(fetch, server, workspace):
 
 def test_an_old_live_file_of_the_same_size_is_replaced(fetch, server, workspace):
     fetch()
-    other = numerai_server.live_parquet(seed=1)
+    other = live_parquet(seed=1)
     server.files["v5.3/live.parquet"] = other
     assert len(other) == workspace.newest("live").stat().st_size
     fetch(["live"])
@@ -127,23 +111,34 @@ def test_leftovers_of_killed_runs_are_removed_and_never_gone_on_with(
     fetch, server, workspace, files
 ):
     workspace.data_dir.mkdir(parents=True)
-    leftovers = [
+    for name in (
         "live.parquet.temp",
         "live_1401.parquet.temp",
         "live_1401.parquet.0123abcd.partial",
         "live_1399.parquet.89abcdef.partial",
-    ]
-    for name in leftovers:
+        "train_1401.parquet.notes",
+    ):
         (workspace.data_dir / name).write_bytes(b"PAR1 the head of an old file")
-    ours = workspace.data_dir / "train_1401.parquet.notes"
-    ours.write_text("kept")
     fetch(["live"])
-    assert sorted(path.name for path in workspace.data_dir.iterdir()) == [
-        "live_1401.parquet",
-        ours.name,
-    ]
+    here = sorted(path.name for path in workspace.data_dir.iterdir())
+    assert here == ["live_1401.parquet", "train_1401.parquet.notes"]
     assert workspace.newest("live").read_bytes() == files["v5.3/live.parquet"]
     assert all("range" not in request.headers for request in server.requests)
+
+
+def test_two_runs_do_not_download_at_once(fetch, server, workspace):
+    workspace.data_dir.mkdir(parents=True)
+    partial = workspace.data_dir / "live_1401.parquet.0123abcd.partial"
+    partial.write_bytes(b"of the run that goes on")
+    descriptor = os.open(workspace.data_dir, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    message = refused(server, DataError, fetch)
+    folder = workspace.data_dir
+    assert message == f"Another run is downloading to {folder}: wait for its end."
+    assert partial.exists()
+    os.close(descriptor)
+    fetch(["live"])
+    assert not partial.exists()
 
 
 def test_a_file_that_breaks_off_is_fetched_again(fetch, server, workspace, files):
@@ -155,11 +150,27 @@ def test_a_file_that_breaks_off_is_fetched_again(fetch, server, workspace, files
     assert asked == ["dataset", "GET"] * 3
 
 
-@pytest.mark.parametrize("kind", ["truncated", 403, 500, "drop"])
-def test_a_file_that_does_not_come_leaves_nothing(fetch, server, workspace, kind):
+def test_a_file_that_is_sent_compressed_is_whole(fetch, server, workspace, files):
+    """The bytes that are announced are then those before it is unpacked."""
+    server.fail("GET", "compressed")
+    fetch(["live"])
+    assert workspace.newest("live").read_bytes() == files["v5.3/live.parquet"]
+    assert server.operations.count("GET") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("truncated", "the storage could not be reached, or broke off."),
+        (403, "the storage refused to send it (HTTP 403)."),
+        (500, "the storage refused to send it (HTTP 500)."),
+        ("drop", "the storage could not be reached, or broke off."),
+    ],
+)
+def test_a_file_that_does_not_come_leaves_nothing(fetch, server, workspace, kind, said):
     server.fail("GET", kind, times=99)
-    message = refused(server, ApiError, lambda: fetch(["live"]))
-    assert message.startswith("Downloading v5.3/live.parquet: ")
+    message = refused(server, ApiError, fetch, ["live"])
+    assert message == f"Downloading v5.3/live.parquet: {said}"
     assert list(workspace.data_dir.iterdir()) == []
 
 
@@ -171,7 +182,7 @@ def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace
     before = workspace.newest("live").read_bytes()
     server.requests.clear()
     server.fail("GET", "corrupt", times=99)
-    message = refused(server, DataError, lambda: fetch(["live"]))
+    message = refused(server, DataError, fetch, ["live"])
     assert message.startswith(f"{workspace.newest('live')} is ")
     assert ".partial" not in message
     assert server.operations.count("GET") == 2
@@ -180,16 +191,16 @@ def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace
 
 def test_damaged_features_are_named_as_they_would_be(fetch, server, workspace):
     server.files["v5.3/features.json"] = b"<html>"
-    message = refused(server, DataError, lambda: fetch(["features"]))
+    message = refused(server, DataError, fetch, ["features"])
     assert message.startswith(str(workspace.data_file("features", 1401)))
     assert ".partial" not in message
 
 
 def test_a_version_that_is_gone_is_told_with_the_latest(fetch, server, tmp_path):
     server.files["v5.10/live.parquet"] = b""
-    client = numerai_server.make_client(server)
+    client = make_client(server)
     old = Workspace(tmp_path, "v5.2", "my_model")
-    message = refused(server, DataError, lambda: download(client, old, ["live"]))
+    message = refused(server, DataError, download, client, old, ["live"])
     assert message == (
         "v5.2/live.parquet is no longer served; latest is v5.10. Retrain on it: set "
         "version = 'v5.10' in [data], and train again."
@@ -198,7 +209,7 @@ def test_a_version_that_is_gone_is_told_with_the_latest(fetch, server, tmp_path)
 
 
 def test_an_unknown_file_is_told_with_the_known_ones(fetch, server, workspace):
-    message = refused(server, ConfigError, lambda: fetch(["live", "valid"]))
+    message = refused(server, ConfigError, fetch, ["live", "valid"])
     assert message == (
         "Numerai serves no v5.3/valid.parquet; did you mean 'validation'? Those "
         "of v5.3: features, live, train, validation."
@@ -206,7 +217,7 @@ def test_an_unknown_file_is_told_with_the_known_ones(fetch, server, workspace):
     assert not workspace.data_dir.exists(), "known before anything is fetched"
 
 
-def test_features_that_the_data_lack_are_refused(fetch, server, files):
+def test_features_that_the_data_lack_are_refused(fetch, server, files, workspace):
     document = json.loads(files["v5.3/features.json"])
     document["feature_sets"]["all"] += ["feature_new", "feature_newer"]
     server.files["v5.3/features.json"] = json.dumps(document).encode()
@@ -214,31 +225,26 @@ def test_features_that_the_data_lack_are_refused(fetch, server, files):
     assert "lacks 2 of the 8 features in features_1401.json (first: feature_new)" in (
         message
     )
+    assert message.endswith("Remove both files, and download them again.")
+    for name in ("features", "train"):
+        workspace.newest(name).unlink()
     del document["feature_sets"]["all"]
     server.files["v5.3/features.json"] = json.dumps(document).encode()
-    server.round_number = 1402
-    fetch(refresh=["features"])
+    fetch()
 
 
-def test_files_without_eras_or_features_are_accepted(fetch, server, files, tmp_path):
-    frame = pd.read_parquet(_written(tmp_path, files["v5.3/validation.parquet"]))
-    for name in ("meta_model", "validation_example_preds"):
-        columns = ["feature_a"] if name != "meta_model" else ["era", "feature_a"]
-        frame[columns].to_parquet(tmp_path / "table.parquet")
-        content = (tmp_path / "table.parquet").read_bytes()
-        server.files[f"v5.3/{name}.parquet"] = content
-    frame.assign(era="X")[["era", "feature_a"]].to_parquet(tmp_path / "table.parquet")
-    content = (tmp_path / "table.parquet").read_bytes()
-    server.files["v5.3/live_benchmark_models.parquet"] = content
-    names = ["meta_model", "validation_example_preds", "live_benchmark_models"]
-    assert fetch(names) == names
-    assert fetch(names) == names[2:]
-
-
-def _written(folder, content):
-    path = folder / "written.parquet"
-    path.write_bytes(content)
-    return path
+def test_files_without_eras_or_features_are_accepted(fetch, server, files):
+    frame = pd.read_parquet(io.BytesIO(files["v5.3/validation.parquet"]))
+    columns = {
+        "meta_model": ["era", "feature_a"],
+        "validation_example_preds": ["feature_a"],
+        "live_benchmark_models": ["era", "feature_a"],
+    }
+    for name, chosen in columns.items():
+        part = frame.assign(era="X") if name.startswith("live") else frame
+        server.files[f"v5.3/{name}.parquet"] = part[chosen].to_parquet()
+    assert fetch(columns) == [*columns]
+    assert fetch(columns) == ["live_benchmark_models"]
 
 
 def test_bytes_are_reported_as_they_come(fetch, files):
@@ -252,7 +258,7 @@ def test_bytes_are_reported_as_they_come(fetch, files):
 def test_a_full_disk_is_found_before_it_is_full(fetch, server, workspace, monkeypatch):
     usage = shutil.disk_usage(workspace.root)._replace(free=10)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
-    message = refused(server, DataError, lambda: fetch(["live"]))
+    message = refused(server, DataError, fetch, ["live"])
     assert "live_1401.parquet cannot be written: it takes" in message
     assert "has 10 left" in message
     assert server.operations.count("GET") == 1
@@ -263,12 +269,6 @@ def test_a_file_that_cannot_be_written_is_named(fetch, server, workspace, monkey
         raise OSError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("os.replace", refuse)
-    message = refused(server, DataError, lambda: fetch(["live"]))
-    assert message == (
-        f"{workspace.data_file('live', 1401)} cannot be written: Permission denied."
-    )
-
-
-def test_names_given_twice_are_fetched_once(fetch, server):
-    assert fetch(["live", "live"]) == ["live"]
-    assert server.operations.count("GET") == 1
+    path = workspace.data_file("live", 1401)
+    message = refused(server, DataError, fetch, ["live"])
+    assert message == f"{path} cannot be written: Permission denied."

@@ -1,11 +1,10 @@
 """What Numerai's scores refuse, in a sentence that names it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-pd = pytest.importorskip("pandas")
-
-from sklearn_era.numerai.metrics import (  # noqa: E402
+from sklearn_era.numerai.metrics import (
     churn,
     correlation_contribution,
     feature_exposures,
@@ -15,7 +14,7 @@ from sklearn_era.numerai.metrics import (  # noqa: E402
     numerai_corr,
     rank_normalize,
 )
-from sklearn_era.numerai.metrics.neutralization import neutralize  # noqa: E402
+from sklearn_era.numerai.metrics.neutralization import neutralize
 
 X = np.array([3.0, 1.0, 2.0, 4.0, 6.0, 5.0])
 Y = np.array([0.0, 0.5, 1.0, 1.0, 0.5, 0.0])

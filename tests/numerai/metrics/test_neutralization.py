@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("numerai_tools.scoring")
-
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers.numerai.metric_cases import make_case, neutralized
 from sklearn_era.numerai.metrics.neutralization import neutralize
 
-quick = settings(deadline=None, database=None, max_examples=50)
 SMALL = make_case(4, n_features=3, seed=1)
 
 
@@ -95,7 +91,6 @@ def test_neutralize_by_era_is_neutralize_of_each_era():
         assert_array_equal(result[own], alone)
 
 
-@quick
 @given(st.integers(0, 2**32), st.integers(1, 6), st.floats(0, 1))
 def test_neutral_predictions_are_uncorrelated_with_neutralizers(seed, k, proportion):
     rng = np.random.default_rng(seed)

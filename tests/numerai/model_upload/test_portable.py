@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,10 +31,6 @@ from sklearn_era.numerai.model_upload.pickle_calls import (
 )
 from sklearn_era.numerai.model_upload.portable import write_portable_model
 from sklearn_era.numerai.model_upload.portable_check import check_portable_model
-
-pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("lightgbm")
 
 NAMES = [f"feature_{letter}" for letter in "cabdefgh"]
 
@@ -90,41 +87,35 @@ def exported(model, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("eras", [["X"], ["0003", "0001", "0002"], ["0001", None]])
-def test_predictions_are_the_ranks_of_our_own_bit_for_bit(model, exported, eras):
-    frame = make_frame(eras=eras)
-    predictions = pd.read_pickle(exported)(frame)
-    known = frame["era"].fillna("missing")
+def assert_predicts(path, model, frame, known):
+    """Known: the eras as the ranks of our own take them."""
+    before = frame.copy()
+    predictions = pd.read_pickle(path)(frame)
+    pd.testing.assert_frame_equal(frame, before)
     expected = expected_predictions(model, frame.assign(era=known))
     pd.testing.assert_frame_equal(predictions, expected, check_exact=True)
     assert predictions.to_csv() == expected.to_csv()
+    return predictions
 
 
-def test_ties_share_their_rank(tmp_path):
-    stump = fit(max_iter=1, max_leaf_nodes=2)
-    write_portable_model(stump, tmp_path / "model.pkl")
-    frame = make_frame(101, eras=["1", "2"])
-    predictions = pd.read_pickle(tmp_path / "model.pkl")(frame)
-    assert predictions["prediction"].nunique() <= 4
-    pd.testing.assert_frame_equal(
-        predictions, expected_predictions(stump, frame), check_exact=True
-    )
-
-
-def test_rows_stay_in_order_and_the_frame_as_it_was(exported):
-    frame = make_frame(eras=["2", "1"])
-    before = frame.copy()
-    predictions = pd.read_pickle(exported)(frame)
-    assert predictions.index.equals(before.index)
-    pd.testing.assert_frame_equal(frame, before)
+@pytest.mark.parametrize("eras", [["X"], ["0003", "0001", "0002"], ["0001", None]])
+def test_predictions_are_the_ranks_of_our_own_bit_for_bit(model, exported, eras):
+    frame = make_frame(eras=eras)
+    assert_predicts(exported, model, frame, frame["era"].fillna("missing"))
 
 
 def test_eras_may_be_a_categorical_column(model, exported):
     frame = make_frame(eras=["2", "1"])
-    expected = expected_predictions(model, frame)
-    frame["era"] = pd.Categorical(frame["era"], categories=["1", "2", "unused"])
-    predictions = pd.read_pickle(exported)(frame)
-    pd.testing.assert_frame_equal(predictions, expected, check_exact=True)
+    eras = pd.Categorical(frame["era"], categories=["1", "2", "unused"])
+    assert_predicts(exported, model, frame.assign(era=eras), frame["era"])
+
+
+def test_ties_share_their_rank(tmp_path):
+    stump, path = fit(max_iter=1, max_leaf_nodes=2), tmp_path / "model.pkl"
+    write_portable_model(stump, path)
+    frame = make_frame(101, eras=["1", "2"])
+    predictions = assert_predicts(path, stump, frame, frame["era"])
+    assert predictions["prediction"].nunique() <= 4
 
 
 @pytest.mark.parametrize("column", ["feature_d", "era"])
@@ -146,8 +137,9 @@ def test_the_pickle_is_calls_of_public_functions_and_nothing_else(exported):
     assert not [text for text in strings if "sklearn_era" in text or "lambda" in text]
 
 
-def test_it_is_written_without_lightgbm_or_pandas(tmp_path, exported):
-    """By a process that has neither: the very same file."""
+@pytest.mark.slow
+def test_it_is_written_without_lightgbm_or_pandas(tmp_path):
+    """By a process that has neither."""
     program = """
         import sys
         for absent in ("lightgbm", "pandas", "pyarrow"):
@@ -159,13 +151,8 @@ def test_it_is_written_without_lightgbm_or_pandas(tmp_path, exported):
         model = HistGradientBoostingRegressor(max_iter=2).fit(X, X[:, 0])
         write_portable_model(model, "model.pkl", feature_names=["a", "b"])
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     frame = pd.DataFrame({"a": [0, 1], "b": [1, 0], "era": "X"})
     predictions = pd.read_pickle(tmp_path / "model.pkl")(frame)
@@ -183,29 +170,22 @@ def test_sizes_are_told_and_a_file_is_replaced_whole(tmp_path):
     assert os.listdir(tmp_path) == ["model.pkl"]
 
 
+def fit_two_rows(kind=HistGradientBoostingRegressor, **parameters):
+    return kind(max_iter=1, **parameters).fit([[1], [2]], [1, 2])
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HistGradientBoostingRegressor(), "is not fitted"),
-        (lambda: make_pipeline(fit(max_iter=1)), "A Pipeline cannot be exported"),
-        (
-            lambda: HistGradientBoostingClassifier(max_iter=1).fit([[1], [2]], [0, 1]),
-            "predicts classes",
-        ),
-        (
-            lambda: HistGradientBoostingRegressor("poisson", max_iter=1).fit(
-                [[1], [2]], [1, 2]
-            ),
-            "loss='poisson' has a log link",
-        ),
+        (HistGradientBoostingRegressor, "is not fitted"),
+        (lambda: make_pipeline(fit_two_rows()), "A Pipeline cannot be exported"),
+        (lambda: fit_two_rows(HistGradientBoostingClassifier), "predicts classes"),
+        (lambda: fit_two_rows(loss="poisson"), "loss='poisson' has a log link"),
         (
             lambda: fit(max_iter=1, categorical_features=["feature_b"]),
             "Feature 'feature_b' is categorical",
         ),
-        (
-            lambda: HistGradientBoostingRegressor(max_iter=1).fit([[1], [2]], [1, 2]),
-            "pass feature_names=",
-        ),
+        (fit_two_rows, "pass feature_names="),
     ],
 )
 def test_what_cannot_be_expressed_is_refused(make, message, tmp_path):
@@ -227,21 +207,23 @@ def test_names_have_to_be_those_of_the_model(model, names, message, tmp_path):
         write_portable_model(model, tmp_path / "model.pkl", feature_names=names)
 
 
+# Few, as the table of all characters takes a while to make.
+TEXTS = st.text("a0 \0\n\r'\"\\%é\u2028\U0001f600")
 CONSTANTS = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False)
-    | st.text()
+    | TEXTS
     | st.binary(),
     lambda inner: (
-        st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner)
+        st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(TEXTS, inner)
     ),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 
-@settings(deadline=None, database=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(CONSTANTS)
 def test_values_survive_a_pickle_of_calls(value):
     loaded = pickle.loads(dump_calls(value))
@@ -278,72 +260,81 @@ def check_calls(function, tmp_path, frame=None, **parameters):
     return check_portable_model(path, frame, **parameters)
 
 
-def test_the_check_runs_it_without_this_package(model, exported, tmp_path):
-    frame, output = make_frame(), tmp_path / "predictions.csv"
-    check = check_portable_model(exported, frame, output=output)
+@pytest.mark.parametrize(
+    "live", [None, pytest.param("live.parquet", marks=pytest.mark.slow)]
+)
+def test_the_check_runs_it_without_this_package(
+    model, exported, tmp_path, monkeypatch, live
+):
+    monkeypatch.chdir(tmp_path)
+    frame = make_frame()
+    if live:  # a file, which has the ids in a column
+        frame.reset_index().to_parquet(live)
+    check = check_portable_model(
+        os.path.relpath(exported), live or frame, python=sys.executable, output="p.csv"
+    )
     assert check.rows == len(frame)
     assert check.warnings == ()
     assert 0 < check.seconds < 60
     assert 50e6 < check.peak_bytes < 1e9
     assert check.python == sys.version.split()[0]
     assert check.versions["pandas"] == pd.__version__
-    assert output.read_text() == expected_predictions(model, frame).to_csv()
-
-
-def test_live_data_may_be_a_file_and_have_a_column_of_ids(
-    model, exported, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    frame = make_frame()
-    frame.reset_index().to_parquet("live.parquet")
-    check_portable_model(
-        os.path.relpath(exported), "live.parquet", python=sys.executable, output="p.csv"
-    )
     expected = expected_predictions(model, frame).to_csv()
     assert (tmp_path / "p.csv").read_text() == expected
 
 
+@pytest.mark.slow
 def test_a_function_of_two_parameters_gets_the_benchmark_models(tmp_path):
     function = Global("pandas", "DataFrame.combine_first")
     frame = make_frame(20)[[]].assign(prediction=np.nan)
-    benchmark_models = frame.assign(prediction=np.linspace(0, 1, 20))
+    others = frame.assign(prediction=np.linspace(0, 1, 20))
     output = tmp_path / "predictions.csv"
-    check_calls(
-        function, tmp_path, frame, benchmark_models=benchmark_models, output=output
-    )
-    expected = benchmark_models.sort_index()["prediction"]
-    found = pd.read_csv(output, index_col="id")["prediction"].sort_index()
-    np.testing.assert_allclose(found, expected)
+    check_calls(function, tmp_path, frame, benchmark_models=others, output=output)
+    found = pd.read_csv(output, index_col="id")["prediction"]
+    np.testing.assert_allclose(found[others.index], others["prediction"])
+
+
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
+NO_FRAME = r"a Series, and no pandas\.DataFrame was returned"
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        # One that ends with a report, and one that ends without.
         (
             Global("sklearn_era.numerai.metrics.ranks", "rank_normalize"),
             r"cannot be read by .*No module named 'sklearn_era.*write_portable_model",
         ),
-        (
-            Global("builtins", "no_such_function"),
-            "cannot be read by .* It is no pickle, or one for other versions",
+        (Call(Global("os", "_exit"), (3,)), r"without a report \(exit status 3\)"),
+        slow(
+            Global("builtins", "no_such"),
+            "cannot be read by .* It is no pickle, or one",
         ),
         # A segmentation fault.
-        (Call(Global("ctypes", "string_at"), (0,)), "exit status 139 .* of Python or"),
-        (Call(Global("os", "_exit"), (3,)), r"without a report \(exit status 3\)"),
-        (3, "does not hold a function .*: TypeError: 3 is not a callable"),
-        (Global("builtins", "sorted"), "it takes 3 parameters"),
-        (Global("operator", "add"), "2 parameters, and benchmark_models is None"),
-        (
+        slow(Call(Global("ctypes", "string_at"), (0,)), "status 139 .* of Python or"),
+        slow(3, "does not hold a function .*: TypeError: 3 is not a callable"),
+        # Keys in the environment do not reach the model.
+        slow(
+            Call(Global("os", "getenv"), ("NUMERAI_SECRET_KEY", "nothing")),
+            "'nothing' is not a callable",
+        ),
+        slow(Global("builtins", "sorted"), "it takes 3 parameters"),
+        slow(Global("operator", "add"), "2 parameters, and benchmark_models is None"),
+        slow(
             as_transformer("itemgetter", ["feature_z"]),
             "failed to predict .*feature_z.* version of the data",
         ),
-        (
-            as_transformer("itemgetter", "prediction"),
-            r"a Series, and no pandas\.DataFrame was returned",
-        ),
+        slow(as_transformer("itemgetter", "prediction"), NO_FRAME),
     ],
 )
-def test_a_pickle_that_breaks_a_rule_is_told_which(function, message, tmp_path):
+def test_a_pickle_that_breaks_a_rule_is_told_which(
+    function, message, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
     with pytest.raises(PortableModelError, match=message):
         check_calls(function, tmp_path)
 
@@ -354,7 +345,7 @@ FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        (FRAME["prediction"], r"a Series, and no pandas\.DataFrame was returned"),
+        (FRAME["prediction"], NO_FRAME),
         (FRAME.head(0), "the data frame is empty"),
         (FRAME.assign(era="X"), r"columns are \['prediction', 'era'\] .* named 'id'"),
         (FRAME.rename_axis("row"), "the index is named 'row'"),
@@ -371,14 +362,18 @@ def test_predictions_that_break_a_rule_are_told_of(predictions, message):
         portable_runner._check(predictions, FRAME.index)
 
 
-def test_time_and_memory_are_limited(tmp_path):
+def test_time_is_limited(tmp_path):
     sleep = Call(Global("time", "sleep"), (60,))
     with pytest.raises(PortableModelError, match="stopped after 1 seconds"):
         check_calls(sleep, tmp_path, time_limit=1)
+
+
+def test_memory_is_limited(tmp_path):
     with pytest.raises(PortableModelError, match=r"more memory than the 0\.05 GiB"):
         check_calls(TAKE_PREDICTION, tmp_path, memory_limit=50 * 2**20)
 
 
+@pytest.mark.slow
 def test_close_to_a_limit_there_is_a_warning(tmp_path):
     peak = check_calls(TAKE_PREDICTION, tmp_path).peak_bytes
     check = check_calls(TAKE_PREDICTION, tmp_path, memory_limit=int(1.2 * peak))
@@ -386,20 +381,17 @@ def test_close_to_a_limit_there_is_a_warning(tmp_path):
     assert "live data grow" in check.warnings[0]
 
 
-def test_keys_in_the_environment_do_not_reach_the_model(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
-    function = Call(Global("os", "getenv"), ("NUMERAI_SECRET_KEY", "nothing"))
-    with pytest.raises(PortableModelError, match="'nothing' is not a callable"):
-        check_calls(function, tmp_path)
-
-
-def test_files_that_are_not_what_they_should_be(tmp_path, exported):
+@pytest.mark.slow
+def test_live_data_that_cannot_be_read_are_refused(tmp_path, exported):
     (tmp_path / "text.pkl").write_text("no pickle")
     with pytest.raises(PortableModelError, match="live data cannot be read"):
         check_portable_model(exported, tmp_path / "text.pkl")
     no_ids = make_frame(5).reset_index(drop=True)
     with pytest.raises(PortableModelError, match="neither an index nor a column 'id'"):
         check_portable_model(exported, no_ids)
+
+
+def test_a_missing_model_or_python_is_named(tmp_path, exported):
     with pytest.raises(FileNotFoundError):
         check_portable_model(tmp_path / "absent.pkl", make_frame(5))
     with pytest.raises(PortableModelError, match=r"python=.* cannot be started"):

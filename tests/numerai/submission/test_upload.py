@@ -1,19 +1,25 @@
 """A submission, from file to confirmed: in order, once, and safe to repeat."""
 
+import errno
 import fcntl
 import hashlib
 import json
-import logging
 import os
-import signal
-import subprocess
-import sys
-import time
 from datetime import datetime
 
 import numpy as np
 import pytest
 
+from helpers.numerai.server import (
+    MODEL_ID,
+    SUBMISSION_IN_ORDER,
+    assert_discreet,
+    discreet_server,
+    live_ids,
+    live_parquet,
+    make_client,
+    refused,
+)
 from sklearn_era.numerai.api.client import NumeraiClient
 from sklearn_era.numerai.api.transport import Transport
 from sklearn_era.numerai.errors import (
@@ -23,6 +29,7 @@ from sklearn_era.numerai.errors import (
     SubmissionError,
     UploadError,
 )
+from sklearn_era.numerai.submission import record as records
 from sklearn_era.numerai.submission.record import read_record
 from sklearn_era.numerai.submission.submission_file import (
     make_submission,
@@ -30,75 +37,51 @@ from sklearn_era.numerai.submission.submission_file import (
 )
 from sklearn_era.numerai.submission.upload import submit
 
-pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("numerapi")
-pytest.importorskip("numerai_tools")
-numerai_server = pytest.importorskip("helpers.numerai.server")
-
-MODEL = "11111111-aaaa"
 LIVE = "v5.3/live.parquet"
-IN_ORDER = numerai_server.SUBMISSION_IN_ORDER
+DETAILS = {
+    "model_name": "my_model",
+    "round_number": 1401,
+    "version": "v5.3",
+    "model_hash": "ab" * 32,
+}
 
 
 @pytest.fixture
-def server(tmp_path, caplog, capfd):
-    caplog.set_level(logging.DEBUG)
-    with numerai_server.NumeraiServer({LIVE: numerai_server.live_parquet()}) as server:
+def server(folder, caplog, capfd):
+    with discreet_server({LIVE: live_parquet()}, folder, caplog, capfd) as server:
+        server.said = []
         yield server
-    told = [record.getMessage() for record in caplog.get_records("call")]
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    texts = [path.read_bytes().decode("latin-1") for path in files]
-    numerai_server.assert_discreet(server, *told, *capfd.readouterr(), *texts)
-    assert not [path for path in files if path.name.endswith(".partial")]
+        assert_discreet(server, *server.said)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "live_1401.parquet").write_bytes(numerai_server.live_parquet())
+    (tmp_path / "live_1401.parquet").write_bytes(live_parquet())
     write_predictions(tmp_path)
     return tmp_path
 
 
 def write_predictions(folder, seed=0):
     values = np.random.default_rng(seed).uniform(size=30)
-    frame = make_submission(numerai_server.live_ids(), values)
+    frame = make_submission(live_ids(), values)
     return write_submission(frame, folder / "predictions.csv")
 
 
 @pytest.fixture
 def run(server, folder):
     """Submit; return the record."""
-    server.said = []
 
     def run(**options):
-        client = numerai_server.make_client(server, **options.pop("client", {}))
-        arguments = {
-            "model_name": "my_model",
+        client = options.pop("client", None) or make_client(server)
+        files = {
             "submission": folder / "predictions.csv",
             "live": folder / "live_1401.parquet",
             "record": folder / "submission.json",
-            "round_number": 1401,
-            "version": "v5.3",
-            "model_hash": "ab" * 32,
-            "on_step": server.said.append,
         }
-        return submit(client, **{**arguments, **options})
+        options = {"on_step": server.said.append, **DETAILS, **options}
+        return submit(client, **files, **options)
 
     return run
-
-
-def refused(server, error, call):
-    with pytest.raises(error) as caught:
-        call()
-    assert type(caught.value) is error or error is ApiError
-    numerai_server.assert_discreet(
-        server, numerai_server.everything_said(caught.value), *server.said
-    )
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.endswith(".")
-    return message
 
 
 def assert_submitted_once(server, record):
@@ -110,37 +93,27 @@ def assert_submitted_once(server, record):
 
 def test_a_submission_goes_in_order_and_is_recorded(server, run, folder):
     record = run()
-    assert server.operations == IN_ORDER
+    assert server.operations == SUBMISSION_IN_ORDER
     assert_submitted_once(server, record)
     sent = (folder / "predictions.csv").read_bytes()
     assert server.submissions[0]["content"] == sent
     assert record == read_record(folder / "submission.json")
     document = json.loads((folder / "submission.json").read_text())
     assert document["format"] == 1
-    assert {
-        "round_number": 1401,
+    expected = {
+        **DETAILS,
         "round_open": True,
-        "version": "v5.3",
-        "model_name": "my_model",
-        "model_hash": "ab" * 32,
         "file": "predictions.csv",
         "n_rows": 30,
         "submission_id": "submission-1",
         "content_confirmed": True,
         "submissions_before": [],
-    }.items() <= document.items()
+    }
+    assert expected.items() <= document.items()
     assert {"python", "numpy", "numerapi", "sklearn-era"} <= set(document["versions"])
     for name in ("started", "submitted"):
         assert datetime.fromisoformat(document[name]).utcoffset().total_seconds() == 0
     assert [*map(type, server.said)] == [str] * 5
-
-
-def test_the_record_is_written_before_a_byte_is_sent(server, run, folder):
-    server.fail("PUT", 403, times=99)
-    refused(server, UploadError, run)
-    record = read_record(folder / "submission.json")
-    assert (record.state, record.submission_id) == ("uploading", None)
-    assert record.submitted is None
 
 
 def test_what_was_submitted_is_not_uploaded_again(server, run):
@@ -158,11 +131,8 @@ def test_what_was_submitted_is_not_uploaded_again(server, run):
 def test_again_uploads_again(server, run):
     run()
     record = run(again=True)
-    assert [entry["id"] for entry in server.submissions] == [
-        "submission-1",
-        "submission-2",
-    ]
-    assert record.submission_id == "submission-2"
+    first, second = (entry["id"] for entry in server.submissions)
+    assert (first, second) == ("submission-1", record.submission_id)
 
 
 def test_other_predictions_are_another_submission(server, run, folder):
@@ -176,7 +146,7 @@ def test_other_predictions_are_another_submission(server, run, folder):
 def test_another_model_is_another_submission(server, run):
     run()
     assert run(model_name="other").model_name == "other"
-    assert [entry["modelId"] for entry in server.submissions] == [MODEL, "22222222"]
+    assert [entry["modelId"] for entry in server.submissions] == [MODEL_ID, "22222222"]
 
 
 def test_a_submission_that_numerai_has_no_more_is_uploaded(server, run):
@@ -189,74 +159,106 @@ class Killed(BaseException):
     """The end of a run, at any point."""
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("call", range(len(IN_ORDER)), ids=IN_ORDER)
+@pytest.mark.parametrize(
+    "after",
+    [pytest.param(False, marks=pytest.mark.slow), True],
+    ids=["before", "after"],
+)
+@pytest.mark.parametrize("call", range(11), ids=SUBMISSION_IN_ORDER)
 def test_a_run_killed_at_any_point_can_be_repeated(
     server, run, monkeypatch, call, after
 ):
     exchange = Transport._exchange
-    count = 0
+    calls = iter(range(11))
 
-    def killed(self, *arguments, **options):
-        nonlocal count
-        count += 1
-        if count == call + 1:
-            if after:
-                exchange(self, *arguments, **options)
+    def killed(*arguments, **options):
+        kill = next(calls) == call
+        if after or not kill:
+            answer = exchange(*arguments, **options)
+        if kill:
             raise Killed
-        return exchange(self, *arguments, **options)
+        return answer
 
-    monkeypatch.setattr(Transport, "_exchange", killed)
-    with pytest.raises(Killed):
-        run()
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(Transport, "_exchange", killed)
+        with pytest.raises(Killed):
+            run()
     assert_submitted_once(server, run())
-    assert_submitted_once(server, run())
-
-
-def test_a_killed_process_leaves_a_run_that_can_be_repeated(server, run, folder):
-    program = f"""
-from pathlib import Path
-from sklearn_era.numerai.api.client import NumeraiClient
-from sklearn_era.numerai.submission.upload import submit
-submit(NumeraiClient.from_environment(), model_name="my_model",
-       submission=Path("predictions.csv"), live=Path("live_1401.parquet"),
-       record=Path("submission.json"), round_number=1401, version="v5.3",
-       model_hash="{"ab" * 32}")
-"""
-    server.fail("submissionDownloadAuth", "hang")
-    environment = {**os.environ, **server.environment}
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=folder, env=environment
-    )
-    deadline = time.monotonic() + 60
-    while "submissionDownloadAuth" not in server.operations:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    message = refused(server, UploadError, run)
-    assert message == f"Another run is submitting from {folder}: wait for its end."
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert read_record(folder / "submission.json").state == "uploading"
     assert_submitted_once(server, run())
 
 
 def test_two_runs_do_not_submit_at_once(server, run, folder):
     descriptor = os.open(folder, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    assert "Another run is submitting" in refused(server, UploadError, run)
+    message = refused(server, UploadError, run)
+    assert message == f"Another run is submitting from {folder}: wait for its end."
     assert server.requests == []
     os.close(descriptor)
     run()
 
 
+# A call that hangs takes its time: by default those that matter most.
+HANGING = ("GET", "PUT", "create_submission")
+OPERATIONS = sorted({*SUBMISSION_IN_ORDER})
+
+
+@pytest.mark.parametrize(
+    ("operation", "kinds"),
+    [
+        *((operation, (503, "drop")) for operation in OPERATIONS),
+        *((operation, ("hang",)) for operation in HANGING),
+        *(
+            pytest.param(operation, (503, "drop", "hang"), marks=pytest.mark.slow)
+            for operation in OPERATIONS
+        ),
+    ],
+)
+def test_a_failure_that_passes_is_not_seen(server, run, operation, kinds):
+    for kind in kinds:
+        server.fail(operation, kind)
+    client = make_client(server, timeout=0.5, retries=3)
+    record = run(client=client)
+    assert_submitted_once(server, record)
+    assert record.content_confirmed
+    assert not [fault for fault in server.faults if fault.times]
+
+
+@pytest.mark.parametrize("n_writes", range(4))
+def test_a_record_that_cannot_be_written_says_what_numerai_has(
+    server, run, folder, monkeypatch, n_writes
+):
+    # Before and after the storage has the file; and once the submission is made.
+    said = "nothing was submitted"
+    if n_writes >= 2:
+        said = "Numerai has submission submission-1 all the same"
+    write_atomically = records.write_atomically
+    left = iter(range(n_writes))
+
+    def fill_up(path, content):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_atomically(path, content)
+
+    monkeypatch.setattr(records, "write_atomically", fill_up)
+    assert refused(server, DataError, run) == (
+        f"{folder / 'submission.json'} cannot be written (No space left on device), "
+        f"and {said}: mend that, and repeat this command."
+    )
+    assert len(server.submissions) == (n_writes >= 2)
+    monkeypatch.undo()
+    assert_submitted_once(server, run())
+
+
 @pytest.mark.parametrize("kind", [403, 500, "drop"])
-def test_nothing_is_submitted_that_the_storage_refused(server, run, kind):
+def test_nothing_is_submitted_that_the_storage_refused(server, run, folder, kind):
     server.fail("PUT", kind, times=99)
     message = refused(server, UploadError, run)
     assert message.endswith("nothing was submitted.")
     assert "create_submission" not in server.operations
+    # Its record is written before a byte is sent.
+    record = read_record(folder / "submission.json")
+    assert (record.state, record.submission_id) == ("uploading", None)
+    assert record.submitted is None
     server.faults.clear()
     assert_submitted_once(server, run())
 
@@ -267,6 +269,13 @@ def test_a_lost_answer_does_not_submit_twice(server, run, kind):
     assert_submitted_once(server, run())
 
 
+def test_a_submission_that_comes_too_soon_is_made_later(server, run):
+    """HTTP 429 says that nothing was done, and that it may be tried again."""
+    server.fail("create_submission", 429, times=2)
+    assert_submitted_once(server, run())
+    assert server.operations.count("create_submission") == 3
+
+
 def test_a_submission_unknown_to_the_run_that_made_it_is_found(server, run, folder):
     server.fail("create_submission", "lost")
 
@@ -275,10 +284,8 @@ def test_a_submission_unknown_to_the_run_that_made_it_is_found(server, run, fold
         if "stored" in text:
             server.fail("submissions", 500)
 
-    once = {"retries": 0}
-    message = refused(
-        server, UploadError, lambda: run(client=once, on_step=lose_the_list)
-    )
+    once = make_client(server, retries=0)
+    message = refused(server, UploadError, run, client=once, on_step=lose_the_list)
     assert "whether it was made is unclear" in message
     assert read_record(folder / "submission.json").submission_id is None
     assert_submitted_once(server, run())
@@ -286,18 +293,17 @@ def test_a_submission_unknown_to_the_run_that_made_it_is_found(server, run, fold
 
 
 def test_ids_that_changed_stop_the_submission(server, run, folder):
-    server.files[LIVE] = numerai_server.live_parquet(ids_seed=5)
-    message = refused(server, SubmissionError, run)
-    assert message == (
+    server.files[LIVE] = live_parquet(ids_seed=5)
+    assert refused(server, SubmissionError, run) == (
         "The ids changed since live_1401 was downloaded (30 new, 30 gone): run "
         "download and predict again; nothing was submitted."
     )
-    assert server.operations == IN_ORDER[:4]
+    assert server.operations == SUBMISSION_IN_ORDER[:4]
     assert not (folder / "submission.json").exists()
 
 
 def test_features_that_changed_are_warned_of(server, run):
-    server.files[LIVE] = numerai_server.live_parquet(seed=1)
+    server.files[LIVE] = live_parquet(seed=1)
     with pytest.warns(UserWarning, match="changed its live file since live_1401"):
         record = run()
     assert_submitted_once(server, record)
@@ -315,15 +321,15 @@ def test_another_round_stops_the_submission(server, run):
         "live_1401.parquet is of round 1401, and the current round is 1402: run "
         "download and predict again; nothing was submitted."
     )
-    assert server.operations == IN_ORDER[:2]
+    assert server.operations == SUBMISSION_IN_ORDER[:2]
 
 
 def test_a_closed_round_is_warned_of_or_stops(server, run):
     server.is_open = False
-    message = refused(server, SubmissionError, lambda: run(require_open=True))
+    message = refused(server, SubmissionError, run, require_open=True)
     assert message.startswith("Round 1401 closed at 20")
     assert "UTC; nothing was submitted. Use --allow-closed" in message
-    assert server.operations == IN_ORDER[:2]
+    assert server.operations == SUBMISSION_IN_ORDER[:2]
     with pytest.warns(
         UserWarning,
         match=r"Round 1401 closed at .* UTC; this upload will be queued for the next "
@@ -334,46 +340,46 @@ def test_a_closed_round_is_warned_of_or_stops(server, run):
     assert not record.round_open
 
 
-def test_a_queued_submission_may_have_other_ids(server, run, monkeypatch):
-    server.is_open = False
+@pytest.fixture
+def hold(server, monkeypatch):
+    """Let Numerai hold submissions with a change of their content."""
     read = server.read
 
-    def mapped(path):
-        content = read(path)
-        return content.replace(b"\nn", b"\nm") if "submissions" in path else content
+    def hold(change):
+        def changed(path):
+            return change(read(path)) if "submissions" in path else read(path)
 
-    monkeypatch.setattr(server, "read", mapped)
+        monkeypatch.setattr(server, "read", changed)
+
+    return hold
+
+
+def test_a_queued_submission_may_have_other_ids(server, run, hold):
+    server.is_open = False
+    hold(lambda content: content.replace(b"\nn", b"\nm"))
     with pytest.warns(UserWarning, match="Round 1401 closed"):
         record = run()
     assert record.state == "submitted"
     assert not record.content_confirmed
     server.is_open = True
-    message = refused(server, UploadError, lambda: run(again=True))
+    message = refused(server, UploadError, run, again=True)
     assert "Numerai holds other predictions as submission submission-2" in message
 
 
-def test_the_same_predictions_in_another_form_are_the_same(server, run, monkeypatch):
-    read = server.read
-
-    def rewritten(path):
-        content = read(path)
-        if "submissions" not in path:
-            return content
+def test_the_same_predictions_in_another_form_are_the_same(run, hold):
+    def rewritten(content):
         header, *lines = content.decode().split()
         rows = [line.split(",") for line in reversed(lines)]
         texts = [f"{label},{float(value):.9f}" for label, value in rows]
         return "\r\n".join([header, *texts]).encode()
 
-    monkeypatch.setattr(server, "read", rewritten)
+    hold(rewritten)
     assert run().content_confirmed
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"id,prediction\n", b"<html>"])
-def test_another_content_at_numerai_is_an_error(server, run, monkeypatch, content):
-    read = server.read
-    monkeypatch.setattr(
-        server, "read", lambda path: content if "submissions" in path else read(path)
-    )
+def test_another_content_at_numerai_is_an_error(server, run, hold, content):
+    hold(lambda _: content)
     assert "Numerai holds other predictions" in refused(server, UploadError, run)
 
 
@@ -387,9 +393,8 @@ def test_a_file_that_cannot_be_fetched_back_is_not_confirmed(server, run):
 def test_a_submission_that_is_not_listed_is_an_error(server, run):
     server.fail("create_submission", "unlisted")
     message = refused(server, UploadError, run)
-    assert (
-        "Numerai accepted the call but does not list submission submission-1" in message
-    )
+    said = "Numerai accepted the call but does not list submission submission-1"
+    assert said in message
     # It may be listed later, and is then found.
     server.unlisted.clear()
     assert_submitted_once(server, run())
@@ -397,7 +402,7 @@ def test_a_submission_that_is_not_listed_is_an_error(server, run):
 
 def test_a_newer_submission_is_pointed_out(server, run):
     run()
-    server.add_submission(MODEL, b"", "from elsewhere.csv")
+    server.add_submission(MODEL_ID, b"", "from elsewhere.csv")
     with pytest.warns(UserWarning, match="a newer one, submission-2"):
         assert run().submission_id == "submission-1"
 
@@ -416,52 +421,42 @@ def test_rules_are_checked_before_any_call(server, run, folder):
         assert said in refused(server, error, run)
     path.unlink()
     assert "No such file" in refused(server, DataError, run)
-    assert server.requests == []
-
-
-def test_a_damaged_live_file_is_named_before_any_call(server, run, folder):
+    write_predictions(folder)
     (folder / "live_1401.parquet").write_bytes(b"PAR1 and so on")
-    message = refused(server, DataError, run)
-    assert "live_1401.parquet is cut off" in message
+    assert "live_1401.parquet is cut off" in refused(server, DataError, run)
     assert server.requests == []
 
 
 def test_a_missing_key_is_found_first(server, run, folder):
     (folder / "predictions.csv").unlink()
     with pytest.raises(ConfigError, match="are not set"):
-        submit(
-            NumeraiClient(api_url=server.url),
-            model_name="my_model",
-            submission=folder / "predictions.csv",
-            live=folder / "live_1401.parquet",
-            record=folder / "submission.json",
-            round_number=1401,
-            version="v5.3",
-            model_hash="",
-        )
+        run(client=NumeraiClient(api_url=server.url))
     assert server.requests == []
 
 
 def test_an_unknown_model_stops_before_the_upload(server, run):
-    message = refused(server, ApiError, lambda: run(model_name="nobody"))
+    message = refused(server, ApiError, run, model_name="nobody")
     assert message == "No Classic model named 'nobody'. Your models: my_model, other."
     assert server.operations == ["models"]
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "{}", '{"format": 2}', '{"format": 1}', "null"],
+    ("text", "said"),
+    [
+        *[(text, "") for text in ("", "{", "[]", "{}", "null", '{"format": 1}')],
+        ('{"format": 2}', "its format is 2, not 1"),
+        (None, "its state is 'lost'"),
+    ],
 )
-def test_a_file_that_is_no_record_is_not_overwritten(server, run, folder, text):
-    (folder / "submission.json").write_text(text)
+def test_a_file_that_is_no_record_is_not_overwritten(server, run, folder, text, said):
+    path = folder / "submission.json"
+    if text is None:
+        run()
+        text = path.read_text().replace('"submitted",', '"lost",', 1)
+        server.requests.clear()
+    path.write_text(text)
     message = refused(server, DataError, run)
     assert "submission.json is no record of a submission" in message
-    assert (folder / "submission.json").read_text() == text
+    assert said in message
+    assert path.read_text() == text
     assert server.requests == []
-
-
-def test_a_record_of_an_unknown_state_is_refused(server, run, folder):
-    run()
-    path = folder / "submission.json"
-    path.write_text(path.read_text().replace('"submitted",', '"lost",', 1))
-    assert "its state is 'lost'" in refused(server, DataError, run)

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
-pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("skops")
-
-from helpers.numerai.training import (  # noqa: E402
+from helpers.numerai.training import (
     FEATURES,
     TARGET,
     make_frame,
     train_on,
     write_frame,
 )
-from sklearn_era.numerai.errors import DataError  # noqa: E402
-from sklearn_era.numerai.validation import read_training_sample  # noqa: E402
+from sklearn_era.numerai.errors import DataError
+from sklearn_era.numerai.validation import read_training_sample
 
 LATE = "target_late_60"
 
@@ -36,23 +32,12 @@ def files(frame, tmp_path_factory):
     ]
 
 
-def sample_of(record, files, **changes):
-    return read_training_sample(
-        files,
-        record.features,
-        record.target,
-        first_era=record.first_era,
-        last_era=record.last_era,
-        every_nth_era=record.every_nth_era,
-        **changes,
-    )
-
-
 def assert_rows(sample, frame, labels, target=TARGET):
     rows = frame[frame["era"].isin(labels) & frame[target].notna()]
     np.testing.assert_array_equal(sample.X, rows[FEATURES])
     np.testing.assert_array_equal(sample.eras, rows["era"].to_numpy(dtype=str))
     np.testing.assert_array_equal(sample.y, rows[target])
+    assert sample.X.dtype == np.int8
 
 
 @pytest.mark.parametrize(
@@ -66,20 +51,24 @@ def assert_rows(sample, frame, labels, target=TARGET):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("turned", [False, True])
-def test_it_is_of_the_eras_that_were_trained_on(
-    frame, files, tmp_path, selection, turned
-):
-    target = selection.get("target", TARGET)
-    record = train_on(
-        files[0], tmp_path, files=files, parameters={"max_iter": 1}, **selection
-    )["model"]
+def test_it_is_of_the_eras_that_were_trained_on(frame, files, tmp_path, selection):
+    trees = {"max_iter": 1}
+    record = train_on(files[0], tmp_path, files=files, parameters=trees, **selection)
+    record = record["model"]
     numbers = range(int(record.first_era), int(record.last_era) + 1)
     labels = [f"{number:04}" for number in numbers][:: record.every_nth_era]
     assert len(labels) == record.n_eras
-    sample = sample_of(record, files[::-1] if turned else files, n_eras=99)
-    assert_rows(sample, frame, labels, target)
-    assert sample.X.dtype == np.int8
+    for ordered in (files, files[::-1]):
+        sample = read_training_sample(
+            ordered,
+            record.features,
+            record.target,
+            first_era=record.first_era,
+            last_era=record.last_era,
+            every_nth_era=record.every_nth_era,
+            n_eras=99,
+        )
+        assert_rows(sample, frame, labels, record.target)
 
 
 def test_of_many_eras_it_takes_some_at_even_distances(frame, files):
@@ -90,16 +79,15 @@ def test_of_many_eras_it_takes_some_at_even_distances(frame, files):
 
 
 def test_one_file_may_be_given_by_itself(frame, files):
-    sample = read_training_sample(
-        files[0], FEATURES, TARGET, first_era="0019", last_era="0021"
-    )
+    bounds = {"first_era": "0019", "last_era": "0021"}
+    sample = read_training_sample(files[0], FEATURES, TARGET, **bounds)
     assert_rows(sample, frame, ["0019", "0020"])
 
 
 def test_without_such_rows_it_says_so(files):
+    bounds = {"first_era": "0021", "last_era": "0030"}
     with pytest.raises(DataError, match=r"train_7\..* has no era from '0021' to"):
-        read_training_sample(
-            files[0], FEATURES, TARGET, first_era="0021", last_era="0030"
-        )
+        read_training_sample(files[0], FEATURES, TARGET, **bounds)
+    bounds["first_era"] = "0029"
     with pytest.raises(DataError, match="has no target_late_60 in eras 0029 to 0030"):
-        read_training_sample(files, FEATURES, LATE, first_era="0029", last_era="0030")
+        read_training_sample(files, FEATURES, LATE, **bounds)

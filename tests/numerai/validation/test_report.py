@@ -3,24 +3,29 @@
 import json
 import subprocess
 import sys
-import warnings
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
-pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pytest.importorskip("matplotlib")
-
-from helpers.numerai.demo import Constant, SmallDemo, small_demo  # noqa: E402
-from sklearn_era.ensemble import HistGradientBoostingRegressor  # noqa: E402
-from sklearn_era.numerai.errors import ConfigError  # noqa: E402
-from sklearn_era.numerai.validation import report_figures  # noqa: E402
-from sklearn_era.numerai.validation.report import TrainingSample, write_report  # noqa: E402
-from sklearn_era.numerai.validation.scoring import ValidationResult, validate  # noqa: E402
+from helpers.numerai.demo import Constant, SmallDemo, small_demo
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.numerai.errors import ConfigError
+from sklearn_era.numerai.validation import report_figures
+from sklearn_era.numerai.validation.report import TrainingSample, write_report
+from sklearn_era.numerai.validation.scoring import ValidationResult, validate
 
 FIGURES = ["cumulative_corr", "corr_by_era", "feature_exposure"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def coarse_figures():
+    """Figures of few pixels, which take less time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_figures, "_DPI", 20)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +50,34 @@ def result(demo) -> ValidationResult:
     return result_of(demo, demo.estimator)
 
 
-def read(files):
+@pytest.fixture(scope="module")
+def later(demo) -> ValidationResult:
+    """A result of fewer eras."""
+    return result_of(demo, demo.estimator, after_era="0035")
+
+
+def models_in(files):
     def refuse(text):
         raise AssertionError(f"{text} is no JSON")
 
-    return json.loads(files.json.read_text(), parse_constant=refuse)
-
-
-def test_json_has_the_numbers_of_the_result(result, tmp_path):
-    files = write_report(tmp_path / "reports" / "someone", {"model": result})
-    document = read(files)
-    assert files.json == tmp_path / "reports" / "someone" / "report.json"
+    document = json.loads(files.json.read_text(), parse_constant=refuse)
     assert document["format"] == 1
-    assert list(document["models"]) == ["model"]
-    model = document["models"]["model"]
+    return document["models"]
+
+
+def test_a_report_is_numbers_and_figures(result, later, tmp_path):
+    folder, before = tmp_path / "reports" / "someone", plt.get_fignums()
+    files = write_report(folder, {"model": result, "gain": later})
+    assert plt.get_fignums() == before
+    assert files.json == folder / "report.json"
+    assert files.figures == {name: folder / f"{name}.png" for name in FIGURES}
+    assert {*folder.iterdir()} == {files.json, *files.figures.values()}
+    for path in files.figures.values():
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+    models = models_in(files)
+    assert list(models) == ["model", "gain"]
+    model = models["model"]
     assert list(model) == [
         "target", "n_rows", "neutralize_proportion", "summary", "eras", "skipped",
         "notes", "feature_exposure",
@@ -76,28 +95,17 @@ def test_json_has_the_numbers_of_the_result(result, tmp_path):
         assert columns["n_rows"] == scores.n_samples.tolist()
 
 
-def test_undefined_numbers_are_null(demo, tmp_path):
+def test_undefined_numbers_are_null_and_can_be_drawn(demo, tmp_path):
     constant = result_of(demo, Constant())
-    model = read(write_report(tmp_path, {"model": constant}))["models"]["model"]
+    files = write_report(tmp_path, {"model": constant, "gain": constant})
+    assert all(path.is_file() for path in files.figures.values())
+    model = models_in(files)["model"]
     assert model["eras"]["corr"]["score"] == [None] * 12
     assert model["summary"]["corr"]["mean"] is None
     assert set(model["feature_exposure"].values()) == {None}
 
 
-def test_figures_are_png(demo, result, tmp_path):
-    other = result_of(demo, demo.estimator, after_era="0035")  # of fewer eras
-    files = write_report(tmp_path, {"model": result, "gain": other})
-    assert list(files.figures) == FIGURES
-    for name, path in files.figures.items():
-        assert path == tmp_path / f"{name}.png"
-        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert sorted(x.name for x in tmp_path.iterdir()) == sorted(
-        ["report.json", *(f"{name}.png" for name in FIGURES)]
-    )
-
-
-def test_cumulative_corr_is_the_running_sum_at_its_eras(demo, result):
-    later = result_of(demo, demo.estimator, after_era="0035")
+def test_cumulative_corr_is_the_running_sum_at_its_eras(result, later):
     (ax,) = report_figures.cumulative_corr({"model": result, "gain": later}).axes
     model, gain = ax.get_lines()[:2]
     assert model.get_xdata() == pytest.approx(range(12))
@@ -125,12 +133,6 @@ def test_exposure_figure_has_the_largest_ones(result):
     assert widths == pytest.approx(list(result.exposures.values())[:20])
 
 
-def test_figures_of_undefined_scores_can_be_drawn(demo, tmp_path):
-    constant = result_of(demo, Constant())
-    files = write_report(tmp_path, {"model": constant, "gain": constant})
-    assert all(path.is_file() for path in files.figures.values())
-
-
 def sample_of(demo) -> TrainingSample:
     train = demo.frame("train")
     return TrainingSample(
@@ -155,9 +157,11 @@ def test_split_agreement_is_drawn_of_the_sample(demo, result, tmp_path):
     (ax,) = figure.axes
     assert ax.get_title() == "model"
     assert ax.get_ylabel() == "direction agreement of eras"
-    # A later report without a sample leaves no figure of the model before.
-    write_report(tmp_path, {"model": result})
-    assert not (tmp_path / "split_agreement.png").exists()
+    # A later report takes its place; without a sample, no figure of the model stays.
+    changed = replace(result, notes=["something else"])
+    files = write_report(tmp_path, {"model": changed})
+    assert models_in(files)["model"]["notes"] == ["something else"]
+    assert {*tmp_path.iterdir()} == {files.json, *files.figures.values()}
 
 
 def test_model_without_splits_has_a_sentence(demo):
@@ -171,43 +175,29 @@ def test_model_without_splits_has_a_sentence(demo):
     ]
 
 
-def test_report_takes_the_place_of_the_one_before(result, tmp_path):
-    write_report(tmp_path, {"model": result})
-    changed = replace(result, notes=["something else"])
-    document = read(write_report(tmp_path, {"model": changed}))
-    assert document["models"]["model"]["notes"] == ["something else"]
-    assert not list(tmp_path.glob("*.partial"))
-
-
 def test_bad_arguments_are_named(demo, result, tmp_path):
-    with pytest.raises(ConfigError, match="results is empty"):
-        write_report(tmp_path, {})
-    with pytest.raises(ConfigError, match="go together"):
-        write_report(tmp_path, {"model": result}, estimators={"model": demo.estimator})
-    with pytest.raises(ConfigError, match="'gain', and results has only 'model'"):
-        write_report(
-            tmp_path,
+    estimator, sample = demo.estimator, sample_of(demo)
+    for results, options, message in (
+        ({}, {}, "results is empty"),
+        ({"model": result}, {"estimators": {"model": estimator}}, "go together"),
+        (
             {"model": result},
-            estimators={"gain": demo.estimator},
-            sample=sample_of(demo),
-        )
+            {"estimators": {"gain": estimator}, "sample": sample},
+            "'gain', and results has only 'model'",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            write_report(tmp_path, results, **options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_left_in_pyplot(result, tmp_path):
-    import matplotlib.pyplot as plt
-
-    before = plt.get_fignums()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        write_report(tmp_path, {"model": result})
-    assert plt.get_fignums() == before
-
-
-def test_importing_needs_no_matplotlib_pandas_or_pyarrow(tmp_path):
+def test_importing_needs_no_optional_package(tmp_path):
     code = (
         "import sys\n"
-        "sys.modules.update(dict.fromkeys(['matplotlib', 'pandas', 'pyarrow']))\n"
+        "absent = 'lightgbm matplotlib numerai_tools numerapi pandas pyarrow'\n"
+        "sys.modules.update(dict.fromkeys(absent.split()))\n"
+        "import sklearn_era.numerai.metrics\n"
+        "import sklearn_era.numerai.model_upload.portable\n"
         "import sklearn_era.numerai.validation.report\n"
         "import sklearn_era.numerai.validation.report_figures\n"
         "import sklearn_era.numerai.submission.prediction, sklearn_era.numerai.demo\n"

@@ -1,20 +1,20 @@
 """Validation by era: the right rows, the scores of numerai-tools, and what is said."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from numerai_tools import scoring
 from scipy.stats import norm, rankdata
 
-pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-
-from helpers.numerai.demo import Constant, SmallDemo, small_demo  # noqa: E402
-from sklearn_era.ensemble import HistGradientBoostingRegressor  # noqa: E402
-from sklearn_era.metrics import EraScores  # noqa: E402
-from sklearn_era.numerai.data import feature_blocks  # noqa: E402
-from sklearn_era.numerai.errors import ConfigError, DataError  # noqa: E402
-from sklearn_era.numerai.validation.scoring import summarize, validate  # noqa: E402
+from helpers.numerai.demo import Constant, SmallDemo, small_demo
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.metrics import EraScores
+from sklearn_era.numerai.data import feature_blocks
+from sklearn_era.numerai.errors import ConfigError, DataError
+from sklearn_era.numerai.validation.scoring import summarize, validate
 
 BENCHMARK = "v53_lgbm_amber20"
+META_MODEL = "numerai_meta_model"
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +44,6 @@ def run(demo, **changes):
     }
     estimator = changes.pop("estimator", demo.estimator)
     return validate(estimator, **(parameters | changes))
-
-
-def scored_rows(demo, first="0039"):
-    """The rows that are to be scored, with the model's predictions."""
-    frame = demo.frame("validation")
-    frame = frame[(frame["era"] >= first) & frame[demo.data.target].notna()].copy()
-    frame["prediction"] = demo.estimator.predict(frame[demo.features].to_numpy())
-    return frame
 
 
 def assert_same_scores(one, other):
@@ -86,95 +78,132 @@ def test_each_target_is_known_as_far_as_its_own_horizon(demo):
     assert result.scores["corr"].eras.tolist() == ["0039", "0040", "0041", "0042"]
 
 
-def test_purge_counts_numbers_and_not_the_eras_of_the_file(demo, changed):
-    path = changed(lambda frame: frame[~frame["era"].isin(["0031", "0033", "0035"])])
-    assert_same_scores(run(demo, validation=path), run(demo))
-
-
-def test_rows_without_a_target_are_left_out_and_eras_of_few(demo, changed):
-    def lose(frame):
-        number = np.arange(len(frame)) % 60
-        few = (frame["era"] == "0040") & (number < 6)
-        many = (frame["era"] == "0042") & (number < 13)
-        return frame.assign(
-            **{demo.data.target: frame[demo.data.target].mask(few | many)}
-        )
-
-    result = run(demo, validation=changed(lose))
-    scores = result.scores["corr"]
-    assert "0042" not in scores.eras
-    assert dict(zip(scores.eras, scores.n_samples, strict=True))["0040"] == 54
-    assert result.notes == [
-        "1 eras were left out, as less than 80% of their rows have the target: 0042."
-    ]
-
-
 # --- the scores
 
 
-def test_corr_is_that_of_the_equation(demo):
-    result = run(demo)
-    for era, rows in scored_rows(demo).groupby("era"):
-        ranks = norm.ppf((rankdata(rows["prediction"]) - 0.5) / len(rows))
-        centered = rows[demo.data.target].to_numpy(dtype=float)
-        centered = centered - centered.mean()
-        powers = [np.sign(x) * np.abs(x) ** 1.5 for x in (ranks, centered)]
-        scores = result.scores["corr"]
-        found = scores.scores[scores.eras == era][0]
-        assert found == pytest.approx(np.corrcoef(*powers)[0, 1], abs=1e-12)
+def spoiled(column, value, n_rows):
+    """A change that replaces numbers of a column, so many of each era."""
+    rng = np.random.default_rng(len(column))  # other rows of each column
+
+    def change(frame):
+        for era, n in n_rows.items():
+            rows = frame.index[frame["era"] == era]
+            frame.loc[rng.permutation(rows)[:n], column] = value
+        return frame
+
+    return change
+
+
+def scores_of_an_era(prediction, meta, benchmark, targets, features):
+    """Those of numerai-tools, but for those that it refuses for too few rows."""
+    scores = {}
+    for metric, function, *others in (
+        ("corr", scoring.numerai_corr, targets),
+        ("mmc", scoring.correlation_contribution, meta, targets),
+        ("bmc", scoring.correlation_contribution, benchmark, targets),
+        ("fnc", scoring.feature_neutral_corr, features, targets),
+    ):
+        try:
+            scores[metric] = float(np.ravel(function(prediction, *others))[0])
+        except AssertionError:
+            continue
+    return scores
+
+
+# Rows that lack a target, and those that lack the other model's prediction.
+GAPS = (
+    {"0040": 9, "0041": 12, "0042": 3, "0043": 13},
+    {"0040": 9, "0042": 3, "0044": 12, "0045": 13},
+)
 
 
 @pytest.mark.filterwarnings("ignore")  # of numerai-tools' own
-def test_scores_are_those_of_numerai_tools(demo):
-    scoring = pytest.importorskip("numerai_tools.scoring")
-    few = demo.features[:5]
+@pytest.mark.parametrize(
+    ("gaps", "proportion"),
+    [
+        (({}, {}), 0.0),
+        (GAPS, 0.5),
+        pytest.param(GAPS, 0.0, marks=pytest.mark.slow),
+    ],
+)
+def test_scores_are_those_of_numerai_tools(demo, changed, gaps, proportion):
+    """All rows count in ranks and regressions; a fifth of them may lack something."""
+    few, target = demo.features[:5], demo.data.target
+    path = changed(spoiled(target, np.nan, gaps[0]))
+    meta_path = changed(spoiled(META_MODEL, np.nan, gaps[1]), "meta_model")
     result = run(
         demo,
-        meta_model=demo.path("meta_model"),
+        validation=path,
+        meta_model=meta_path,
         benchmark_models=demo.path("validation_benchmark_models"),
         benchmark_column=BENCHMARK,
         fnc_features=few,
+        neutralize_proportion=proportion,
+        neutralize_features=few[:2],
     )
     assert result.skipped == {}
-    rows = scored_rows(demo)
-    meta = demo.frame("meta_model")["numerai_meta_model"].reindex(rows.index)
-    benchmark = demo.frame("validation_benchmark_models")[BENCHMARK].reindex(rows.index)
-    expected: dict = {"corr": [], "mmc": [], "bmc": [], "fnc": []}
-    expected["max_feature_exposure"] = []
-    for _, unsorted in rows.groupby("era"):
+
+    frame, meta = pd.read_parquet(path), pd.read_parquet(meta_path)[META_MODEL]
+    benchmark = demo.frame("validation_benchmark_models")[BENCHMARK]
+    frame = frame[(frame["era"] >= "0039") & (frame["era"] <= "0050")]
+    expected: dict = {"corr": {}, "mmc": {}, "bmc": {}, "fnc": {}}
+    n_rows: dict = {}
+    for era, unsorted in frame.groupby("era"):
         one = unsorted.sort_index()  # as numerai-tools requires
-        prediction = one[["prediction"]]
-        target = one[demo.data.target].astype("float64").rename("target")
-        expected["corr"].append(scoring.numerai_corr(prediction, target).iloc[0])
-        for metric, other in (("mmc", meta), ("bmc", benchmark)):
-            score = scoring.correlation_contribution(
-                prediction, other.loc[one.index].rename("other"), target
-            )
-            expected[metric].append(score.iloc[0])
+        targets = one[target].astype("float64").rename("target")
+        predicted = demo.estimator.predict(one[demo.features].to_numpy())
+        ranks = norm.ppf((rankdata(predicted) - 0.5) / len(one))
+        submitted = pd.DataFrame({"prediction": ranks}, index=one.index)
+        if proportion:
+            neutralizers = one[few[:2]].astype("float64")
+            submitted = scoring.neutralize(submitted, neutralizers, proportion)
+        others = [series.reindex(one.index) for series in (meta, benchmark)]
         features = one[few].astype("float64")
-        score = scoring.feature_neutral_corr(prediction, features, target)
-        expected["fnc"].append(score.iloc[0])
-        ranks = one["prediction"].rank()
-        exposures = [ranks.corr(one[x].astype(float)) for x in demo.features]
-        expected["max_feature_exposure"].append(np.abs(exposures).max())
-    for metric, values in expected.items():
-        assert result.scores[metric].scores == pytest.approx(values, abs=1e-9)
+        scores = scores_of_an_era(submitted, *others, targets, features)
+        for metric, score in scores.items():
+            expected[metric][era] = score
+        n_rows[era] = int((others[0].notna() & targets.notna()).sum())
+
+    left_out = {name: n_rows.keys() - expected[name].keys() for name in expected}
+    assert left_out["corr"] == ({"0043"} if gaps is GAPS else set())
+    assert left_out["mmc"] == ({"0040", "0043", "0045"} if gaps is GAPS else set())
+    for metric, by_era in expected.items():
+        found = result.scores[metric]
+        assert found.eras.tolist() == list(by_era)
+        assert found.scores == pytest.approx(list(by_era.values()), abs=1e-9)
+    mmc, corr = result.scores["mmc"], result.scores["corr"]
+    assert mmc.n_samples.tolist() == [n_rows[era] for era in mmc.eras]
+    assert corr.n_samples.tolist() == [60 - gaps[0].get(x, 0) for x in corr.eras]
+    assert result.n_rows == corr.n_samples.sum()
+    note = "1 eras were left out, as less than 80% of their rows have the target: 0043."
+    assert (note in result.notes) == (gaps is GAPS)
 
 
-def test_exposures_are_means_over_eras_sorted_by_size(demo):
-    result = run(demo)
-    means = []
-    for name in demo.features:
-        correlations = [
-            one["prediction"].rank().corr(one[name].astype(float))
-            for _, one in scored_rows(demo).groupby("era")
-        ]
-        means.append(np.mean(correlations))
-    assert sorted(result.exposures) == sorted(demo.features)
-    for name, mean in zip(demo.features, means, strict=True):
-        assert result.exposures[name] == pytest.approx(mean, abs=1e-12)
-    sizes = np.abs(list(result.exposures.values()))
-    assert (np.diff(sizes) <= 0).all()
+def test_infinite_numbers_are_refused_with_their_file(demo, changed):
+    path = changed(spoiled(demo.data.target, np.inf, {"0045": 7}))
+    with pytest.raises(DataError, match=r"validation_2\..* is infinite in 7 rows"):
+        run(demo, validation=path)
+    path = changed(spoiled(META_MODEL, np.inf, {"0045": 7}), "meta_model")
+    with pytest.raises(DataError, match=r"meta_model_2\..* is infinite in era 0045"):
+        run(demo, meta_model=path)
+
+
+def test_exposures_are_correlations_of_ranks_and_means_over_eras(demo):
+    result, frame = run(demo), demo.frame("validation")
+    exposures = []
+    for era in result.scores["max_feature_exposure"].eras:
+        rows = frame[frame["era"] == era]
+        ranks = rankdata(demo.estimator.predict(rows[demo.features].to_numpy()))
+        features = rows[demo.features].to_numpy(dtype=float)
+        exposures.append([np.corrcoef(ranks, column)[0, 1] for column in features.T])
+    largest = result.scores["max_feature_exposure"].scores
+    assert largest == pytest.approx(np.abs(exposures).max(axis=1), abs=1e-9)
+    means = dict(zip(demo.features, np.mean(exposures, axis=0), strict=True))
+    assert result.exposures == pytest.approx(means, abs=1e-12)
+    assert (np.diff(np.abs(list(result.exposures.values()))) <= 0).all()
+    summary = result.summary["max_feature_exposure"]
+    assert summary["sharpe"] is summary["max_drawdown"] is None
+    assert summary["mean"] == pytest.approx(largest.mean())
 
 
 def test_summary_is_of_the_defined_scores():
@@ -195,12 +224,6 @@ def test_summary_of_one_era_has_no_sharpe_and_of_none_nothing():
     none = summarize(EraScores(np.array(["0001"]), np.array([np.nan]), np.array([9])))
     assert none["n_eras"] == 0
     assert {none[x] for x in ("mean", "std", "sharpe", "max_drawdown")} == {None}
-
-
-def test_summary_of_exposures_has_no_sharpe(demo):
-    summary = run(demo).summary["max_feature_exposure"]
-    assert summary["sharpe"] is summary["max_drawdown"] is None
-    assert 0 < summary["mean"] < 1
 
 
 def test_neutralized_predictions_have_the_corr_of_fnc(demo):
@@ -232,6 +255,29 @@ def test_blocks_do_not_depend_on_row_groups_or_batches(demo, changed, monkeypatc
     assert_same_scores(run(demo, validation=path), expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        # The purge counts numbers, and not the eras of the file.
+        ("validation", lambda x: x[~x["era"].isin(["0031", "0033", "0035"])]),
+        # Columns are found by name, and ids in a column.
+        ("validation", lambda x: x[x.columns[::-1]].reset_index()),
+        # Rows of the meta model are matched by id.
+        ("meta_model", lambda x: x[::-1]),
+    ],
+)
+def test_other_files_with_the_same_rows_have_the_same_scores(
+    demo, changed, name, change
+):
+    others = {
+        "meta_model": demo.path("meta_model"),
+        "benchmark_models": demo.path("validation_benchmark_models"),
+        "benchmark_column": BENCHMARK,
+    }
+    result = run(demo, **{**others, name: changed(change, name)})
+    assert_same_scores(result, run(demo, **others))
+
+
 def test_features_stay_int8_an_era_at_a_time(demo):
     seen = []
 
@@ -244,16 +290,6 @@ def test_features_stay_int8_an_era_at_a_time(demo):
     assert seen == [(np.dtype(np.int8), (60, 20))] * 12
 
 
-def test_columns_are_found_by_name_and_ids_in_a_column(demo, changed):
-    others = {
-        "meta_model": demo.path("meta_model"),
-        "benchmark_models": demo.path("validation_benchmark_models"),
-        "benchmark_column": BENCHMARK,
-    }
-    path = changed(lambda frame: frame[frame.columns[::-1]].reset_index())
-    assert_same_scores(run(demo, validation=path, **others), run(demo, **others))
-
-
 def test_model_of_a_frame_gets_named_columns(demo):
     train = demo.frame("train")
     named = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
@@ -264,9 +300,7 @@ def test_model_of_a_frame_gets_named_columns(demo):
 
 def test_missing_features_are_left_to_the_model(demo, changed):
     name = demo.features[0]
-    path = changed(
-        lambda frame: frame.assign(**{name: frame[name].mask(frame["era"] == "0045")})
-    )
+    path = changed(lambda x: x.assign(**{name: x[name].mask(x["era"] == "0045")}))
     result = run(demo, validation=path)
     assert np.isfinite(result.scores["corr"].scores).all()
     with pytest.raises(DataError, match=f"0045: 60 values of 1 feature.*{name}"):
@@ -282,20 +316,19 @@ def test_progress_is_told_after_each_era(demo):
 # --- what is skipped, noted, refused
 
 
-def test_what_is_not_there_is_skipped_with_a_reason(demo):
+def test_what_is_not_there_is_skipped_with_a_reason(demo, changed):
     result = run(demo)
     assert set(result.scores) == {"corr", "max_feature_exposure"}
     assert set(result.skipped) == {"mmc", "bmc", "fnc"}
     assert "no meta model's file" in result.skipped["mmc"]
-
-
-def test_benchmark_column_that_is_not_there_is_skipped_with_those_that_are(demo):
     path = demo.path("validation_benchmark_models")
     result = run(demo, benchmark_models=path, benchmark_column="v53_lgbm_cyrus20")
     assert "no column 'v53_lgbm_cyrus20'; it has v53_lgbm" in result.skipped["bmc"]
     assert "bmc" not in result.scores
-    result = run(demo, benchmark_models=path)
-    assert "was named" in result.skipped["bmc"]
+    assert "was named" in run(demo, benchmark_models=path).skipped["bmc"]
+    none = changed(lambda meta: meta[meta["era"] >= "0051"], "meta_model")
+    result = run(demo, meta_model=none)
+    assert "none of the eras that were scored" in result.skipped["mmc"]
 
 
 def test_meta_model_of_some_eras_is_noted(demo, changed):
@@ -308,30 +341,9 @@ def test_meta_model_of_some_eras_is_noted(demo, changed):
     assert result.summary["mmc"]["n_eras"] == 6
 
 
-def test_meta_model_of_other_eras_is_skipped(demo, changed):
-    none = changed(lambda meta: meta[meta["era"] >= "0051"], "meta_model")
-    result = run(demo, meta_model=none)
-    assert "none of the eras that were scored" in result.skipped["mmc"]
-
-
-def test_meta_model_is_matched_by_id(demo, changed):
-    expected = run(demo, meta_model=demo.path("meta_model"))
-    turned = changed(lambda meta: meta[::-1], "meta_model")
-    assert_same_scores(run(demo, meta_model=turned), expected)
-
-
-def test_meta_model_with_an_id_twice_is_refused(demo, changed):
-    twice = changed(lambda meta: pd.concat([meta, meta[:1]]), "meta_model")
-    with pytest.raises(DataError, match="more than once"):
-        run(demo, meta_model=twice)
-
-
 def test_scores_too_good_to_be_true_are_noted(demo, changed):
-    leak = changed(
-        lambda frame: frame.assign(
-            **{demo.features[0]: (4 * frame[demo.data.target].fillna(0)).astype("int8")}
-        )
-    )
+    name, target = demo.features[0], demo.data.target
+    leak = changed(lambda x: x.assign(**{name: (4 * x[target].fillna(0)).astype("i1")}))
 
     class First:
         def predict(self, X):
@@ -369,6 +381,7 @@ def test_constant_predictions_are_undefined_and_noted(demo):
         ({"after_era": "X"}, ConfigError, "after_era = 'X' is no era"),
         ({"after_era": "0050"}, DataError, "no era after 0050 and 8 purged ones"),
         ({"after_era": "0042"}, DataError, "of 4 no rows, or too few, have it"),
+        ({"validation": "none.parquet"}, DataError, "cannot be read"),
     ],
 )
 def test_bad_arguments_are_named(demo, changes, error, message):
@@ -376,27 +389,25 @@ def test_bad_arguments_are_named(demo, changes, error, message):
         run(demo, **changes)
 
 
-def test_live_file_cannot_be_validated_on(demo):
-    with pytest.raises(DataError, match="era 'X' is no number"):
-        run(demo, validation=demo.path("live"))
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("validation", lambda x: x.assign(era="X"), "era 'X' is no number"),
+        ("validation", lambda x: x.sort_index(), "not lie together: sort the file by"),
+        (
+            "validation",
+            lambda x: x.assign(**dict.fromkeys(x.filter(like="feature"), "a")),
+            "column 'feature_.*' .* is not numeric",
+        ),
+        ("meta_model", lambda x: pd.concat([x, x[:1]]), "more than once"),
+    ],
+)
+def test_files_of_another_form_are_refused(demo, changed, name, change, message):
+    with pytest.raises(DataError, match=message):
+        run(demo, **{name: changed(change, name)})
 
 
-def test_rows_of_an_era_have_to_lie_together(demo, changed):
-    scattered = changed(lambda frame: frame.sort_index())
-    with pytest.raises(DataError, match="do not lie together: sort the file by era"):
-        run(demo, validation=scattered)
-
-
-def test_text_instead_of_numbers_is_refused(demo, changed):
-    name = demo.features[0]
-    text = changed(lambda frame: frame.assign(**{name: "a"}))
-    with pytest.raises(DataError, match=f"column '{name}' .* is not numeric"):
-        run(demo, validation=text)
-
-
-def test_missing_or_damaged_file_is_refused(demo, tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
-        run(demo, validation=tmp_path / "none.parquet")
+def test_a_damaged_file_is_refused(demo, tmp_path):
     path = tmp_path / "short.parquet"
     path.write_bytes(demo.path("validation").read_bytes()[:-50])
     with pytest.raises(DataError, match="cut off"):

@@ -1,4 +1,4 @@
-"""The reference itself, against numbers that were worked out by hand.
+"""The oracle itself: its numbers, worked out by hand, and what trees it refuses.
 
 The split of `judged`: rows of two eras, and one row of the second era in another node.
 
@@ -8,12 +8,16 @@ The split of `judged`: rows of two eras, and one row of the second era in anothe
 """
 
 import math
+from copy import copy
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracle import splits
+from oracle.cases import SLOW, first_tree, fit_case, make_case
 from oracle.criteria import Rules, judge_eras
 from oracle.formulas import (
     Interval,
@@ -21,11 +25,10 @@ from oracle.formulas import (
     boltzmann_mean,
     eras_to_cover,
     exactly,
-    impurity,
-    ratio_of_rates,
     smoothed,
     spread,
 )
+from oracle.reference import check_fit
 from oracle.splits import Problem, gradient_variance
 
 GRADIENTS = np.array([1, 3, 5, 0, 1, 7, -17], dtype=np.float32)
@@ -37,17 +40,6 @@ V = 374 / 7  # of all gradients, which add up to 0
 
 
 def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
-    defaults = {
-        "alpha": 0.0,
-        "min_direction_agreement": 0.0,
-        "min_samples_per_era": 1,
-        "n_to_cover": 2,
-        "normalizes": False,
-        "takes_worst_period": True,
-        "penalty": 1.0,
-        "statistic": "effect",
-        "min_impurity_decrease": 0.0,
-    }
     weights = criterion if isinstance(criterion, dict) else {criterion: 1.0}
     problem = Problem(
         X=np.zeros((7, 1)),
@@ -59,18 +51,9 @@ def judged(criterion, pooled_gain=100.0, l2=0.0, hessians=None, **rules):
         missing_bin=255,
         is_categorical=np.array([False]),
         monotonic_cst=np.array([0]),
-        interaction_cst=None,
-        rules=Rules(weights=weights, **(defaults | rules)),
+        rules=Rules(weights, **({"n_to_cover": 2} | rules)),
         is_positive=IS_POSITIVE,
-        relative_weights=None,
         l2=l2,
-        min_samples_leaf=1,
-        max_depth=None,
-        max_leaf_nodes=None,
-        draw_features=list,
-        draws_features=False,
-        sorts_features=False,
-        leaf_value=lambda rows, value: value,
     )
     return judge_eras(problem, NODE, LEFT, exactly(pooled_gain))
 
@@ -87,31 +70,31 @@ def is_about(interval, expected):
     [
         # gain_a = 16/2 + 25/1 - 81/3 = 6 and gain_b = 0/1 + 64/2 - 64/3 = 32/3
         ("era", {}, 25 / 3),
-        ("era", {"alpha": -math.inf}, 6),
-        ("era", {"alpha": math.inf}, 32 / 3),
-        ("era", {"normalizes": True}, 25 / 9 / V),
+        ("era", {"boltzmann_alpha": -math.inf}, 6),
+        ("era", {"boltzmann_alpha": math.inf}, 32 / 3),
+        ("era", {"normalize_era_gain": True}, 25 / 9 / V),
         # (16/4 + 25/3 - 81/5 + 0/3 + 64/4 - 64/5) / 2
         ("era", {"l2": 2.0}, -1 / 3),
         # the standard deviation of the gains is 7/3
         ("vrex", {}, 6),
-        ("vrex", {"penalty": 3.0}, 25 / 3 - 7),
-        ("vrex", {"normalizes": True}, 6 / 3 / V),
+        ("vrex", {"invariance_penalty": 3.0}, 25 / 3 - 7),
+        ("vrex", {"normalize_era_gain": True}, 6 / 3 / V),
         # v_L - v_R is 3 and 4: a variance of 1/4, and H is 6
         ("invariant", {}, 98.5),
-        ("invariant", {"penalty": 4.0}, 94),
-        ("invariant", {"normalizes": True}, 98.5),
+        ("invariant", {"invariance_penalty": 4.0}, 94),
+        ("invariant", {"normalize_era_gain": True}, 98.5),
         # with l2 = 1: -4/3 + 5/2 = 7/6 and 0 + 8/3 = 16/6
         ("invariant", {"l2": 1.0}, 100 - 6 * 0.75**2),
         # v_L - v is 1 and 8/3
-        ("invariant", {"statistic": "changing_rate"}, 100 - 6 * 25 / 36),
+        ("invariant", {"invariance_statistic": "changing_rate"}, 100 - 6 * 25 / 36),
         # I_a = (1.5/3) / (1.5/2) = 2/3 and I_b = (.5/2) / (1.5/3) = 1/2
-        ("invariant", {"statistic": "ratio"}, 98),
+        ("invariant", {"invariance_statistic": "ratio"}, 98),
         ({"gain": 0.5, "era": 3.0}, {}, 75),
         ({"gain": 0.5, "directional": 3.0}, {}, 53),
         ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
         (
             {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
-            {"normalizes": True},
+            {"normalize_era_gain": True},
             (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
         ),
     ],
@@ -131,20 +114,20 @@ def test_key_of_directional():
 
 
 @pytest.mark.parametrize(
-    ("takes_worst_period", "impurity_after", "decrease"),
+    ("aggregation", "impurity_after", "decrease"),
     [
         # L_a = (35 - 16/2 - 25)/3 = 2/3, L_b = (50 - 0 - 64/2)/3 = 6
         # before: (35 - 81/3)/3 = 8/3, (50 - 64/3)/3 = 86/9, with 3/4 of era b here
-        (True, 6, 2),
-        (False, 10 / 3, 7 / 3),
+        ("max", 6, 2),
+        ("mean", 10 / 3, 7 / 3),
     ],
 )
 @pytest.mark.parametrize("l2", [0.0, 5.0])
-def test_key_of_time_robust(takes_worst_period, impurity_after, decrease, l2):
+def test_key_of_time_robust(aggregation, impurity_after, decrease, l2):
     for least, valid in [(0.0, True), (2.5, False)]:
         keys = judged(
             "time_robust",
-            takes_worst_period=takes_worst_period,
+            period_aggregation=aggregation,
             min_impurity_decrease=least,
             l2=l2,
         )
@@ -160,13 +143,13 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all():
         return judged(criterion, hessians=hessians, **rules).primary
 
     assert is_about(of_era_a("era"), 3)
-    assert is_about(of_era_a("era", alpha=-math.inf), 0)
+    assert is_about(of_era_a("era", boltzmann_alpha=-math.inf), 0)
     assert is_about(of_era_a("vrex"), 0)
     assert is_about(of_era_a("directional"), 0.5)
     assert is_about(of_era_a("invariant"), 100)
     assert is_about(of_era_a("time_robust"), -2 / 3)
     # era b stays as impure as it was: (1 + 49 - 64/2) / 2 = 9
-    mean = of_era_a("time_robust", takes_worst_period=False)
+    mean = of_era_a("time_robust", period_aggregation="mean")
     assert is_about(mean, -(2 / 3 + 9) / 2)
 
 
@@ -194,19 +177,6 @@ def test_variance_of_gradients():
     # Two rows that weigh 1 and 2 and predict 4 and 1: (16 + 2)/3 - (6/3)²
     assert is_about(gradient_variance(np.array([4.0, 2.0]), np.array([1.0, 2.0])), 2)
     assert gradient_variance(np.zeros(3), np.ones(3)) == exactly(0.0)
-
-
-def test_half_the_gini_impurity_of_a_0_1_target():
-    y = np.array([0.0, 0.0, 1.0, 0.0, 1.0])
-    p = y.mean()
-    found = impurity(math.fsum(y**2), 5, (math.fsum(y), 5))
-    assert found == pytest.approx((2 * p * (1 - p)) / 2)
-
-
-def test_rates_are_1_where_a_split_takes_the_same_share_of_both():
-    assert ratio_of_rates(2, 5, 2, 5) == 1
-    assert ratio_of_rates(0, 0, 0, 0) == 1
-    assert ratio_of_rates(5, 5, 0, 5) == pytest.approx(11)
 
 
 @given(
@@ -239,3 +209,128 @@ def test_what_may_be_0_has_any_inverse():
     assert Interval(-1.0, 2.0).inverted() == Interval(-math.inf, math.inf)
     assert exactly(0.0).inverted() == exactly(0.0)
     assert exactly(0.0) * Interval(-math.inf, math.inf) == exactly(0.0)
+
+
+def check(est, case, eras=None):
+    return check_fit(est, case.X, case.y, case.eras if eras is None else eras)
+
+
+TWO = {"era": 1.0, "vrex": 1.0}
+# A criterion, and parameters that its trees are not of.
+OTHER_PARAMETERS = [
+    (
+        "era",
+        [
+            ("boltzmann_alpha", -math.inf), ("split_criterion", "gain"),
+            ("split_criterion", "directional"), ("l2_regularization", 9.0),
+            ("min_samples_leaf", 12), ("max_leaf_nodes", 7), ("max_depth", 2),
+            ("learning_rate", 0.3), ("monotonic_cst", [-1, 0, 0]),
+            ("interaction_cst", [(0,), (1,), (2,)]), ("max_features", 0.4),
+            ("colsample_bytree", 0.4), ("min_samples_per_era", 6),
+            ("min_era_coverage", 0.3), ("min_impurity_decrease", 0.3),
+            ("normalize_era_gain", True),
+        ],
+    ),
+    ("vrex", [("invariance_penalty", 0.9), ("split_criterion", "era")]),
+    ("vrex", [("split_criterion", TWO)]),
+    (TWO, [("split_criterion", TWO | {"era": 1.2})]),
+    (TWO, [("split_criterion", TWO | {"directional": 5.0})]),
+    (TWO, [("split_criterion", TWO | {"gain": 0.5})]),
+    (TWO, [("split_criterion", TWO | {"invariant": 0.5})]),
+    (TWO | {"gain": 1.0}, [("normalize_era_gain", True)]),
+    (TWO | {"directional": 1.0}, [("min_direction_agreement", 1.0)]),
+    (
+        "time_robust",
+        [
+            ("period_aggregation", "mean"), ("min_impurity_decrease", 0.1),
+            ("min_samples_per_era", 5), ("min_era_coverage", 0.3),
+        ],
+    ),
+    (
+        "invariant",
+        [
+            ("invariance_penalty", 0.9), ("invariance_penalty", 0.0),
+            ("invariance_statistic", "changing_rate"),
+            ("invariance_statistic", "ratio"), ("min_impurity_decrease", 0.1),
+        ],
+    ),
+]  # fmt: skip
+
+
+@cache
+def fit_and_check_once(number):
+    """A model of the criterion of that number, and the case."""
+    criterion = OTHER_PARAMETERS[number][0]
+    case = make_case(
+        "squared_error", ["coverage", "missing"], seed=9, n_samples=250, n_eras=4
+    )
+    case.y = (case.y > 0).astype(float)  # for the ratio
+    case.params |= {"max_bins": 30, "min_samples_per_era": 1, "min_era_coverage": 0.7}
+    case.params |= {"max_depth": None, "max_leaf_nodes": 8, "max_iter": 3}
+    case.params |= {"boltzmann_alpha": -1.0 if criterion == "era" else 0.0}
+    est = fit_case(case, split_criterion=criterion)
+    assert check(est, case).n_splits >= 8
+    return est, case
+
+
+BY_DEFAULT = {
+    "boltzmann_alpha", "normalize_era_gain", "period_aggregation", "invariance_penalty",
+    "learning_rate", "max_features",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        pytest.param(
+            number,
+            name,
+            value,
+            id=f"{criterion}-{name}-{value}",
+            marks=() if name in BY_DEFAULT else SLOW,
+        )
+        for number, (criterion, changes) in enumerate(OTHER_PARAMETERS)
+        for name, value in changes
+    ],
+)
+def test_the_oracle_refuses_trees_of_other_parameters(number, name, value):
+    est, case = fit_and_check_once(number)
+    with pytest.raises(AssertionError):
+        check(copy(est).set_params(**{name: value}), case)
+
+
+def test_the_oracle_refuses_nodes_that_were_tampered_with():
+    case = make_case("squared_error", ["missing"], seed=3, n_samples=200)
+    est = fit_case(case, split_criterion="era")
+    check(est, case)
+    with pytest.raises(AssertionError):
+        check(est, case, case.eras[::-1])
+    for name, change in [("gain", 0.1), ("value", 0.1), ("bin_threshold", 1)]:
+        nodes = first_tree(est)
+        before = nodes.copy()
+        nodes[name][1 if name == "value" else 0] += change
+        with pytest.raises(AssertionError):
+            check(est, case)
+        nodes[:] = before
+    check(est, case)
+
+
+@pytest.mark.parametrize("is_centred", [pytest.param(True, marks=SLOW), False])
+def test_the_oracle_refuses_another_variance_of_the_gradients(monkeypatch, is_centred):
+    # Most of the target is its median, where gradients are -1: their mean is not 0.
+    case = make_case("absolute_error", [], seed=1, n_samples=400)
+    case.y = case.y.clip(max=np.quantile(case.y, 0.25))
+    case.params |= {"max_bins": 60, "max_iter": 4}
+    blend = {"era": 1.0, "directional": 0.1}
+    est = fit_case(case, normalize_era_gain=True, split_criterion=blend)
+    check(est, case)
+
+    def other_variance(gradients, hessians):
+        found = gradient_variance(gradients, hessians)
+        if is_centred:
+            return found * exactly(1.2)
+        return exactly(math.fsum(gradients**2) / len(gradients))
+
+    monkeypatch.setattr(splits, "gradient_variance", other_variance)
+    with pytest.raises(AssertionError):
+        check(est, case)

@@ -1,0 +1,27 @@
+"""Grids of cases, of which the default tier runs a part."""
+
+import itertools
+
+import pytest
+
+
+def grid(*axes, every: int) -> list:
+    """All combinations of the axes' values; all but one in `every` of them are slow.
+
+    The others are spread evenly: each value of an axis is among them where another axis
+    has `every` values. An axis is a list, or a dict whose keys name the cases.
+    """
+    named = [
+        axis.items()
+        if isinstance(axis, dict)
+        else [(getattr(value, "__name__", str(value)), value) for value in axis]
+        for axis in axes
+    ]
+    return [
+        pytest.param(
+            *(value for _, (_, value) in cell),
+            id="-".join(name for _, (name, _) in cell),
+            marks=[pytest.mark.slow] if sum(i for i, _ in cell) % every else [],
+        )
+        for cell in itertools.product(*map(enumerate, named))
+    ]
