@@ -3,7 +3,7 @@
 The root of the repository is the source folder, so that a link from one file to another
 is the same in the repository and on the site. From there:
 
-    python -m sphinx -c docs . build/site
+    python -m sphinx -W -c docs . build/site
 """
 
 from importlib.metadata import version as version_of
