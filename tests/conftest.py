@@ -10,6 +10,8 @@ import os
 # runtime reads this when it is loaded, so it has to come before any import of one.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import functools
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,15 +20,17 @@ from hypothesis import settings
 
 TESTS = Path(__file__).parent
 
-# Folders whose tests need more than the package itself, which is tested without it.
-NEEDS = {
-    "cli": ("matplotlib", "pandas", "pyarrow", "rich", "skops", "typer"),
-    "numerai": (
-        "dotenv", "lightgbm", "matplotlib", "numerai_tools", "numerapi", "pandas",
-        "pyarrow", "pydantic", "skops", "typer",
-    ),
-    "project/experiments": ("matplotlib", "pandas"),
+# The package is tested without these too: what needs them is left out.
+OPTIONAL = {
+    "dotenv", "lightgbm", "matplotlib", "numerai_tools", "numerapi", "pandas", "polars",
+    "pyarrow", "pydantic", "rich", "skops", "typer",
 }  # fmt: skip
+# Of these folders, what is tested needs them.
+NEEDS = {
+    "cli": OPTIONAL - {"dotenv", "lightgbm", "numerai_tools", "numerapi", "pydantic"},
+    "numerai": OPTIONAL,
+    "project/experiments": {"matplotlib", "pandas"},
+}
 
 settings.register_profile(
     "default", max_examples=50, deadline=None, database=None, derandomize=True
@@ -59,15 +63,32 @@ def pytest_configure(config):
     config.stash[N_SLOW] = 0
 
 
-def lacking(folder: str) -> list[str]:
-    return [name for name in NEEDS[folder] if find_spec(name) is None]
+@functools.cache
+def lacking(file: Path) -> frozenset[str]:
+    """Packages that are not here, of those that a file needs by folder or imports."""
+    names: set[str] = set()
+    for folder, needed in NEEDS.items():
+        names |= needed if TESTS / folder in file.parents else set()
+    conftest = file.with_name("conftest.py")
+    if conftest.exists() and conftest not in (file, TESTS / "conftest.py"):
+        names |= lacking(conftest)
+    imports = re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE)
+    for module in imports:
+        names |= {module.partition(".")[0]} & OPTIONAL
+        ours = (TESTS / module.replace(".", "/")).with_suffix(".py")
+        names |= lacking(ours) if ours.is_file() else set()
+    return frozenset(name for name in names if find_spec(name) is None)
 
 
 def pytest_ignore_collect(collection_path):
-    """Leave out a folder whose packages are not installed; the summary says so."""
-    folder = collection_path.relative_to(TESTS.parent).as_posix()
-    folder = folder.removeprefix("tests/")
-    return True if folder in NEEDS and lacking(folder) else None
+    """Leave out a file whose packages are not installed; the summary says so."""
+    if collection_path.is_dir():
+        file = collection_path / "conftest.py"
+        is_part = file.exists() and collection_path != TESTS
+    else:
+        file = collection_path
+        is_part = file.suffix == ".py" and file.name != "conftest.py"
+    return True if is_part and lacking(file) else None
 
 
 def pytest_collection_modifyitems(config, items):
@@ -95,13 +116,12 @@ def pytest_testnodedown(node):
 def pytest_terminal_summary(terminalreporter, config):
     if n_slow := config.stash[N_SLOW]:
         terminalreporter.write_line(f"Left out: {n_slow} slow tests, which --slow runs")
-    for folder in NEEDS:
-        if names := lacking(folder):
-            n_files = len(list((TESTS / folder).rglob("test_*.py")))
-            terminalreporter.write_line(
-                f"Left out: the {n_files} files of tests/{folder}, which need "
-                f"{', '.join(names)}: pip install '.[test]'"
-            )
+    left_out = [names for f in TESTS.rglob("test_*.py") if (names := lacking(f))]
+    if left_out:
+        terminalreporter.write_line(
+            f"Left out: {len(left_out)} files of tests, for want of "
+            f"{', '.join(sorted(frozenset.union(*left_out)))}: pip install '.[test]'"
+        )
 
 
 @pytest.fixture(scope="session")
