@@ -128,7 +128,7 @@ def pytest_terminal_summary(terminalreporter, config):
 def data_folder(pytestconfig) -> Path:
     """The folder that --data names."""
     if pytestconfig.option.data is None:
-        pytest.skip("reads a public data file: give --data DIR")
+        pytest.skip("reads a public data file: give --data=DIR")
     return pytestconfig.option.data
 
 
