@@ -86,21 +86,24 @@ def test_all_rows_of_a_block_are_in_one_bin(criterion, store_budget):
 
 ERA_SIZES = {
     "eras of several blocks": [30_000, 30_000, 15_000],
-    "eras in lanes": [400] * 150 + [300] * 50,
+    "eras in lanes": [49] * 1_500,
 }
 
 
 @pytest.mark.parametrize("era_sizes", ERA_SIZES.values(), ids=ERA_SIZES)
-def test_chunks_of_other_eras_give_the_same_bits(era_sizes):
+@pytest.mark.parametrize("alpha", [-np.inf, np.inf])
+def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     """A chunk has 65,536 rows at most, the largest ones of one end of the eras."""
-    X, y, _ = make_eras(1, 75_000, n_bins=4, n_features=3)
+    X, y, _ = make_eras(1, sum(era_sizes), n_bins=16, n_features=3)
     eras = np.repeat(np.arange(len(era_sizes)), era_sizes)
     y += 20 * (eras % 3 - 1) * X[:, 1]
-    # The worst of the eras is the same in any order of them.
-    params = {"store_budget": 0, "max_iter": 1}
-    expected, _ = fit((X, y, eras), CRITERIA["era, worst"], **params)
+    y[eras == len(era_sizes) - 1] += 300 * (X[eras == len(era_sizes) - 1, 2] > 7)
+    # The best or worst of the eras is the same in any order of them.
+    criterion = {"split_criterion": "era", "boltzmann_alpha": alpha}
+    params = {"max_iter": 1, "min_era_coverage": 0.1}
+    expected, _ = fit((X, y, eras), criterion, **params)
     order = np.random.default_rng(1).permutation(y.size)
-    other, _ = fit((X[order], y[order], -eras[order]), CRITERIA["era, worst"], **params)
+    other, _ = fit((X[order], y[order], -eras[order]), criterion, **params)
     assert_same_nodes(other, expected)
 
 
