@@ -12,10 +12,14 @@ CRITERIA = {
     "era": {"split_criterion": "era"},
     "era, smoothed": {"split_criterion": "era", "boltzmann_alpha": -1.0},
     "era, worst": {"split_criterion": "era", "boltzmann_alpha": -math.inf},
+    # Sums over eras say all that is asked, with gains normalised.
+    "era, normalised mean": {"split_criterion": "era", "normalize_era_gain": True},
     "era, normalised": {
         "split_criterion": "era", "boltzmann_alpha": -3.0, "normalize_era_gain": True,
     },
     "directional": {"split_criterion": "directional"},
+    # A gain in units of its own breaks ties.
+    "directional, smoothed": {"split_criterion": "directional", "boltzmann_alpha": 2.0},
     "directional, agreeing": {
         "split_criterion": "directional", "min_direction_agreement": 0.6,
     },
@@ -56,10 +60,3 @@ ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # What `split_criterion` takes by name, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
 BLEND = {"era": 1.0, "gain": 0.5}
-
-# Ways of the kernel that no line above takes: where sums over eras say all that is
-# asked, with gains normalised, and where a gain in units of its own breaks ties.
-KERNEL_CRITERIA = ERA_CRITERIA | {
-    "era, normalised mean": {"split_criterion": "era", "normalize_era_gain": True},
-    "directional, smoothed": {"split_criterion": "directional", "boltzmann_alpha": 2.0},
-}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.criteria import KERNEL_CRITERIA, RATIO
+from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._era_forest.tree_growing import (
     TreeBins,
@@ -32,7 +32,7 @@ FULL = TreeLimits(
 )
 
 # By parameters of estimators; the ratio wants rows that are binary.
-CRITERIA = KERNEL_CRITERIA | {"invariant, ratio": RATIO}
+CRITERIA = ERA_CRITERIA | {"invariant, ratio": RATIO}
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 
-from helpers.criteria import KERNEL_CRITERIA
+from helpers.criteria import ERA_CRITERIA
 from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import era_criterion
 from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
 
-CRITERIA = KERNEL_CRITERIA
+CRITERIA = ERA_CRITERIA
 # Those that add up one number an era have ways of their own.
 SUMS_UP = ["era", "era, normalised mean", "directional"]
 

@@ -30,7 +30,7 @@ EXTREMES = {
     for name, params in [
         ("gain", {"min_impurity_decrease": 0.05}),
         *(("era", {ALPHA: alpha}) for alpha in (-1e3, 1.0, 1e3, math.inf)),
-        *(("era", {ALPHA: alpha} | NORMALIZED) for alpha in (-30.0, 0.0, -math.inf)),
+        *(("era", {ALPHA: alpha} | NORMALIZED) for alpha in (-30.0, -math.inf)),
         *(
             ("directional", {ALPHA: alpha, AGREEMENT: agreement})
             for alpha, agreement in [

@@ -107,6 +107,18 @@ def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     assert_same_nodes(other, expected)
 
 
+def test_a_rare_value_is_seen_in_histograms_that_are_kept():
+    """Few rows have it, so that only their bins are looked at where none are kept."""
+    X, y, eras = make_eras(4, 3_000, n_bins=32, n_features=3)
+    X[X[:, 0] == 31, 0] = 30
+    X[::300, 0] = 31
+    y[::300] += 300 + 50 * X[::300, 1]
+    kept, splitter = fit((X, y, eras), CRITERIA["era"], splitter=RecordingSplitter)
+    assert any(is_kept for _, is_kept in splitter.nodes_stored)
+    streamed, _ = fit((X, y, eras), CRITERIA["era"], store_budget=0)
+    assert_same_nodes(kept, streamed)
+
+
 # Gradients: integers to sum up, as long as they have the digits.
 
 
