@@ -249,6 +249,15 @@ def test_a_column_is_not_blamed_for_another_error():
         ours(split_criterion="era").fit(X, np.arange(5), eras=[0, 0, 1, 1])
 
 
+def test_a_fit_leaves_what_scikit_learns_leaves(data):
+    X, y, eras = data
+    params = {"early_stopping": True, "max_iter": 3}
+    model = ours(split_criterion="era", **params).fit(X, y, eras=eras)
+    names = set(vars(model)) - set(model.get_params())
+    theirs = stock(**params)
+    assert names == set(vars(theirs.fit(X, y))) - set(theirs.get_params())
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.uint8])
 def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     # uint8 is the type of binned data: predictions could take one for the other.
