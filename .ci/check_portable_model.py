@@ -5,8 +5,8 @@ environment gets the versions of that image. There the pickle of a small model p
 live data, by the rules of Numerai's model upload. The CSV files have to be the same to
 the byte, and the same as that of our own predictions.
 
-Needs sklearn_era with pandas and pyarrow, and a package index. Arguments: a folder for
-the environments, by default a temporary one, and the versions of Python to try, by
+Needs sklearn_era with pandas and pyarrow, uv, and a package index. Arguments: a folder
+for the environments, by default a temporary one, and the versions of Python to try, by
 default all::
 
     python .ci/check_portable_model.py [FOLDER [3.12 ...]]
@@ -82,18 +82,12 @@ def find_python(version: str) -> str | None:
 
 def make_environment(python: str, packages: dict[str, str], folder: Path) -> Path:
     """The Python of a new virtual environment with these packages."""
-    subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
-    subprocess.run(
-        [
-            str(folder / "bin" / "pip"),
-            "install",
-            "--quiet",
-            "--only-binary=:all:",
-            *(f"{name}=={version}" for name, version in packages.items()),
-        ],
-        check=True,
-    )
-    return folder / "bin" / "python"
+    made = folder / "bin" / "python"
+    options = ["--quiet", "--only-binary=:all:", f"--python={made}"]
+    requirements = [f"{name}=={version}" for name, version in packages.items()]
+    subprocess.run(["uv", "venv", "--quiet", f"--python={python}", folder], check=True)
+    subprocess.run(["uv", "pip", "install", *options, *requirements], check=True)
+    return made
 
 
 def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
