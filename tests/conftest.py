@@ -33,7 +33,7 @@ NEEDS = {
 }
 
 settings.register_profile(
-    "default", max_examples=50, deadline=None, database=None, derandomize=True
+    "default", max_examples=30, deadline=None, database=None, derandomize=True
 )
 settings.register_profile(
     "slow", max_examples=500, deadline=None, database=None, print_blob=True

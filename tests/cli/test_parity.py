@@ -105,14 +105,14 @@ BLENDS = {
     "era=1,directional=50": {"era": 1.0, "directional": 50.0},
     "vrex=1,era=0": {"vrex": 1.0, "era": 0.0},
 }
+BY_DEFAULT = {"directional", "invariant", "gain=1,invariant=1"}
 
 
 @pytest.mark.parametrize(
     "criterion",
     [
-        *SPLIT_CRITERIA,
-        next(iter(BLENDS)),
-        *[pytest.param(text, marks=pytest.mark.slow) for text in list(BLENDS)[1:]],
+        pytest.param(text, marks=[] if text in BY_DEFAULT else pytest.mark.slow)
+        for text in (*SPLIT_CRITERIA, *BLENDS)
     ],
 )
 def test_options_without_effect_are_refused_and_no_others(criterion):

@@ -124,12 +124,10 @@ def test_fit_passes_warnings_on(frame):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("out", "begins"),
-    [
-        ("figure.png", b"\x89PNG\r"),
-        pytest.param("figure.svg", b"<?xml", marks=pytest.mark.slow),
-    ],
+    [("figure.png", b"\x89PNG\r"), ("figure.svg", b"<?xml")],
 )
 def test_demo(tmp_path, out, begins, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")

@@ -98,6 +98,7 @@ def test_targets_follow_the_effects():
         assert slopes * scale == pytest.approx(effects * 0.96, abs=0.06)
 
 
+@pytest.mark.slow
 def test_targets_have_correlated_noise():
     options = {"n_stable": 0, "n_unstable": 0, "n_targets": 2, "random_state": 0}
     # Five values of a return say less than the return itself.

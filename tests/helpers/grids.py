@@ -5,6 +5,11 @@ import itertools
 import pytest
 
 
+def slow(*case):
+    """A case that the default tier leaves out."""
+    return pytest.param(*case, marks=pytest.mark.slow)
+
+
 def grid(*axes, every: int) -> list:
     """All combinations of the axes' values; all but one in `every` of them are slow.
 

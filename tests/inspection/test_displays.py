@@ -122,15 +122,10 @@ def test_an_era_scorer_scores_each_era_by_its_metric(ax):
     assert ax.get_ylabel() == "roc auc score"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [1, 4, 10, 25])
 @pytest.mark.parametrize(
-    ("n_eras", "kind", "length"),
-    [
-        pytest.param(n_eras, kind, length, marks=[pytest.mark.slow] * (i != j))
-        for i, (n_eras, kind) in enumerate(
-            [(40, "bar"), (1000, "line"), (2, "bar"), (12, "bar")]
-        )
-        for j, length in enumerate([1, 4, 10, 25])
-    ],
+    ("n_eras", "kind"), [(40, "bar"), (1000, "line"), (2, "bar"), (12, "bar")]
 )
 def test_labels_of_eras_do_not_overlap(n_eras, kind, length):
     labels = [str(era).rjust(length, "W") for era in range(n_eras)]

@@ -114,6 +114,7 @@ def test_a_draw_of_rows_is_seeded():
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.slow
 @TABLES
 def test_surface_over_a_data_frame(to_table):
     """An axis over a column of integers has points between them."""

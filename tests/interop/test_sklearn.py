@@ -47,6 +47,7 @@ def strings_of(pickled):
     return [argument for argument in arguments if isinstance(argument, str)]
 
 
+@pytest.mark.slow
 def test_the_same_model_without_a_word_of_this_package(tmp_path):
     models = []
     for kind in ("real", "binary", "multiclass"):

@@ -213,6 +213,7 @@ def test_metric_that_was_not_scored_is_named():
         best_worst_era({"params": []})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multimetric", [False, True])
 def test_refit_rule_in_a_search(multimetric):
     """The shortcut helps in all eras but one; the worst era tells."""

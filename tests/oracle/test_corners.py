@@ -116,7 +116,7 @@ def test_max_features_draws_like_scikit_learn_with_interactions(
     assert report.n_splits >= 6
 
 
-@of_each(ERA_CRITERIA, step=5)
+@of_each(ERA_CRITERIA, step=9)
 def test_all_255_bins_and_the_missing_one(criterion):
     rng = np.random.default_rng(0)
     X = rng.permutation(np.arange(1200) % 300).reshape(-1, 2).astype(float)
@@ -162,7 +162,7 @@ def test_many_eras(criterion, n_eras):
     assert fit_and_check(case, **criterion).n_candidates == 1
 
 
-@of_each(CRITERIA, step=2)
+@of_each(CRITERIA, step=4)
 def test_features_without_a_split(criterion):
     case = make_case("binary", ["missing"], seed=2, n_samples=120)
     nothing = np.full(120, np.nan)
@@ -177,7 +177,7 @@ def test_features_without_a_split(criterion):
     assert fit_and_check(case, **criterion).n_candidates > 0
 
 
-@of_each(CRITERIA, step=2)
+@of_each(CRITERIA, step=5)
 def test_columns_that_scikit_learn_moves(criterion):
     """Categories come first in the binned data, wherever the frame has them."""
     case = make_case("squared_error", ["missing", "weights"], seed=11)
@@ -192,7 +192,7 @@ def test_columns_that_scikit_learn_moves(criterion):
                                     {"max_leaf_nodes": None, "max_depth": None},
                                     {"min_samples_leaf": 45},
                                     {"min_samples_leaf": 46}])  # fmt: skip
-@of_each(CRITERIA, step=4)
+@of_each(CRITERIA, step=9)
 def test_limits_of_a_tree(criterion, limits):
     for target in ("squared_error", "binary"):
         case = make_case(target, [], seed=21)
@@ -212,7 +212,7 @@ def test_warm_start_goes_on_with_the_same_draws():
 
 
 @pytest.mark.parametrize("target", ["binary", "multiclass"])
-@of_each(ERA_CRITERIA, step=5)
+@of_each(ERA_CRITERIA, step=9)
 def test_saturated_probabilities(criterion, target):
     case = make_case(target, [], seed=6)
     case.params |= {"learning_rate": 1.0, "max_iter": 6, "min_samples_leaf": 1}
@@ -220,7 +220,7 @@ def test_saturated_probabilities(criterion, target):
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
-@of_each(CRITERIA, step=2)
+@of_each(CRITERIA, step=5)
 def test_heavy_tails_and_odd_units(criterion, scale):
     case = make_case("squared_error", ["big_era"], seed=8)
     case.y = scale * np.random.default_rng(0).standard_cauchy(90)
@@ -230,7 +230,7 @@ def test_heavy_tails_and_odd_units(criterion, scale):
 # Eras: their coverage, weights and units.
 
 
-@of_each(ERA_CRITERIA)
+@of_each(ERA_CRITERIA, step=2)
 def test_an_era_without_weight(criterion):
     """It is covered, and has a say only where it counts as 0."""
     case = make_case("squared_error", [], seed=1)
@@ -384,7 +384,7 @@ def test_a_gain_of_just_the_least_decrease_splits_unless_it_is_a_period_s(criter
         assert fit_and_check(case, **params).n_splits == splits
 
 
-@of_each(ERA_CRITERIA, step=2)
+@of_each(ERA_CRITERIA, step=4)
 def test_one_era(criterion):
     for target in ("squared_error", "binary"):
         case = make_case(target, ["l2"], seed=4, n_eras=1)
@@ -394,7 +394,7 @@ def test_one_era(criterion):
             assert fit_and_check(case, **params).n_splits >= 2
 
 
-@of_each(ERA_CRITERIA, step=5)
+@of_each(ERA_CRITERIA, step=9)
 def test_many_small_eras_and_little_coverage(criterion):
     case = make_case(
         "binary", ["coverage", "missing"], seed=6, n_eras=40, n_samples=480

@@ -31,7 +31,7 @@ def check(data, criterion, **params):
     return splitter
 
 
-@of_each(ERA_CRITERIA, step=2)
+@of_each(ERA_CRITERIA, step=4)
 def test_kept_joint_histograms(criterion):
     assert sums_jointly(3, 125, 500)
     splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
@@ -62,7 +62,7 @@ def test_touched_bins(criterion, shape):
 
 
 @pytest.mark.parametrize(
-    ("criterion", "is_weighted"), grid(ERA_CRITERIA, [False, True], every=3)
+    ("criterion", "is_weighted"), grid(ERA_CRITERIA, [False, True], every=6)
 )
 def test_lanes_with_missing_values(criterion, is_weighted):
     X, y, eras = make_eras(12, 32, 8, n_features=3, missing=0.2)

@@ -274,8 +274,7 @@ def fit_and_check_once(number):
 
 
 BY_DEFAULT = {
-    "boltzmann_alpha", "normalize_era_gain", "period_aggregation", "invariance_penalty",
-    "learning_rate", "max_features",
+    "boltzmann_alpha", "period_aggregation", "max_features",
 }  # fmt: skip
 
 

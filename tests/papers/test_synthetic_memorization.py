@@ -40,9 +40,8 @@ def test_authors_arrays(data_folder, params, low, high):
         assert low <= accuracy(est, arrays["X_test"], arrays["y_test"]) <= high
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_generated_twin(seed):
     data = make_synthetic_memorization(random_state=seed)
     train = data.X_train, data.y_train

@@ -15,7 +15,6 @@ from comparisons.speed import SPEED_ROWS
 
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
 ROWS = (*SPEED_ROWS, *MEMORY_ROWS, *LARGE_ROWS)
-N_SPEED = len(SPEED_ROWS)
 POINT = ("directional", 5, 5, 2_000)
 FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
@@ -41,12 +40,8 @@ def first_number(text):
     return float(re.match(r"[\d.]+", text)[0])
 
 
-@pytest.mark.parametrize(
-    "row",
-    # Memory is measured in a process of its own.
-    [*SPEED_ROWS, *(pytest.param(r, marks=pytest.mark.slow) for r in ROWS[N_SPEED:])],
-    ids=lambda row: row.case(TINY),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case(TINY))
 def test_row_of_the_table_is_measured(row):
     try:
         result = row.measure(TINY)
@@ -117,6 +112,7 @@ def test_quick_gives_way_to_what_is_named():
     assert named == Settings(n_threads=2, repeats=2, scale=1.0, n_trees=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "point"), BENCHMARKS, ids=[name for _, name, _ in BENCHMARKS]
 )

@@ -62,6 +62,7 @@ def runnable_pages():
             )
 
 
+@pytest.mark.slow
 # onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
 @pytest.mark.filterwarnings("ignore:Field onnx:DeprecationWarning")
 @pytest.mark.parametrize("page", list(runnable_pages()))

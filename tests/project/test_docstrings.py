@@ -63,6 +63,7 @@ def test_every_estimator_and_function_has_an_example():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples_in_docstrings_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -42,7 +42,7 @@ SELECTIONS = {
 }
 
 # Modules of the first selection that grow trees and take little time.
-QUICK = ["test_grower", "test_predictor", "test_warm_start"]
+QUICK = ["test_grower", "test_predictor"]
 
 # Sabotaged part, and tests that must notice. They pass in the runs above.
 SABOTAGES = {

@@ -69,7 +69,7 @@ MORE = {
 
 @pytest.mark.parametrize(
     ("params", "target", "weighted"),
-    grid(CRITERIA | MORE, ["real", "binary", "multiclass"], [False, True], every=4),
+    grid(CRITERIA | MORE, ["real", "binary", "multiclass"], [False, True], every=8),
 )
 def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
     X, y, weights, eras = make_data(target)
@@ -388,6 +388,7 @@ def test_no_room_for_the_matrix(monkeypatch):
         integer_binning.allocate_binned((6_800_000, 3_555))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "order"), grid(["int8", "float32"], ["C", "F"], every=2)
 )

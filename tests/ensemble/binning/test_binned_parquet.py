@@ -87,7 +87,7 @@ def in_memory(frame, era="era", weight=None, **options):
 
 @pytest.mark.parametrize(
     ("era", "weight", "max_bins"),
-    grid([None, "era"], [None, "weight"], [3, 255], every=2),
+    grid([None, "era"], [None, "weight"], [3, 255], every=4),
 )
 def test_it_is_that_of_the_rows_in_memory(tmp_path, era, weight, max_bins):
     frame = make_frame()

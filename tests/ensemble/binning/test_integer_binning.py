@@ -394,6 +394,7 @@ def test_a_matrix_that_is_not_quite_its_own_bins_is_copied(change):
         assert_fits_as_floats(X, y, max_iter=1, random_state=seed, early_stopping=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "early_stopping"), grid(["C", "F"], [False, True], every=2)
 )

@@ -54,7 +54,7 @@ def test_a_monitor_logs_the_score_of_each_stage(target, criterion, weighted):
             "era, random rows": ("era", None),
         },
         [False, True],
-        every=2,
+        every=4,
     ),
 )
 def test_held_out_rows_are_not_handed_over(target, held_out, weighted):

@@ -240,7 +240,7 @@ ASPECTS = [
 
 @pytest.mark.parametrize(
     ("aspects", "criterion"),
-    grid(ASPECTS, ["gain", "era", "directional", "time_robust"], every=4),
+    grid(ASPECTS, ["gain", "era", "directional", "time_robust"], every=8),
 )
 def test_every_split_is_the_best_one_of_the_features_drawn(aspects, criterion):
     target, aspects = aspects

@@ -168,7 +168,7 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
         ["last", "random", None],
         ["real", "multiclass"],
         {"one era": ["a"] * N_SAMPLES, "no eras": None},
-        every=2,
+        every=4,
     ),
 )
 def test_rows_are_held_out_at_random_where_eras_cannot_be(
@@ -224,7 +224,7 @@ SCORINGS = ["loss", None, "neg_mean_absolute_error", worst_era]
     [
         *grid(
             ["real"], SCORINGS, ["gain", "era", "directional"],
-            ["last", "random", None], [False, True], every=5,
+            ["last", "random", None], [False, True], every=10,
         ),
         *grid(
             ["binary", "multiclass"], ["loss", "accuracy"], ["directional"],

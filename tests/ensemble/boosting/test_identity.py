@@ -50,7 +50,7 @@ CONFIGURATIONS = [
 
 @pytest.mark.parametrize(
     ("configuration", "with_more"),
-    grid(CONFIGURATIONS, {"plain": False, "weights_eras": True}, every=2),
+    grid(CONFIGURATIONS, {"plain": False, "weights_eras": True}, every=4),
 )
 def test_gain_is_scikit_learn(configuration, with_more):
     target, params = configuration

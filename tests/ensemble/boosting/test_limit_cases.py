@@ -42,7 +42,7 @@ def assert_same_partitions(a, b, X) -> None:
 
 
 @pytest.mark.parametrize(
-    ("configuration", "criterion"), grid(CONFIGURATIONS, GAIN_OF_ONE_ERA, every=4)
+    ("configuration", "criterion"), grid(CONFIGURATIONS, GAIN_OF_ONE_ERA, every=8)
 )
 def test_one_era_is_gain(configuration, criterion):
     target, params = configuration
@@ -122,7 +122,7 @@ GAIN_BY_ANOTHER_NAME = {
 
 @pytest.mark.parametrize(
     ("configuration", "criterion", "with_eras"),
-    grid(CONFIGURATIONS, GAIN_BY_ANOTHER_NAME, [False, True], every=6),
+    grid(CONFIGURATIONS, GAIN_BY_ANOTHER_NAME, [False, True], every=12),
 )
 def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     target, params = configuration

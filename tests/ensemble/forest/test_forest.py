@@ -122,7 +122,7 @@ PARAMETERS = ERA_CRITERIA | {
 
 
 @pytest.mark.parametrize(
-    ("parameters", "weighted"), grid(PARAMETERS, [False, True], every=2)
+    ("parameters", "weighted"), grid(PARAMETERS, [False, True], every=4)
 )
 def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     X, y, eras = make_data(1)
@@ -398,9 +398,8 @@ def test_a_split_that_loses_over_all_rows_has_no_importance():
     assert assert_importances_are_shares_of_gains(forest) > 0
 
 
-@pytest.mark.parametrize(
-    "split_criterion", [pytest.param("gain", marks=pytest.mark.slow), "era"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("split_criterion", ["gain", "era"])
 def test_columns_that_tie_are_as_important(split_criterion):
     """Of copies of a column, which all splits tie on, none is preferred."""
     X, y, eras = make_data(n_samples=60)

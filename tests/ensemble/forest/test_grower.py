@@ -45,7 +45,7 @@ def assert_same_structure(tree, expected, atol=1e-12):
 
 
 @pytest.mark.parametrize(
-    ("criterion", "shape"), grid(list(CRITERIA), list(SHAPES), every=2)
+    ("criterion", "shape"), grid(list(CRITERIA), list(SHAPES), every=4)
 )
 def test_tree_is_the_one_without_small_nodes(criterion, shape):
     rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])

@@ -58,6 +58,7 @@ def test_presets_are_forests_with_parameters(preset, other, split_criterion):
         preset(trees=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ensemble.__all__ if "Forest" in n])
 def test_examples_in_docstrings(name):
     documented = getattr(ensemble, name)

@@ -69,6 +69,7 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
         assert_array_equal(eras.decode(), np.array(labels)[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
 def test_each_row_is_as_likely_as_any(bootstrap):
     labels = np.repeat(np.arange(8), 5)
@@ -283,7 +284,7 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
 @pytest.mark.parametrize(
     ("kind", "split_criterion", "max_features"),
     grid(
-        ["numbers", "category", "best first"], ["gain", "era"], [1, 2, "sqrt"], every=3
+        ["numbers", "category", "best first"], ["gain", "era"], [1, 2, "sqrt"], every=6
     ),
 )
 def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
@@ -322,6 +323,7 @@ def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes
     np.testing.assert_allclose(forest.predict(X), y, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_split_looks_at_as_many_features_as_it_may():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6))

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 
 import pytest
 
+from helpers.grids import slow
 from helpers.numerai.program import Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY, make_client
 from sklearn_era.cli.numerai._download import download_shown
@@ -46,12 +48,12 @@ COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
             "Looking up the model: Numerai's API refused: *** and <address> ?; and "
             "another.",
         ),
-        ("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answered"),
-        ("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to send"),
+        slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
+        slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
         ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
-        ("submissions", "drop", 4, "Listing the submissions: Numerai's API could not"),
-        ("submissions", "garbage", 4, "Listing the submissions: Numerai's API answer"),
-        ("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HTTP 4"),
+        slow("submissions", "drop", 4, "Listing the submissions: Numerai's API could"),
+        slow("submissions", "garbage", 4, "Listing the submissions: Numerai's API an"),
+        slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
         (
             "PUT", "hang", 6,
             "Uploading: the storage did not answer within 0.3 seconds; nothing was "
@@ -240,9 +242,6 @@ def test_two_runs_do_not_train_at_once(program: Program, command):
     assert program.server.submissions == []
 
 
-SLOW = pytest.mark.slow
-
-
 def start(program, command, **options):
     """Run a command in a process of its own, with pipes for what it says."""
     pipe = subprocess.PIPE
@@ -251,14 +250,10 @@ def start(program, command, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "operation"),
-    [
-        (signal.SIGINT, "PUT"),
-        pytest.param(signal.SIGKILL, "submissionDownloadAuth", marks=SLOW),
-        pytest.param(signal.SIGINT, "submissionDownloadAuth", marks=SLOW),
-        pytest.param(signal.SIGKILL, "PUT", marks=SLOW),
-    ],
+    [*product([signal.SIGINT, signal.SIGKILL], ["PUT", "submissionDownloadAuth"])],
 )
 def test_a_run_that_is_cut_off_can_be_repeated(program: Program, number, operation):
     program.change("timeout = 2.0", "timeout = 60.0")
@@ -295,7 +290,7 @@ def test_bars_are_for_terminals(program: Program, monkeypatch):
     assert "live" in terminal.getvalue()
 
 
-@SLOW
+@pytest.mark.slow
 def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Program):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     with start(program, "validate", env=environment) as process:

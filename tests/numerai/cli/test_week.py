@@ -91,6 +91,7 @@ def test_weekly_does_what_is_left_to_do(program: Program):
     assert "Round 1402: submission submission-2." in program.run("weekly")
 
 
+@pytest.mark.slow
 def test_a_changed_configuration_trains_again(program: Program):
     assert reason_to_train(*program.load()) is None
     program.change(*NO_EXPORT)
@@ -153,6 +154,7 @@ def test_a_bad_parameter_stops_it_before_the_download(empty: Program, value):
     assert empty.server.operations == []
 
 
+@pytest.mark.slow
 def test_a_week_goes_without_the_files_to_compare_with(program: Program):
     for name in ("live_example_preds", "meta_model"):
         del program.server.files[f"v5.3/{name}.parquet"]
@@ -228,6 +230,7 @@ def test_an_interrupted_training_is_continued(program: Program, monkeypatch):
     assert paths[1].read_bytes() == before[1]
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_of_another_configuration_is_not(
     program: Program, monkeypatch
 ):
@@ -237,7 +240,8 @@ def test_an_interrupted_training_of_another_configuration_is_not(
     assert reason_to_train(*program.load()) is None
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [False, True])
 def test_the_demo_leaves_all_that_a_week_makes_and_the_era_model_ahead(
     tmp_path, monkeypatch, whole
 ):

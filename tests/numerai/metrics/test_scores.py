@@ -294,6 +294,7 @@ def test_dtypes_are_computed_with_as_float64(dtype):
     assert numerai_corr(*series).scores[0] == numerai_corr(x, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [benchmarks.Score, benchmarks.Ratio])
 @pytest.mark.parametrize("metric", benchmarks.Score.params[0])
 def test_asv_benchmarks_run(kind, metric):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
+from helpers.grids import slow
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -260,9 +261,8 @@ def check_calls(function, tmp_path, frame=None, **parameters):
     return check_portable_model(path, frame, **parameters)
 
 
-@pytest.mark.parametrize(
-    "live", [None, pytest.param("live.parquet", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("live", [None, "live.parquet"])
 def test_the_check_runs_it_without_this_package(
     model, exported, tmp_path, monkeypatch, live
 ):
@@ -292,10 +292,6 @@ def test_a_function_of_two_parameters_gets_the_benchmark_models(tmp_path):
     check_calls(function, tmp_path, frame, benchmark_models=others, output=output)
     found = pd.read_csv(output, index_col="id")["prediction"]
     np.testing.assert_allclose(found[others.index], others["prediction"])
-
-
-def slow(*case):
-    return pytest.param(*case, marks=pytest.mark.slow)
 
 
 NO_FRAME = r"a Series, and no pandas\.DataFrame was returned"

@@ -237,6 +237,7 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(tmp_path, pa
     assert files_of(killed) == ["model.json", "model.skops"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("older", "newer"),
     [

@@ -95,6 +95,7 @@ def test_a_report_is_numbers_and_figures(result, later, tmp_path):
         assert columns["n_rows"] == scores.n_samples.tolist()
 
 
+@pytest.mark.slow
 def test_undefined_numbers_are_null_and_can_be_drawn(demo, tmp_path):
     constant = result_of(demo, Constant())
     files = write_report(tmp_path, {"model": constant, "gain": constant})
@@ -142,6 +143,7 @@ def sample_of(demo) -> TrainingSample:
     )
 
 
+@pytest.mark.slow
 def test_split_agreement_is_drawn_of_the_sample(demo, result, tmp_path):
     sample = sample_of(demo)
     named = HistGradientBoostingRegressor(max_iter=3, early_stopping=False)

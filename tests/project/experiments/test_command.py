@@ -63,17 +63,8 @@ def stub(monkeypatch):
     return experiments["stub"]
 
 
-# The others vary these two, or read data files.
-QUICK = {"era_splitting_sine_wave", "liao_regression"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow])
-        for name in experiment_names()
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", experiment_names())
 def test_experiment_runs_reduced(name, request):
     experiment = load_experiment(name)
     assert set(experiment.DATA_FILES) <= set(SOURCES)
