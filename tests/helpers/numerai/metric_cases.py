@@ -49,14 +49,8 @@ def make_case(n_eras, n_rows=(100, 180), n_features=8, missing=0.08, seed=0):
     order = rng.permutation(n)
     labels = np.array([f"{code + 1:04d}" for code in range(n_eras)])
     ids = np.array([f"n{i:015x}" for i in rng.permutation(n)])
-    return Case(
-        ids[order],
-        labels[codes][order],
-        draw(4)[order],
-        draw(2)[order],
-        targets[order],
-        features[order],
-    )
+    columns = (ids, labels[codes], draw(4), draw(2), targets, features)
+    return Case(*(column[order] for column in columns))
 
 
 def drop_rows(series, share, seed):
@@ -74,8 +68,9 @@ def contribution(predictions, meta_model, targets):
 
 
 def feature_neutral(predictions, features, targets):
-    frame = predictions.to_frame("p")
-    return scoring.feature_neutral_corr(frame, features, targets.rename("t"))["p"]
+    frame = predictions.sort_index().to_frame("p")
+    table, targets = features.loc[frame.index], targets.rename("t")
+    return scoring.feature_neutral_corr(frame, table, targets)["p"]
 
 
 def neutralized(predictions, neutralizers, proportion):

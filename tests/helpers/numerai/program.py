@@ -12,27 +12,17 @@ from sklearn_era.numerai.workspace import Workspace
 
 NAME = "my_model"
 PARAMETERS = {
-    "split_criterion": "directional",
-    "max_iter": 10,
-    "max_depth": 3,
-    "max_bins": 5,
-}
+    "split_criterion": "directional", "max_iter": 10, "max_depth": 3, "max_bins": 5,
+}  # fmt: skip
 SECTIONS = {
     "data": {"version": "v5.3"},
-    "train": {
-        "feature_set": "small",
-        "checkpoint_every": 5,
-        "parameters": PARAMETERS,
-    },
+    "train": {"feature_set": "small", "checkpoint_every": 5, "parameters": PARAMETERS},
     "submit": {"timeout": 2.0, "retries": 1},
 }
 SMALL_DEMO = {
-    "n_train_eras": 20,
-    "n_validation_eras": 40,
-    "n_future_eras": 1,
-    "rows_per_era": 40,
-    "n_features": 20,
-}
+    "n_train_eras": 20, "n_validation_eras": 40, "n_future_eras": 1,
+    "rows_per_era": 40, "n_features": 20,
+}  # fmt: skip
 
 
 def demo_files(folder: Path) -> dict[str, bytes]:
@@ -49,6 +39,9 @@ class Program:
         self.folder = folder
         self.server = server
         self.said: list[str] = []
+        self.data_folder = folder / "data" / "v5.3"
+        self.model_folder = folder / "models" / NAME
+        self.round_folder = folder / "rounds" / "1401" / NAME
         self.toml = folder / "numerai.toml"
         write_config(self.toml, name=NAME, target=DEMO_TARGET, **SECTIONS)
 
@@ -65,12 +58,8 @@ class Program:
         result = self.invoke(command, *arguments)
         assert result.exit_code == 0, result.output
         lines = result.stderr.splitlines()
-        if warned:
-            (line,) = lines
-            assert line.startswith("Warning: ")
-            assert warned in line
-        else:
-            assert lines == []
+        assert len(lines) == bool(warned)
+        assert all(x.startswith("Warning: ") and warned in x for x in lines)
         return result.stdout
 
     def fail(self, command: str, *arguments: object, code: int) -> str:
@@ -110,15 +99,3 @@ class Program:
         """How often each operation that changes something at Numerai was asked for."""
         changing = ("submission_upload_auth", "PUT", "create_submission")
         return Counter(name for name in self.server.operations if name in changing)
-
-    @property
-    def data_folder(self) -> Path:
-        return self.folder / "data" / "v5.3"
-
-    @property
-    def model_folder(self) -> Path:
-        return self.folder / "models" / NAME
-
-    @property
-    def round_folder(self) -> Path:
-        return self.folder / "rounds" / "1401" / NAME

@@ -13,14 +13,12 @@ import re
 import threading
 import traceback
 from collections import namedtuple
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -29,7 +27,7 @@ import pytest
 
 from sklearn_era.numerai.api.client import NumeraiClient
 from sklearn_era.numerai.api.credentials import Keys, Secret
-from sklearn_era.numerai.errors import ApiError, NumeraiError
+from sklearn_era.numerai.errors import ApiError
 
 PUBLIC_ID = "PUBLICHALF"
 SECRET_KEY = "THISISTHESECRETHALF"
@@ -81,26 +79,32 @@ class NumeraiServer:
     came in, oldest first.
     """
 
-    def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
-        self.files = dict(files or {})
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = dict(files)
         self.models = {"my_model": MODEL_ID, "other": "22222222"}
         self.round_number = 1401
         self.is_open = True
         self.between_rounds = False
         self.requests: list[Request] = []
-        self.submissions: list[dict[str, Any]] = []
+        self.submissions: list[dict] = []
         self.faults: list[Fault] = []
         self.stored: dict[str, bytes] = {}
         self.signatures: dict[str, str] = {}
         self.unlisted: set[str] = set()
+        self.hold = bytes  # what is made of a submission's content
         self.closing = threading.Event()
         self.lock = threading.RLock()
 
     def __enter__(self) -> "NumeraiServer":
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._http.daemon_threads = True
         self._http.numerai = self
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        # What a program's environment needs to call this one.
+        self.environment = {
+            "NUMERAI_PUBLIC_ID": PUBLIC_ID,
+            "NUMERAI_SECRET_KEY": SECRET_KEY,
+            "SKLEARN_ERA_NUMERAI_API_URL": self.url,
+        }
         serve = partial(self._http.serve_forever, poll_interval=0.01)
         self._thread = threading.Thread(target=serve)
         self._thread.start()
@@ -113,20 +117,10 @@ class NumeraiServer:
         self._thread.join()
 
     @property
-    def environment(self) -> dict[str, str]:
-        """What a program's environment needs to call this one."""
-        return {
-            "NUMERAI_PUBLIC_ID": PUBLIC_ID,
-            "NUMERAI_SECRET_KEY": SECRET_KEY,
-            "SKLEARN_ERA_NUMERAI_API_URL": self.url,
-        }
-
-    @property
     def operations(self) -> list[str]:
-        """The operations in the order of the requests."""
         return [request.operation for request in self.requests]
 
-    def fail(self, *fault: Any, **more: Any) -> None:
+    def fail(self, *fault, **more) -> None:
         """Let the next calls of an operation fail, as `Fault` says."""
         self.faults.append(Fault(*fault, **more))
 
@@ -134,15 +128,10 @@ class NumeraiServer:
         """Put a submission on the list, as from elsewhere; return its id."""
         with self.lock:
             number = len(self.submissions) + 1
-            entry = {
-                "id": f"submission-{number}",
-                "filename": filename,
-                "modelId": model_id,
-                "insertedAt": f"2026-11-21T12:{number:02d}:00+00:00",
-                "content": content,
-            }
-            self.submissions.append(entry)
-        return f"submission-{number}"
+            entry = {"id": f"submission-{number}", "filename": filename}
+            entry["insertedAt"] = f"2026-11-21T12:{number:02d}:00+00:00"
+            self.submissions.append(entry | {"modelId": model_id, "content": content})
+        return entry["id"]
 
     def sign(self, path: str) -> str:
         """An address of the storage that holds for `path` alone."""
@@ -161,66 +150,57 @@ class NumeraiServer:
 
     # The data that each operation answers with; ValueError for an error.
 
-    def _models(self, query: str, variables: dict[str, Any]) -> Any:
+    def _models(self, query, variables):
         rows = [(key, name, 8) for name, key in self.models.items()]
         rows.append(("33333333", "signals_model", 11))
-        names = ("id", "name", "tournament")
-        models = [dict(zip(names, row, strict=True)) for row in rows]
+        models = [{"id": id_, "name": name, "tournament": n} for id_, name, n in rows]
         return {"account": {"models": models}}
 
-    def _rounds(self, query: str, variables: dict[str, Any]) -> Any:
+    def _rounds(self, query, variables):
         if variables["tournament"] != 8:
             raise ValueError("unknown tournament")
         if self.between_rounds and "number: 0" in query:
             raise ValueError("Current round not open for submissions")
         now = datetime.now(UTC)
-        closes = now + timedelta(hours=1 if self.is_open else -1)
-        current = self._round(self.round_number, now - timedelta(days=1), closes)
-        if "number: 0" in query:
-            return {"rounds": [current]}
-        before = self._round(self.round_number - 1, now - timedelta(days=2), now)
-        after = self._round(self.round_number + 1, now + timedelta(days=1), None)
-        return {"rounds": [after, before, current]}
 
-    @staticmethod
-    def _round(number: int, opens: datetime, closes: datetime | None) -> Any:
-        form = "%Y-%m-%dT%H:%M:%SZ"
-        closed = closes and closes.strftime(form)
-        opened = opens.strftime(form)
-        return {"number": number, "openTime": opened, "closeStakingTime": closed}
+        def round_of(number, *hours):
+            times = [h and now + timedelta(hours=h) for h in hours]
+            opened, closed = (t and t.strftime("%Y-%m-%dT%H:%M:%SZ") for t in times)
+            return {"number": number, "openTime": opened, "closeStakingTime": closed}
 
-    def _listDatasets(self, query: str, variables: dict[str, Any]) -> Any:
+        n, rounds = self.round_number, []
+        if "number: 0" not in query:
+            rounds = [round_of(n + 1, 24, None), round_of(n - 1, -48, -0.001)]
+        return {"rounds": [*rounds, round_of(n, -24, 1 if self.is_open else -1)]}
+
+    def _listDatasets(self, query, variables):
         return {"listDatasets": sorted(self.files)}
 
-    def _dataset(self, query: str, variables: dict[str, Any]) -> Any:
+    def _dataset(self, query, variables):
         if variables["filename"] not in self.files:
             raise ValueError("no such file")
         return {"dataset": self.sign(f"/data/{variables['filename']}")}
 
-    def _submission_upload_auth(self, query: str, variables: dict[str, Any]) -> Any:
+    def _submission_upload_auth(self, query, variables):
         if variables["modelId"] not in self.models.values():
             raise ValueError("unknown model")
-        stem = Path(variables["filename"]).stem
-        name = f"{stem}-{len(self.signatures):08d}.csv"
+        name = f"{Path(variables['filename']).stem}-{len(self.signatures):08d}.csv"
         granted = {"filename": name, "url": self.sign(f"/uploads/{name}")}
         return {"submission_upload_auth": granted}
 
-    def _create_submission(self, query: str, variables: dict[str, Any]) -> Any:
+    def _create_submission(self, query, variables):
         # As Numerai does: it takes the call for a file that never arrived.
-        content = self.stored.get(variables["filename"], b"")
-        made = self.add_submission(variables["modelId"], content, variables["filename"])
+        model_id, name = variables["modelId"], variables["filename"]
+        made = self.add_submission(model_id, self.stored.get(name, b""), name)
         return {"create_submission": {"id": made}}
 
-    def _submissions(self, query: str, variables: dict[str, Any]) -> Any:
-        listed = [
-            {key: entry[key] for key in ("id", "filename", "insertedAt")}
-            for entry in self.submissions
-            if entry["modelId"] == variables["modelId"]
-            and entry["id"] not in self.unlisted
-        ]
-        return {"submissions": listed}
+    def _submissions(self, query, variables):
+        made = (x for x in self.submissions if x["id"] not in self.unlisted)
+        own = (x for x in made if x["modelId"] == variables["modelId"])
+        names = ("id", "filename", "insertedAt")
+        return {"submissions": [{name: x[name] for name in names} for x in own]}
 
-    def _submissionDownloadAuth(self, query: str, variables: dict[str, Any]) -> Any:
+    def _submissionDownloadAuth(self, query, variables):
         path = f"/submissions/{variables['id']}"
         if self.read(path) is None:
             raise ValueError("no such submission")
@@ -231,7 +211,7 @@ class NumeraiServer:
         kind, _, name = path.lstrip("/").partition("/")
         if kind == "data":
             return self.files.get(name)
-        made = {entry["id"]: entry["content"] for entry in self.submissions}
+        made = {entry["id"]: self.hold(entry["content"]) for entry in self.submissions}
         return made.get(name) if kind == "submissions" else None
 
 
@@ -267,10 +247,9 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as error:
             self._send_json({"errors": [{"message": str(error)}], "data": None})
             return
-        kind = fault.kind if fault else ""
-        if kind == "unlisted":
+        if fault and fault.kind == "unlisted":
             server.unlisted.add(data["create_submission"]["id"])
-        if kind == "lost":
+        if fault and fault.kind == "lost":
             self.close_connection = True
         else:
             self._send_json({"data": data})
@@ -281,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self._fails(self.server.numerai.take_fault("PUT")):
             return
         path = self._signed_path()
-        if path is None or not path.startswith("/uploads/"):
+        if not path.startswith("/uploads/"):
             self._send(403, b"<Error>SignatureDoesNotMatch</Error>")
             return
         self.server.numerai.stored[path.removeprefix("/uploads/")] = body
@@ -292,17 +271,15 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.server.numerai.take_fault("GET")
         if self._fails(fault):
             return
-        path = self._signed_path()
-        content = None if path is None else self.server.numerai.read(path)
+        content = self.server.numerai.read(self._signed_path())
         if content is None:
             self._send(403, b"<Error>AccessDenied</Error>")
             return
-        kind = fault.kind if fault else ""
+        kind, headers = fault and fault.kind, {}
         if kind == "corrupt":
             # The data; head and footer stay as they are, and so does the size.
             middle = len(content) // 2
             content = content[:8] + bytes(middle - 8) + content[middle:]
-        headers = {}
         if kind == "compressed":
             content = gzip.compress(content)
             headers["Content-Encoding"] = "gzip"
@@ -312,7 +289,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         self._send(200, content, announced, **headers)
 
-    def _note(self, operation: str, variables: dict[str, Any], body: bytes) -> None:
+    def _note(self, operation, variables, body):
         headers = {name.lower(): value for name, value in self.headers.items()}
         headers.pop("authorization", None)
         path = urlsplit(self.path).path
@@ -330,27 +307,25 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json({"errors": errors, "data": None})
         elif fault.kind == "garbage":
             self._send(200, b"<html>Please log in to the hotel's network</html>")
-        elif fault.kind == "hang":
-            self.server.numerai.closing.wait(30)
-            self.close_connection = True
-        elif fault.kind == "drop":
+        elif fault.kind in ("hang", "drop"):
+            if fault.kind == "hang":
+                self.server.numerai.closing.wait(30)
             self.close_connection = True
         else:
             return False
         return True
 
-    def _signed_path(self) -> str | None:
+    def _signed_path(self) -> str:
+        """The path, or nothing if the address was not signed for it."""
         parts = urlsplit(self.path)
         signature = parse_qs(parts.query).get("X-Amz-Signature", [""])[0]
         signed = self.server.numerai.signatures.get(signature)
-        return signed if signed == parts.path else None
+        return parts.path if signed == parts.path else ""
 
-    def _send_json(self, document: Any, status: int = 200) -> None:
+    def _send_json(self, document, status=200):
         self._send(status, json.dumps(document).encode())
 
-    def _send(
-        self, status: int, body: bytes, announced: int | None = None, **headers: str
-    ) -> None:
+    def _send(self, status, body, announced=None, **headers):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -359,15 +334,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def live_ids(n_rows: int = 30, seed: int = 0) -> list[str]:
-    """Ids as Numerai's: an n and 15 hexadecimal digits."""
-    digits = np.random.default_rng(seed).integers(0, 16, (n_rows, 15))
+def live_ids(seed: int = 0) -> list[str]:
+    """30 ids as Numerai's: an n and 15 hexadecimal digits."""
+    digits = np.random.default_rng(seed).integers(0, 16, (30, 15))
     return ["n" + "".join(f"{digit:x}" for digit in row) for row in digits]
 
 
-def parquet_bytes(
-    eras: list[str], ids: list[str], data_type: str, *, seed: int = 0
-) -> bytes:
+def parquet_bytes(eras, ids, data_type, seed=0) -> bytes:
     """A file in the form of Numerai's: the ids as index, features, targets."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"era": eras, "data_type": data_type})
@@ -383,28 +356,26 @@ def parquet_bytes(
     return buffer.getvalue()
 
 
-def live_parquet(n_rows: int = 30, *, ids_seed: int = 0, seed: int = 0) -> bytes:
+def live_parquet(ids_seed: int = 0, seed: int = 0) -> bytes:
     """A live file, of one era."""
-    return parquet_bytes(["X"] * n_rows, live_ids(n_rows, ids_seed), "live", seed=seed)
+    return parquet_bytes(["X"] * 30, live_ids(ids_seed), "live", seed)
 
 
 def numerai_files() -> dict[str, bytes]:
     """The files of a version of the data, a few rows each."""
     eras = [f"{era:04d}" for era in range(1, 7) for _ in range(5)]
     later = [f"{int(era) + 10:04d}" for era in eras]
-    document = {
-        "feature_sets": {"small": FEATURES[:2], "all": FEATURES},
-        "targets": ["target", *TARGETS],
-    }
+    sets = {"small": FEATURES[:2], "all": FEATURES}
+    document = {"feature_sets": sets, "targets": ["target", *TARGETS]}
     return {
         "v5.3/features.json": json.dumps(document).encode(),
-        "v5.3/train.parquet": parquet_bytes(eras, live_ids(30, 1), "train"),
-        "v5.3/validation.parquet": parquet_bytes(later, live_ids(30, 2), "validation"),
+        "v5.3/train.parquet": parquet_bytes(eras, live_ids(1), "train"),
+        "v5.3/validation.parquet": parquet_bytes(later, live_ids(2), "validation"),
         "v5.3/live.parquet": live_parquet(),
     }
 
 
-def make_client(server: NumeraiServer, **options: Any) -> NumeraiClient:
+def make_client(server: NumeraiServer, **options) -> NumeraiClient:
     """A client of the stand-in, which does not wait between attempts."""
     options = {"retries": 2, "backoff": 0.0, "timeout": 5.0, **options}
     keys = Keys(Secret(PUBLIC_ID), Secret(SECRET_KEY))
@@ -413,8 +384,7 @@ def make_client(server: NumeraiServer, **options: Any) -> NumeraiClient:
 
 def everything_said(error: BaseException) -> str:
     """The text of an exception and of all that it holds on to, shown or not."""
-    texts = []
-    pending: list[BaseException | None] = [error]
+    texts, pending = [], [error]
     while pending:
         one = pending.pop()
         if one is not None:
@@ -430,7 +400,7 @@ def assert_discreet(server: NumeraiServer, *texts: str) -> None:
         assert secret not in "\n".join(texts)
 
 
-def refused(server: NumeraiServer, error: type[NumeraiError], call, *args, **options):
+def refused(server, error, call, *args, **options) -> str:
     """Call, which fails with an error that gives nothing away; return its one line."""
     with pytest.raises(error) as caught:
         call(*args, **options)
@@ -443,12 +413,7 @@ def refused(server: NumeraiServer, error: type[NumeraiError], call, *args, **opt
 
 
 @contextmanager
-def discreet_server(
-    files: Mapping[str, bytes],
-    folder: Path | None,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-) -> Iterator[NumeraiServer]:
+def discreet_server(files, folder, caplog, capfd):
     """A server; at the end, no secret is in a log, on the screen or in the folder."""
     caplog.set_level(logging.DEBUG)
     with NumeraiServer(files) as server:

@@ -9,13 +9,9 @@ N_FEATURES = 12
 FEATURES = [f"feature_{name}" for name in "abcdefghijkl"]
 TARGET = "target_demo_20"
 PARAMETERS = {
-    "split_criterion": "directional",
-    "max_iter": 23,
-    "max_leaf_nodes": 7,
-    "learning_rate": 0.1,
-    "min_samples_leaf": 5,
-    "max_bins": 5,
-}
+    "split_criterion": "directional", "max_iter": 23, "max_leaf_nodes": 7,
+    "learning_rate": 0.1, "min_samples_leaf": 5, "max_bins": 5,
+}  # fmt: skip
 
 
 def make_frame(first=1, n_eras=30, rows_per_era=60, seed=0):
@@ -44,19 +40,12 @@ def write_frame(frame, path, row_group_size=400):
 
 def train_on(path, model_dir, **changes):
     """Train with few trees; `parameters` are added to the usual ones."""
-    parameters = {**PARAMETERS, **changes.pop("parameters", {})}
-    arguments = {
-        "model_dir": model_dir,
-        "model_name": "demo",
-        "version": "v5.3",
-        "files": [path],
-        "features": FEATURES,
-        "feature_set": "small",
-        "target": TARGET,
-        "checkpoint_every": 5,
-        "parameters": parameters,
-    }
-    return train(**{**arguments, **changes})
+    usual = {
+        "model_name": "demo", "version": "v5.3", "files": [path], "features": FEATURES,
+        "feature_set": "small", "target": TARGET, "checkpoint_every": 5,
+    }  # fmt: skip
+    changes["parameters"] = {**PARAMETERS, **changes.get("parameters", {})}
+    return train(model_dir=model_dir, **{**usual, **changes})
 
 
 def assert_same_model(one, other):
@@ -65,8 +54,6 @@ def assert_same_model(one, other):
     np.testing.assert_array_equal(one._baseline_prediction, other._baseline_prediction)
     for (a,), (b,) in zip(one._predictors, other._predictors, strict=True):
         assert a.nodes.tobytes() == b.nodes.tobytes()
-    states = [
-        model._feature_subsample_rng.bit_generator.state for model in (one, other)
-    ]
-    assert states[0] == states[1]
+    a, b = (x._feature_subsample_rng.bit_generator.state for x in (one, other))
+    assert a == b
     assert one.get_params() == other.get_params()

@@ -7,15 +7,6 @@ import pytest
 from helpers.numerai.program import Program, demo_files
 from helpers.numerai.server import NumeraiServer, assert_discreet, discreet_server
 from sklearn_era.numerai.api.transport import Transport
-from sklearn_era.numerai.validation import report_figures
-
-
-@pytest.fixture(scope="session", autouse=True)
-def coarse_figures():
-    """Figures of few pixels, which take less time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_figures, "_DPI", 20)
-        yield
 
 
 @pytest.fixture(scope="session")

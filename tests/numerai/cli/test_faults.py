@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import product
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,57 +25,37 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
 COMMAND = [sys.executable, "-P", "-c", PROGRAM, "numerai"]
-
-
-# Each kind of error: its exit code, and where its message comes from.
+KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
+REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
 
 
 @pytest.mark.parametrize(
     ("operation", "kind", "code", "said"),
     [
-        (
-            "models", 401, 4,
-            "Looking up the model: Numerai's API answered HTTP 401: check "
-            "NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY.",
-        ),
-        (
-            "rounds", "hang", 4,
-            "Looking up the current round: Numerai's API did not answer within 0.3 "
-            "seconds.",
-        ),
-        (
-            "models", "errors", 4,
-            "Looking up the model: Numerai's API refused: *** and <address> ?; and "
-            "another.",
-        ),
+        ("models", 401, 4, f"Looking up the model: {REFUSED}."),
+        ("rounds", "hang", 4,
+         "Looking up the current round: Numerai's API did not answer within 0.3 sec"),
+        ("models", "errors", 4,
+         "Looking up the model: Numerai's API refused: *** and <address> ?; and anoth"),
         slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
         slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
         ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
         slow("submissions", "drop", 4, "Listing the submissions: Numerai's API could"),
         slow("submissions", "garbage", 4, "Listing the submissions: Numerai's API an"),
         slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
-        (
-            "PUT", "hang", 6,
-            "Uploading: the storage did not answer within 0.3 seconds; nothing was "
-            "submitted.",
-        ),
-        (
-            "create_submission", 401, 6,
-            "Making the submission: Numerai's API answered HTTP 401: check "
-            "NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY; nothing was submitted.",
-        ),
-        (
-            "create_submission", "unlisted", 6,
-            "Numerai accepted the call but does not list submission submission-1: "
-            f"repeat this command in a while, and see at {SITE}.",
-        ),
+        ("PUT", "hang", 6,
+         "Uploading: the storage did not answer within 0.3 seconds; nothing was submi"),
+        ("create_submission", 401, 6,
+         f"Making the submission: {REFUSED}; nothing was submitted."),
+        ("create_submission", "unlisted", 6,
+         "Numerai accepted the call but does not list submission submission-1: "
+         f"repeat this command in a while, and see at {SITE}."),
     ],
 )  # fmt: skip
 def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
     program: Program, operation, kind, code, said
 ):
-    address = program.server.sign("/uploads/x")
-    message = f"{SECRET_KEY} and {address} \x07"
+    message = f"{SECRET_KEY} and {program.server.sign('/uploads/x')} \x07"
     program.server.fail(operation, kind, 9, message)
     if kind == "hang":
         program.change("timeout = 2.0", "timeout = 0.3")
@@ -97,14 +77,11 @@ def neutralise(program):
         ("submit", ("timeout = 2.0", "timeout = 1e300"), 2, "timeout = 1e+300 must"),
         ("submit", ('name = "my_model"', "name = 123"), 2, "[model] name = 123"),
         ("submit --round 1402", None, 3, "has no live file of round 1402"),
-        (
-            "submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
-            "predictions.csv: run 'sklearn-era numerai predict' first",
-        ),
-        (
-            "submit", lambda p: setattr(p.server, "round_number", 1402), 5,
-            "the current round is 1402: run download and predict again; nothing was",
-        ),
+        ("submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
+         "predictions.csv: run 'sklearn-era numerai predict' first"),
+        ("submit", lambda p: setattr(p.server, "round_number", 1402), 5,
+         "the current round is 1402: run download and predict again; nothing was"),
+
         ("export", neutralise, 7, "A portable model does not neutralise"),
     ],
 )  # fmt: skip
@@ -120,27 +97,23 @@ def test_a_mistake_here_is_one_line_and_an_exit_code(
 
 
 def test_too_little_memory_says_how_to_need_less(program: Program, monkeypatch):
-    def take(*_, **__):
-        raise MemoryError
-
-    monkeypatch.setattr("sklearn_era.numerai.steps.train_model", take)
+    full = Mock(side_effect=MemoryError)
+    monkeypatch.setattr("sklearn_era.numerai.steps.train_model", full)
     assert "take a smaller feature_set" in program.fail("train", code=1)
 
 
 @pytest.mark.parametrize("command", ["submit", "weekly"])
 def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, command):
-    for name in ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY"):
+    for name in KEY_NAMES:
         monkeypatch.delenv(name)
-    message = program.fail(command, code=2)
-    assert message.startswith("NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY are not set")
+    said = f"{' and '.join(KEY_NAMES)} are not set"
+    assert program.fail(command, code=2).startswith(said)
     assert program.server.requests == []
     # Neither download nor prediction need them.
     program.run("download")
     program.run("predict")
     settings = program.folder / ".env"
-    settings.write_text(
-        f"NUMERAI_PUBLIC_ID={PUBLIC_ID}\nNUMERAI_SECRET_KEY={SECRET_KEY}"
-    )
+    settings.write_text(f"{KEY_NAMES[0]}={PUBLIC_ID}\n{KEY_NAMES[1]}={SECRET_KEY}")
     program.run(command)
     settings.unlink()  # the one file that is to hold the key
 
@@ -157,9 +130,6 @@ def test_a_closed_round_stops_where_it_has_to_be_open(program: Program, command)
     assert len(program.server.submissions) == 1
 
 
-# Files and folders.
-
-
 def test_what_was_downloaded_before_a_failure_is_told(program: Program):
     for name in ("train", "validation"):
         (program.data_folder / f"{name}_1401.parquet").unlink()
@@ -171,7 +141,12 @@ def test_what_was_downloaded_before_a_failure_is_told(program: Program):
     assert "validation_1401.parquet is cut off" in result.stderr
 
 
-def test_a_model_of_another_configuration_is_warned_of(program: Program):
+def test_a_damaged_file_or_another_configuration_is_warned_of(program: Program):
+    path = program.data_folder / "live_example_preds_1401.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    program.run("predict", warned=f"{path} is cut off")
+    path.write_bytes(whole)
     program.change("max_iter = 10", "max_iter = 13")
     program.run("predict", warned="the model is to be trained again: parameters")
     program.change('version = "v5.3"', 'version = "v5.4"')
@@ -183,49 +158,34 @@ def test_a_model_of_another_configuration_is_warned_of(program: Program):
     assert "the model is to be trained again: version" in second
 
 
-def test_a_damaged_file_to_compare_with_is_warned_of(program: Program):
-    path = program.data_folder / "live_example_preds_1401.parquet"
-    path.write_bytes(path.read_bytes()[:-5])
-    program.run("predict", warned=f"{path} is cut off")
+def test_a_file_in_place_of_a_folder_is_named(program: Program):
+    for folder, *commands in (
+        ("data", "download"),
+        ("models", "train", "predict", "export"),
+        ("reports", "validate"),
+        ("rounds", "predict"),
+    ):
+        place = program.folder / folder
+        moved = place.rename(program.folder / "moved")
+        place.write_text("")
+        for command in commands:
+            message = program.fail(command, code=3)
+            assert str(place) in message
+            assert "Not a directory" in message
+        place.unlink()
+        moved.rename(place)
 
 
-@pytest.mark.parametrize(
-    ("command", "folder"),
-    [
-        ("download", "data"),
-        ("train", "models"),
-        ("predict", "models"),
-        ("export", "models"),
-        ("validate", "reports"),
-        ("predict", "rounds"),
-    ],
-)
-def test_a_file_in_place_of_a_folder_is_named(program: Program, command, folder):
-    place = program.folder / folder
-    place.rename(program.folder / "moved")
-    place.write_text("")
-    message = program.fail(command, code=3)
-    assert str(place) in message
-    assert "Not a directory" in message
-
-
-def test_predictions_that_cannot_be_written_are_named(program: Program):
-    path = program.round_folder / "predictions.csv"
+def test_a_folder_in_place_of_a_file_is_named(program: Program):
+    path, folder = program.round_folder / "predictions.csv", program.folder
     path.unlink()
     path.mkdir()
     message = program.fail("predict", code=3)
     assert message == f"{path} cannot be written: Is a directory."
-
-
-def test_an_export_goes_into_a_file_of_a_folder(program: Program):
-    folder = program.folder
     message = program.fail("export", "--out", folder, code=2)
     assert message == f"--out: '{folder}' is a folder: name a file in it."
     message = program.fail("export", "--out", folder / "no" / "x.pkl", code=2)
     assert message == f"--out: there is no folder '{folder / 'no'}': make it first."
-
-
-# Other runs, and the end of one.
 
 
 @pytest.mark.parametrize("command", ["train", "weekly"])
@@ -251,10 +211,8 @@ def start(program, command, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "operation"),
-    [*product([signal.SIGINT, signal.SIGKILL], ["PUT", "submissionDownloadAuth"])],
-)
+@pytest.mark.parametrize("operation", ["PUT", "submissionDownloadAuth"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_cut_off_can_be_repeated(program: Program, number, operation):
     program.change("timeout = 2.0", "timeout = 60.0")
     program.server.fail(operation, "hang")
@@ -276,13 +234,9 @@ def test_a_run_that_is_cut_off_can_be_repeated(program: Program, number, operati
     program.assert_submitted_once()
 
 
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
 def test_bars_are_for_terminals(program: Program, monkeypatch):
-    terminal = Terminal()
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
     with monkeypatch.context() as patch:
         patch.setenv("TERM", "xterm")
         patch.setattr(sys, "stderr", terminal)
@@ -295,6 +249,5 @@ def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Progra
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     with start(program, "validate", env=environment) as process:
         stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 0
+    assert (process.returncode, stderr) == (0, b"")
     assert b"max_feature_exposure" in stdout
-    assert stderr == b""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.numerai import server as numerai_server
+from helpers.numerai.server import FEATURES, live_ids, live_parquet, numerai_files
 from sklearn_era.numerai.data.dataset import (
     check_parquet,
     era_number,
@@ -24,24 +24,22 @@ from sklearn_era.numerai.errors import DataError
 
 @pytest.fixture
 def train(tmp_path):
-    path = tmp_path / "train_1401.parquet"
-    path.write_bytes(numerai_server.numerai_files()["v5.3/train.parquet"])
-    return path
+    (tmp_path / "train").write_bytes(numerai_files()["v5.3/train.parquet"])
+    return tmp_path / "train"
 
 
 @pytest.fixture
 def live(tmp_path):
-    path = tmp_path / "live_1401.parquet"
-    path.write_bytes(numerai_server.live_parquet())
-    return path
+    (tmp_path / "live").write_bytes(live_parquet())
+    return tmp_path / "live"
 
 
 @pytest.fixture
-def changed(train, tmp_path):
+def changed(train):
     """Write the train file with a change of its frame."""
 
     def write(change, **options):
-        path = tmp_path / "changed.parquet"
+        path = train.with_name("changed.parquet")
         change(pd.read_parquet(train)).to_parquet(path, **options)
         return path
 
@@ -58,7 +56,7 @@ def refusal(path, **options):
 
 
 def test_a_whole_file_is_summarised_and_read_as_it_is_stored(train, live):
-    summary = check_parquet(train, columns=numerai_server.FEATURES)
+    summary = check_parquet(train, columns=FEATURES)
     assert (summary.n_rows, summary.id_column) == (30, "id")
     assert summary.eras == [f"{era:04d}" for era in range(1, 7)]
     assert set(summary.columns) >= {"id", "era", "data_type", "target_ender_20"}
@@ -66,6 +64,10 @@ def test_a_whole_file_is_summarised_and_read_as_it_is_stored(train, live):
     assert check_parquet(live, live=True).eras == ["X"]
     frame = read_columns(train, ["feature_a", "target_ender_60"])
     assert [str(dtype) for dtype in frame.dtypes] == ["int8", "float32"]
+    columns = ["feature_a", "feature_x", "feature_y"]
+    assert "lacks 2 of 3 columns (first: feature_x)" in refusal(train, columns=columns)
+    with pytest.raises(DataError, match=r"lacks 2 of 3 columns \(first: feature_x\)"):
+        read_columns(train, columns)
 
 
 def test_ids_may_be_a_column_or_an_index_in_any_order(train, changed):
@@ -87,26 +89,21 @@ def test_ids_may_be_a_column_or_an_index_in_any_order(train, changed):
         read_ids(none)
 
 
-def test_a_missing_column_is_named(train):
-    columns = ["feature_a", "feature_x", "feature_y"]
-    assert "lacks 2 of 3 columns (first: feature_x)" in refusal(train, columns=columns)
-    with pytest.raises(DataError, match=r"lacks 2 of 3 columns \(first: feature_x\)"):
-        read_columns(train, columns)
-
-
 @pytest.mark.parametrize("size", [0, 3, 4, 8, 200, -1])
 def test_a_file_that_is_cut_off_is_refused(train, size):
     train.write_bytes(train.read_bytes()[:size])
     message = refusal(train)
     assert "is cut off" in message or "is no parq" in message or "is dam" in message
     assert message.endswith("download it again.")
+    with pytest.raises(DataError, match=r"^v5\.3/train\.parquet is "):
+        check_parquet(train, shown_as="v5.3/train.parquet")
 
 
 @given(position=st.integers(4, 2000), value=st.integers(0, 255))
 def test_a_damaged_byte_is_never_an_error_of_another_kind(
     tmp_path_factory, position, value
 ):
-    content = bytearray(numerai_server.live_parquet())
+    content = bytearray(live_parquet())
     content[position % len(content)] = value
     path = tmp_path_factory.mktemp("damaged") / "live.parquet"
     path.write_bytes(bytes(content))
@@ -119,8 +116,7 @@ def test_a_checksum_is_verified_where_there_is_one(live):
     table = pq.read_table(live)
     pq.write_table(table, live, write_page_checksum=True, compression="none")
     content = bytearray(live.read_bytes())
-    first = numerai_server.live_ids()[0].encode()
-    content[content.index(first) + 3] ^= 1
+    content[content.index(live_ids()[0].encode()) + 3] ^= 1
     live.write_bytes(content)
     assert "is damaged" in refusal(live, live=True)
 
@@ -128,13 +124,11 @@ def test_a_checksum_is_verified_where_there_is_one(live):
 @pytest.mark.parametrize("n_groups", [1, 4])
 def test_ids_twice_or_missing_are_refused(train, changed, n_groups):
     ids = read_ids(train)
-    options = {"index": False, "row_group_size": len(ids) // n_groups}
 
     def ending(last):
-        changed_ids = {"id": [*ids[:-1], last]}
-        return changed(
-            lambda frame: frame.reset_index().assign(**changed_ids), **options
-        )
+        size = len(ids) // n_groups
+        index = pd.Index([*ids[:-1], last], name="id")
+        return changed(lambda frame: frame.set_index(index), row_group_size=size)
 
     message = refusal(ending(ids[0]))
     assert f"has 1 ids more than once (first: {ids[0]})" in message
@@ -151,9 +145,13 @@ def test_an_era_is_four_digits(changed, era):
     assert f"has an era {era!r}; eras are texts of four digits" in refusal(path)
 
 
-def test_eras_may_be_categories(train, changed):
+def test_eras_may_be_categories_or_missing_where_none_are_needed(train, changed):
     path = changed(lambda frame: frame.astype({"era": "category"}))
     assert check_parquet(path).eras == check_parquet(train).eras
+    path = changed(lambda frame: frame[["feature_a"]])
+    assert check_parquet(path, needs_era=False).eras == []
+    assert "has no column 'era'" in refusal(path)
+    assert "has no rows" in refusal(changed(lambda frame: frame[:0]))
 
 
 def test_live_data_are_of_one_era(train, live, changed):
@@ -165,12 +163,6 @@ def test_live_data_are_of_one_era(train, live, changed):
     assert "has an era None; eras are texts." in refusal(path, live=True)
 
 
-def test_eras_may_be_missing_where_none_are_needed(changed):
-    path = changed(lambda frame: frame[["feature_a"]])
-    assert check_parquet(path, needs_era=False).eras == []
-    assert "has no column 'era'" in refusal(path)
-
-
 def test_eras_that_are_damaged_are_an_error_of_the_file(train):
     content = train.read_bytes()
     middle = len(content) // 2
@@ -180,21 +172,10 @@ def test_eras_that_are_damaged_are_an_error_of_the_file(train):
     assert str(caught.value).startswith(f"{train} is damaged (")
 
 
-def test_a_file_without_rows_is_refused(changed):
-    assert "has no rows" in refusal(changed(lambda frame: frame[:0]))
-
-
 def test_a_missing_file_is_named(tmp_path):
-    assert "No such file" in refusal(tmp_path / "none.parquet")
-    for read in (read_ids, read_column_names, read_feature_metadata):
-        with pytest.raises(DataError, match="cannot be read: No such file"):
+    for read in (check_parquet, read_ids, read_column_names, read_feature_metadata):
+        with pytest.raises(DataError, match="none cannot be read: No such file"):
             read(tmp_path / "none")
-
-
-def test_errors_call_the_file_as_told(train):
-    train.write_bytes(b"nothing")
-    with pytest.raises(DataError, match=r"^v5\.3/train\.parquet is no parquet"):
-        check_parquet(train, shown_as="v5.3/train.parquet")
 
 
 def test_feature_sets_are_read_and_named(tmp_path):
@@ -206,12 +187,9 @@ def test_feature_sets_are_read_and_named(tmp_path):
     assert metadata.features("medium") == ["feature_a", "feature_b"]
     metadata.features("small").clear()
     assert metadata.features("small") == ["feature_a"]
-    with pytest.raises(DataError) as caught:
+    said = r"no feature set 'medum'; did you mean 'medium'\? .*: small \(1\), medium"
+    with pytest.raises(DataError, match=said):
         metadata.features("medum")
-    assert str(caught.value) == (
-        "The data have no feature set 'medum'; did you mean 'medium'? Those of "
-        "features.json: small (1), medium (2)."
-    )
 
 
 @pytest.mark.parametrize(
@@ -229,9 +207,8 @@ def test_feature_sets_are_read_and_named(tmp_path):
 def test_another_features_file_is_refused(tmp_path, text, said):
     path = tmp_path / "features_1401.json"
     path.write_text(text)
-    with pytest.raises(DataError, match=said) as caught:
+    with pytest.raises(DataError, match=rf"{path}.* {said}"):
         read_feature_metadata(path)
-    assert str(path) in str(caught.value)
 
 
 @given(number=st.integers(0, 9999))

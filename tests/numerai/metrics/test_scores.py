@@ -1,6 +1,4 @@
-"""Numerai's scores: numerai-tools gets the same, era by era."""
-
-import re
+"""Numerai's scores and neutralization: as by numerai-tools; and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -19,6 +17,7 @@ from helpers.numerai.metric_cases import (
     drop_rows,
     feature_neutral,
     make_case,
+    neutralized,
 )
 from sklearn_era.metrics import EraScores, aggregate_era_scores
 from sklearn_era.numerai.metrics import (
@@ -39,9 +38,93 @@ SMALL = make_case(4, n_features=3, seed=1)
 finite = st.integers(-20, 20).map(lambda i: i / 4)
 
 
-def assert_scores(result, table, score):
-    """Compare with a score of the rows of each era."""
-    expected = {era: score(rows) for era, rows in table.groupby("eras")}
+X = np.array([3.0, 1.0, 2.0, 4.0, 6.0, 5.0])
+Y = np.array([0.0, 0.5, 1.0, 1.0, 0.5, 0.0])
+ERAS = np.array(["a", "a", "a", "b", "b", "b"])
+NAN_X = np.where(np.arange(6) == 4, np.nan, X)
+INF_Y = np.where(np.arange(6) == 1, np.inf, Y)
+NAN_Y = np.where(ERAS == "b", np.nan, Y)
+F = np.array([[0, 1], [1, 0], [2, 2], [0, 0], [1, 3], [2, 1]])
+NAN_F = np.where(F == 3, np.nan, F)
+SERIES = pd.Series(X)
+
+# What is said, and the call that it is said of.
+BAD = [
+    (r"^predictions is NaN or infinite in 1 of 6 rows \(1 of era b\): mend",
+     lambda: numerai_corr(NAN_X, Y, ERAS)),
+    (r"^others is NaN or infinite in 1 of 6 rows: mend", lambda: churn(X, NAN_X)),
+    (r"^x is NaN or infinite in 1 of 6 rows \(1 of era b\)",
+     lambda: rank_normalize(NAN_X, ERAS)),
+    (r"^targets is infinite in 1 of 6 rows \(1 of era a\)",
+     lambda: numerai_corr(X, INF_Y, ERAS)),
+    (r"^meta_model is infinite in 1 of 6 rows: mend",
+     lambda: correlation_contribution(X, INF_Y, Y)),
+    (r"^targets: 3 of 3 rows of era b \(100\.0%\) are NaN, and at most 20% may be\.",
+     lambda: numerai_corr(X, NAN_Y, ERAS)),
+    (r"^targets: 3 of 3 rows of era a .* may be; 1 more of 2 eras lack too many\.",
+     lambda: feature_neutral_corr(X, np.full(6, np.nan), F, ERAS)),
+    (r"^meta_model and targets: 3 of 3 rows of era b",
+     lambda: correlation_contribution(X, NAN_Y, Y, ERAS)),
+    (r"^targets has 5 rows, but predictions has 6; pass",
+     lambda: numerai_corr(X, Y[:5], ERAS)),
+    (r"^features has 5 rows, but predictions has 6; pass",
+     lambda: feature_exposures(X, F[:5])),
+    (r"^eras has 5 labels, but predictions has 6 rows",
+     lambda: numerai_corr(X, Y, ERAS[:5])),
+    (r"^predictions must be one-dimensional.* shape \(6, 2\)",
+     lambda: numerai_corr(F, Y)),
+    (r"^features must be two-dimensional.* shape \(6,\)",
+     lambda: feature_exposures(X, F[:, 0])),
+    (r"^neutralizers must be two-dimensional, with one column at least",
+     lambda: neutralize(X, F[:, :0])),
+    (r"^predictions must be numbers, .* got dtype <U1", lambda: numerai_corr(ERAS, Y)),
+    (r"^predictions is masked: set",
+     lambda: numerai_corr(np.ma.masked_equal(X, 3.0), Y)),
+    (r"^predictions has no rows", lambda: numerai_corr([], [])),
+    (r"^max_missing_share must be at least 0 and less than 1; got 1\.",
+     lambda: numerai_corr(X, Y, max_missing_share=1)),
+    (r"^proportion must be between 0 and 1; got 1\.5", lambda: neutralize(X, F, 1.5)),
+    (r"^features is NaN or infinite in 1 of 2 columns in rows of era b: 'g'\. Fill",
+     lambda: feature_neutral_corr(X, Y, NAN_F, ERAS, feature_names=["f", "g"])),
+    (r"^neutralizers is NaN or infinite in 1 of 2 columns in rows: 'g'\. Fill",
+     lambda: neutralize(X, pd.DataFrame(NAN_F, columns=["f", "g"]))),
+    (r"^neutralizer_names has 1 names, but there are 2 columns",
+     lambda: neutralize(X, F, neutralizer_names=["f"])),
+    (r"^predictions of era b are all equal \(0\.5\): there is nothing",
+     lambda: neutralize(np.where(ERAS == "b", 0.5, X), F[:, :1], eras=ERAS)),
+    (r"^ranks must be strictly between 0 and 1.* 1 are not, the first 0\.0 at row 1",
+     lambda: gaussianize([0.5, 0.0])),
+    (r"^targets and predictions have different indexes.*match_ids",
+     lambda: numerai_corr(SERIES, SERIES[::-1])),
+    (r"^targets has 1 duplicate ids, the first 0: an id is one row",
+     lambda: match_ids(SERIES, pd.concat([SERIES, SERIES[:1]]))),
+    (r"^predictions has a missing id",
+     lambda: match_ids(pd.Series([1.0, 2.0], ["n1", None]), SERIES)),
+    (r"^eras lacks 2 of 6 ids of predictions, the first 4: give",
+     lambda: match_ids(SERIES, SERIES, eras=pd.Series(ERAS)[:4])),
+    (r"^targets: 0 of 3 ids of era b \(0\.0%\) match predictions, and at least 80%",
+     lambda: match_ids(SERIES[:3], SERIES, eras=pd.Series(ERAS))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "call"), BAD)
+def test_bad_input_is_named(message, call):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_ids_are_of_series():
+    with pytest.raises(TypeError, match=r"^targets must be a pandas Series .*ndarray"):
+        match_ids(SERIES, Y)
+
+
+def assert_scores(result, table, score, *series):
+    """Compare with a score of each era's part of the series."""
+
+    def part(era):
+        return (one[one.index.isin(era.index)] for one in series)
+
+    expected = {era: score(*part(rows)) for era, rows in table.groupby("eras")}
     assert isinstance(result, EraScores)
     assert result.eras.tolist() == sorted(expected)
     assert_allclose(result.scores, [*expected.values()], rtol=0, atol=1e-12)
@@ -50,7 +133,7 @@ def assert_scores(result, table, score):
 def test_corr_equals_numerai_tools():
     table = CASE.table()
     result = numerai_corr(CASE.predictions, CASE.targets, CASE.eras)
-    assert_scores(result, table, lambda rows: corr(rows.predictions, rows.targets))
+    assert_scores(result, table, corr, table.predictions, table.targets)
     assert result.n_samples.tolist() == table.dropna().groupby("eras").size().tolist()
     assert np.isnan(CASE.targets).sum() > 100
     sharpe = aggregate_era_scores(result, "sharpe")
@@ -60,27 +143,17 @@ def test_corr_equals_numerai_tools():
 def test_contribution_equals_numerai_tools():
     table = CASE.table()
     table.iloc[::80, table.columns.get_loc("meta_model")] = np.nan
-    names = ["predictions", "meta_model", "targets"]
-    result = correlation_contribution(*(table[x] for x in names), table.eras)
-    assert_scores(result, table, lambda rows: contribution(*(rows[x] for x in names)))
+    three = table.predictions, table.meta_model, table.targets
+    result = correlation_contribution(*three, table.eras)
+    assert_scores(result, table, contribution, *three)
     assert result.n_samples.sum() == len(table.dropna())
 
 
-def sorted_feature_neutral(rows, features, targets):
-    predictions = rows.predictions.sort_index()
-    return feature_neutral(predictions, features.loc[predictions.index], targets)
-
-
 def test_feature_neutral_corr_equals_numerai_tools():
-    features = pd.DataFrame(CASE.features, CASE.ids)
-    result = feature_neutral_corr(
-        CASE.predictions, CASE.targets, CASE.features, CASE.eras
-    )
-    assert_scores(
-        result,
-        CASE.table(),
-        lambda rows: sorted_feature_neutral(rows, features, rows.targets),
-    )
+    table, features = CASE.table(), pd.DataFrame(CASE.features, CASE.ids)
+    x, y = table.predictions, table.targets
+    result = feature_neutral_corr(x, y, features, table.eras)
+    assert_scores(result, table, feature_neutral, x, features, y)
 
 
 def test_scores_of_unequal_ids_equal_numerai_tools():
@@ -90,13 +163,8 @@ def test_scores_of_unequal_ids_equal_numerai_tools():
     meta_model = drop_rows(table.meta_model, 0.01, 2)
     # Targets are missing in a third of the eras: here, some of their rows are too.
     whole = table.groupby("eras").targets.transform(lambda t: t.notna().all())
-    targets = pd.concat(
-        [drop_rows(table.targets[whole], 0.04, 3), table.targets[~whole]]
-    )
-
-    def of(rows, *series):
-        return [one[one.index.isin(rows.index)] for one in series]
-
+    some = drop_rows(table.targets[whole], 0.04, 3)
+    targets = pd.concat([some, table.targets[~whole]])
     rows = match_ids(predictions, targets, eras=table.eras)
     assert rows.meta_model is None
     assert_array_equal(rows.ids, np.sort(rows.ids))
@@ -104,16 +172,11 @@ def test_scores_of_unequal_ids_equal_numerai_tools():
     result = numerai_corr(
         rows.predictions, rows.centered_targets, rows.eras, center_targets=False
     )
-    assert_scores(result, table, lambda era: corr(*of(era, predictions, targets)))
+    assert_scores(result, table, corr, predictions, targets)
     rows = match_ids(predictions, targets, meta_model=meta_model, eras=table.eras)
-    result = correlation_contribution(
-        rows.predictions, rows.meta_model, rows.targets, rows.eras
-    )
-    assert_scores(
-        result,
-        table,
-        lambda era: contribution(*of(era, predictions, meta_model, targets)),
-    )
+    three = rows.predictions, rows.meta_model, rows.targets
+    result = correlation_contribution(*three, rows.eras)
+    assert_scores(result, table, contribution, predictions, meta_model, targets)
 
 
 def test_feature_neutral_corr_of_unequal_ids_is_composed():
@@ -126,13 +189,7 @@ def test_feature_neutral_corr_of_unequal_ids_is_composed():
     result = numerai_corr(
         rows.predictions, rows.centered_targets, rows.eras, center_targets=False
     )
-    assert_scores(
-        result,
-        table,
-        lambda era: sorted_feature_neutral(
-            era, features, targets[targets.index.isin(era.index)]
-        ),
-    )
+    assert_scores(result, table, feature_neutral, table.predictions, features, targets)
 
 
 @pytest.mark.parametrize("lacking", range(8))
@@ -143,8 +200,8 @@ def test_overlap_of_ids_is_demanded_as_by_numerai_tools(lacking, which):
     names = ("predictions", "meta_model", "targets")
     series = {name: pd.Series(rng.random(25), ids, name=name) for name in names}
     series[which] = series[which].iloc[lacking:]
-    others = [s for name, s in series.items() if name != which]
-    others[0].iloc[-1] = np.nan
+    other = "meta_model" if which == "predictions" else "predictions"
+    series[other].iloc[-1] = np.nan
     try:
         expected = contribution(*series.values())
     except AssertionError:
@@ -194,21 +251,15 @@ def test_exposures_equal_numerai_tools():
 
 
 def test_churn_equals_numerai_tools():
-    result = churn(SMALL.predictions, SMALL.meta_model, SMALL.eras)
-    assert_scores(
-        result,
-        SMALL.table(),
-        lambda rows: churn_of_numerai_tools(rows.predictions, rows.meta_model),
-    )
+    table = SMALL.table()
+    two = table.predictions, table.meta_model
+    assert_scores(churn(*two, table.eras), table, churn_of_numerai_tools, *two)
 
 
 @given(st.lists(finite, min_size=1, max_size=30))
-def test_ranks_equal_those_of_pandas(values):
+def test_ranks_equal_those_of_scipy_and_numerai_tools(values):
     ranks = rank_normalize(values)
-    series = pd.Series(values, dtype=float)
-    assert_array_equal(ranks, (series.rank() - 0.5) / len(values))
     assert_array_equal(ranks, (rankdata(values) - 0.5) / len(values))
-    assert_allclose(ranks.mean(), 0.5)
     expected = scoring.gaussian(pd.Series(ranks).to_frame()).iloc[:, 0]
     assert_allclose(gaussianize(ranks), expected, rtol=0, atol=1e-15)
 
@@ -220,19 +271,15 @@ rows_of_eras = st.lists(
 
 @given(rows_of_eras, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(rows, random):
+    def scores(rows):
+        eras, x, m, y = map(np.array, zip(*rows, strict=True))
+        yield numerai_corr(x, y, eras)
+        yield correlation_contribution(x, m, y, eras)
+        yield churn(x, m, eras)
+        yield max_feature_exposure(x, m[:, None], eras)
+
     shuffled = random.sample(rows, len(rows))
-    results = []
-    for some in (rows, shuffled):
-        eras, x, m, y = map(np.array, zip(*some, strict=True))
-        results.append(
-            [
-                numerai_corr(x, y, eras),
-                correlation_contribution(x, m, y, eras),
-                churn(x, m, eras),
-                max_feature_exposure(x, m[:, None], eras),
-            ]
-        )
-    for one, other in zip(*results, strict=True):
+    for one, other in zip(scores(rows), scores(shuffled), strict=True):
         assert_array_equal(one.eras, other.eras)
         assert_allclose(one.scores, other.scores, rtol=0, atol=1e-12)
 
@@ -294,15 +341,88 @@ def test_dtypes_are_computed_with_as_float64(dtype):
     assert numerai_corr(*series).scores[0] == numerai_corr(x, y)
 
 
+def neutralizer_kinds():
+    rng = np.random.default_rng(0)
+    wide = rng.integers(0, 5, size=(300, 40)).astype(np.int8)
+    constant = wide.copy()
+    constant[:, 5:35] = 2
+    one_hot = (wide[:, :2, None] == np.arange(5)).reshape(300, 10)
+    return {
+        "int8": wide,
+        "columns in order": np.asfortranarray(wide),
+        "constant columns": constant,
+        "nothing but a constant": np.full((300, 1), 2, np.int8),
+        "duplicates": np.hstack([wide, wide[:, :3]]),
+        "sums": np.column_stack([wide, wide[:, 0].astype(int) + wide[:, 1]]),
+        "one-hot": one_hot,
+        "float32": rng.normal(size=(300, 20)).astype(np.float32),
+        "negative integers": wide.astype(np.int16) * -500,
+        "unsigned": wide.astype(np.uint8),
+        "scales": rng.normal(size=(300, 6)) * 10.0 ** np.arange(-6, 6, 2),
+        "large mean": rng.normal(size=(300, 5)) + 1e4,
+        "a single column": wide[:, :1],
+        "columns skipped": wide[:, ::3],
+    }
+
+
+@pytest.mark.parametrize("kind", neutralizer_kinds())
+@pytest.mark.parametrize("proportion", [1.0, 0.3, 0.0])
+def test_neutralize_equals_numerai_tools(kind, proportion):
+    neutralizers = neutralizer_kinds()[kind]
+    x = np.random.default_rng(1).normal(size=300)
+    result = neutralize(x, neutralizers, proportion)
+    expected = neutralized(x, neutralizers, proportion)
+    # Where the singular values span 1e6, least squares itself knows fewer digits.
+    tolerance = 1e-9 if kind in ("scales", "large mean") else 1e-12
+    assert_allclose(result, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("exponent", range(1, 15))
+def test_neutralizers_may_nearly_depend_on_each_other(exponent):
+    rng = np.random.default_rng(exponent)
+    columns = rng.normal(size=(200, 4))
+    near = columns[:, :1] + 10.0**-exponent * rng.normal(size=(200, 1))
+    neutralizers = np.hstack([columns, near])
+    x = rng.normal(size=200)
+    expected = neutralized(x, neutralizers, 1.0)
+    tolerance = 1e-12 + 1e-15 * 10.0 ** min(exponent, 6)
+    assert_allclose(neutralize(x, neutralizers), expected, rtol=0, atol=tolerance)
+
+
+def test_features_of_numerai_need_no_singular_values(monkeypatch):
+    def fail(*args, **kwargs):
+        raise AssertionError("least squares by singular values were called")
+
+    rng = np.random.default_rng(0)
+    features = rng.integers(0, 5, size=(1500, 300)).astype(np.int8)
+    features[:, ::4] = features[:, 1::4]  # pairs that mostly agree
+    flips = rng.random((1500, 75)) < 0.05
+    features[:, ::4][flips] = rng.integers(0, 5, size=flips.sum())
+    features[:, 200:] = 2  # not there yet in early eras
+    x = rng.normal(size=1500)
+    expected = neutralized(x, features, 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.linalg, "lstsq", fail)
+        result = neutralize(x, features)
+        with pytest.raises(AssertionError, match="singular values"):
+            neutralize(x, np.hstack([features, features]))
+    assert_allclose(result, expected, rtol=0, atol=1e-12)
+
+
+def test_neutralize_by_era_is_neutralize_of_each_era():
+    result = neutralize(SMALL.predictions, SMALL.features, 0.8, SMALL.eras)
+    for label in np.unique(SMALL.eras):
+        own = SMALL.eras == label
+        alone = neutralize(SMALL.predictions[own], SMALL.features[own], 0.8)
+        assert_array_equal(result[own], alone)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [benchmarks.Score, benchmarks.Ratio])
-@pytest.mark.parametrize("metric", benchmarks.Score.params[0])
-def test_asv_benchmarks_run(kind, metric):
-    point = (metric, 3, 60)
-    benchmark = kind()
-    benchmark.setup(*point)
-    for name in dir(kind):
-        if re.match("time_|peakmem_|track_", name):
-            result = getattr(benchmark, name)(*point)
-            assert not name.startswith("track_") or result > 0
-            assert not name.startswith("track_") or getattr(benchmark, name).unit
+@pytest.mark.parametrize("metric", benchmarks.OURS)
+def test_the_benchmark_of_each_score_runs(metric):
+    benchmark = benchmarks.Ratio()
+    benchmark.setup(metric, 3, 60)
+    benchmark.time_score()
+    track = benchmark.track_times_as_fast_as_numerai_tools
+    assert track(metric, 3, 60) > 0
+    assert track.unit

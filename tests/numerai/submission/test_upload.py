@@ -10,6 +10,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
+from helpers.grids import slow
 from helpers.numerai.server import (
     MODEL_ID,
     SUBMISSION_IN_ORDER,
@@ -23,27 +24,19 @@ from helpers.numerai.server import (
 from sklearn_era.numerai.api.client import NumeraiClient
 from sklearn_era.numerai.api.transport import Transport
 from sklearn_era.numerai.errors import (
-    ApiError,
     ConfigError,
     DataError,
     SubmissionError,
     UploadError,
 )
 from sklearn_era.numerai.submission import record as records
+from sklearn_era.numerai.submission import submission_file
 from sklearn_era.numerai.submission.record import read_record
-from sklearn_era.numerai.submission.submission_file import (
-    make_submission,
-    write_submission,
-)
 from sklearn_era.numerai.submission.upload import submit
 
 LIVE = "v5.3/live.parquet"
-DETAILS = {
-    "model_name": "my_model",
-    "round_number": 1401,
-    "version": "v5.3",
-    "model_hash": "ab" * 32,
-}
+DETAILS = {"model_name": "my_model", "round_number": 1401, "version": "v5.3"}
+DETAILS["model_hash"] = "ab" * 32
 
 
 @pytest.fixture
@@ -63,23 +56,23 @@ def folder(tmp_path):
 
 def write_predictions(folder, seed=0):
     values = np.random.default_rng(seed).uniform(size=30)
-    frame = make_submission(live_ids(), values)
-    return write_submission(frame, folder / "predictions.csv")
+    frame = submission_file.make_submission(live_ids(), values)
+    return submission_file.write_submission(frame, folder / "predictions.csv")
 
 
 @pytest.fixture
 def run(server, folder):
     """Submit; return the record."""
+    usual = {
+        "submission": folder / "predictions.csv",
+        "live": folder / "live_1401.parquet",
+        "record": folder / "submission.json",
+        "on_step": server.said.append,
+        **DETAILS,
+    }
 
-    def run(**options):
-        client = options.pop("client", None) or make_client(server)
-        files = {
-            "submission": folder / "predictions.csv",
-            "live": folder / "live_1401.parquet",
-            "record": folder / "submission.json",
-        }
-        options = {"on_step": server.said.append, **DETAILS, **options}
-        return submit(client, **files, **options)
+    def run(client=None, **options):
+        return submit(client or make_client(server), **{**usual, **options})
 
     return run
 
@@ -126,44 +119,26 @@ def test_what_was_submitted_is_not_uploaded_again(server, run):
     server.round_number = 1402
     assert run() == first
     assert len(server.submissions) == 1
+    server.add_submission(MODEL_ID, b"", "from elsewhere.csv")
+    with pytest.warns(UserWarning, match="a newer one, submission-2"):
+        assert run() == first
 
 
-def test_again_uploads_again(server, run):
+def test_what_makes_another_submission(server, run, folder):
     run()
-    record = run(again=True)
-    first, second = (entry["id"] for entry in server.submissions)
-    assert (first, second) == ("submission-1", record.submission_id)
-
-
-def test_other_predictions_are_another_submission(server, run, folder):
-    run()
+    assert run(again=True).submission_id == "submission-2"
     sha256 = write_predictions(folder, seed=1)
     record = run()
-    assert len(server.submissions) == 2
-    assert (record.sha256, record.submission_id) == (sha256, "submission-2")
-
-
-def test_another_model_is_another_submission(server, run):
-    run()
+    assert (record.sha256, record.submission_id) == (sha256, "submission-3")
     assert run(model_name="other").model_name == "other"
-    assert [entry["modelId"] for entry in server.submissions] == [MODEL_ID, "22222222"]
-
-
-def test_a_submission_that_numerai_has_no_more_is_uploaded(server, run):
-    run()
+    models = [entry["modelId"] for entry in server.submissions]
+    assert models == [*[MODEL_ID] * 3, "22222222"]
+    # Numerai has it no more.
     server.submissions.clear()
     assert_submitted_once(server, run())
 
 
-class Killed(BaseException):
-    """The end of a run, at any point."""
-
-
-@pytest.mark.parametrize(
-    "after",
-    [pytest.param(False, marks=pytest.mark.slow), True],
-    ids=["before", "after"],
-)
+@pytest.mark.parametrize("after", [slow(False), True])
 @pytest.mark.parametrize("call", range(11), ids=SUBMISSION_IN_ORDER)
 def test_a_run_killed_at_any_point_can_be_repeated(
     server, run, monkeypatch, call, after
@@ -176,12 +151,12 @@ def test_a_run_killed_at_any_point_can_be_repeated(
         if after or not kill:
             answer = exchange(*arguments, **options)
         if kill:
-            raise Killed
+            raise KeyboardInterrupt
         return answer
 
     with monkeypatch.context() as patch:
         patch.setattr(Transport, "_exchange", killed)
-        with pytest.raises(Killed):
+        with pytest.raises(KeyboardInterrupt):
             run()
     assert_submitted_once(server, run())
     assert_submitted_once(server, run())
@@ -190,8 +165,8 @@ def test_a_run_killed_at_any_point_can_be_repeated(
 def test_two_runs_do_not_submit_at_once(server, run, folder):
     descriptor = os.open(folder, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    message = refused(server, UploadError, run)
-    assert message == f"Another run is submitting from {folder}: wait for its end."
+    said = f"Another run is submitting from {folder}: wait for its end."
+    assert refused(server, UploadError, run) == said
     assert server.requests == []
     os.close(descriptor)
     run()
@@ -205,12 +180,10 @@ OPERATIONS = sorted({*SUBMISSION_IN_ORDER})
 @pytest.mark.parametrize(
     ("operation", "kinds"),
     [
+        ("GET", ("truncated", "corrupt")),
         *((operation, (503, "drop")) for operation in OPERATIONS),
         *((operation, ("hang",)) for operation in HANGING),
-        *(
-            pytest.param(operation, (503, "drop", "hang"), marks=pytest.mark.slow)
-            for operation in OPERATIONS
-        ),
+        *(slow(operation, (503, "drop", "hang")) for operation in OPERATIONS),
     ],
 )
 def test_a_failure_that_passes_is_not_seen(server, run, operation, kinds):
@@ -253,8 +226,10 @@ def test_a_record_that_cannot_be_written_says_what_numerai_has(
 def test_nothing_is_submitted_that_the_storage_refused(server, run, folder, kind):
     server.fail("PUT", kind, times=99)
     message = refused(server, UploadError, run)
-    assert message.endswith("nothing was submitted.")
+    said = "" if kind == "drop" else f"the storage refused the file (HTTP {kind})"
+    assert f"{said}; nothing was submitted." in message
     assert "create_submission" not in server.operations
+    assert server.submissions == []
     # Its record is written before a byte is sent.
     record = read_record(folder / "submission.json")
     assert (record.state, record.submission_id) == ("uploading", None)
@@ -263,17 +238,15 @@ def test_nothing_is_submitted_that_the_storage_refused(server, run, folder, kind
     assert_submitted_once(server, run())
 
 
-@pytest.mark.parametrize("kind", ["lost", "drop", 500])
-def test_a_lost_answer_does_not_submit_twice(server, run, kind):
-    server.fail("create_submission", kind)
+@pytest.mark.parametrize(
+    ("kind", "n_times", "n_calls"),
+    # HTTP 429 says that nothing was done, and that it may be tried again.
+    [("lost", 1, 1), ("drop", 1, 2), ("garbage", 1, 2), (500, 1, 2), (429, 2, 3)],
+)
+def test_a_lost_answer_does_not_submit_twice(server, run, kind, n_times, n_calls):
+    server.fail("create_submission", kind, n_times)
     assert_submitted_once(server, run())
-
-
-def test_a_submission_that_comes_too_soon_is_made_later(server, run):
-    """HTTP 429 says that nothing was done, and that it may be tried again."""
-    server.fail("create_submission", 429, times=2)
-    assert_submitted_once(server, run())
-    assert server.operations.count("create_submission") == 3
+    assert server.operations.count("create_submission") == n_calls
 
 
 def test_a_submission_unknown_to_the_run_that_made_it_is_found(server, run, folder):
@@ -292,36 +265,23 @@ def test_a_submission_unknown_to_the_run_that_made_it_is_found(server, run, fold
     assert server.operations.count("PUT") == 1
 
 
-def test_ids_that_changed_stop_the_submission(server, run, folder):
+def test_other_ids_or_another_round_stop_the_submission(server, run, folder):
+    again = "run download and predict again; nothing was submitted."
     server.files[LIVE] = live_parquet(ids_seed=5)
-    assert refused(server, SubmissionError, run) == (
-        "The ids changed since live_1401 was downloaded (30 new, 30 gone): run "
-        "download and predict again; nothing was submitted."
-    )
+    said = "The ids changed since live_1401 was downloaded (30 new, 30 gone)"
+    assert refused(server, SubmissionError, run) == f"{said}: {again}"
     assert server.operations == SUBMISSION_IN_ORDER[:4]
+    server.requests.clear()
+    server.round_number = 1402
+    said = "live_1401.parquet is of round 1401, and the current round is 1402"
+    assert refused(server, SubmissionError, run) == f"{said}: {again}"
+    assert server.operations == SUBMISSION_IN_ORDER[:2]
     assert not (folder / "submission.json").exists()
-
-
-def test_features_that_changed_are_warned_of(server, run):
+    # Of other features there is a warning.
+    server.round_number = 1401
     server.files[LIVE] = live_parquet(seed=1)
     with pytest.warns(UserWarning, match="changed its live file since live_1401"):
-        record = run()
-    assert_submitted_once(server, record)
-
-
-def test_a_live_file_that_breaks_off_is_fetched_again(server, run):
-    server.fail("GET", "truncated")
-    server.fail("GET", "corrupt")
-    assert_submitted_once(server, run())
-
-
-def test_another_round_stops_the_submission(server, run):
-    server.round_number = 1402
-    assert refused(server, SubmissionError, run) == (
-        "live_1401.parquet is of round 1401, and the current round is 1402: run "
-        "download and predict again; nothing was submitted."
-    )
-    assert server.operations == SUBMISSION_IN_ORDER[:2]
+        assert_submitted_once(server, run())
 
 
 def test_a_closed_round_is_warned_of_or_stops(server, run):
@@ -330,33 +290,16 @@ def test_a_closed_round_is_warned_of_or_stops(server, run):
     assert message.startswith("Round 1401 closed at 20")
     assert "UTC; nothing was submitted. Use --allow-closed" in message
     assert server.operations == SUBMISSION_IN_ORDER[:2]
-    with pytest.warns(
-        UserWarning,
-        match=r"Round 1401 closed at .* UTC; this upload will be queued for the next "
-        r"round\. Use --require-open to stop instead\.",
-    ):
+    said = "will be queued for the next round. Use --require-open to stop instead."
+    with pytest.warns(UserWarning, match=f"Round 1401 closed at .* UTC; .* {said}"):
         record = run()
     assert_submitted_once(server, record)
     assert not record.round_open
 
 
-@pytest.fixture
-def hold(server, monkeypatch):
-    """Let Numerai hold submissions with a change of their content."""
-    read = server.read
-
-    def hold(change):
-        def changed(path):
-            return change(read(path)) if "submissions" in path else read(path)
-
-        monkeypatch.setattr(server, "read", changed)
-
-    return hold
-
-
-def test_a_queued_submission_may_have_other_ids(server, run, hold):
+def test_a_queued_submission_may_have_other_ids(server, run):
     server.is_open = False
-    hold(lambda content: content.replace(b"\nn", b"\nm"))
+    server.hold = lambda content: content.replace(b"\nn", b"\nm")
     with pytest.warns(UserWarning, match="Round 1401 closed"):
         record = run()
     assert record.state == "submitted"
@@ -366,20 +309,20 @@ def test_a_queued_submission_may_have_other_ids(server, run, hold):
     assert "Numerai holds other predictions as submission submission-2" in message
 
 
-def test_the_same_predictions_in_another_form_are_the_same(run, hold):
+def test_the_same_predictions_in_another_form_are_the_same(server, run):
     def rewritten(content):
         header, *lines = content.decode().split()
         rows = [line.split(",") for line in reversed(lines)]
         texts = [f"{label},{float(value):.9f}" for label, value in rows]
         return "\r\n".join([header, *texts]).encode()
 
-    hold(rewritten)
+    server.hold = rewritten
     assert run().content_confirmed
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"id,prediction\n", b"<html>"])
-def test_another_content_at_numerai_is_an_error(server, run, hold, content):
-    hold(lambda _: content)
+def test_another_content_at_numerai_is_an_error(server, run, content):
+    server.hold = lambda _: content
     assert "Numerai holds other predictions" in refused(server, UploadError, run)
 
 
@@ -392,19 +335,11 @@ def test_a_file_that_cannot_be_fetched_back_is_not_confirmed(server, run):
 
 def test_a_submission_that_is_not_listed_is_an_error(server, run):
     server.fail("create_submission", "unlisted")
-    message = refused(server, UploadError, run)
     said = "Numerai accepted the call but does not list submission submission-1"
-    assert said in message
+    assert said in refused(server, UploadError, run)
     # It may be listed later, and is then found.
     server.unlisted.clear()
     assert_submitted_once(server, run())
-
-
-def test_a_newer_submission_is_pointed_out(server, run):
-    run()
-    server.add_submission(MODEL_ID, b"", "from elsewhere.csv")
-    with pytest.warns(UserWarning, match="a newer one, submission-2"):
-        assert run().submission_id == "submission-1"
 
 
 def test_rules_are_checked_before_any_call(server, run, folder):
@@ -421,23 +356,12 @@ def test_rules_are_checked_before_any_call(server, run, folder):
         assert said in refused(server, error, run)
     path.unlink()
     assert "No such file" in refused(server, DataError, run)
+    with pytest.raises(ConfigError, match="are not set"):  # the key comes first
+        run(client=NumeraiClient(api_url=server.url))
     write_predictions(folder)
     (folder / "live_1401.parquet").write_bytes(b"PAR1 and so on")
     assert "live_1401.parquet is cut off" in refused(server, DataError, run)
     assert server.requests == []
-
-
-def test_a_missing_key_is_found_first(server, run, folder):
-    (folder / "predictions.csv").unlink()
-    with pytest.raises(ConfigError, match="are not set"):
-        run(client=NumeraiClient(api_url=server.url))
-    assert server.requests == []
-
-
-def test_an_unknown_model_stops_before_the_upload(server, run):
-    message = refused(server, ApiError, run, model_name="nobody")
-    assert message == "No Classic model named 'nobody'. Your models: my_model, other."
-    assert server.operations == ["models"]
 
 
 @pytest.mark.parametrize(

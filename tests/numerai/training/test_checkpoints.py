@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sklearn_era
+from helpers.grids import slow
 from helpers.numerai.training import (
     FEATURES,
     TARGET,
     assert_same_model,
-    make_frame,
     train_on,
     write_frame,
 )
@@ -30,16 +31,6 @@ WITH_GAIN = {"compare_with_gain": True}
 
 
 @pytest.fixture(scope="module")
-def frame():
-    return make_frame()
-
-
-@pytest.fixture(scope="module")
-def path(frame, tmp_path_factory):
-    return write_frame(frame, tmp_path_factory.mktemp("data") / "train_7.parquet")
-
-
-@pytest.fixture(scope="module")
 def interrupted(path, tmp_path_factory):
     """The folder of a training that ended after 7 trees."""
     folder = tmp_path_factory.mktemp("interrupted")
@@ -47,7 +38,7 @@ def interrupted(path, tmp_path_factory):
     return folder
 
 
-def train_killed(path, model_dir, how, **changes):
+def train_killed(path, model_dir, how="", at_tree=None, **changes):
     """Train in a process that SIGKILL ends, which nothing can tidy up after."""
     code = """
     import json, os, signal, sys
@@ -57,26 +48,22 @@ def train_killed(path, model_dir, how, **changes):
     def kill():
         os.kill(os.getpid(), signal.SIGKILL)
 
-    on_progress = None
+    def on_progress(stage, done, total):
+        if (stage, done) == AT:
+            kill()
+
     HOW
     path, folder, changes = sys.argv[2:]
     train_on(path, folder, on_progress=on_progress, **json.loads(changes))
     """
-    code = textwrap.dedent(code).replace("HOW", textwrap.dedent(how))
-    folders = [folder for folder in sys.path if folder.endswith("tests")]
-    arguments = [json.dumps(folders), str(path), str(model_dir), json.dumps(changes)]
-    command = [sys.executable, "-c", code, *arguments]
+    code = textwrap.dedent(code).replace("AT", repr(at_tree))
+    code = code.replace("HOW", textwrap.dedent(how))
+    folders = json.dumps([x for x in sys.path if x.endswith("tests")])
+    changed = json.dumps(changes)
+    command = [sys.executable, "-c", code, folders, str(path), str(model_dir), changed]
     # Not in the folder of the sources, which are not compiled.
     finished = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
     assert finished.returncode == -9, finished.stderr
-
-
-def at_tree(stage, n_trees):
-    return f"""
-    def on_progress(stage, done, total):
-        if (stage, done) == {(stage, n_trees)!r}:
-            kill()
-    """
 
 
 def at_writing(name, times=1):
@@ -106,12 +93,8 @@ def train_interrupted(path, model_dir, n_trees, stage="model", **changes):
 
 def train_and_tell(path, model_dir, **changes):
     """Train; return the numbers of trees told of, by stage."""
-    told = {}
-
-    def on_progress(stage, done, total):
-        told.setdefault(stage, []).append(done)
-
-    train_on(path, model_dir, on_progress=on_progress, **changes)
+    told = defaultdict(list)
+    train_on(path, model_dir, on_progress=lambda x, n, _: told[x].append(n), **changes)
     return told
 
 
@@ -130,14 +113,10 @@ def files_of(folder):
     return sorted(file.relative_to(folder).as_posix() for file in files)
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"colsample_bytree": 0.3}, pytest.param(GAIN, marks=pytest.mark.slow)],
-    ids=["directional", "gain"],
-)
+@pytest.mark.parametrize("parameters", [{"colsample_bytree": 0.3}, slow(GAIN)])
 def test_a_killed_training_makes_the_same_model(tmp_path, path, parameters):
     killed = tmp_path / "killed"
-    train_killed(path, killed, at_tree("model", 13), parameters=parameters)
+    train_killed(path, killed, at_tree=("model", 13), parameters=parameters)
     assert files_of(killed) == [
         "checkpoint-model/checkpoint.json",
         "checkpoint-model/trees-000010.skops",
@@ -152,7 +131,7 @@ def test_a_killed_training_makes_the_same_model(tmp_path, path, parameters):
 def test_a_kill_in_the_plain_model_leaves_the_first(tmp_path, path):
     killed = tmp_path / "killed"
     arguments = {**WITH_GAIN, "parameters": {"max_features": 0.5}}
-    train_killed(path, killed, at_tree("gain", 17), **arguments)
+    train_killed(path, killed, at_tree=("gain", 17), **arguments)
     written = (killed / "model.skops").read_bytes()
     # No tree depends on the purge.
     told = train_and_tell(path, killed, resume=True, purge=5, **arguments)
@@ -181,8 +160,7 @@ def test_a_kill_between_two_files(tmp_path, path, how, n_trees, left):
     folder = killed / "checkpoint-model"
     assert sorted(file.stem for file in folder.glob("*.skops")) == left
     assert checkpoints.read_checkpoint(folder).n_trees == n_trees
-    if n_trees == 20:
-        # The new model counts from its record on.
+    if n_trees == 20:  # the new model counts from its record on
         assert_as_in_one_go(path, killed, tmp_path / "whole")
     train_on(path, killed, resume=True)
     assert_as_in_one_go(path, killed, tmp_path / "whole")
@@ -193,13 +171,12 @@ def test_a_kill_between_two_files(tmp_path, path, how, n_trees, left):
 @given(
     stops=st.lists(st.integers(0, 14), min_size=1, max_size=3),
     every=st.integers(1, 16),
-    parameters=st.fixed_dictionaries(
-        {
-            "split_criterion": st.sampled_from(["gain", "era", "time_robust", "vrex"]),
-            "loss": st.sampled_from(["squared_error", "absolute_error"]),
-            "colsample_bytree": st.sampled_from([0.3, 1.0]),
-            "max_features": st.sampled_from([0.5, 1.0]),
-        }
+    parameters=st.builds(
+        dict,
+        split_criterion=st.sampled_from(["gain", "era", "time_robust", "vrex"]),
+        loss=st.sampled_from(["squared_error", "absolute_error"]),
+        colsample_bytree=st.sampled_from([0.3, 1.0]),
+        max_features=st.sampled_from([0.5, 1.0]),
     ),
     seed=st.integers(0, 2**32 - 1),
 )
@@ -208,11 +185,8 @@ def test_it_does_not_matter_where_it_stops(
     path, tmp_path_factory, stops, every, parameters, seed
 ):
     folder = tmp_path_factory.mktemp("stops")
-    arguments = {
-        "parameters": {**parameters, "max_iter": 15},
-        "random_state": seed,
-        "checkpoint_every": every,
-    }
+    arguments = {"random_state": seed, "checkpoint_every": every}
+    arguments["parameters"] = {**parameters, "max_iter": 15}
     for i, stop in enumerate(sorted(stops)):
         # A training that goes on begins at its checkpoint, and may be past the stop.
         try:
@@ -231,8 +205,7 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(tmp_path, pa
     train_killed(path, killed, at_writing("checkpoint.json"))
     folder = killed / "checkpoint-model"
     assert len(list(folder.glob("trees-000005*.skops"))) == 2
-    told = train_and_tell(path, killed, resume=True)
-    assert told["model"] == list(range(5, 24))
+    assert train_and_tell(path, killed, resume=True)["model"] == list(range(5, 24))
     assert_as_in_one_go(path, killed, tmp_path / "whole")
     assert files_of(killed) == ["model.json", "model.skops"]
 
@@ -259,26 +232,27 @@ def test_the_plain_models_checkpoint_of_another_fit_does_not_stay(
 
 
 def test_without_a_checkpoint_it_says_so(tmp_path, path):
-    with pytest.warns(UserWarning, match="There is no checkpoint in .* starts anew"):
-        train_on(path, tmp_path, resume=True)
-    assert load_trained(tmp_path)[0].n_iter_ == 23
-    # Nor is there one once a training has ended.
-    with pytest.warns(UserWarning, match="There is no checkpoint in"):
-        train_on(path, tmp_path, resume=True)
-
-
-def test_the_plain_models_checkpoint_alone_is_none(tmp_path, path):
     train_interrupted(path, tmp_path, 12, "gain", **WITH_GAIN)
+    # That of the plain model alone is none.
     checkpoints.remove_checkpoint(tmp_path / "checkpoint-model")
-    with pytest.warns(UserWarning, match="There is no checkpoint"):
+    with pytest.warns(UserWarning, match="There is no checkpoint in .* starts anew"):
         train_on(path, tmp_path, resume=True, **WITH_GAIN)
     assert len(files_of(tmp_path)) == 4
+    # Nor is there one once a training has ended.
+    with pytest.warns(UserWarning, match="There is no checkpoint in"):
+        told = train_and_tell(path, tmp_path, resume=True)
+    assert told["model"] == list(range(24))
 
 
-def test_without_resume_it_starts_anew(tmp_path, path, interrupted):
-    folder = shutil.copytree(interrupted, tmp_path / "model")
-    assert train_and_tell(path, folder)["model"] == list(range(24))
-    assert files_of(folder) == ["model.json", "model.skops"]
+@pytest.fixture
+def model_dir(tmp_path, interrupted):
+    """A folder of its own, of the training that ended after 7 trees."""
+    return shutil.copytree(interrupted, tmp_path / "model")
+
+
+def test_without_resume_it_starts_anew(path, model_dir):
+    assert train_and_tell(path, model_dir)["model"] == list(range(24))
+    assert files_of(model_dir) == ["model.json", "model.skops"]
 
 
 @pytest.mark.parametrize(
@@ -298,30 +272,27 @@ def test_without_resume_it_starts_anew(tmp_path, path, interrupted):
         ({"files": "other.parquet"}, r"other values in these rows .*fingerprint"),
     ],
 )
-def test_another_fit_is_refused(tmp_path, path, frame, interrupted, changes, message):
-    folder = shutil.copytree(interrupted, tmp_path / "model")
+def test_another_fit_is_refused(tmp_path, path, frame, model_dir, changes, message):
     if "files" in changes:
         other = frame.copy()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
         changes = {"files": [write_frame(other, tmp_path / changes["files"])]}
-    before = files_of(folder)
+    before = files_of(model_dir)
     with pytest.raises(ConfigError, match=message) as caught:
-        train_on(path, folder, resume=True, **changes)
+        train_on(path, model_dir, resume=True, **changes)
     assert "of another fit" in str(caught.value)
     assert "without resume to start anew" in str(caught.value)
-    assert files_of(folder) == before
-    train_on(path, folder, resume=True)  # with all as it was
+    assert files_of(model_dir) == before
+    train_on(path, model_dir, resume=True)  # with all as it was
 
 
-def test_threads_and_checkpoints_may_change(tmp_path, path, interrupted):
-    folder = shutil.copytree(interrupted, tmp_path / "model")
+def test_threads_and_checkpoints_may_change(tmp_path, path, model_dir):
     arguments = {"parameters": {"n_jobs": 1}, "checkpoint_every": 3}
-    train_on(path, folder, resume=True, **arguments)
-    assert_as_in_one_go(path, folder, tmp_path / "whole", **arguments)
+    train_on(path, model_dir, resume=True, **arguments)
+    assert_as_in_one_go(path, model_dir, tmp_path / "whole", **arguments)
 
 
-def test_damage_is_told(tmp_path, path, interrupted, monkeypatch):
-    model_dir = shutil.copytree(interrupted, tmp_path / "model")
+def test_damage_is_told(path, model_dir, monkeypatch):
     folder = model_dir / "checkpoint-model"
     trees, document = folder / "trees-000005.skops", folder / "checkpoint.json"
     content, text = trees.read_bytes(), document.read_text()
@@ -350,8 +321,7 @@ def test_damage_is_told(tmp_path, path, interrupted, monkeypatch):
     train_on(path, model_dir, resume=True)
 
 
-def test_what_a_killed_write_left_is_removed(tmp_path, path, interrupted):
-    model_dir = shutil.copytree(interrupted, tmp_path / "model")
+def test_what_a_killed_write_left_is_removed(path, model_dir):
     folder = model_dir / "checkpoint-model"
     (folder / ".sklearn-era-left").mkdir()
     (folder / ".sklearn-era-left" / "trees-000010.skops").touch()
@@ -387,12 +357,10 @@ def test_copies_are_asked_for_only_where_one_is_due(tmp_path):
 
 def test_differences_are_told_in_words():
     one = FitDescription({"a": 1, "b": [1, 2]}, "t", ["x", "y"], {"n": 3}, "f")
+    other = FitDescription({"a": 1}, "u", ["y", "z", "w"], {"n": 4}, "g")
     assert differences(one, one) == []
-    assert differences(one, FitDescription({"a": 1}, "t", ["x", "y"], {"n": 3})) == [
-        "b was [1, 2] and is None"
-    ]
-    other = FitDescription(one.parameters, "u", ["y", "z", "w"], {"n": 4}, "g")
     assert differences(one, other) == [
+        "b was [1, 2] and is None",
         "target was 't' and is 'u'",
         "of the features, 1 are gone (the first is 'x') and 2 are new (the first is "
         "'z')",
