@@ -1,12 +1,24 @@
-"""The options of the program that choose a split criterion, and what they refuse."""
+"""The options that choose a split criterion: all that there are, and refusals."""
+
+import inspect
+from typing import get_args
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor as UpstreamRegressor
 
-from helpers.cli import fail, fit, read, run, to_options
+from helpers.cli import fail, fit, read, run, to_options, write
 from helpers.criteria import CRITERIA
-from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import SPLIT_CRITERIA
+from helpers.grids import slow
+from sklearn_era.cli import _criterion_options, _demo
+from sklearn_era.cli._criterion_options import CRITERION_OPTIONS, used_options
+from sklearn_era.cli._fit import fit as fit_command
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+    INVARIANCE_STATISTICS,
+    SPLIT_CRITERIA,
+)
 from sklearn_era.model_files import load_model, read_metadata
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -16,16 +28,12 @@ MORE_CRITERIA = {
     "vrex, free": {"split_criterion": "vrex", "invariance_penalty": 0.0},
     "blend, all options": {
         "split_criterion": {"era": 0.5, "directional": 0.5, "invariant": 0.5},
-        "boltzmann_alpha": -0.1,
-        "min_direction_agreement": 0.5,
-        "min_samples_per_era": 2,
-        "min_era_coverage": 0.5,
-        "invariance_penalty": 0.1,
-        "invariance_statistic": "changing_rate",
-        "normalize_era_gain": True,
+        "boltzmann_alpha": -0.1, "min_direction_agreement": 0.5,
+        "min_samples_per_era": 2, "min_era_coverage": 0.5, "invariance_penalty": 0.1,
+        "invariance_statistic": "changing_rate", "normalize_era_gain": True,
         "min_impurity_decrease": 0.001,
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -35,7 +43,7 @@ def test_estimator_gets_the_options_of_its_criterion(small, parameters):
     base = {"max_iter": 3, "min_samples_leaf": 3}
     run(*fit(), "--era", "week", *to_options({**base, **parameters}))
     run("predict", "new.skops", "d.csv", "--out", "p.csv")
-    expected = HistGradientBoostingRegressor(**base, **parameters)
+    expected = Regressor(**base, **parameters)
     X = small[["alpha", "beta"]]
     expected.fit(X, small["y"], eras=small["week"])
     model, metadata = load_model("new.skops")
@@ -68,7 +76,7 @@ def test_validation_eras(small, name, value):
     run(*fit(), *base, "--validation-eras", name, "--min-samples-leaf", 3)
     model, _ = load_model("new.skops")
     assert model.validation_eras == value
-    expected = HistGradientBoostingRegressor(
+    expected = Regressor(
         early_stopping=True, validation_eras=value, random_state=0, min_samples_leaf=3
     ).fit(small[["alpha", "beta"]], small["y"], eras=small["week"])
     assert np.array_equal(model.validation_score_, expected.validation_score_)
@@ -84,11 +92,8 @@ NO_WEIGHT = "has no weight; a blend gives each criterion one, as in era=0.5,vrex
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("median", f"'median' is no criterion; {ONE_OF}"),
-        ("Era", f"'Era' is no criterion; {ONE_OF}"),
-        ("", f"'' is no criterion; {ONE_OF}"),
-        ("median=1", f"'median' is no criterion; {ONE_OF}"),
-        ("=1", f"'' is no criterion; {ONE_OF}"),
+        *[(text, f"'{text.removesuffix('=1')}' is no criterion; {ONE_OF}")
+          for text in ("median", "Era", "", "median=1", "=1")],
         ("era=0.5,vrex", f"'vrex' in 'era=0.5,vrex' {NO_WEIGHT}"),
         ("era,vrex", f"'era' in 'era,vrex' {NO_WEIGHT}"),
         ("era=0.5,", f"'' in 'era=0.5,' {NO_WEIGHT}"),
@@ -97,7 +102,7 @@ NO_WEIGHT = "has no weight; a blend gives each criterion one, as in era=0.5,vrex
         ("era=", "the weight of 'era' in 'era=' is '', which is not a number"),
         ("era=1=2", "the weight of 'era' in 'era=1=2' is '1=2', which is not a number"),
     ],
-)
+)  # fmt: skip
 def test_criterion_that_cannot_be_parsed(text, message):
     assert fail(*fit(), "--era", "week", "--split-criterion", text) == (
         f"Invalid value for '--split-criterion': {message}; see 'sklearn-era fit "
@@ -108,55 +113,34 @@ def test_criterion_that_cannot_be_parsed(text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            "--split-criterion era=0.5,time_robust=0.5",
-            "--split-criterion: 'time_robust' cannot be part of a blend: its key is an "
-            "impurity, which cannot be added to gains. Use some of 'gain', 'era', "
-            "'directional', 'invariant', 'vrex'.",
-        ),
-        (
-            "--split-criterion era=-1,vrex=1",
-            "--split-criterion: the weight of 'era' is -1.0; weights are finite "
-            "numbers of 0 or more.",
-        ),
-        (
-            "--split-criterion era=nan",
-            "--split-criterion: the weight of 'era' is nan; weights are finite numbers "
-            "of 0 or more.",
-        ),
-        (
-            "--split-criterion era=0",
-            "--split-criterion={'era': 0.0} has no positive weight; give one to a "
-            "criterion at least.",
-        ),
-        (
-            "--split-criterion era=1,invariant=1 --invariance-statistic ratio",
-            "--invariance-statistic='ratio' compares counts of the target and no "
-            "gradients, and so cannot be part of a blend; use 'effect' or "
-            "'changing_rate'.",
-        ),
-        (
-            "--split-criterion era --min-era-coverage 0",
-            "--min-era-coverage must be a float in the range (0.0, 1.0], got 0.0 "
-            "instead.",
-        ),
-        (
-            "--split-criterion vrex --invariance-penalty inf",
-            "--invariance-penalty must be a float in the range [0.0, inf), got inf "
-            "instead.",
-        ),
-        (
-            "--early-stopping false --validation-eras last",
-            "--validation-eras has no effect with --early-stopping false: leave one of "
-            "them out.",
-        ),
-        (
-            "--split-criterion invariant --invariance-statistic ratio",
-            "The model cannot be fitted: invariance_statistic='ratio' needs a target "
-            "of 0 and 1",
-        ),
+        ("--split-criterion era=0.5,time_robust=0.5",
+         "--split-criterion: 'time_robust' cannot be part of a blend: its key is an "
+         "impurity, which cannot be added to gains. Use some of 'gain', 'era', "
+         "'directional', 'invariant', 'vrex'."),
+        *[(f"--split-criterion era={weight},vrex=1",
+           f"--split-criterion: the weight of 'era' is {weight}; weights are finite "
+           "numbers of 0 or more.") for weight in ("-1.0", "nan")],
+        ("--split-criterion era=0",
+         "--split-criterion={'era': 0.0} has no positive weight; give one to a "
+         "criterion at least."),
+        ("--split-criterion era=1,invariant=1 --invariance-statistic ratio",
+         "--invariance-statistic='ratio' compares counts of the target and no "
+         "gradients, and so cannot be part of a blend; use 'effect' or "
+         "'changing_rate'."),
+        ("--split-criterion era --min-era-coverage 0",
+         "--min-era-coverage must be a float in the range (0.0, 1.0], got 0.0 "
+         "instead."),
+        ("--split-criterion vrex --invariance-penalty inf",
+         "--invariance-penalty must be a float in the range [0.0, inf), got inf "
+         "instead."),
+        ("--early-stopping false --validation-eras last",
+         "--validation-eras has no effect with --early-stopping false: leave one of "
+         "them out."),
+        ("--split-criterion invariant --invariance-statistic ratio",
+         "The model cannot be fitted: invariance_statistic='ratio' needs a target "
+         "of 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_bad_options(options, message):
     told = fail(*fit(), "--era", "week", *options.split())
     assert told.startswith(message) if message[-1] != "." else told == message
@@ -169,13 +153,6 @@ def test_criteria_that_compare_eras_ask_for_them(criterion):
     assert fail(*fit(), "--split-criterion", criterion) == (
         f"--split-criterion {criterion} compares eras: name the column that holds "
         "them with --era."
-    )
-
-
-def test_validation_eras_ask_for_eras():
-    assert fail(*fit(), "--validation-eras", "random") == (
-        "--validation-eras has no effect without eras: name the column that holds them "
-        "with --era, or leave it out."
     )
 
 
@@ -193,3 +170,120 @@ def test_invariant_without_a_penalty_takes_no_other_option(criterion, option):
     )
     run(*fit(), *chosen, *free)
     run(*fit(), *chosen, "--invariance-penalty", 0.5, *option)
+
+
+ESTIMATORS = (Regressor, Classifier)
+
+# Parameters that are no options: one is --categorical, and one says how to go on with
+# a model in memory. Threads are limited by OMP_NUM_THREADS. The others are for Python.
+NOT_OFFERED = {
+    "categorical_features", "class_weight", "interaction_cst", "loss", "monotonic_cst",
+    "n_iter_no_change", "n_jobs", "quantile", "scoring", "tol", "validation_fraction",
+    "warm_start",
+}  # fmt: skip
+
+# Those of no estimator: what is read and written, and in which part.
+OF_THE_PROGRAM = {
+    "categorical", "data", "era", "exclude", "features", "out", "target", "task",
+}  # fmt: skip
+
+
+def parameters_of(function):
+    return set(inspect.signature(function).parameters)
+
+
+def choices(option):
+    """The values that an option with a choice of them takes."""
+    annotation = getattr(_criterion_options, option)
+    return set(get_args(get_args(get_args(annotation)[0])[0]))
+
+
+def test_program_knows_every_parameter():
+    known = parameters_of(fit_command)
+    offered = known - OF_THE_PROGRAM
+    assert known >= OF_THE_PROGRAM
+    for estimator in ESTIMATORS:
+        assert parameters_of(estimator) - NOT_OFFERED == offered
+    # The parameters that are not scikit-learn's are those of eras, but for one.
+    upstream = parameters_of(UpstreamRegressor)
+    options = {option for used in CRITERION_OPTIONS.values() for option in used}
+    of_any_criterion = {
+        "split_criterion", "min_impurity_decrease", "validation_eras",
+        "colsample_bytree",
+    }  # fmt: skip
+    ours = offered - upstream - of_any_criterion
+    assert {option[2:].replace("-", "_") for option in options} == ours
+
+
+def test_program_knows_every_criterion_and_value():
+    assert set(CRITERION_OPTIONS) == set(_demo._CRITERIA) == set(SPLIT_CRITERIA)
+    constraints = Regressor._parameter_constraints
+    assert choices("InvarianceStatisticOption") == set(INVARIANCE_STATISTICS)
+    aggregations = constraints["period_aggregation"][0].options
+    assert choices("PeriodAggregationOption") == aggregations
+    eras, none = constraints["validation_eras"]
+    assert choices("ValidationErasOption") == eras.options | {"rows"}
+    assert none is None
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_defaults_are_the_estimators(small, task):
+    write(small.assign(y=np.arange(60) % 2), "d.csv")
+    run(*fit(), "--era", "week", "--task", task)
+    model, _ = load_model("new.skops")
+    assert model.get_params() == type(model)().get_params()
+
+
+# A value of each option that is not the default.
+OTHER_VALUES = {
+    "boltzmann_alpha": -0.2, "min_direction_agreement": 1.0, "min_samples_per_era": 30,
+    "min_era_coverage": 0.5, "normalize_era_gain": True, "period_aggregation": "mean",
+    "invariance_penalty": 5.0, "invariance_statistic": "changing_rate",
+}  # fmt: skip
+BLENDS = {
+    "gain=1,invariant=1": {"gain": 1.0, "invariant": 1.0},
+    "era=1,directional=50": {"era": 1.0, "directional": 50.0},
+    "vrex=1,era=0": {"vrex": 1.0, "era": 0.0},
+}
+BY_DEFAULT = {"directional", "invariant", "gain=1,invariant=1"}
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [c if c in BY_DEFAULT else slow(c) for c in (*SPLIT_CRITERIA, *BLENDS)],
+)
+def test_options_without_effect_are_refused_and_no_others(criterion):
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(4), [300, 200, 100, 60])
+    X = rng.standard_normal((eras.size, 5))
+    X[eras == 3, 4] = 0
+    slopes = rng.standard_normal((4, 2))[eras]
+    y = X[:, 0] + X[:, 3] + 2 * X[:, 4] + (slopes * X[:, 1:3]).sum(axis=1)
+    y += rng.standard_normal(eras.size)
+    split_criterion = BLENDS.get(criterion, criterion)
+
+    def predict_after(**changed):
+        # In small trees the order of expansion matters; large ones come to nodes that
+        # lack an era, or a split that all eras agree on.
+        models = (
+            Regressor(
+                split_criterion=split_criterion, max_iter=3,
+                max_leaf_nodes=max_leaf_nodes, min_samples_leaf=5, **changed,
+            )
+            for max_leaf_nodes in (8, None)
+        )  # fmt: skip
+        return [model.fit(X, y, eras=eras).predict(X) for model in models]
+
+    default = predict_after()
+    effective = set()
+    for name, value in OTHER_VALUES.items():
+        option = f"--{name.replace('_', '-')}"
+        if not np.array_equal(default, predict_after(**{name: value})):
+            effective.add(option)
+            continue
+        chosen = ["--era", "week", "--split-criterion", criterion]
+        assert fail(*fit(), *chosen, *to_options({name: value})) == (
+            f"{option} has no effect with --split-criterion {criterion}: leave one of "
+            "them out."
+        )
+    assert effective == used_options(split_criterion)

@@ -1,7 +1,11 @@
-"""Bad arguments to the program: a sentence on stderr that names them, exit code 2."""
+"""Bad arguments, tables and models: a sentence that names them, exit code 2."""
 
 import sys
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 
@@ -11,13 +15,14 @@ from sklearn_era._optional import MissingPackageError
 from sklearn_era.cli import _tables
 from sklearn_era.cli._app import _PlainErrors
 from sklearn_era.cli._errors import InputError
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.model_files import save_model
 
 pytestmark = pytest.mark.usefixtures("small")
 SUFFIX = "does not tell a table; use '.csv', '.csv.gz' or '.parquet'."
 FEATURE = (
     "which cannot be a feature; if a pattern picks it up, leave it out with --exclude."
 )
-NOT_NUMERIC = "column 'sector' is not numeric ('energy' in row 1 of the data)"
 
 
 @pytest.mark.parametrize(
@@ -27,61 +32,32 @@ NOT_NUMERIC = "column 'sector' is not numeric ('energy' in row 1 of the data)"
         (fit(data="d.txt"), f"DATA: the suffix of 'd.txt' {SUFFIX}"),
         (fit(data="d"), f"DATA: the suffix of 'd' {SUFFIX}"),
         (fit(target="Y"), "--target: there is no column 'Y'; did you mean 'y'?"),
-        (
-            fit(target="price"),
-            "--target: there is no column 'price'; there are 'alpha', 'beta', "
-            "'sector', 'week' and 'y'.",
-        ),
-        (
-            [*fit(), "--era", "weak"],
-            "--era: there is no column 'weak'; did you mean 'week'?",
-        ),
+        (fit(target="price"),
+         "--target: there is no column 'price'; there are 'alpha', 'beta', "
+         "'sector', 'week' and 'y'."),
+        ([*fit(), "--era", "weak"],
+         "--era: there is no column 'weak'; did you mean 'week'?"),
         ([*fit(), "--era", "y"], "--era: column 'y' is the --target column too."),
-        (
-            fit(features=["alpha,bela"]),
-            "--features: there is no column 'bela'; did you mean 'beta'?",
-        ),
+        (fit(features=["alpha,bela"]),
+         "--features: there is no column 'bela'; did you mean 'beta'?"),
         (fit(features=["x_*"]), "--features: no column's name fits 'x_*'."),
-        (
-            [*fit(features=[]), "--exclude", "sektor"],
-            "--exclude: there is no column 'sektor'; did you mean 'sector'?",
-        ),
-        (
-            fit(features=["alpha,y"]),
-            f"--features: column 'y' is the --target column, {FEATURE}",
-        ),
-        (
-            [*fit(features=["*"]), "--exclude", "y", "--era", "week"],
-            f"--features: column 'week' is the --era column, {FEATURE}",
-        ),
-        (
-            [*fit(features=[]), "--exclude", "*"],
-            "--features: no column is left to be a feature.",
-        ),
-        (
-            [*fit(), "--categorical", "sector"],
-            "--categorical: 'sector' cannot be categorical, not being among the "
-            "features.",
-        ),
-        (
-            fit(features=[]),
-            f"DATA: {NOT_NUMERIC}; declare categories with --categorical, or leave "
-            "columns out with --exclude.",
-        ),
-        (
-            [*fit(target="sector"), "--task", "regression"],
-            f"--target: {NOT_NUMERIC}, which --task regression needs.",
-        ),
-        (
-            [*fit(), "--task", "classification"],
-            "--target: column 'y' has values that are not whole, and --task "
-            "classification needs classes.",
-        ),
+        ([*fit(features=[]), "--exclude", "sektor"],
+         "--exclude: there is no column 'sektor'; did you mean 'sector'?"),
+        (fit(features=["alpha,y"]),
+         f"--features: column 'y' is the --target column, {FEATURE}"),
+        ([*fit(features=["*"]), "--exclude", "y", "--era", "week"],
+         f"--features: column 'week' is the --era column, {FEATURE}"),
+        ([*fit(features=[]), "--exclude", "*"],
+         "--features: no column is left to be a feature."),
+        ([*fit(), "--categorical", "sector"],
+         "--categorical: 'sector' cannot be categorical, not being among the "
+         "features."),
+        ([*fit(), "--task", "classification"],
+         "--target: column 'y' has values that are not whole, and --task "
+         "classification needs classes."),
         *[
-            (
-                [*fit(), option, value],
-                f"{option} must be a float in the range {limits}, got {value} instead.",
-            )
+            ([*fit(), option, value],
+             f"{option} must be a float in the range {limits}, got {value} instead.")
             for option, value, limits in (
                 ("--learning-rate", "0.0", "(0.0, inf)"),
                 ("--learning-rate", "nan", "(0.0, inf)"),
@@ -89,10 +65,7 @@ NOT_NUMERIC = "column 'sector' is not numeric ('energy' in row 1 of the data)"
                 ("--colsample-bytree", "0.0", "(0.0, 1.0]"),
             )
         ],
-        (
-            fit(out="none/new.skops"),
-            "--out: there is no folder 'none' to write to.",
-        ),
+        (fit(out="none/new.skops"), "--out: there is no folder 'none' to write to."),
         (fit(out="."), "--out: '.' is a folder, not a file."),
         (fit(out="d.csv"), "--out: 'd.csv' is an input, and would be overwritten."),
         (predict(model="none.skops"), "MODEL: there is no file 'none.skops'."),
@@ -102,26 +75,25 @@ NOT_NUMERIC = "column 'sector' is not numeric ('energy' in row 1 of the data)"
         (predict(out="p.txt"), f"--out: the suffix of 'p.txt' {SUFFIX}"),
         (predict(out="none/p.csv"), "--out: there is no folder 'none' to write to."),
         (predict(out="d.csv"), "--out: 'd.csv' is an input, and would be overwritten."),
-        (
-            [*predict(), "--id", "weeks"],
-            "--id: there is no column 'weeks'; did you mean 'week'?",
-        ),
-        (
-            ["demo", "--out", "figure.txt"],
-            "--out: the suffix of 'figure.txt' does not tell a figure; use '.png', "
-            "'.pdf' or '.svg'.",
-        ),
-        (
-            ["demo", "--out", "none/figure.png"],
-            "--out: there is no folder 'none' to write to.",
-        ),
+        ([*predict(), "--id", "weeks"],
+         "--id: there is no column 'weeks'; did you mean 'week'?"),
+        (["demo", "--out", "figure.txt"],
+         "--out: the suffix of 'figure.txt' does not tell a figure; use '.png', "
+         "'.pdf' or '.svg'."),
+        (["demo", "--out", "none/figure.png"],
+         "--out: there is no folder 'none' to write to."),
+        ([*fit(), "--validation-eras", "random"],
+         "--validation-eras has no effect without eras: name the column that holds "
+         "them with --era, or leave it out."),
         (["fit"], "Missing argument 'DATA'; see 'sklearn-era fit --help'."),
         (fit()[:2], "Missing option '--target'; see 'sklearn-era fit --help'."),
         (fit()[:4], "Missing option '--out' / '-o'; see 'sklearn-era fit --help'."),
         (["train"], "No such command 'train'; see 'sklearn-era --help'."),
+        ([*fit(), "--no-such-option"],
+         "No such option: --no-such-option; see 'sklearn-era fit --help'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+)  # fmt: skip
 def test_bad_arguments(arguments, message, tmp_path):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert fail(*arguments) == message
@@ -129,40 +101,26 @@ def test_bad_arguments(arguments, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
+    ("option", "value", "told"),
     [
-        (["--max-iter", "many"], "'--max-iter'"),
-        (["--max-depth", "deep"], "'deep' is neither a whole number nor 'none'"),
-        (["--task", "ranking"], "'--task'"),
-        (["--early-stopping", "yes"], "'--early-stopping'"),
-        (["--no-such-option"], "No such option"),
-        (["--max-iter", "0"], "'--max-iter'"),
-        (["--max-depth", "0"], "'--max-depth': 0 is not in the range x>=1"),
-        (["--max-leaf-nodes", "1"], "'--max-leaf-nodes': 1 is not in the range x>=2"),
-        (["--min-samples-leaf", "0"], "'--min-samples-leaf'"),
-        (["--max-bins", "256"], "'--max-bins'"),
-        (["--random-state", "-1"], "'--random-state'"),
-        (["--random-state", "5000000000"], "'--random-state'"),
-        (["--verbose", "-1"], "'--verbose'"),
-        (["--boltzmann-alpha", "nan"], "'--boltzmann-alpha': nan is not a number"),
-        (["--l2-regularization", "-1"], "'--l2-regularization'"),
-        (["--min-direction-agreement", "2"], "'--min-direction-agreement'"),
-        (["--min-direction-agreement", "nan"], "'--min-direction-agreement'"),
+        ("--max-iter", "many", ""), ("--task", "ranking", ""), ("--max-iter", "0", ""),
+        ("--early-stopping", "yes", ""), ("--min-samples-leaf", "0", ""),
+        ("--max-bins", "256", ""), ("--random-state", "-1", ""),
+        ("--random-state", "5000000000", ""), ("--l2-regularization", "-1", ""),
+        ("--verbose", "-1", ""), ("--min-direction-agreement", "2", ""),
+        ("--min-direction-agreement", "nan", ""),
+        ("--max-depth", "deep", ": 'deep' is neither a whole number nor 'none'"),
+        ("--max-depth", "0", ": 0 is not in the range x>=1"),
+        ("--max-leaf-nodes", "1", ": 1 is not in the range x>=2"),
+        ("--boltzmann-alpha", "nan", ": nan is not a number"),
     ],
-)
-def test_options_that_cannot_be_parsed_are_named(options, name):
-    message = fail(*fit(), *options)
-    assert name in message
+)  # fmt: skip
+def test_options_that_cannot_be_parsed_are_named(option, value, told):
+    message = fail(*fit(), option, value)
+    assert f"'{option}'{told}" in message
     assert message.endswith("; see 'sklearn-era fit --help'.")
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("--boltzmann-alpha", "nan"), ("--random-state", 5 * 10**9)]
-)
-def test_options_of_the_demo_are_named(option, value):
-    message = fail("demo", option, value)
-    assert message.startswith(f"Invalid value for '{option}': ")
-    assert message.endswith("; see 'sklearn-era demo --help'.")
+    if option in ("--boltzmann-alpha", "--random-state"):
+        assert fail("demo", option, value) == message.replace(" fit -", " demo -")
 
 
 def test_errors_in_a_group_of_commands_are_told_alike():
@@ -212,15 +170,11 @@ def test_disk_that_fills_up_while_writing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("package", "arguments"),
     [
-        ("pandas", fit()),
-        ("pandas", predict()),
-        ("skops", fit()),
-        ("skops", predict()),
-        ("pyarrow", fit(data="d.parquet")),
-        ("pyarrow", predict(out="p.parquet")),
-        ("matplotlib", ["demo"]),
+        ("pandas", fit()), ("pandas", predict()), ("skops", fit()),
+        ("skops", predict()), ("pyarrow", fit(data="d.parquet")),
+        ("pyarrow", predict(out="p.parquet")), ("matplotlib", ["demo"]),
     ],
-)
+)  # fmt: skip
 def test_missing_package_names_the_extra(small, monkeypatch, package, arguments):
     write(small, "d.parquet")
     monkeypatch.setitem(sys.modules, package, None)
@@ -239,4 +193,150 @@ def test_program_without_its_own_packages(monkeypatch, package):
     assert raised.value.code == (
         f"Error: {package} is not installed, and this needs it: "
         "pip install 'sklearn-era[cli]'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", b"", "cannot be read as CSV: No columns to parse from file."),
+        ("ragged.csv", b"alpha,beta,y\n1,2,3\n1,2,3,4,5\n", "cannot be read as CSV: "),
+        ("shifted.csv", b"alpha,beta,y\n1,2,3,4\n1,2,3,4\n",
+         "cannot be read as CSV: a row has more values than the header has names."),
+        ("binary.csv", b"alpha,beta,y\n\xff\xfe,2,3\n", "cannot be read as CSV: "),
+        ("plain.csv.gz", b"alpha,beta,y\n1,2,3\n", "cannot be read as CSV: "),
+        ("text.parquet", b"alpha,beta,y\n1,2,3\n", "cannot be read as Parquet: "),
+        ("rows.csv", b"alpha,beta,y\n", "has no rows."),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", [fit, predict])
+def test_unreadable_table(tmp_path, name, content, message, command):
+    (tmp_path / name).write_bytes(content)
+    assert fail(*command(data=name)).startswith(f"DATA: '{name}' {message}")
+
+
+def test_a_folder_and_a_parquet_file_without_rows(small, tmp_path):
+    (tmp_path / "a.parquet").mkdir()
+    assert fail(*fit(data="a.parquet")) == "DATA: 'a.parquet' is a folder, not a file."
+    write(small.head(0), "d.parquet")
+    assert fail(*fit(data="d.parquet")) == "DATA: 'd.parquet' has no rows."
+
+
+ERA = ["--era", "week"]
+MEND = "fill them in or drop their rows."
+INFINITE = "--target: column 'y' has 1 infinite value; correct them or drop their rows."
+
+
+def blank(name, rows, value=np.nan):
+    """Replace the first values of a column."""
+    return lambda frame: {name: frame[name].where(frame.index >= rows, value)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        (blank("y", 1), fit(), f"--target: column 'y' has 1 missing value; {MEND}"),
+        *[
+            (blank("week", 3), [*fit(), *ERA, "--split-criterion", criterion],
+             f"--era: column 'week' has 3 missing values; {MEND}")
+            for criterion in ("gain", "directional")
+        ],
+        *[
+            (blank("y", 1, np.inf), [*fit(), "--task", task], INFINITE)
+            for task in ("auto", "regression", "classification")
+        ],
+        ({"y": "up"}, fit(),
+         "--target: column 'y' has the single class up, and --task classification "
+         "needs two or more."),
+        (dict.fromkeys(["t0", "t1", "t2", "t3", "t4", "t5"], "x"), fit(features=[]),
+         "DATA: columns 'sector', 't0', 't1', 't2', 't3' and 2 more are not "
+         "numeric; declare categories with --categorical, or leave columns out with "
+         "--exclude."),
+        ({"beta": np.nan}, fit(),
+         "DATA: there is nothing to learn from in 'beta', all values being missing; "
+         "leave it out with --exclude."),
+        ({"prediction": 1}, [*predict(), "--id", "prediction"],
+         "--id: 'prediction' is a column of the predictions too."),
+        # Those that begin a sentence.
+        (blank("week", 1, 99), [*fit(), *ERA, "--split-criterion", "era"],
+         "The model cannot be fitted: eras: a split has to leave "
+         "min_samples_per_era=1 rows of every era on both sides "
+         "(min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 rows; the "
+         "smallest, era 99, has 1. "),
+        ({"name": [f"n{n}" for n in range(60)]},
+         [*fit(features=["name"]), "--categorical", "name", "--max-bins", 20],
+         "The model cannot be fitted: Categorical feature 'name'"),
+        *[
+            ({"sector": when}, fit(features=[]), "DATA: column 'sector' is not numeric")
+            for when in (pd.date_range("2024", periods=60),
+                         pd.timedelta_range("1h", periods=60))
+        ],
+    ],
+)  # fmt: skip
+def test_values_that_cannot_be_used(small, columns, arguments, message):
+    changed = columns(small) if callable(columns) else columns
+    # Of CSV and Parquet, the second keeps what is infinite, and types.
+    arguments = ["d.parquet" if x == "d.csv" else x for x in arguments]
+    write(small.assign(**changed), "d.parquet")
+    told = fail(*arguments)
+    assert told == message if message.endswith(".") else told.startswith(message)
+
+
+def test_predict_lacking_features(small):
+    write(small[["beta", "y"]].rename(columns={"beta": "Beta"}), "d.csv")
+    told = fail(*predict())
+    assert told == "DATA: 'd.csv' lacks the feature columns 'alpha' and 'beta'."
+    write(small.rename(columns={"beta": "Beta"}), "d.csv")
+    assert fail(*predict()) == (
+        "DATA: 'd.csv' lacks the feature column 'beta'; did you mean 'Beta'?"
+    )
+    # A model without names of columns.
+    estimator = HistGradientBoostingRegressor(max_iter=1)
+    estimator.fit(small[["alpha", "beta"]].to_numpy(), small["y"])
+    save_model(estimator, "m.skops")
+    assert fail(*predict()) == (
+        "MODEL: m.skops was fitted without column names, and so the columns of DATA "
+        "cannot be told apart."
+    )
+
+
+@pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
+def test_a_value_that_is_no_number(small, path):
+    beta = small["beta"].astype(str).where(small.index != 7, "high")
+    write(small.assign(beta=beta.where(small.index != 2)), path)
+    subject = "column 'beta' is not numeric ('high' in row 8 of the data)"
+    told = fail(*predict(data=path))
+    assert told == f"DATA: {subject}; the model was fitted on numbers."
+    assert fail(*fit(data=path)) == (
+        f"DATA: {subject}; declare categories with --categorical, or leave columns out "
+        "with --exclude."
+    )
+    told = fail(*fit(data=path, target="beta"), "--task", "regression")
+    assert told.startswith("--features: column 'beta'")
+    write(small.assign(beta=beta), path)
+    target = fit(data=path, target="beta", features=["alpha"])
+    assert fail(*target, "--task", "regression") == (
+        f"--target: {subject}, which --task regression needs."
+    )
+
+
+@pytest.mark.parametrize(("separator", "shown"), [(";", "';'"), ("\t", "a tab")])
+def test_wrong_separator(small, separator, shown):
+    small.to_csv("d.csv", sep=separator, index=False)
+    hint = f"the file has a single column, so is its separator {shown}, not a comma?"
+    assert fail(*fit()) == f"--target: there is no column 'y'; {hint}"
+    message = f"DATA: 'd.csv' lacks the feature columns 'alpha' and 'beta'; {hint}"
+    assert fail(*predict()) == message
+
+
+@pytest.mark.parametrize("command", [fit, predict])
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_columns_of_the_same_name(small, command, path):
+    if path == "d.csv":
+        write(small.rename(columns={"sector": "alpha"}), path)
+    else:
+        names = ["alpha", "beta", "alpha", "beta", "y"]
+        pq.write_table(pa.Table.from_pandas(small).rename_columns(names), path)
+    assert fail(*command(data=path)) == (
+        f"DATA: '{path}' has more than one column 'alpha'; give each a name of its own."
     )

@@ -17,22 +17,17 @@ from sklearn_era.datasets import (
 )
 
 OF_PAPERS = [
-    make_liao_classification,
-    make_liao_regression,
-    make_moneda_drift,
-    make_moneda_support,
-    make_shifted_sine_wave,
-]
+    make_liao_classification, make_liao_regression, make_moneda_drift,
+    make_moneda_support, make_shifted_sine_wave,
+]  # fmt: skip
 SEEDED = [
-    *OF_PAPERS,
-    make_numerai_like,
-    make_shortcut_classification,
+    *OF_PAPERS, make_numerai_like, make_shortcut_classification,
     make_synthetic_memorization,
-]
+]  # fmt: skip
 PARTS = ("train", "test")
 
 
-@pytest.mark.parametrize("make", SEEDED, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", SEEDED)
 def test_same_seed_same_data(make):
     small = {"n_eras": 8, "rows_per_era": 50, "n_fading_eras": 2}
     options = small if make is make_numerai_like else {}
@@ -49,7 +44,7 @@ def test_same_seed_same_data(make):
 
 
 @pytest.mark.parametrize(
-    "make", [*OF_PAPERS, make_moneda_motivating_example], ids=lambda make: make.__name__
+    "make", [*OF_PAPERS, make_moneda_motivating_example, make_shortcut_classification]
 )
 def test_parts_have_rows_of_their_own_eras(make):
     data = make()
@@ -118,6 +113,23 @@ BAD_PARAMETERS = {
 
 
 @pytest.mark.parametrize(
+    ("make", "params", "message"),
+    [
+        (make_shortcut_classification,
+         {"n_eras": 4, "n_misleading_eras": 3, "n_silent_eras": 2},
+         "n_misleading_eras=3 and n_silent_eras=2 are more eras than n_eras=4"),
+        (make_numerai_like, {"n_stable": 40, "n_unstable": 30},
+         "n_stable=40 and n_unstable=30"),
+        (make_numerai_like, {"n_fading_eras": 200},
+         "n_fading_eras=200 are more eras than n_eras=140"),
+    ],
+)  # fmt: skip
+def test_more_special_features_or_eras_than_there_are(make, params, message):
+    with pytest.raises(ValueError, match=message):
+        make(**params)
+
+
+@pytest.mark.parametrize(
     ("make", "name", "value"),
     [(make, *pair) for make, pairs in BAD_PARAMETERS.items() for pair in pairs],
 )
@@ -125,9 +137,6 @@ def test_parameters_out_of_range_are_named(make, name, value):
     message = f"The '{name}' parameter .* Got '?{value}"
     with pytest.raises(InvalidParameterError, match=message):
         make(**{name: value})
-
-
-# The synthetic memorization data.
 
 
 def residual_angle(X, y, n_rotations=3.0):
@@ -142,9 +151,8 @@ def residual_angle(X, y, n_rotations=3.0):
 
 def test_default_shapes_and_dtypes():
     data = make_synthetic_memorization(random_state=0)
-    assert data.X_train.shape == (12288, 18)
+    assert (data.X_train.shape, data.X_test.shape) == ((12288, 18), (2000, 18))
     assert data.y_train.shape == data.eras_train.shape == (12288,)
-    assert data.X_test.shape == (2000, 18)
     assert data.y_test.shape == (2000,)
     assert data.shortcut_anchors.shape == (16, 3, 16)
     assert data.X_train.dtype == data.X_test.dtype == np.float64
@@ -172,7 +180,7 @@ def test_spiral_is_that_of_the_authors(part):
     assert y.mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_shortcut_is_the_era_s_anchors_mirrored_by_class():
+def test_shortcut_is_the_era_s_anchors_mirrored_by_class_and_noise_at_test():
     data = make_synthetic_memorization(random_state=0)
     side = np.where(data.y_train == 0, 1, -1)
     positions = data.X_train[:, 2:] * side[:, np.newaxis]
@@ -189,10 +197,7 @@ def test_shortcut_is_the_era_s_anchors_mirrored_by_class():
     assert pool.shape == (16, 16)
     assert np.all(n_dealt == 3)
     assert pool.std() == pytest.approx(1, abs=0.15)
-
-
-def test_shortcut_is_noise_at_test():
-    data = make_synthetic_memorization(random_state=0)
+    # At test it is noise.
     shortcut = data.X_test[:, 2:]
     assert shortcut.mean(axis=0) == pytest.approx(np.zeros(16), abs=0.1)
     assert shortcut.std(axis=0) == pytest.approx(np.ones(16), abs=0.1)
@@ -217,16 +222,12 @@ def test_each_shortcut_split_turns_round_in_some_era(seed):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"n_eras": 1},
-        {"n_eras": 2},
-        {"n_anchors_per_era": 1},
-        {"n_anchors_per_era": 5, "n_samples_per_era": 7},
-        {"n_shortcut_features": 0},
-        {"n_samples_per_era": 1},
-        {"n_test_samples": 0},
+        {"n_eras": 1}, {"n_eras": 2}, {"n_anchors_per_era": 1},
+        {"n_anchors_per_era": 5, "n_samples_per_era": 7}, {"n_shortcut_features": 0},
+        {"n_samples_per_era": 1}, {"n_test_samples": 0},
         {"n_rotations": 0.5, "radial_noise": 0.0},
     ],
-)
+)  # fmt: skip
 def test_parameters_change_the_shapes(parameters):
     given = {
         "n_eras": 16, "n_samples_per_era": 20, "n_test_samples": 30,

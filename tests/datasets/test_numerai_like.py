@@ -12,28 +12,22 @@ from sklearn_era.numerai.metrics import numerai_corr
 
 def test_default_shapes_and_dtypes():
     data = make_numerai_like(random_state=0)
-    assert data.X.shape == (140 * 400, 60)
+    assert (data.X.shape, data.X_live.shape) == ((140 * 400, 60), (20 * 400, 60))
     assert data.X.dtype == data.X_live.dtype == np.int8
     assert data.y.shape == (140 * 400, 1)
     assert data.y.dtype == data.y_live.dtype == np.float32
-    assert data.X_live.shape == (20 * 400, 60)
     assert np.array_equal(data.eras, np.repeat(np.arange(1, 141), 400))
     assert np.array_equal(data.eras_live, np.repeat(np.arange(141, 161), 400))
     assert data.eras.dtype == data.eras_live.dtype == np.int64
     assert data.effects.shape == (160, 60)
-    assert data.stable_features.shape == (6,)
-    assert data.unstable_features.shape == (12,)
+    assert (data.stable_features.shape, data.unstable_features.shape) == ((6,), (12,))
     assert not set(data.stable_features) & set(data.unstable_features)
 
 
 @given(
-    n_eras=st.integers(1, 5),
-    n_rows=st.integers(5, 60),
-    n_features=st.integers(1, 6),
-    n_live=st.integers(0, 3),
-    n_targets=st.integers(1, 3),
-    seed=st.integers(0, 99),
-)
+    n_eras=st.integers(1, 5), n_rows=st.integers(5, 60), n_features=st.integers(1, 6),
+    n_live=st.integers(0, 3), n_targets=st.integers(1, 3), seed=st.integers(0, 99),
+)  # fmt: skip
 def test_each_era_has_equal_bins_and_the_target_its_masses(
     n_eras, n_rows, n_features, n_live, n_targets, seed
 ):
@@ -45,6 +39,10 @@ def test_each_era_has_equal_bins_and_the_target_its_masses(
     y = np.concatenate([data.y, data.y_live])
     assert X.shape == ((n_eras + n_live) * n_rows, n_features)
     assert y.shape == ((n_eras + n_live) * n_rows, n_targets)
+    # With no live era these are empty.
+    assert data.X_live.shape == (n_live * n_rows, n_features)
+    assert data.y_live.shape == (n_live * n_rows, n_targets)
+    assert data.eras_live.shape == (n_live * n_rows,)
     for era in X.reshape(-1, n_rows, n_features):
         for column in era.T:
             counts = np.bincount(column, minlength=5)
@@ -106,25 +104,6 @@ def test_targets_have_correlated_noise():
         data = make_numerai_like(target_correlation=correlation, **options)
         found = np.corrcoef(data.y.T)[0, 1]
         assert found == pytest.approx(expected, abs=0.02)
-
-
-def test_without_live_eras_the_live_part_is_empty():
-    data = make_numerai_like(4, 20, n_fading_eras=0, n_live_eras=0, random_state=0)
-    assert data.X_live.shape == (0, 60)
-    assert data.y_live.shape == (0, 1)
-    assert data.eras_live.size == 0
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_stable": 40, "n_unstable": 30}, "n_stable=40 and n_unstable=30"),
-        ({"n_fading_eras": 200}, "n_fading_eras=200 are more eras than n_eras=140"),
-    ],
-)
-def test_more_special_features_or_eras_than_there_are(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        make_numerai_like(**parameters)
 
 
 @pytest.mark.slow

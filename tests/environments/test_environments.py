@@ -20,8 +20,6 @@ from sklearn_era.environments import (
 from sklearn_era.environments._decorrelated import _Search
 from sklearn_era.environments._era_moments import EraMoments
 
-# Blocks of time.
-
 
 @st.composite
 def times_and_blocks(draw):
@@ -126,9 +124,6 @@ def test_time_blocks_refuse(times, parameters, message):
         time_blocks(times, **parameters)
 
 
-# Clusters.
-
-
 def make_clusters(n_samples=300, random_state=0):
     rng = np.random.default_rng(random_state)
     cluster = rng.choice(3, size=n_samples, p=[0.2, 0.5, 0.3])
@@ -136,29 +131,19 @@ def make_clusters(n_samples=300, random_state=0):
     return centres[cluster] + rng.normal(size=(n_samples, 3)), cluster
 
 
-def test_clusters_are_found_and_numbered_by_size():
+def test_clusters_are_found_in_any_units_and_tables_and_numbered_by_size():
     X, cluster = make_clusters()
-    labels = kmeans_partition(X, 3, random_state=0)
-    assert_array_equal(labels, np.array([2, 0, 1])[cluster])
-    assert_array_equal(labels, kmeans_partition(X, 3, random_state=5))
-
-
-def test_units_do_not_matter():
-    X, _ = make_clusters()
-    units = np.array([1e6, 1e-3, 5.0])
-    expected = kmeans_partition(X, 3, random_state=0)
-    assert_array_equal(kmeans_partition(X * units - 7, 3, random_state=0), expected)
+    expected = np.array([2, 0, 1])[cluster]
+    for seed in (0, 5):
+        assert_array_equal(kmeans_partition(X, 3, random_state=seed), expected)
+    # Neither units nor columns without a spread matter.
     constant = np.column_stack([X, np.full(len(X), 4.0)])
-    assert_array_equal(kmeans_partition(constant, 3, random_state=0), expected)
-
-
-@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame, np.ndarray.tolist])
-def test_frames_are_taken(make_frame):
-    X, _ = make_clusters()
-    expected = kmeans_partition(X, 3, random_state=0)
-    frame = make_frame(X)
-    assert_array_equal(kmeans_partition(frame, 3, random_state=0), expected)
-    assert decorrelated_partition(frame, 2, random_state=0).shape == (300,)
+    for rows in (X * [1e6, 1e-3, 5.0] - 7, constant):
+        assert_array_equal(kmeans_partition(rows, 3, random_state=0), expected)
+    for make_frame in (pd.DataFrame, pl.DataFrame, np.ndarray.tolist):
+        frame = make_frame(X)
+        assert_array_equal(kmeans_partition(frame, 3, random_state=0), expected)
+        assert decorrelated_partition(frame, 2, random_state=0).shape == (300,)
 
 
 def test_weights_pull_the_centres():
@@ -227,9 +212,6 @@ def test_kmeans_refuses():
             kmeans_partition(rows, n_eras, **options)
 
 
-# Subsets without correlation.
-
-
 def make_correlated(n_samples=2000, n_features=8, random_state=0):
     rng = np.random.default_rng(random_state)
     factors = rng.normal(size=(n_samples, 2))
@@ -241,13 +223,6 @@ def naive_mean_square(X):
     correlations = np.corrcoef(X, rowvar=False)
     off = ~np.eye(len(correlations), dtype=bool)
     return np.mean(correlations[off] ** 2)
-
-
-def test_correlation_within_eras_is_that_of_numpy():
-    X = make_correlated() * np.arange(1, 9) + 3
-    eras = np.random.default_rng(1).choice(["b", "a", "c"], size=len(X))
-    expected = [naive_mean_square(X[eras == era]) for era in "abc"]
-    assert_allclose(within_era_correlation(X, eras), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_eras", [2, 3, 6])
@@ -278,15 +253,14 @@ def test_every_subset_has_its_least_share(share):
 
 def test_smaller_subsets_are_less_correlated():
     X = make_correlated()
-    labels = [
-        decorrelated_partition(X, 4, min_share=share, random_state=0)
-        for share in (0.05, 0.25)
-    ]
-    small, large = (within_era_correlation(X, eras).min() for eras in labels)
-    assert small < large
+    least = []
+    for share in (0.05, 0.25):
+        labels = decorrelated_partition(X, 4, min_share=share, random_state=0)
+        least.append(within_era_correlation(X, labels).min())
+    assert least[0] < least[1]
 
 
-def test_units_and_constant_columns_do_not_matter_to_correlations():
+def test_correlations_within_eras_are_numpys_whatever_the_units():
     X = make_correlated()
     labels = decorrelated_partition(X, 3, random_state=1)
     scaled = np.insert(X * 2.0 ** np.arange(8), 3, 7.0, axis=1)
@@ -296,17 +270,24 @@ def test_units_and_constant_columns_do_not_matter_to_correlations():
     assert_allclose(
         within_era_correlation(scaled, eras), within_era_correlation(X, eras)
     )
+    X = make_correlated() * np.arange(1, 9) + 3
+    eras = np.random.default_rng(1).choice(["b", "a", "c"], size=len(X))
+    expected = [naive_mean_square(X[eras == era]) for era in "abc"]
+    assert_allclose(within_era_correlation(X, eras), expected, rtol=1e-5)
+
+
+def make_search(n_samples, n_features, n_eras):
+    X = make_correlated(n_samples=n_samples, n_features=n_features)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    labels = np.arange(n_samples) % n_eras
+    return _Search(X, labels, EraMoments.of(X, labels, n_eras)), X, labels
 
 
 def test_slopes_are_derivatives_of_the_objective():
     """Of the objective after one row more, with the weight of a small part of it."""
-    X = make_correlated(n_samples=60, n_features=4)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    labels = np.arange(60) % 3
+    search, X, labels = make_search(60, 4, 3)
     moments = EraMoments.of(X, labels, 3)
-    search = _Search(X, labels, moments)
-    rows = np.arange(60)
-    targets, changes = search._best_moves(rows)
+    targets, changes = search._best_moves(np.arange(60))
     step = 1e-5
     for row in range(0, 60, 7):
         change = []
@@ -324,10 +305,7 @@ def test_slopes_are_derivatives_of_the_objective():
 
 
 def test_every_sweep_lowers_the_objective_and_keeps_the_sums():
-    X = make_correlated(n_samples=500, n_features=5)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    labels = np.arange(500) % 2
-    search = _Search(X, labels, EraMoments.of(X, labels, 2))
+    search, X, _ = make_search(500, 5, 2)
     rng = np.random.RandomState(0)
     last = search.objective
     for _ in range(4):
@@ -338,12 +316,6 @@ def test_every_sweep_lowers_the_objective_and_keeps_the_sums():
         assert search.objective <= last
         last = search.objective
     assert_allclose(last, within_era_correlation(X, search.labels).mean())
-
-
-def test_uncorrelated_features_end_the_search():
-    X = np.array([[a, b] for a in (-1.0, 1) for b in (-1.0, 1)] * 50)
-    labels = decorrelated_partition(X, 2, random_state=0)
-    assert within_era_correlation(X, labels).max() < 1e-6
 
 
 def test_decorrelation_refuses():
@@ -366,7 +338,10 @@ def test_decorrelation_refuses():
             within_era_correlation(rows, np.zeros(n_eras), **options)
 
 
-def test_a_search_that_is_cut_short_warns():
+def test_a_search_ends_without_correlation_and_warns_when_it_is_cut_short():
+    X = np.array([[a, b] for a in (-1.0, 1) for b in (-1.0, 1)] * 50)
+    labels = decorrelated_partition(X, 2, random_state=0)
+    assert within_era_correlation(X, labels).max() < 1e-6
     X = make_correlated(n_samples=200)
     with pytest.warns(ConvergenceWarning, match="max_iter=1 sweeps") as caught:
         decorrelated_partition(X, 2, max_iter=1, random_state=0)

@@ -25,14 +25,12 @@ CRITERIA = {
     },
     "time_robust": {"split_criterion": "time_robust"},
     "time_robust, mean": {
-        "split_criterion": "time_robust",
-        "period_aggregation": "mean",
+        "split_criterion": "time_robust", "period_aggregation": "mean",
         "min_impurity_decrease": 0.001,
     },
     "invariant": {"split_criterion": "invariant", "invariance_penalty": 0.3},
     "invariant, changing rate": {
-        "split_criterion": "invariant",
-        "invariance_statistic": "changing_rate",
+        "split_criterion": "invariant", "invariance_statistic": "changing_rate",
         "min_impurity_decrease": 0.001,
     },
     "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
@@ -42,17 +40,15 @@ CRITERIA = {
     },
     "blend, normalised": {
         "split_criterion": {"era": 1.0, "directional": 0.1, "vrex": 0.5},
-        "boltzmann_alpha": -3.0,
-        "normalize_era_gain": True,
+        "boltzmann_alpha": -3.0, "normalize_era_gain": True,
     },
 }  # fmt: skip
 
 # For a target of 0 and 1 only.
 RATIO = {
-    "split_criterion": "invariant",
-    "invariance_statistic": "ratio",
+    "split_criterion": "invariant", "invariance_statistic": "ratio",
     "invariance_penalty": 0.1,
-}
+}  # fmt: skip
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}

@@ -15,12 +15,11 @@ def make_data(target: str = "real", n_samples: int = N_SAMPLES, seed: int = 0):
     score = np.nan_to_num(X[:, 1]) + np.nan_to_num(X[:, 2]) * (eras - 1.5)
     score = score + (X[:, 0] == 2) + 0.3 * rng.normal(size=n_samples)
     y = {
-        "real": lambda: score,
-        "positive": lambda: np.exp(score),
+        "real": lambda: score, "positive": lambda: np.exp(score),
         "count": lambda: rng.poisson(np.exp(score / 2)),
         "binary": lambda: np.where(score > 0, "up", "down"),
         "multiclass": lambda: np.digitize(score, [-1, 1]),
-    }[target]()
+    }[target]()  # fmt: skip
     weights = rng.choice([0.0, 0.3, 1.0, 2.5], size=n_samples)
     return X, y, weights, eras
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble._era_forest.forest_fit import TrainingSet
 from sklearn_era.ensemble._era_forest.granularity import encode_granularities
@@ -64,17 +65,6 @@ def from_the_root(predictor):
 
 
 def rows_of_leaves(predictor, X):
-    """The rows in each leaf, by a walk in Python; X has no categories."""
-    leaves, stack = [], [(0, np.arange(X.shape[0]))]
-    while stack:
-        index, rows = stack.pop()
-        node = predictor.nodes[index]
-        if node["is_leaf"]:
-            leaves.append((index, rows))
-            continue
-        values = X[rows, node["feature_idx"]]
-        goes_left = values <= node["num_threshold"]
-        goes_left[np.isnan(values)] = node["missing_go_to_left"]
-        stack.append((int(node["left"]), rows[goes_left]))
-        stack.append((int(node["right"]), rows[~goes_left]))
-    return leaves
+    """The rows in each leaf; X has no categories."""
+    rows = rows_of_nodes(predictor, X)
+    return [(i, rows[i]) for i in np.flatnonzero(predictor.nodes["is_leaf"])]

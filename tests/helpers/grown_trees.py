@@ -23,13 +23,9 @@ MISSING = 255
 
 # No limit to the growth.
 FULL = TreeLimits(
-    max_depth=None,
-    max_leaf_nodes=None,
-    min_samples_leaf=1,
-    min_gain_to_split=0.0,
-    l2_regularization=0.0,
-    max_features=None,
-)
+    max_depth=None, max_leaf_nodes=None, min_samples_leaf=1, min_gain_to_split=0.0,
+    l2_regularization=0.0, max_features=None,
+)  # fmt: skip
 
 # By parameters of estimators; the ratio wants rows that are binary.
 CRITERIA = ERA_CRITERIA | {"invariant, ratio": RATIO}
@@ -97,12 +93,11 @@ def make_rows(
         weights = np.array([0, 0.25, 0.5, 1, 2, 4], dtype=np.float32)
         hessians = rng.choice(weights, size=n_rows)
     bins = TreeBins(
-        n_bins=MISSING + 1,
-        n_bins_non_missing=n_used.astype(np.uint32),
+        n_bins=MISSING + 1, n_bins_non_missing=n_used.astype(np.uint32),
         has_missing_values=(X == MISSING).any(axis=0).astype(np.uint8),
         is_categorical=np.zeros(n_features, dtype=np.uint8),
         bin_thresholds=[np.arange(n - 1) + 0.5 for n in n_used],
-    )
+    )  # fmt: skip
     return Rows(np.asfortranarray(X), target, hessians, eras, bins)
 
 
@@ -146,23 +141,14 @@ def grow(
             weight = np.ascontiguousarray(weight, dtype=np.float32)
             weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)
         splitter = EraSplitter(
-            rows.eras,
-            rows.n_eras,
-            None,
-            make_criterion(estimator, name, blend, rows.n_eras),
-            *weights,
-        )
+            rows.eras, rows.n_eras, None,
+            make_criterion(estimator, name, blend, rows.n_eras), *weights,
+        )  # fmt: skip
     return grow_tree(
-        rows.X_binned,
-        rows.gradients,
-        rows.hessians,
-        bins=rows.bins,
-        limits=limits,
-        rng=np.random.default_rng(seed),
-        n_threads=1,
-        era_splitter=splitter,
+        rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,
+        rng=np.random.default_rng(seed), n_threads=1, era_splitter=splitter,
         small_node_rows=small_node_rows,
-    )
+    )  # fmt: skip
 
 
 def assert_same_tree(one: Any, other: Any) -> None:

@@ -55,14 +55,9 @@ def fit(
     """Fit with `store_budget` bytes for histograms; the model and its splitter."""
     X, y, eras = data
     params = {
-        "max_iter": 3,
-        "learning_rate": 0.5,
-        "min_samples_leaf": 5,
-        "max_leaf_nodes": 8,
-        "min_era_coverage": 0.3,
-        "early_stopping": False,
-        "random_state": 0,
-    } | params
+        "max_iter": 3, "learning_rate": 0.5, "min_samples_leaf": 5, "max_leaf_nodes": 8,
+        "min_era_coverage": 0.3, "early_stopping": False, "random_state": 0,
+    } | params  # fmt: skip
     made = []
 
     def make_splitter(*args, **kwargs):

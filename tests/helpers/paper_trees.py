@@ -56,10 +56,9 @@ def pooled_gain(values, goes_left):
 
 def rank(name, values, eras, goes_left, **params):
     return Criterion(SplitCriterion[name], **params).rank(
-        *sides(values, eras, goes_left),
-        gain=pooled_gain(values, goes_left),
+        *sides(values, eras, goes_left), gain=pooled_gain(values, goes_left),
         impurities=[
             weighted_impurity(-values[eras == era], np.ones((eras == era).sum()))
             for era in np.unique(eras)
         ],
-    )
+    )  # fmt: skip

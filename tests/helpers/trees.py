@@ -13,6 +13,27 @@ def n_splits(model) -> int:
     return sum(len(tree.nodes) // 2 for tree in trees_of(model))
 
 
+def rows_of_nodes(predictor, X) -> dict[int, np.ndarray]:
+    """The rows in each node, by a walk from the root in Python; X has no categories."""
+    rows = {0: np.arange(X.shape[0])}
+    for index, node in enumerate(predictor.nodes):
+        if node["is_leaf"]:
+            continue
+        values = X[rows[index], node["feature_idx"]]
+        goes_left = values <= node["num_threshold"]
+        goes_left[np.isnan(values)] = node["missing_go_to_left"]
+        rows[int(node["left"])] = rows[index][goes_left]
+        rows[int(node["right"])] = rows[index][~goes_left]
+    return rows
+
+
+def gain_and_direction(gradients, hessians, sides, l2):
+    """Those of a split by hand, of the rows on either side."""
+    G, H = (np.array([a[side].sum() for side in sides]) for a in (gradients, hessians))
+    gain = (G**2 / (H + l2)).sum() - G.sum() ** 2 / (H.sum() + l2)
+    return gain, np.sign(G[1] / (H[1] + l2) - G[0] / (H[0] + l2))
+
+
 def assert_same_trees(ours, theirs) -> None:
     """Compare every node and every set of categories of every tree, bit for bit."""
     assert [len(t) for t in ours._predictors] == [len(t) for t in theirs._predictors]

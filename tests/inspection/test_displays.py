@@ -28,8 +28,6 @@ from sklearn_era.inspection import (
 )
 from sklearn_era.metrics import make_era_scorer
 
-# Scores of eras.
-
 
 def test_scores_of_an_estimator_by_era(ax):
     model, X, y, eras = fit_data()
@@ -183,15 +181,11 @@ def test_scores_refuse(ax):
         EraScoreDisplay(scores=[np.nan, np.nan], era_labels=["a", "b"])
 
 
-# Agreement of splits.
-
-
 def test_bubbles_hold_the_gain_of_their_depth_and_agreement(ax):
     model, X, y, eras = fit_data()
     statistics = split_statistics(model, X, y, eras=eras)
     display = SplitAgreementDisplay.from_estimator(model, X, y, eras=eras, ax=ax)
-    assert display.ax_ is ax
-    assert display.figure_ is ax.figure
+    assert (display.ax_, display.figure_) == (ax, ax.figure)
     gain, agreement = statistics.gain, statistics.direction_agreement
     assert_allclose(display.gain_share, gain / gain.sum())
     areas = display.points_.get_sizes()
@@ -241,23 +235,17 @@ def test_agreement_refuses(ax):
     few = split_statistics(model, X[:1], y[:1], eras=eras[:1])
     for statistics, options, message in (
         (table, {"x": "D"}, "x must be 'depth' or 'gain_share'; got 'D'"),
-        (
-            table.drop(columns=["depth", "gain"]),
-            {},
-            "statistics has no column depth, gain;",
-        ),
+        (table.drop(columns=["depth", "gain"]), {},
+         "statistics has no column depth, gain;"),
         (few, {}, "no split has a gain on these rows"),
         (table[:0], {}, "The model has no split"),
-    ):
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             SplitAgreementDisplay.from_statistics(statistics, ax=ax, **options)
     with pytest.raises(ValueError, match=r"one value a split each; got .*\(2,\)"):
         SplitAgreementDisplay(depth=[0, 1], gain=[1], direction_agreement=[1])
     with pytest.raises(ValueError, match="estimator must be a HistGradientBoosting"):
         SplitAgreementDisplay.from_estimator(LinearRegression(), X, y, eras=eras, ax=ax)
-
-
-# Without matplotlib.
 
 
 def test_matplotlib_is_asked_for_by_name(monkeypatch):

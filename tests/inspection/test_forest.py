@@ -12,6 +12,7 @@ from helpers.forests import (
     regressor,
     rows_of_leaves,
 )
+from helpers.trees import gain_and_direction
 from sklearn_era.inspection import (
     EraScoreDisplay,
     SplitAgreementDisplay,
@@ -70,19 +71,12 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
         for (output, other_output), tree in zip(outputs, trees, strict=True):
             gradients = np.mean(output[drawn.rows]) - other_output
             sides = dict(rows_of_leaves(tree, other_X))
-            left, right = (
-                sides[int(tree.nodes[side][0])] for side in ("left", "right")
-            )
+            both = [sides[int(tree.nodes[name][0])] for name in ("left", "right")]
             for era in range(3):
-                G = [
-                    gradients[side[other_eras[side] == era]].sum()
-                    for side in (left, right)
-                ]
-                H = [np.sum(other_eras[side] == era) + 2.0 for side in (left, right)]
-                gain = G[0] ** 2 / H[0] + G[1] ** 2 / H[1]
-                gain -= sum(G) ** 2 / (sum(H) - 2)
+                rows = [side[other_eras[side] == era] for side in both]
+                ones = np.ones(other_y.size)
+                gain, direction = gain_and_direction(gradients, ones, rows, 2.0)
                 assert_allclose(splits.era_gains[row, era], gain, rtol=1e-4, atol=1e-3)
-                direction = np.sign(G[1] / H[1] - G[0] / H[0])
                 assert splits.era_directions[row, era] == direction
             assert splits["count"][row] == other_y.size
             assert splits.count_in_fit[row] == drawn.rows.size

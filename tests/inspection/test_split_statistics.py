@@ -1,10 +1,7 @@
-"""Split statistics by era, against what the fit has stored, and their sums.
-
-On the rows of a fit the model run again must see what the fit saw: the gain and the
-count in every node. By era it is held to a node-by-node sum in NumPy.
-"""
+"""Split statistics by era, against what the fit has stored, and sums in NumPy."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -12,14 +9,19 @@ import sklearn.ensemble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
 from helpers.criteria import ERA_CRITERIA
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import make_estimator
 from helpers.inspection import make_mixed_frame
-from helpers.trees import n_splits, trees_of
+from helpers.trees import gain_and_direction, n_splits, rows_of_nodes, trees_of
 from sklearn_era import ensemble
+from sklearn_era._optional import MissingPackageError
 from sklearn_era.inspection import era_feature_importances, split_statistics
 
 
@@ -44,19 +46,13 @@ def assert_equals_fit(model, statistics, *, root=True):
         assert_allclose(statistics.gain, statistics.gain_in_fit, rtol=1e-4)
 
 
-# The rows of the fit.
-
-
 GRID = itertools.product(
-    ["real", "binary", "multiclass"],
-    ["gain", "directional"],
-    [False, True],
+    ["real", "binary", "multiclass"], ["gain", "directional"], [False, True],
     [
-        {},
-        {"categorical_features": [0], "l2_regularization": 0.5},
+        {}, {"categorical_features": [0], "l2_regularization": 0.5},
         {"interaction_cst": [[0, 1], [2], [3, 4]], "max_features": 0.7},
     ],
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -86,8 +82,7 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 @pytest.mark.parametrize(
     "parameters",
     [
-        *ERA_CRITERIA.values(),
-        {"split_criterion": "era", "min_samples_per_era": 8},
+        *ERA_CRITERIA.values(), {"split_criterion": "era", "min_samples_per_era": 8},
         {
             "split_criterion": "era", "min_samples_per_era": 8,
             "min_era_coverage": 0.5, "normalize_era_gain": True,
@@ -104,16 +99,14 @@ def test_gain_and_coverage_of_every_criterion(parameters):
 
 
 @pytest.mark.parametrize(
-    "loss", ["squared_error", "absolute_error", "quantile", "poisson", "gamma"]
+    "loss", ["squared_error", "absolute_error", "quantile", "poisson", "gamma", None]
 )
-def test_gain_of_every_loss(loss):
-    model, statistics, *_ = run("positive", loss=loss, quantile=0.3)
+def test_gain_of_every_loss_and_with_class_weight(loss):
+    if loss is None:
+        model, statistics, *_ = run("multiclass", class_weight="balanced")
+    else:
+        model, statistics, *_ = run("positive", loss=loss, quantile=0.3)
     assert_equals_fit(model, statistics, root=loss == "squared_error")
-
-
-def test_gain_with_class_weight_is_that_of_the_fit():
-    model, statistics, *_ = run("multiclass", class_weight="balanced")
-    assert_equals_fit(model, statistics, root=False)
 
 
 def test_gain_in_the_fit_of_a_root_leaves_its_own_term_out():
@@ -168,31 +161,11 @@ def test_estimators_of_scikit_learn_are_taken():
             assert_array_equal(statistics[name], expected[name])
 
 
-# Eras, node by node.
-
-
-def rows_of_nodes(model, predictor, X):
-    """The rows in each node, by walking from the root; X has no categories."""
-    nodes = predictor.nodes
-    rows = {0: np.arange(X.shape[0])}
-    for index, node in enumerate(nodes):
-        if node["is_leaf"]:
-            continue
-        values = X[rows[index], node["feature_idx"]]
-        goes_left = values <= node["num_threshold"]
-        goes_left[np.isnan(values)] = node["missing_go_to_left"]
-        rows[node["left"]] = rows[index][goes_left]
-        rows[node["right"]] = rows[index][~goes_left]
-    return rows
-
-
 @settings(max_examples=settings().max_examples // 8)
 @given(
-    seed=st.integers(0, 1000),
-    minimum=st.integers(1, 12),
-    l2=st.sampled_from([0.0, 2.0]),
-    weighted=st.booleans(),
-)
+    seed=st.integers(0, 1000), minimum=st.integers(1, 12),
+    l2=st.sampled_from([0.0, 2.0]), weighted=st.booleans(),
+)  # fmt: skip
 def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
     """On rows that the fit has not seen, with an era that it has not seen."""
     X, y, *_ = make_data()
@@ -206,13 +179,12 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
         model, X, y, eras=eras, sample_weight=weight, min_samples_per_era=minimum
     )
     unit = np.ones(N_SAMPLES) if weight is None else weight
-
     row = 0
     raw = np.full(N_SAMPLES, model._baseline_prediction[0, 0])
     for predictors, after in zip(
         model._predictors, model.staged_predict(X), strict=True
     ):
-        rows = rows_of_nodes(model, predictors[0], X)
+        rows = rows_of_nodes(predictors[0], X)
         gradient = ((raw - y) * unit).astype(np.float32).astype(float)
         for node in predictors[0].nodes:
             if node["is_leaf"]:
@@ -222,12 +194,11 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
                     r[eras[r] == label]
                     for r in (rows[node["left"]], rows[node["right"]])
                 ]
-                G = np.array([gradient[side].sum() for side in sides])
-                H = np.array([unit[side].sum() for side in sides])
                 gain, direction = 0.0, 0
-                if min(side.size for side in sides) >= minimum and H.min() > 0:
-                    gain = (G**2 / (H + l2)).sum() - G.sum() ** 2 / (H.sum() + l2)
-                    direction = np.sign(-G[0] / (H[0] + l2) + G[1] / (H[1] + l2))
+                if min(side.size for side in sides) >= minimum and all(
+                    unit[side].any() for side in sides
+                ):
+                    gain, direction = gain_and_direction(gradient, unit, sides, l2)
                 count = sum(side.size for side in sides)
                 assert statistics.era_counts[row, era] == count
                 assert_allclose(statistics.era_gains[row, era], gain, atol=1e-4)
@@ -242,16 +213,12 @@ def test_era_columns_against_walking_every_node(seed, minimum, l2, weighted):
     assert np.all(statistics.n_eras_covered >= (statistics.era_directions != 0).sum(1))
 
 
-def test_one_era_is_all_rows():
-    model, _, X, y, _ = run()
+def test_one_era_is_all_rows_and_nodes_that_no_row_reaches_have_no_gain():
+    model, _, X, y, eras = run()
     statistics = split_statistics(model, X, y, eras=np.zeros(N_SAMPLES))
     assert_array_equal(statistics.era_gains[:, 0], statistics.gain)
     assert_array_equal(statistics.era_counts[:, 0], statistics["count"])
     assert np.all(statistics.direction_agreement == 1)
-
-
-def test_nodes_that_no_row_reaches_have_no_gain():
-    model, _, X, y, eras = run()
     statistics = split_statistics(model, X[:5], y[:5], eras=eras[:5])
     empty = statistics["count"] == 0
     assert empty.any()
@@ -268,9 +235,6 @@ def test_minimum_defaults_to_that_of_the_estimator():
     assert fewer.n_eras_covered.sum() > default.n_eras_covered.sum()
 
 
-# The place of a split.
-
-
 def test_features_are_columns_of_X_and_categories_its_values():
     """scikit-learn trains on categorical features first; the table does not."""
     frame, y, eras = make_mixed_frame()
@@ -283,7 +247,6 @@ def test_features_are_columns_of_X_and_categories_its_values():
     assert table.loc[by_category, "threshold"].isna().all()
     assert table.loc[~by_category, "threshold"].notna().all()
     assert {0, 1} <= set(table.loc[~by_category, "feature"])
-
     # A root's rows go where the table says.
     checked = 0
     for _, split in table[table["depth"] == 0].iterrows():
@@ -324,10 +287,7 @@ def test_tree_and_class_of_a_split():
     assert_array_equal(statistics.depth, [node["depth"] for node in nodes])
     assert_array_equal(statistics.gain_in_fit, [node["gain"] for node in nodes])
     assert statistics.node.size == n_splits(model)
-
-
-def test_class_label_is_none_with_one_tree_an_iteration():
-    assert set(run("binary")[1].class_label) == {None}
+    assert set(run("binary")[1].class_label) == {None}  # one tree an iteration
 
 
 def test_data_frame_holds_the_arrays():
@@ -406,3 +366,77 @@ def test_importances_see_which_feature_differs_between_eras():
     shares = era_feature_importances(model, X, y, eras=eras, normalize=True).importances
     assert shares[0, 1] > 2 * shares[1:, 1].max()
     assert shares[0, 0] < shares[1:, 0].min()
+
+
+FUNCTIONS = pytest.mark.parametrize(
+    "function", [split_statistics, era_feature_importances]
+)
+
+
+@FUNCTIONS
+@pytest.mark.parametrize(
+    ("name", "spoil", "message"),
+    [
+        ("X", lambda X: X[:, :4],
+         r"X has 4 columns, but HistGradientBoostingClassifier was fitted to 5"),
+        ("X", lambda X: np.hstack([X, X]),
+         r"X has 10 columns, .* fitted to 5; pass the columns of the fit"),
+        ("X", lambda X: X[:, 0], r"Expected 2D array"),
+        ("X", lambda X: X[:-1], r"y has 400 values, but X has 399 rows"),
+        ("y", lambda y: y[:-1],
+         r"y has 399 values, but X has 400 rows; pass one value a row"),
+        ("eras", lambda eras: eras[:-1], r"eras has 399 labels, but X has 400 rows"),
+        ("eras", lambda _: None, r"eras is None; pass one label a row"),
+        ("eras", lambda eras: np.where(eras == 1, np.nan, eras),
+         r"eras has .* missing label"),
+        ("sample_weight", lambda _: np.ones(3),
+         r"sample_weight.shape == \(3,\), expected \(400,\)"),
+        ("y", lambda y: np.where(y == "up", "perhaps", y),
+         r"y has 1 class\(es\) that were not in the fit, the first is 'perhaps'; the "
+         r"model knows \['down', 'up'\]"),
+        ("y", lambda y: np.where(y == "up", 1.0, np.nan), r"Input y contains NaN"),
+        ("min_samples_per_era", lambda _: 0,
+         r"min_samples_per_era must be an integer of at least 1, .* got 0"),
+        ("min_samples_per_era", lambda _: 1.5,
+         r"min_samples_per_era must be an integer .* got 1.5"),
+        ("estimator", lambda model: make_pipeline(StandardScaler(), model),
+         r"estimator must be a HistGradientBoosting.*got Pipeline"),
+        ("estimator", lambda _: LinearRegression(),
+         r"estimator must be a HistGradientBoosting.*got LinearRegression"),
+        ("estimator", lambda _: ensemble.HistGradientBoostingRegressor,
+         r"estimator must be a HistGradientBoosting"),
+        ("estimator", lambda _: make_estimator(ensemble, "real"), "not fitted yet"),
+    ],
+)  # fmt: skip
+def test_refuses(function, name, spoil, message):
+    X, y, _, eras = make_data("binary")
+    arguments = {
+        "estimator": make_estimator(ensemble, "binary", max_iter=1).fit(X, y), "X": X,
+        "y": y, "eras": eras, "sample_weight": None, "min_samples_per_era": None,
+    }  # fmt: skip
+    function(**arguments)  # which is fine before it is spoilt
+    error = NotFittedError if "fitted yet" in message else ValueError
+    with pytest.raises(error, match=message):
+        function(**arguments | {name: spoil(arguments[name])})
+
+
+@FUNCTIONS
+def test_refuses_columns_of_other_names_and_a_target_outside_the_loss(function):
+    frame, _, eras = make_mixed_frame()
+    frame = frame.drop(columns="t")
+    y = np.arange(1.0, N_SAMPLES + 1)
+    model = make_estimator(ensemble, "real", loss="gamma", max_iter=1).fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        function(model, frame.rename(columns={"p": "other"}), y, eras=eras)
+    with pytest.raises(ValueError, match="requires strictly positive y"):
+        function(model, frame, -y, eras=eras)
+
+
+@FUNCTIONS
+def test_pandas_is_needed_for_data_frames_only(function, monkeypatch):
+    X, y, _, eras = make_data()
+    model = make_estimator(ensemble, "real", max_iter=1).fit(X, y)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert function(model, X, y, eras=eras)
+    with pytest.raises(MissingPackageError, match=r"sklearn-era\[cli\]"):
+        function(model, X, y, eras=eras, as_frame=True)

@@ -50,11 +50,8 @@ def test_match_is_that_of_the_definition(case):
 
 
 def test_categories_count_without_bins():
-    columns = {
-        "same": list("abab"),
-        "own": list("aabc"),
-        "gone": ["a", "a", None, None],
-    }
+    gone = ["a", "a", None, None]
+    columns = {"same": list("abab"), "own": list("aabc"), "gone": gone}
     frame = pd.DataFrame(columns).astype({"own": "category"})
     result = support_match(frame, eras=[1, 1, 2, 2], as_frame=True)
     assert result.match.to_dict() == pytest.approx(
@@ -105,16 +102,14 @@ def test_a_holdout_is_held_against_the_bins_of_the_training_rows():
     assert "holdout" not in support_match(train, eras=np.zeros(100))
 
 
-def test_infinite_values_and_nullable_columns_are_numbers():
+def test_infinite_nullable_and_masked_values():
     frame = pd.DataFrame({"a": pd.array([1, None, 3, 4], dtype="Int64")})
     frame["b"] = [-np.inf, np.inf, 0, 1]
     frame["c"] = [True, False, True, False]
     result = support_match(frame, eras=[0, 0, 1, 1], n_bins=4)
     assert_array_equal(result.n_bins, [4, 4, 2])
     assert_allclose(result.match, [0.5, 0.5, 1])
-
-
-def test_masked_values_are_missing():
+    # Masked values are missing.
     X = np.ma.masked_array([[1], [99], [1], [2]], mask=[[0], [1], [0], [0]])
     expected = support_match([[1], [np.nan], [1], [2]], eras=[0, 0, 1, 1])
     assert_array_equal(support_match(X, eras=[0, 0, 1, 1]).by_era, expected.by_era)

@@ -36,23 +36,23 @@ def draw(model, table, features=("p", "q"), **arguments):
 
 def assert_is_partial_dependence(display, model, X, columns, output, **parameters):
     expected = partial_dependence(
-        model,
-        X,
-        list(columns),
+        model, X, list(columns),
         custom_values={columns[0]: display.xx0[0], columns[1]: display.xx1[:, 0]},
-        method="brute",
-        **parameters,
-    ).average[output]
+        method="brute", **parameters,
+    ).average[output]  # fmt: skip
     # Their first axis is the first feature, which we draw from left to right.
     assert_allclose(display.response, expected.T, rtol=1e-9)
 
 
 def test_surface_is_the_partial_dependence():
-    model, X, *_ = fit_data()
+    model, X, y, _ = fit_data()
     display = draw(model, X, (0, 1), grid_resolution=7, max_rows=None)
     assert display.response.shape == (7, 7)
     assert np.ptp(display.response) > 0.5
     assert_is_partial_dependence(display, model, X, (0, 1), 0)
+    other = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y > 0)
+    display = draw(other, X.tolist(), (0, 1), max_rows=None)
+    assert_is_partial_dependence(display, other, X, (0, 1), 0)
 
 
 def test_surface_of_a_binary_classifier_is_its_probability():
@@ -105,9 +105,8 @@ def test_fixed_features_are_held_and_the_others_averaged():
 
 def test_a_draw_of_rows_is_seeded():
     model, X, *_ = fit_data()
-    options = {"grid_resolution": 3, "max_rows": 5}
     first, same, other = (
-        draw(model, X, (0, 1), random_state=seed, **options).response
+        draw(model, X, (0, 1), max_rows=5, random_state=seed).response
         for seed in (0, 0, 1)
     )
     assert_array_equal(first, same)
@@ -136,22 +135,14 @@ def test_limits_default_to_the_range_of_X_and_a_margin():
     X = X.copy()
     X[0, 0] = np.nan
     X[:, 1] = 2.0
-    options = {"grid_resolution": 3, "max_rows": 2}
-    display = draw(model, X, (0, 1), **options)
+    display = draw(model, X, (0, 1), max_rows=2)
     low, high = np.nanmin(X[:, 0]), np.nanmax(X[:, 0])
     margin = (high - low) / 20
     assert_allclose(display.xx0[0], np.linspace(low - margin, high + margin, 3))
     assert_allclose(display.xx1[:, 0], [1.5, 2.0, 2.5])
-    display = draw(model, X, (0, 1), limits=[(-1, 1), (0, 8)], **options)
+    display = draw(model, X, (0, 1), limits=[(-1, 1), (0, 8)], max_rows=2)
     assert_allclose(display.xx0[0], [-1, 0, 1])
     assert_allclose(display.xx1[:, 0], [0, 4, 8])
-
-
-def test_surface_of_other_estimators():
-    X, y, _ = make_data()
-    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y > 0)
-    display = draw(model, X.tolist(), (0, 1), max_rows=None)
-    assert_is_partial_dependence(display, model, X, (0, 1), 0)
 
 
 def test_surface_makes_a_figure_and_draws_again(pyplot):
@@ -163,9 +154,6 @@ def test_surface_makes_a_figure_and_draws_again(pyplot):
     assert display.plot(plot_method="pcolormesh", vmin=0, vmax=1) is display
     assert display.surface_.get_clim() == (0, 1)
     assert len(pyplot.get_fignums()) == 2
-
-
-# Columns that are held at a value.
 
 
 def fix_all(**values):
@@ -204,15 +192,10 @@ def test_unknown_categories_are_refused(to_table, tree):
     message = f"fixed: {tree!r} is not a value of column 'tree', whose categories are "
     with pytest.raises(ValueError, match=message + "'ash', 'elm'; pass one of them"):
         draw(model, table, fixed={"tree": tree})
-
-
-def test_a_category_of_the_dtype_that_the_fit_has_not_seen_is_refused():
-    """It would be drawn as a missing value."""
-    frame, y = make_frame()
-    model = make_regressor(frame, y)
+    # Of the dtype, but not seen in the fit: it would be drawn as a missing value.
     frame["tree"] = frame["tree"].cat.add_categories("oak")
     with pytest.raises(ValueError, match="'oak' is not a value of column 'tree'"):
-        draw(model, frame, fixed={"tree": "oak"})
+        draw(make_regressor(make_frame()[0], y), frame, fixed={"tree": "oak"})
 
 
 @pytest.mark.parametrize("as_frame", [False, True])
@@ -283,9 +266,6 @@ def test_a_pipeline_is_asked_by_the_dtype():
     assert_allclose(display.response.ravel(), expected)
     with pytest.raises(ValueError, match="'oak' is not a value of column 'tree'"):
         draw(model, frame, fixed={"tree": "oak"})
-
-
-# What is refused.
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from sklearn._loss.loss import HalfSquaredError
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from helpers.grids import slow
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.interop import to_lightgbm_text
 
 
@@ -53,21 +52,12 @@ def fit_regressor(loss="squared_error", n_samples=3000, **parameters):
     if loss in ("poisson", "gamma"):
         y = np.exp(y / 4)
     parameters = {"max_iter": 60, "split_criterion": "directional"} | parameters
-    model = HistGradientBoostingRegressor(loss, quantile=0.3, **parameters)
+    model = Regressor(loss, quantile=0.3, **parameters)
     return model.fit(X, y, eras=np.arange(n_samples) % 5)
 
 
-@pytest.mark.parametrize(
-    ("loss", "n_rows"),
-    [
-        ("squared_error", 20_000),
-        ("absolute_error", 20_000),
-        ("quantile", 20_000),
-        pytest.param("squared_error", 120_000, marks=pytest.mark.slow),
-        pytest.param("absolute_error", 120_000, marks=pytest.mark.slow),
-        pytest.param("quantile", 120_000, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("n_rows", [20_000, slow(120_000)])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "quantile"])
 def test_predictions_are_equal_on_many_rows(loss, n_rows):
     model = fit_regressor(loss, max_iter=min(60, n_rows // 1000))
     text_model, X = booster(model), make_rows(n_rows, seed=2)
@@ -77,9 +67,7 @@ def test_predictions_are_equal_on_many_rows(loss, n_rows):
         assert np.array_equal(text_model.predict(X, num_threads=n_threads), expected)
 
 
-@pytest.mark.parametrize(
-    "loss", ["poisson", pytest.param("gamma", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("loss", ["poisson", slow("gamma")])
 def test_a_log_link_differs_by_no_more_than_the_exponential_does(loss):
     model = fit_regressor(loss, max_iter=20)
     text_model, X = booster(model), make_rows(20_000, seed=2)
@@ -93,7 +81,7 @@ def test_raw_predictions_of_a_classifier_are_equal(n_classes):
     rng = np.random.default_rng(0)
     X = make_rows(3000)
     y = np.digitize(np.nan_to_num(X[:, 0]) + rng.normal(size=3000), [-1, 1])
-    model = HistGradientBoostingClassifier(max_iter=20)
+    model = Classifier(max_iter=20)
     model.fit(X, np.minimum(y, n_classes - 1))
     text_model, X = booster(model), make_rows(20_000, seed=2)
     raw = text_model.predict(X, raw_score=True)
@@ -105,18 +93,15 @@ def test_raw_predictions_of_a_classifier_are_equal(n_classes):
 
 @settings(max_examples=settings().max_examples // 2)
 @given(
-    exponent=st.integers(-300, 300),
-    seed=st.integers(0, 1000),
+    exponent=st.integers(-300, 300), seed=st.integers(0, 1000),
     n_leaves=st.integers(2, 40),
-)
+)  # fmt: skip
 def test_every_double_survives_the_text(exponent, seed, n_leaves):
     """Thresholds and leaves of any size, and rows that are the thresholds."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, 3)) * 10.0 ** np.clip(exponent, -30, 300)
     y = rng.normal(size=300) * 10.0 ** np.clip(exponent, -30, 30)
-    model = HistGradientBoostingRegressor(
-        max_iter=5, max_leaf_nodes=n_leaves, min_samples_leaf=2
-    ).fit(X, y)
+    model = Regressor(max_iter=5, max_leaf_nodes=n_leaves, min_samples_leaf=2).fit(X, y)
     splits = splits_of(model)
     at_thresholds = np.repeat(splits["num_threshold"][:, np.newaxis], 3, axis=1)
     rows = np.concatenate(
@@ -129,37 +114,33 @@ def test_missing_values_go_where_they_went():
     X = np.where(np.arange(400) % 4 == 0, np.nan, np.arange(400) % 2).reshape(-1, 1)
     rows = np.array([[np.nan], [0.0], [1.0], [np.inf], [-np.inf]])
     for target in (np.isnan(X[:, 0]), X[:, 0] == 1):
-        model = HistGradientBoostingRegressor(max_iter=3).fit(X, target.astype(float))
+        model = Regressor(max_iter=3).fit(X, target.astype(float))
         assert_same_predictions(model, rows)
     # A split between missing values and all others has an infinite threshold.
-    model = HistGradientBoostingRegressor(max_iter=3)
+    model = Regressor(max_iter=3)
     model.fit(np.where(np.isnan(X), np.nan, 1.0), np.isnan(X[:, 0]).astype(float))
     thresholds = model._predictors[0][0].nodes["num_threshold"]
     assert np.isinf(thresholds).any()
     assert_same_predictions(model, rows)
 
 
-def test_a_model_without_a_split_predicts_its_baseline():
-    X, y = np.zeros((100, 2)), np.linspace(0, 1, 100)
-    assert_same_predictions(HistGradientBoostingRegressor(max_iter=3).fit(X, y), X)
-
-
-def test_integers_and_data_frames_are_read_alike():
+def test_rows_and_models_of_other_kinds_are_taken_too():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 5, (500, 3), dtype=np.int8), columns=list("abc"))
-    model = HistGradientBoostingRegressor(max_iter=10).fit(X, X["a"] * X["b"])
+    model = Regressor(max_iter=10).fit(X, X["a"] * X["b"])
     text_model = booster(model)
     assert text_model.feature_name() == ["a", "b", "c"]
     for rows in (X, X.to_numpy(), X.astype(float)):
         assert np.array_equal(text_model.predict(rows), model.predict(X))
-
-
-def test_scikit_learns_own_models_are_written_too():
+    # Those of scikit-learn, and without a split.
     X = make_rows(500)[:, [3, 4]]
     X[np.isinf(X)] = 9.0
     y = np.nan_to_num(X[:, 0])
-    model = ensemble.HistGradientBoostingRegressor(max_iter=10).fit(X, y)
-    assert_same_predictions(model, X)
+    stock = ensemble.HistGradientBoostingRegressor(max_iter=10).fit(X, y)
+    stump = Regressor(max_iter=3).fit(np.zeros_like(X), y)
+    assert splits_of(stump).size == 0
+    for model in (stock, stump):
+        assert_same_predictions(model, X)
 
 
 def test_node_statistics_are_what_contributions_and_importances_need():
@@ -176,18 +157,15 @@ def test_node_statistics_are_what_contributions_and_importances_need():
     assert len(short) < 0.8 * len(full)
 
 
-def test_categorical_features_are_refused_by_name():
+def test_categorical_features_and_splits_next_to_zero_are_refused_by_name():
     frame = pd.DataFrame({"size": np.arange(100.0), "colour": np.arange(100) % 3})
     for X, message in ((frame, "Feature 'colour'"), (frame.to_numpy(), "Feature 1")):
-        model = HistGradientBoostingRegressor(max_iter=3, categorical_features=[1])
+        model = Regressor(max_iter=3, categorical_features=[1])
         model.fit(X, frame["colour"])
         with pytest.raises(ValueError, match=f"{message} is categorical"):
             to_lightgbm_text(model)
-
-
-def test_a_split_next_to_zero_is_refused_by_name():
     X = np.where(np.arange(100) % 2, 1e-36, 0.0).reshape(-1, 1)
-    model = HistGradientBoostingRegressor(max_iter=1).fit(X, X[:, 0] > 0)
+    model = Regressor(max_iter=1).fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match=r"Feature 'Column_0' is split at 5e-37"):
         to_lightgbm_text(model)
 
@@ -195,16 +173,14 @@ def test_a_split_next_to_zero_is_refused_by_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("a b", r"'a b' has the character ' '"),
-        ("a,b", r"'a,b' has the character ','"),
+        ("a b", r"'a b' has the character ' '"), ("tab\t", "has the character"),
+        ("a,b", r"'a,b' has the character ','"), ("", "'' has no character"),
         ('"', r"has the character '\"'"),
-        ("tab\t", "has the character"),
-        ("", "'' has no character"),
     ],
-)
+)  # fmt: skip
 def test_names_that_lightgbm_does_not_take_are_refused(name, message):
     X = pd.DataFrame({"x": np.arange(50.0), name: np.arange(50.0)})
-    model = HistGradientBoostingRegressor(max_iter=1).fit(X, X["x"])
+    model = Regressor(max_iter=1).fit(X, X["x"])
     with pytest.raises(ValueError, match=f"{message}.*pass feature_names"):
         to_lightgbm_text(model)
     assert booster(model, feature_names=["x", "ü=y"]).feature_name() == ["x", "ü=y"]
@@ -212,16 +188,17 @@ def test_names_that_lightgbm_does_not_take_are_refused(name, message):
 
 def test_names_are_checked():
     model = fit_regressor(max_iter=1)
-    with pytest.raises(ValueError, match=r"feature_names has 1 names, but .* 6 feat"):
-        to_lightgbm_text(model, feature_names=["x"])
-    with pytest.raises(ValueError, match="feature_names='abcdef' is one name"):
-        to_lightgbm_text(model, feature_names="abcdef")
-    with pytest.raises(ValueError, match="2 features have the name 'x'"):
-        to_lightgbm_text(model, feature_names=["x", "x", "a", "b", "c", "d"])
+    for names, message in (
+        (["x"], r"feature_names has 1 names, but .* 6 feat"),
+        ("abcdef", "feature_names='abcdef' is one name"),
+        (["x", "x", "a", "b", "c", "d"], "2 features have the name 'x'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            to_lightgbm_text(model, feature_names=names)
 
 
 def test_other_models_are_refused():
-    model = HistGradientBoostingRegressor()
+    model = Regressor()
     with pytest.raises(NotFittedError):
         to_lightgbm_text(model)
     with pytest.raises(TypeError, match=r"got sklearn\.pipeline\.Pipeline"):
@@ -231,6 +208,6 @@ def test_other_models_are_refused():
         pass
 
     X = make_rows(100)
-    model = HistGradientBoostingRegressor(CustomLoss()).fit(X, np.arange(100.0))
+    model = Regressor(CustomLoss()).fit(X, np.arange(100.0))
     with pytest.raises(ValueError, match=r"loss=.*CustomLoss.* has no counterpart"):
         to_lightgbm_text(model)

@@ -20,12 +20,9 @@ from sklearn.pipeline import make_pipeline
 
 from helpers.trees import trees_of
 from sklearn_era._optional import MissingPackageError
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.interop import register_onnx_converters
 
 PARAMETERS = {"max_iter": 20, "min_samples_leaf": 5, "random_state": 0}
@@ -57,12 +54,12 @@ def fit_numeric(kind, **parameters):
     X, y, eras = make_numeric_data()
     parameters = ERA_PARAMETERS | parameters
     if kind == "regressor":
-        model = HistGradientBoostingRegressor(**parameters)
+        model = Regressor(**parameters)
     elif kind == "forest":
         del parameters["max_iter"]
         model = EraForestRegressor(20, bootstrap="era", **parameters)
     else:
-        model = HistGradientBoostingClassifier(**parameters)
+        model = Classifier(**parameters)
         y = np.digitize(y, {"binary": [1], "multiclass": [0, 2]}[kind])
     model.fit(X, y, eras=eras)
     assert min(tree.get_n_leaf_nodes() for tree in trees_of(model)) > 1
@@ -81,7 +78,7 @@ CATEGORICAL_MODELS = pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
         (ensemble.HistGradientBoostingRegressor, PARAMETERS),
-        (HistGradientBoostingRegressor, ERA_PARAMETERS),
+        (Regressor, ERA_PARAMETERS),
     ],
     ids=["stock", "ours"],
 )
@@ -90,7 +87,7 @@ CATEGORICAL_MODELS = pytest.mark.parametrize(
 def fit_categorical(estimator, parameters):
     X, y, eras = make_categorical_data()
     model = estimator(categorical_features=[0], **parameters)
-    is_ours = estimator is HistGradientBoostingRegressor
+    is_ours = estimator is Regressor
     return model.fit(X, y, **({"eras": eras} if is_ours else {})), X
 
 
@@ -179,7 +176,7 @@ class TestTreelite:
     @pytest.mark.parametrize("loss", ["gamma", "poisson"])
     def test_log_link(self, predict, loss):
         X, y, eras = make_numeric_data()
-        model = HistGradientBoostingRegressor(loss, **ERA_PARAMETERS)
+        model = Regressor(loss, **ERA_PARAMETERS)
         model.fit(X, np.exp(y / 4), eras=eras)
         assert_allclose(predict(model, X), outputs(model, X), rtol=1e-12)
 
@@ -192,6 +189,7 @@ class TestOnnx:
     def predict(self):
         skl2onnx = pytest.importorskip("skl2onnx")
         onnxruntime = pytest.importorskip("onnxruntime")
+        register_onnx_converters()
 
         def predict(model, X):
             """Outputs of the graph that the model was converted to."""
@@ -205,11 +203,6 @@ class TestOnnx:
 
         return predict
 
-    @pytest.fixture
-    def registered(self, predict):
-        register_onnx_converters()
-
-    @pytest.mark.usefixtures("registered")
     @KINDS
     def test_numeric_features(self, predict, kind):
         model, X = fit_numeric(kind)
@@ -218,38 +211,33 @@ class TestOnnx:
         if len(predicted) == 2:
             assert (predicted[0] == model.predict(X)).all()
 
-    @pytest.mark.usefixtures("registered")
     def test_pipeline(self, predict):
         X, y, eras = make_numeric_data()
         # Exact in single precision: rows at a threshold stay on their side.
         imputer = SimpleImputer(strategy="constant", fill_value=0.5)
-        model = make_pipeline(imputer, HistGradientBoostingRegressor(**ERA_PARAMETERS))
+        model = make_pipeline(imputer, Regressor(**ERA_PARAMETERS))
         model.fit(X, y, histgradientboostingregressor__eras=eras)
         assert_allclose(predict(model, X)[0], outputs(model, X), atol=1e-5)
 
-    @pytest.mark.usefixtures("registered")
     def test_registering_leaves_stock_estimators_alone(self, predict):
         X, y, _ = make_numeric_data()
         stock = ensemble.HistGradientBoostingRegressor(**PARAMETERS).fit(X, y)
         assert_allclose(predict(stock, X)[0], outputs(stock, X), atol=1e-5)
 
-    @pytest.mark.usefixtures("registered")
     def test_categories_are_refused(self, predict):
-        model, X = fit_categorical(HistGradientBoostingRegressor, ERA_PARAMETERS)
+        model, X = fit_categorical(Regressor, ERA_PARAMETERS)
         with pytest.raises(NotImplementedError, match="categorical features"):
             predict(model, X)
 
-    @pytest.mark.usefixtures("registered")
     def test_classes_of_forests_are_refused(self, predict):
         refusal = "An EraForestClassifier cannot be converted: its trees add up to prop"
         with pytest.raises(ValueError, match=refusal):
             predict(fit_classes(), make_numeric_data()[0])
 
-    @pytest.mark.usefixtures("registered")
     @pytest.mark.parametrize("loss", ["gamma", "poisson"])
     def test_log_link_is_refused(self, predict, loss):
         X, y, eras = make_numeric_data()
-        model = HistGradientBoostingRegressor(loss, **ERA_PARAMETERS)
+        model = Regressor(loss, **ERA_PARAMETERS)
         model.fit(X, np.exp(y / 4), eras=eras)
         with pytest.raises(NotImplementedError, match=f"log link of loss='{loss}'"):
             predict(model, X)

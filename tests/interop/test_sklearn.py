@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from helpers.data import make_data
 from helpers.estimators import make_estimator
+from helpers.grids import slow
 from helpers.trees import assert_same_model
 from sklearn_era import ensemble as era_ensemble
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -37,7 +38,6 @@ with open("model.pkl", "rb") as file:
 def fit(kind="real", **parameters):
     X, y, weights, eras = make_data(kind)
     parameters = {"split_criterion": "era", "categorical_features": [0]} | parameters
-    parameters = parameters
     model = make_estimator(era_ensemble, kind, **parameters)
     return model.fit(X, y, weights, eras=eras), X
 
@@ -87,12 +87,7 @@ def test_plain_parameters_are_the_original_ones():
 
 @pytest.mark.parametrize(
     ("kind", "early_stopping"),
-    [
-        ("real", True),
-        ("binary", False),
-        pytest.param("real", False, marks=pytest.mark.slow),
-        pytest.param("binary", True, marks=pytest.mark.slow),
-    ],
+    [("real", True), ("binary", False), slow("real", False), slow("binary", True)],
 )
 def test_the_attributes_are_those_that_scikit_learns_own_fit_leaves(
     kind, early_stopping
@@ -119,7 +114,7 @@ def test_what_belongs_to_fits_is_left_behind():
     assert np.array_equal(stock.predict(X), model.predict(X))
 
 
-def test_a_scoring_of_this_package_is_replaced_with_a_warning():
+def test_a_scoring_of_this_package_is_replaced_with_a_warning_and_no_other():
     scoring = make_era_scorer(r2_score)
     model, X = fit(early_stopping=True, scoring=scoring, validation_fraction=0.5)
     with pytest.warns(UserWarning, match="gets scoring='loss'"):
@@ -128,8 +123,7 @@ def test_a_scoring_of_this_package_is_replaced_with_a_warning():
     assert not [text for text in strings_of(pickle.dumps(stock)) if "_era" in text]
     assert np.array_equal(stock.predict(X), model.predict(X))
 
-
-def test_a_scoring_of_anybody_else_is_kept():
+    # One of anybody else is kept.
     def score(estimator, X, y, sample_weight=None):
         return -np.abs(estimator.predict(X) - y).mean()
 

@@ -12,7 +12,6 @@ from sklearn.metrics import (
     log_loss,
     mean_absolute_error,
     mean_squared_error,
-    r2_score,
     roc_auc_score,
 )
 
@@ -28,11 +27,10 @@ from sklearn_era.metrics import (
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4)), min_size=1
-    )
-)
+rows = st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4))
+
+
+@given(st.lists(rows, min_size=1))
 def test_era_scores_equal_the_naive_loop(rows):
     eras, y_true, y_pred, weight = map(np.array, zip(*rows, strict=True))
     result = era_scores(
@@ -68,33 +66,13 @@ def test_aggregations_equal_naive_loops(scores):
         assert_allclose(aggregate_era_scores(scores, "sharpe"), mean / std)
 
 
-@pytest.mark.parametrize("n_eras", [1, 3])
-def test_scores_without_spread(n_eras):
-    scores = [0.1] * n_eras  # np.std of three of them is not 0
-    assert aggregate_era_scores(scores, "std") == 0
-    assert aggregate_era_scores(scores, "worst") == 0.1
-    message = rf"0 up to rounding: the score is 0.1 in each of {n_eras} era"
-    with pytest.raises(ValueError, match=message):
-        aggregate_era_scores(scores, "sharpe")
-    assert aggregate_era_scores(scores, "sharpe", undefined=0.0) == 0
-    if n_eras == 1:
-        assert aggregate_era_scores(scores, "max_drawdown") == 0
-
-
 @pytest.mark.parametrize("aggregation", ["sharpe", "max_drawdown"])
 def test_what_errors_cannot_be_aggregated_by(aggregation):
     message = f"'{aggregation}' is not meaningful with greater_is_better=False"
-    with pytest.raises(ValueError, match=message):
-        aggregate_era_scores([1.0, 2.0], aggregation, greater_is_better=False)
-    parameters = {"aggregation": aggregation, "greater_is_better": False}
-    with pytest.raises(ValueError, match=message):
-        make_era_scorer(mean_squared_error, **parameters)
-
-
-@pytest.mark.parametrize("scores", [[], [[1.0]], 3.0, ["a"], [1j]])
-def test_scores_to_aggregate_are_checked(scores):
-    with pytest.raises(ValueError, match="scores"):
-        aggregate_era_scores(scores)
+    errors = {"aggregation": aggregation, "greater_is_better": False}
+    for function, of in ((aggregate_era_scores, [1.0, 2.0]), (make_era_scorer, max)):
+        with pytest.raises(ValueError, match=message):
+            function(of, **errors)
 
 
 def test_undefined_eras_are_named():
@@ -113,7 +91,10 @@ def test_undefined_eras_are_named():
         aggregate_era_scores([np.nan] * 7)
 
 
-def test_era_of_one_class_is_not_lost():
+def test_eras_of_one_class_or_no_weight_are_not_lost():
+    of = {"metric": mean_squared_error, "sample_weight": [0, 1, 1]}
+    result = era_scores([1, 2, 3], [1, 2, 4], eras=[0, 1, 1], **of)
+    assert_array_equal(result.scores, [np.nan, 0.5])
     y, eras = [0, 1, 1, 1], ["a", "a", "b", "b"]
     scored = [0.1, 0.9, 0.3, 0.4]
     with pytest.warns(UndefinedMetricWarning, match="Only one class"):
@@ -128,12 +109,6 @@ def test_era_of_one_class_is_not_lost():
         era_scores(y, scored, eras=eras, metric=log_loss)
     labelled = era_scores(y, scored, eras=eras, metric=log_loss, labels=[0, 1])
     assert np.isfinite(labelled.scores).all()
-
-
-def test_era_without_weight_is_undefined():
-    of = {"metric": mean_squared_error, "sample_weight": [0, 1, 1]}
-    result = era_scores([1, 2, 3], [1, 2, 4], eras=[0, 1, 1], **of)
-    assert_array_equal(result.scores, [np.nan, 0.5])
 
 
 @pytest.mark.parametrize("container", [list, np.asarray, pd.Series])
@@ -176,11 +151,16 @@ def test_arguments_of_era_scores_are_checked(changed, message):
 def test_a_spread_of_rounding_is_none():
     """R² of a constant, 1 - a/a, is 0 in one era and off by a digit in the next."""
     noise = np.array([0, 2.2e-16, -2.2e-16, 0])
-    for scores in (noise, 1e6 + 1e6 * noise):
+    # np.std of three times 0.1 is not 0.
+    constants = [("0.1", [0.1]), ("0.1", 3 * [0.1])]
+    for shown, scores in (*constants, (".*", noise), (".*", 1e6 + 1e6 * noise)):
         assert aggregate_era_scores(scores, "std") == 0
-        with pytest.raises(ValueError, match="0 up to rounding"):
+        message = f"0 up to rounding: the score is {shown} in each of {len(scores)} era"
+        with pytest.raises(ValueError, match=message):
             aggregate_era_scores(scores, "sharpe")
         assert aggregate_era_scores(scores, "sharpe", undefined=0.0) == 0
+        assert aggregate_era_scores(scores, "worst") == min(scores)
+    assert aggregate_era_scores([0.1], "max_drawdown") == 0
     spread = np.array([0, 1e-13])  # which is small, and no rounding
     assert_allclose(aggregate_era_scores(spread, "sharpe"), 1)
 
@@ -218,9 +198,12 @@ def test_result_of_a_callable_aggregation_is_checked(result, message):
         assert aggregate_era_scores([1.0, 2.0], lambda scores: result, **of) == 0.5
 
 
-def test_undefined_is_no_bool():
+def test_scores_to_aggregate_are_checked_and_undefined_is_no_bool():
+    for scores in ([], [[1.0]], 3.0, ["a"], [1j]):
+        with pytest.raises(ValueError, match="scores"):
+            aggregate_era_scores(scores)
     message = "undefined must be 'raise', 'omit' or a number; got "
-    with pytest.raises(ValueError, match=message + "True"):
-        aggregate_era_scores([1.0], undefined=True)
-    with pytest.raises(ValueError, match=message + "False"):
-        make_era_scorer(r2_score, undefined=False)
+    for function, of in ((aggregate_era_scores, [1.0]), (make_era_scorer, max)):
+        for undefined in (True, False):
+            with pytest.raises(ValueError, match=message + str(undefined)):
+                function(of, undefined=undefined)

@@ -20,10 +20,8 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 
 from helpers.metrics import correlation, make_data
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_score, make_era_scorer
 from sklearn_era.model_selection import EraWalkForwardSplit
 
@@ -71,12 +69,9 @@ def test_scorer_survives_copies():
     )
     expected = scorer(model, X, y, eras=eras)
     assert isinstance(scorer, EraScorer)
-    booster = HistGradientBoostingRegressor(scoring=scorer)
-    for other in (
-        pickle.loads(pickle.dumps(scorer)),
-        copy.deepcopy(scorer),
-        clone(booster).scoring,
-    ):
+    booster = Regressor(scoring=scorer)
+    unpickled = pickle.loads(pickle.dumps(scorer))
+    for other in (unpickled, copy.deepcopy(scorer), clone(booster).scoring):
         assert other(model, X, y, eras=eras) == expected
         assert repr(other) == repr(scorer)
     assert repr(scorer) == (
@@ -87,12 +82,6 @@ def test_scorer_survives_copies():
     assert "aggregation=median" in repr(by_median)
 
 
-def test_scorer_without_eras_says_what_to_do():
-    X, y, _ = make_data()
-    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*pass eras to"):
-        make_era_scorer(r2_score)(Ridge().fit(X, y), X, y)
-
-
 def test_scorer_requests_eras_by_itself():
     scorer = make_era_scorer(r2_score)
     requests = scorer.get_metadata_routing().score.requests
@@ -100,16 +89,8 @@ def test_scorer_requests_eras_by_itself():
     assert requests["sample_weight"] is None
     with config_context(enable_metadata_routing=True):
         scorer.set_score_request(sample_weight=True)
-        assert scorer.get_metadata_routing().score.requests == {
-            "eras": True,
-            "sample_weight": True,
-        }
-
-
-@pytest.mark.parametrize("arguments", [{"aggregation": "min"}, {"undefined": np.nan}])
-def test_arguments_of_make_era_scorer_are_checked(arguments):
-    with pytest.raises(ValueError, match=f"'{next(iter(arguments))}' parameter"):
-        make_era_scorer(r2_score, **arguments)
+        requests = scorer.get_metadata_routing().score.requests
+        assert requests == {"eras": True, "sample_weight": True}
 
 
 def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
@@ -118,9 +99,8 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
     cv = GroupKFold(3)
     scoring = {
         "worst": make_era_scorer(r2_score, aggregation="worst"),
-        "weighted": make_era_scorer(r2_score),
-        "pooled": make_scorer(r2_score),
-    }
+        "weighted": make_era_scorer(r2_score), "pooled": make_scorer(r2_score),
+    }  # fmt: skip
     with config_context(enable_metadata_routing=True):
         for name, scorer in scoring.items():
             scorer.set_score_request(sample_weight=name == "weighted")
@@ -146,7 +126,7 @@ def test_grid_search_end_to_end():
     cv = EraWalkForwardSplit(2, test_size=3, purge=1)
     scorer = make_era_scorer(r2_score, aggregation="sharpe")
     parameters = {"split_criterion": "era", "max_iter": 8, "min_samples_leaf": 3}
-    model = HistGradientBoostingRegressor(**parameters)
+    model = Regressor(**parameters)
     alphas = [-np.inf, 0.0]
     options = {"cv": cv, "scoring": scorer, "error_score": "raise"}
     with config_context(enable_metadata_routing=True):
@@ -161,11 +141,12 @@ def test_grid_search_end_to_end():
         assert_array_equal(search.cv_results_[f"split{fold}_test_score"], expected)
 
 
-def test_grid_search_without_routing_says_why_it_failed():
+def test_scorer_without_eras_says_what_to_do():
     X, y, _ = make_data()
-    search = GridSearchCV(
-        Ridge(), {"alpha": [1]}, scoring=make_era_scorer(r2_score), error_score="raise"
-    )
+    scorer = make_era_scorer(r2_score)
+    with pytest.raises(ValueError, match=r"enable_metadata_routing=True.*pass eras to"):
+        scorer(Ridge().fit(X, y), X, y)
+    search = GridSearchCV(Ridge(), {"alpha": [1]}, scoring=scorer, error_score="raise")
     with pytest.raises(ValueError, match="enable metadata routing"):
         search.fit(X, y)
 
@@ -177,15 +158,11 @@ def test_early_stopping_scores_by_era(routing, weighted):
     X_val, y_val, eras_val = make_data(90, n_eras=3, seed=1)
     fit = {"eras": eras, "X_val": X_val, "y_val": y_val, "eras_val": eras_val}
     if weighted:
-        fit |= {
-            "sample_weight": np.linspace(1, 2, y.size),
-            "sample_weight_val": np.linspace(1, 2, y_val.size),
-        }
+        fit["sample_weight"] = np.linspace(1, 2, y.size)
+        fit["sample_weight_val"] = np.linspace(1, 2, y_val.size)
     scorer = make_era_scorer(r2_score, aggregation="worst")
     parameters = {"split_criterion": "era", "max_iter": 6, "min_samples_leaf": 3}
-    model = HistGradientBoostingRegressor(
-        early_stopping=True, scoring=scorer, **parameters
-    )
+    model = Regressor(early_stopping=True, scoring=scorer, **parameters)
     with config_context(enable_metadata_routing=routing):
         model.fit(X, y, **fit)
     for rows, labels, target, weight, recorded in (
@@ -206,7 +183,7 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
     scorer = make_era_scorer(
         roc_auc_score, aggregation="worst", response_method="predict_proba"
     )
-    model = HistGradientBoostingClassifier(
+    model = Classifier(
         early_stopping=True, validation_fraction=None, scoring=scorer, max_iter=3
     )
     with config_context(enable_metadata_routing=True):
@@ -216,16 +193,13 @@ def test_early_stopping_of_a_classifier_scores_probabilities():
     assert_allclose(model.train_score_[-1], last)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [lambda y_true, y_pred, eras: 1.0, lambda y_true, y_pred, *, eras=None: 1.0],
-)
-def test_metric_that_takes_eras_itself_is_refused(metric):
-    with pytest.raises(ValueError, match=r"has a parameter eras, but .* era by era"):
-        make_era_scorer(metric)
-
-
-def test_metric_without_a_signature():
+def test_arguments_of_make_era_scorer_are_checked():
+    for name, value in (("aggregation", "min"), ("undefined", np.nan)):
+        with pytest.raises(ValueError, match=f"'{name}' parameter"):
+            make_era_scorer(r2_score, **{name: value})
+    for metric in (lambda y, y_pred, eras: 1.0, lambda y, y_pred, *, eras=None: 1.0):
+        with pytest.raises(ValueError, match=r"has a parameter eras, but .* by era"):
+            make_era_scorer(metric)
     X, y, eras = make_data()
     with pytest.raises(ValueError, match="no signature found"):
         inspect.signature(max)
@@ -240,9 +214,7 @@ def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     """The first model scored is a constant."""
     X, y, eras = make_data()
     scorer = make_era_scorer(correlation, aggregation=aggregation)
-    model = HistGradientBoostingRegressor(
-        early_stopping=True, validation_fraction=2, scoring=scorer
-    )
+    model = Regressor(early_stopping=True, validation_fraction=2, scoring=scorer)
     message = (
         r"in 4 of 4 eras \(eras w00, w01, w02, w03\).* undefined='omit'.* The scorer "
         r"of correlation was handed 160 rows of 4 era\(s\), from w00 to w03. In early "

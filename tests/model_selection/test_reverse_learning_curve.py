@@ -51,9 +51,8 @@ class Recorder(RegressorMixin, BaseEstimator):
 
 def test_each_point_is_the_latest_eras_on_a_fixed_test_set():
     X, y, eras = make_data()
-    curve = reverse_learning_curve(
-        Ridge(), X, y, eras=eras, test_eras=[2004], scoring="neg_mean_squared_error"
-    )
+    options = {"test_eras": [2004], "scoring": "neg_mean_squared_error"}
+    curve = reverse_learning_curve(Ridge(), X, y, eras=eras, **options)
     test = eras == 2004
     expected = []
     for oldest in (2003, 2002, 2001, 2000):
@@ -71,6 +70,10 @@ def test_each_point_is_the_latest_eras_on_a_fixed_test_set():
     assert "estimators" not in curve
     # The target drifts, and so the oldest eras harm.
     assert curve.scores[0] > curve.scores[-1]
+    options["n_train_eras"] = [4, 1, 1]
+    some = reverse_learning_curve(Ridge(), X, y, eras=eras, **options)
+    assert_array_equal(some.n_train_eras, [1, 4])
+    assert_array_equal(some.scores, curve.scores[[0, 3]])
 
 
 def test_rows_beside_and_eras_within_are_the_same_test_set():
@@ -92,25 +95,14 @@ def test_rows_beside_and_eras_within_are_the_same_test_set():
     assert np.all(unweighted.scores != within.scores)
 
 
-def test_some_points_are_those_of_the_whole_curve():
-    X, y, eras = make_data()
-    options = {"eras": eras, "test_eras": [2004]}
-    whole = reverse_learning_curve(Ridge(), X, y, **options)
-    some = reverse_learning_curve(Ridge(), X, y, n_train_eras=[4, 1, 1], **options)
-    assert_array_equal(some.n_train_eras, [1, 4])
-    assert_array_equal(some.scores, whole.scores[[0, 3]])
-
-
 @pytest.mark.parametrize(
     "dates",
     [
         np.array(["2024-03-01"], dtype="M8[D]"),
-        np.array(["2024-03-01"], dtype="M8[ns]"),
-        [pd.Timestamp("2024-03-01")],
-        [datetime.date(2024, 3, 1)],
-        ["2024-03-01"],
+        np.array(["2024-03-01"], dtype="M8[ns]"), [pd.Timestamp("2024-03-01")],
+        [datetime.date(2024, 3, 1)], ["2024-03-01"],
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("unit", ["D", "ns"])
 def test_dates_are_named_in_any_unit(dates, unit):
     X, y, eras = make_data(n_eras=3)
@@ -253,15 +245,13 @@ def test_weights_that_fit_or_scoring_does_not_take_are_refused():
 
 
 def test_failures_name_the_eras_trained_on():
-    X, y, eras = make_data()
-    X[eras == 2002] = np.nan
-    message = r"The fit to the latest 2 training era\(s\), from 2002 on, failed: .*NaN"
-    with pytest.raises(ValueError, match=message):
-        reverse_learning_curve(Ridge(), X, y, eras=eras, test_eras=[2004])
-    X, y, eras = make_data()
-    X[eras == 2004] = np.nan
-    with pytest.raises(ValueError, match="from 2003 on, cannot be scored on the test"):
-        reverse_learning_curve(Ridge(), X, y, eras=eras, test_eras=[2004])
+    fit = r"The fit to the latest 2 training era\(s\), from 2002 on, failed: .*NaN"
+    score = "from 2003 on, cannot be scored on the test"
+    for bad_era, message in ((2002, fit), (2004, score)):
+        X, y, eras = make_data()
+        X[eras == bad_era] = np.nan
+        with pytest.raises(ValueError, match=message):
+            reverse_learning_curve(Ridge(), X, y, eras=eras, test_eras=[2004])
 
 
 def test_numbered_texts_are_warned_of():

@@ -25,12 +25,10 @@ def n_eras_needed(n_splits, test_size, train_size, purge, embargo):
 def walks(draw):
     """Parameters, the positions of eras that suffice for them, and rows in no order."""
     parameters = {
-        "n_splits": draw(st.integers(1, 4)),
-        "test_size": draw(st.integers(1, 3)),
+        "n_splits": draw(st.integers(1, 4)), "test_size": draw(st.integers(1, 3)),
         "train_size": draw(st.none() | st.integers(1, 4)),
-        "purge": draw(st.integers(0, 3)),
-        "embargo": draw(st.integers(0, 2)),
-    }
+        "purge": draw(st.integers(0, 3)), "embargo": draw(st.integers(0, 2)),
+    }  # fmt: skip
     n_eras = n_eras_needed(**parameters) + draw(st.integers(0, 5))
     extra = draw(st.lists(st.integers(0, n_eras - 1), max_size=20))
     codes = draw(st.permutations([*range(n_eras), *extra]))
@@ -98,35 +96,27 @@ def test_one_era_less_than_needed_is_refused(walk):
 @pytest.mark.parametrize(
     ("parameters", "test_size", "first_train_size"),
     [
-        ({"n_splits": 4}, 4, 4),
-        ({"n_splits": 4, "purge": 3, "embargo": 2}, 3, 3),
-        ({"n_splits": 4, "train_size": 6}, 3, 6),
-        ({"n_splits": 4, "train_size": 6, "purge": 3}, 2, 6),
+        ({}, 4, 4), ({"purge": 3, "embargo": 2}, 3, 3), ({"train_size": 6}, 3, 6),
+        ({"train_size": 6, "purge": 3}, 2, 6),
     ],
-)
+)  # fmt: skip
 def test_default_test_size(parameters, test_size, first_train_size):
-    train, test = next(EraWalkForwardSplit(**parameters).split_eras(np.arange(20)))
+    train, test = next(EraWalkForwardSplit(4, **parameters).split_eras(np.arange(20)))
     assert (train.size, test.size) == (first_train_size, test_size)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("name", "value"),
     [
-        ({"n_splits": 0}, "'n_splits'"),
-        ({"n_splits": 2.5}, "'n_splits'"),
-        ({"test_size": 0}, "'test_size'"),
-        ({"train_size": 0}, "'train_size'"),
-        ({"purge": -1}, "'purge'"),
-        ({"embargo": 0.1}, "'embargo'"),
-        *(
-            ({name: True}, f"{name} must be an integer; got True")
-            for name in ("n_splits", "test_size", "train_size", "purge", "embargo")
-        ),
+        ("n_splits", 0), ("n_splits", 2.5), ("test_size", 0), ("train_size", 0),
+        ("purge", -1), ("embargo", 0.1),
     ],
-)
-def test_splitter_parameters_are_checked(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        EraWalkForwardSplit(**parameters)
+)  # fmt: skip
+def test_splitter_parameters_are_checked(name, value):
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        EraWalkForwardSplit(**{name: value})
+    with pytest.raises(ValueError, match=f"{name} must be an integer; got True"):
+        EraWalkForwardSplit(**{name: True})
 
 
 def test_splitter_labels_are_checked():
@@ -198,14 +188,15 @@ def test_best_worst_era_equals_the_naive_loop(scores):
         assert type(chosen) is int
 
 
-def test_eras_tested_twice_are_averaged_first():
+def test_best_worst_era_averages_eras_tested_twice_and_needs_scores():
     # Era "a" in the first two splits: means of 0.5 and 0.4, not a worst of 0 and 0.4.
     results = results_of([[0.0, 1.0, 0.6], [0.4, 0.4, 0.9]])
     assert best_worst_era(results) == 1
     assert best_worst_era(results, split_eras=["a", "a", "b"]) == 0
-
-
-def test_metric_that_was_not_scored_is_named():
+    message = r"split_eras has 1 label\(s\), but the search has 3 splits"
+    with pytest.raises(ValueError, match=message):
+        best_worst_era(results, split_eras=["a"])
+    # A metric that was not scored is named.
     results = results_of([[1.0]], "r2") | results_of([[1.0]], "max_error")
     with pytest.raises(ValueError, match=r"'score' is not in .* 'max_error', 'r2'\."):
         best_worst_era(results)
@@ -257,10 +248,3 @@ def test_best_worst_era_leaves_out_what_is_not_finite(bad):
     assert best_worst_era(results_of([[-bad, bad], [0.1, 0.4], [0.2, 0.1]])) == 1
     with pytest.raises(ValueError, match=r"failed \(NaN or infinite in a split"):
         best_worst_era(results_of([[bad]]))
-
-
-def test_best_worst_era_wants_an_era_a_split():
-    scores = results_of([[0.1, 0.2]])
-    message = r"split_eras has 1 label\(s\), but the search has 2 splits"
-    with pytest.raises(ValueError, match=message):
-        best_worst_era(scores, split_eras=["a"])

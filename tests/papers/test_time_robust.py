@@ -1,15 +1,13 @@
 """The worked examples of Moneda, with their data and their numbers.
 
 Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest (thesis).
-
-Where the thesis has no numbers for a formula, the sums are small enough for pen and
-paper.
 """
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from helpers.grids import slow
 from helpers.paper_trees import (
     ESTIMATORS,
     fit_tree,
@@ -81,13 +79,8 @@ def test_table_5_1_of_moneda(feature, value, printed, exact, pooled):
         ({"split_criterion": "time_robust", "period_aggregation": "mean"}, (1, 1.5)),
         ({"split_criterion": "gain"}, (1, 1.5)),
         # X2 <= 1 splits period 2 into four rows and two, X1 <= 4 all into three.
-        (
-            {
-                "split_criterion": "time_robust", "period_aggregation": "mean",
-                "min_samples_per_era": 3,
-            },
-            (0, 4.5),
-        ),
+        ({"split_criterion": "time_robust", "period_aggregation": "mean",
+          "min_samples_per_era": 3}, (0, 4.5)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("periods", [PERIODS, PERIODS[::-1]])
@@ -108,9 +101,7 @@ def test_motivating_example_of_moneda(estimator, params, split, periods):
     )
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
+@pytest.mark.parametrize("seed", [0, slow(1), slow(2)])
 def test_synthetic_example_of_moneda(seed):
     """Section 5.3.3: X2 is the target in period 1, and noise from then on.
 

@@ -1,5 +1,7 @@
 """The benchmarks, on tiny data: they run, and compare what they say."""
 
+import contextlib
+import itertools
 import re
 import sys
 
@@ -20,20 +22,15 @@ FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
-        (
-            [
-                ensemble.Fit, ensemble.Predict,
-                ensemble.SklearnRatio, ensemble.LightGBMRatio,
-            ],
-            POINT,
-        ),
+        ([ensemble.Fit, ensemble.Predict], POINT),
+        ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
         ([numerai_metrics.Score, numerai_metrics.Ratio], ("contribution", 4, 100)),
     ]
     for kind in kinds
     for name in dir(kind)
     if re.match("time_|peakmem_|track_", name)
-]  # fmt: skip
+]
 
 
 def first_number(text):
@@ -49,12 +46,6 @@ def test_row_of_the_table_is_measured(row):
         pytest.skip(str(reason))
     assert first_number(result.value) > 0
     assert all(first_number(leaves) > 2 for leaves in result.leaves.split(" / "))
-
-
-def test_rows_differ():
-    full = Settings(n_threads=2, repeats=5, scale=1.0, n_trees=None)
-    cases = [row.case(full) for row in ROWS]
-    assert len(set(cases)) == len(cases)
 
 
 def test_table_is_markdown(capsys):
@@ -78,38 +69,29 @@ def test_table_leaves_out_what_the_machine_cannot_do(capsys, monkeypatch):
     assert "left out, it is too small" in captured.err
 
 
-def test_table_lists_its_rows(capsys):
+def test_table_lists_its_rows_and_each_case_once(capsys):
+    full = Settings(n_threads=2, repeats=5, scale=1.0, n_trees=None)
+    assert len({row.case(full) for row in ROWS}) == len(ROWS)
     assert table.main(["--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(ROWS) - len(LARGE_ROWS)
     assert table.main(["--list", "--large", "--only", "whole process"]) == 0
     assert "2,700,000 x 500" in capsys.readouterr().out
-
-
-def test_table_measures_a_case_once(capsys):
     assert table.main(["--quick", "--list"]) == 0
     cases = capsys.readouterr().out.splitlines()
     assert len(set(cases)) == len(cases) < len(ROWS) - len(LARGE_ROWS)
-
-
-def test_table_says_when_no_row_is_meant(capsys):
     assert table.main(["--only", "gradient descent"]) == 1
     assert "No row's case has 'gradient descent'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "options", [["--repeats", "0"], ["--scale", "2"], ["--threads", "two"]]
-)
-def test_table_refuses_numbers_without_sense(options, capsys):
-    with pytest.raises(SystemExit):
-        table.main(options)
-    assert f"argument {options[0]}" in capsys.readouterr().err
-
-
-def test_quick_gives_way_to_what_is_named():
-    quick = table.read_settings(table.parse(["--quick"]))
-    assert quick == Settings(n_threads=2, repeats=2, scale=0.05, n_trees=10)
-    named = table.read_settings(table.parse(["--quick", "--scale", "1"]))
-    assert named == Settings(n_threads=2, repeats=2, scale=1.0, n_trees=10)
+def test_options_of_the_table(capsys):
+    for option, value in (("--repeats", "0"), ("--scale", "2"), ("--threads", "two")):
+        with pytest.raises(SystemExit):
+            table.main([option, value])
+        assert f"argument {option}" in capsys.readouterr().err
+    # A quick look gives way to what is named.
+    for named, scale in (([], 0.05), (["--scale", "1"], 1.0)):
+        quick = table.read_settings(table.parse(["--quick", *named]))
+        assert quick == Settings(n_threads=2, repeats=2, scale=scale, n_trees=10)
 
 
 @pytest.mark.slow
@@ -129,24 +111,16 @@ def test_asv_benchmark_runs(kind, name, point):
         assert result is None
 
 
-def test_asv_forests_have_one_era_for_the_gain_only():
-    with pytest.raises(NotImplementedError):
-        forest.ForestFit().setup("gain", *FOREST_POINT[1:])
-
-
 def test_asv_grid_has_one_era_for_the_gain_only():
     criteria, eras, bins, rows = ensemble.EraBenchmark.params
     kept = set()
-    for criterion in criteria:
-        for n_eras in eras:
-            try:
-                ensemble.EraBenchmark().setup(criterion, n_eras, bins[0], 1_000)
-            except NotImplementedError:
-                continue
+    for criterion, n_eras in itertools.product(criteria, eras):
+        with contextlib.suppress(NotImplementedError):
+            ensemble.EraBenchmark().setup(criterion, n_eras, bins[0], 1_000)
             kept.add((criterion, n_eras))
-    assert kept == {("gain", 1)} | {
-        (criterion, n_eras) for criterion in criteria[1:] for n_eras in (5, 100, 1000)
-    }
+    assert kept == {("gain", 1), *itertools.product(criteria[1:], (5, 100, 1000))}
+    with pytest.raises(NotImplementedError):
+        forest.ForestFit().setup("gain", *FOREST_POINT[1:])
     assert len(ensemble.EraBenchmark.param_names) == len(ensemble.EraBenchmark.params)
     assert all(isinstance(n_rows, int) for n_rows in rows)
 
@@ -203,13 +177,9 @@ def test_some_effects_hold_in_every_era_and_some_do_not():
     task = common.Task(200_000, n_eras=4, n_features=20)
     X, y, eras = common.make_data(task)
     correlations = np.array(
-        [
-            [np.corrcoef(column[eras == era], y[eras == era])[0, 1] for column in X.T]
-            for era in range(4)
-        ]
+        [np.corrcoef(X[eras == e].T, y[eras == e])[-1, :-1] for e in range(4)]
     )
-    sizes = np.abs(correlations)
-    signs = np.sign(correlations)
+    sizes, signs = np.abs(correlations), np.sign(correlations)
     invariant, varying, noise = slice(0, 2), slice(2, 4), slice(4, None)
     assert (sizes[:, :4] > 0.04).all()
     assert (signs[:, invariant] == signs[0, invariant]).all()

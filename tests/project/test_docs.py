@@ -1,9 +1,12 @@
-"""The pages of docs/: their examples run and print what they say, links lead on."""
+"""The pages of docs/ and docstrings: examples run, links lead on, all is told of."""
 
 import contextlib
+import doctest
+import importlib
 import importlib.util
 import inspect
 import io
+import pkgutil
 import re
 from pathlib import Path
 
@@ -16,11 +19,6 @@ from sklearn_era import ensemble, inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-QUICK_PAGES = [
-    "docs/criteria/directional.md", "docs/early-stopping.md", "docs/environments.md",
-    "docs/feature-sampling.md", "docs/inspection.md", "docs/large-data.md",
-    "docs/migration.md", "docs/split-criteria.md",
-]  # fmt: skip
 # A block with one of these imports runs where the package is installed.
 OTHER_PACKAGES = ("erasplit", "skl2onnx", "time_robust_forest")
 
@@ -53,19 +51,10 @@ def assert_same_words(printed, expected):
             assert found == word
 
 
-def runnable_pages():
-    for page in PAGES:
-        if examples(page):
-            is_slow = page_id(page) not in QUICK_PAGES
-            yield pytest.param(
-                page, id=page_id(page), marks=[pytest.mark.slow] if is_slow else []
-            )
-
-
 @pytest.mark.slow
 # onnx hands protobuf booleans for integers; protobuf 7 will refuse them.
 @pytest.mark.filterwarnings("ignore:Field onnx:DeprecationWarning")
-@pytest.mark.parametrize("page", list(runnable_pages()))
+@pytest.mark.parametrize("page", [*filter(examples, PAGES)], ids=page_id)
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     """In order, as one program that needs nothing but what the page says."""
     plt.switch_backend("agg")
@@ -128,3 +117,84 @@ def test_a_single_category_beside_missing_values_is_a_fault_of_scikit_learn():
     eras = np.arange(80) // 2 % 2
     for criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
         assert n_predictions(ensemble, half, eras, split_criterion=criterion) == 2
+
+
+# Docstrings of all that is public: examples run, parameters are all there.
+
+MODULES = [
+    "datasets", "ensemble", "environments", "inspection", "interop", "metrics",
+    "model_files", "model_selection",
+]  # fmt: skip
+
+
+def public_objects():
+    """Each public class, function and public method of our own, by its full name."""
+    for name in MODULES:
+        module = importlib.import_module(f"sklearn_era.{name}")
+        for public in module.__all__:
+            documented = getattr(module, public)
+            yield f"{name}.{public}", documented
+            for method, function in inspect.getmembers(documented, inspect.isroutine):
+                module_of = getattr(function, "__module__", None) or ""
+                if module_of.startswith("sklearn_era.") and method[0] != "_":
+                    yield f"{name}.{public}.{method}", function
+
+
+OBJECTS = dict(public_objects())
+DOCUMENTED = OBJECTS | {n: importlib.import_module(f"sklearn_era.{n}") for n in MODULES}
+WITH_EXAMPLES = [
+    name for name in DOCUMENTED if ">>>" in (DOCUMENTED[name].__doc__ or "")
+]
+
+
+def documented_parameters(text):
+    _, _, section = text.partition("Parameters\n----------\n")
+    section = re.split(r"\n\n\w+\n---", section)[0]
+    lines = re.findall(r"^([\w*, ]+) :(?: |$)", section, flags=re.MULTILINE)
+    return [name.strip("* ") for line in lines for name in line.split(",")]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_docstring_lists_every_parameter_in_order(name):
+    documented = OBJECTS[name]
+    text = inspect.getdoc(documented)
+    assert text
+    if inspect.isclass(documented) and "\nParameters\n" not in text:
+        return  # made by a function or a method, not by its user
+    parameters = inspect.signature(documented).parameters
+    assert documented_parameters(text) == [p for p in parameters if p != "self"]
+
+
+def test_every_estimator_and_function_has_an_example():
+    public = {name for name in OBJECTS if name.count(".") == 1}
+    assert public - {*WITH_EXAMPLES} == {
+        # What these hold or read, another example makes.
+        "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",
+        "metrics.EraScores", "model_files.ModelFileError", "model_files.ModelMetadata",
+        "model_files.load_model", "model_files.read_metadata", "model_files.save_model",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_in_docstrings_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("agg")
+    for example in doctest.DocTestFinder(recurse=False).find(DOCUMENTED[name]):
+        assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
+
+
+def test_examples_of_numerai_run(tmp_path, monkeypatch):
+    """Those of every module, where what the modules need is installed."""
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("numerapi")
+    pytest.importorskip("pydantic")
+    numerai = importlib.import_module("sklearn_era.numerai")
+    n_examples = 0
+    for found in pkgutil.walk_packages(numerai.__path__, "sklearn_era.numerai."):
+        module = importlib.import_module(found.name)
+        assert set(getattr(module, "__all__", [])) <= set(vars(module))
+        results = doctest.testmod(module)
+        assert results.failed == 0, found.name
+        n_examples += results.attempted
+    assert n_examples > 20

@@ -146,11 +146,8 @@ def test_vendor_writes_nothing_when_a_patch_fails(folder, tmp_path, capsys):
         # It applies at its line numbers, or not at all.
         ("-3,5", "-2,5", f"{ALPHA}:2: expected 'line 3', found 'line 2'"),
         ("7\n", "7\n@@ -2,0 +2 @@\n+x\n", f"{ALPHA}:3: a hunk outside lines 8 to 20"),
-        (
-            "7\n",
-            "7\n@@ -21,0 +22 @@\n+x\n",
-            f"{ALPHA}:22: a hunk outside lines 8 to 20",
-        ),
+        ("7\n", "7\n@@ -21,0 +22 @@\n+x\n",
+         f"{ALPHA}:22: a hunk outside lines 8 to 20"),
         (f"a/{ALPHA}\n+++ b/{ALPHA}", "a/x\n+++ b/x", "alpha.patch: x: not listed in"),
         # The files are those pinned.
         ("version 9.9\n", "", "UPSTREAM: expected one line 'version X'"),
@@ -165,19 +162,17 @@ def test_vendor_writes_nothing_when_a_patch_fails(folder, tmp_path, capsys):
         ("seam", "whim", "alpha.patch: Reason: whim is none of build, seam, behaviour"),
         ("bark", "root", "alpha.patch: Tested-by: tests/test_root.py is no file"),
     ],
-)
+)  # fmt: skip
 def test_check_refuses(folder, refusal, old, new, message):
     path = next(path for path in folder.iterdir() if old in path.read_text())
     edit(path, old, new)
     assert message in refusal("check")
 
 
-def test_check_needs_scikit_learn(refusal, monkeypatch):
-    monkeypatch.setattr(sys, "path", [])
-    assert "scikit-learn 9.9 is needed to build, found none for" in refusal("check")
-
-
-def test_check_caps_the_sizes(refusal, monkeypatch):
+def test_check_needs_scikit_learn_and_caps_the_sizes(refusal, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", [])
+        assert "scikit-learn 9.9 is needed to build, found none for" in refusal("check")
     for limit in ("MAX_PATCHES", "MAX_PATCH_LINES", "MAX_SERIES_LINES"):
         monkeypatch.setattr(tool, limit, 0)
     assert refusal("check").count("over 0\n") == 3
@@ -197,13 +192,10 @@ def clone(folder, tmp_path, monkeypatch):
     return tmp_path / "clone"
 
 
-def test_export_of_an_unchanged_series_changes_nothing(folder, clone):
+def test_export_follows_the_commits(folder, clone, tmp_path):
     before = read(folder)
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder) == before
-
-
-def test_export_follows_the_commits(folder, clone, tmp_path):
     tool.git(clone, "reset", "--hard", "upstream")
     edit(clone / BETA, "line 9\n", "rest\n")
     header = PATCH.partition("\n--- ")[0].replace("Grow line 5", "Rest, at ease")

@@ -1,8 +1,8 @@
 """A `BinnedDataset` is binned once, and fits to it are fits to its rows."""
 
-import doctest
 import pickle
 import tracemalloc
+from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -21,11 +21,9 @@ from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
 from helpers.grids import grid
 from helpers.trees import assert_same_model
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._hist_gradient_boosting import integer_binning
 
 
@@ -84,12 +82,9 @@ def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
 @given(
     seed=st.integers(0, 2**32 - 1),
     dtype=st.sampled_from(["int8", "uint8", "int16", "bool", "float32", "float64"]),
-    order=st.sampled_from("CF"),
-    n_samples=st.integers(4, 300),
-    max_bins=st.integers(2, 255),
-    n_eras=st.integers(0, 4),
-    weighted=st.booleans(),
-)
+    order=st.sampled_from("CF"), n_samples=st.integers(4, 300),
+    max_bins=st.integers(2, 255), n_eras=st.integers(0, 4), weighted=st.booleans(),
+)  # fmt: skip
 def test_rows_of_any_dtype(seed, dtype, order, n_samples, max_bins, n_eras, weighted):
     rng = np.random.default_rng(seed)
     X = (100 * rng.normal(size=(n_samples, 3))).astype(dtype, order=order)
@@ -137,7 +132,7 @@ def test_data_frames_and_lists():
             frame.iloc[::7, 0] = pd.NA
         dataset = BinnedDataset.from_arrays(frame, y)
         assert dataset.feature_names.tolist() == ["f0", "f1", "f2"]
-        one, other = (HistGradientBoostingRegressor(**params) for _ in range(2))
+        one, other = (Regressor(**params) for _ in range(2))
         assert_same_model(one.fit(dataset), other.fit(frame, y), frame)
         assert_array_equal(one.feature_names_in_, other.feature_names_in_)
     dataset = BinnedDataset.from_arrays(X.tolist(), y.tolist())
@@ -154,15 +149,11 @@ def test_early_stopping_holds_rows_out_of_the_bins(validation_eras, scoring):
     # Few values, each in most rows: the same bins from some as from all.
     X[np.isnan(X)] = 0.0
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
-    model = HistGradientBoostingRegressor(
-        max_iter=20,
-        early_stopping=True,
-        random_state=0,
-        validation_eras=validation_eras,
-        scoring=scoring,
-        split_criterion="era",
+    model = Regressor(
+        max_iter=20, early_stopping=True, random_state=0,
+        validation_eras=validation_eras, scoring=scoring, split_criterion="era",
         n_iter_no_change=3,
-    ).fit(dataset)
+    ).fit(dataset)  # fmt: skip
     assert model.validation_score_.size == model.n_iter_ + 1
     # The same held-out rows and bins, if the bins come from all rows.
     mapper = model._bin_mapper
@@ -179,9 +170,7 @@ def test_validation_rows_are_raw():
     dataset, X, y, weights, eras = datasets_of()
     X_val, y_val, *_ = make_data(n_samples=100, seed=1)
     one, other = (
-        HistGradientBoostingRegressor(
-            early_stopping=True, max_iter=8, split_criterion="directional"
-        )
+        Regressor(early_stopping=True, max_iter=8, split_criterion="directional")
         for _ in range(2)
     )
     for rows in (X_val, np.nan_to_num(10 * X_val).astype(np.int8)):
@@ -196,8 +185,8 @@ def test_validation_rows_are_raw():
 def test_warm_start(early_stopping):
     dataset, X, *_ = datasets_of("multiclass")
     params = {"early_stopping": early_stopping, "random_state": 1, "max_iter": 6}
-    once = HistGradientBoostingClassifier(**params).fit(dataset)
-    twice = HistGradientBoostingClassifier(**params, warm_start=True)
+    once = Classifier(**params).fit(dataset)
+    twice = Classifier(**params, warm_start=True)
     twice.set_params(max_iter=2).fit(dataset)
     assert_same_model(twice.set_params(max_iter=6).fit(dataset), once, X)
 
@@ -218,7 +207,7 @@ def test_a_fit_trains_on_the_bins_themselves(criterion):
     """They are in the order of eras: nothing is sorted, and nothing copied."""
     assert (np.diff(make_data()[3]) < 0).any()
     dataset, *_ = datasets_of()
-    model = HistGradientBoostingRegressor(split_criterion=criterion, max_iter=2)
+    model = Regressor(split_criterion=criterion, max_iter=2)
     model._find_missing_values = Mock(wraps=model._find_missing_values)
     model.fit(dataset)
     assert model._find_missing_values.call_args.args[0] is dataset.X_binned
@@ -228,9 +217,7 @@ def test_what_it_holds():
     X, y, weights, eras = make_data("binary")
     labels = np.array(["w3", "w1", "w0", "w2"])[eras]
     dataset = BinnedDataset.from_arrays(X, y, eras=labels, sample_weight=weights)
-    assert len(dataset) == 400
-    assert dataset.shape == (400, 5)
-    assert dataset.max_bins == 255
+    assert (len(dataset), dataset.shape, dataset.max_bins) == (400, (400, 5), 255)
     arrays = dataset.X_binned, dataset.y, dataset.sample_weight
     assert dataset.nbytes == sum(a.nbytes for a in (*arrays, dataset.eras.codes))
     order = np.argsort(labels, kind="stable")
@@ -257,23 +244,21 @@ def test_without_eras_rows_stay_in_order():
     assert not np.shares_memory(dataset.y, y)
     assert "n_eras=None" in repr(dataset)
     with pytest.raises(ValueError, match="needs eras"):
-        HistGradientBoostingRegressor(split_criterion="era").fit(dataset)
+        Regressor(split_criterion="era").fit(dataset)
 
 
 def test_pickle():
-    X, y, weights, eras = make_data()
-    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    dataset, *arrays = datasets_of()
     copy = pickle.loads(pickle.dumps(dataset))
     assert repr(copy) == repr(dataset)
     assert copy.X_binned.flags.f_contiguous
     assert not copy.X_binned.flags.writeable
-    assert_fits_as_rows(copy, X, y, weights, eras)
+    assert_fits_as_rows(copy, *arrays)
 
 
 def test_a_fit_takes_a_data_set_or_arrays():
-    X, y, _, eras = make_data()
-    dataset = BinnedDataset.from_arrays(X, y, eras=eras)
-    model = HistGradientBoostingRegressor()
+    dataset, X, y, *_ = datasets_of()
+    model = Regressor()
     for name in ("y", "sample_weight", "eras"):
         message = f"^{name} cannot be passed along with a Binn"
         with pytest.raises(ValueError, match=message):
@@ -282,21 +267,18 @@ def test_a_fit_takes_a_data_set_or_arrays():
         model.fit(X)
 
 
-def test_max_bins_are_those_of_the_estimator():
+def test_max_bins_are_those_of_the_estimator_and_no_feature_is_categorical():
     X, y, *_ = make_data()
     dataset = BinnedDataset.from_arrays(X, y, max_bins=16)
     with pytest.raises(ValueError, match=r"max_bins=16, but .* has max_bins=255"):
-        HistGradientBoostingRegressor().fit(dataset)
+        Regressor().fit(dataset)
     for max_bins in (1, 256, 3.0, "many"):
         with pytest.raises(ValueError, match="must be an integer from 2 to 255"):
             BinnedDataset.from_arrays(X, y, max_bins=max_bins)
-
-
-def test_categories_are_refused():
-    X, y, *_ = make_data()
+    # Categories are refused.
     dataset = BinnedDataset.from_arrays(X, y)
     for features in ([0], [True] + 4 * [False], ["f0"]):
-        model = HistGradientBoostingRegressor(categorical_features=features, max_iter=1)
+        model = Regressor(categorical_features=features, max_iter=1)
         with pytest.raises(ValueError, match="has no categorical features"):
             model.fit(dataset)
     for features in (None, "from_dtype", 5 * [False]):
@@ -319,17 +301,14 @@ TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
         ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
         ({"X": TWO_ROWS}, "Column 'b' has only missing values"),
         ({"X": TWO_ROWS.to_numpy()}, "Column 1 has only missing values in the 2"),
-        (
-            {"X": TWO_ROWS.assign(b=["x", "y"])},
-            r"X: column 'b' is not numeric: .*'x'",
-        ),
+        ({"X": TWO_ROWS.assign(b=["x", "y"])}, r"X: column 'b' is not numeric: .*'x'"),
         ({"X": TWO_ROWS.assign(a=pd.Categorical(["x", "y"]))}, "categorical columns"),
         ({"X": np.empty((0, 2))}, "minimum of 1 is required"),
         ({"X": np.empty((3, 0))}, "minimum of 1 is required"),
         ({"X": np.empty((3, 0), np.int8)}, "minimum of 1 is required"),
         ({"X": TWO_ROWS[[]]}, r"X has no columns; its shape is \(2, 0\)"),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_checked(arguments, message):
     arrays = {"X": [[1.0], [2.0], [3.0]]} | arguments
     X = arrays.pop("X")
@@ -339,23 +318,21 @@ def test_arguments_are_checked(arguments, message):
 
 
 def test_it_is_no_array_and_cannot_be_split():
-    X, y, *_ = make_data()
-    dataset = BinnedDataset.from_arrays(X, y)
-    model = HistGradientBoostingRegressor(max_iter=1).fit(dataset)
-    with pytest.raises(TypeError, match="cannot be split or indexed"):
-        GridSearchCV(model, {"max_iter": [1]}, error_score="raise").fit(dataset)
-    with pytest.raises(TypeError, match="cannot be split or indexed"):
-        cross_validate(model, dataset)
-    with pytest.raises(TypeError, match="not iterable"):
-        list(dataset)
-    with pytest.raises(TypeError, match="is no array"):
-        np.asarray(dataset)
-    with pytest.raises(ValueError, match="rows to predict"):
-        model.predict(dataset)
-    with pytest.raises(ValueError, match="rows to predict"):
-        list(model.staged_predict(dataset))
-    with pytest.raises(ValueError, match="X is a BinnedDataset already"):
-        BinnedDataset.from_arrays(dataset, y)
+    dataset, _, y, *_ = datasets_of()
+    model = Regressor(max_iter=1).fit(dataset)
+    search = GridSearchCV(model, {"max_iter": [1]}, error_score="raise")
+    from_arrays = partial(BinnedDataset.from_arrays, y=y)
+    for error, message, function in (
+        (TypeError, "cannot be split or indexed", search.fit),
+        (TypeError, "cannot be split or indexed", partial(cross_validate, model)),
+        (TypeError, "not iterable", list),
+        (TypeError, "is no array", np.asarray),
+        (ValueError, "rows to predict", model.predict),
+        (ValueError, "rows to predict", lambda X: list(model.staged_predict(X))),
+        (ValueError, "X is a BinnedDataset already", from_arrays),
+    ):
+        with pytest.raises(error, match=message):
+            function(dataset)
 
 
 class AsksForNoRows(Hook):
@@ -366,7 +343,7 @@ class AsksForNoRows(Hook):
 def test_callbacks():
     dataset, *_ = datasets_of()
     hook = Mock()
-    model = HistGradientBoostingRegressor(max_iter=2, early_stopping=False)
+    model = Regressor(max_iter=2, early_stopping=False)
     model.set_callbacks(AsksForNoRows(hook)).fit(dataset)
     assert hook.call_count == 3
     y, metadata = hook.call_args.args
@@ -397,9 +374,7 @@ def test_memory(order, dtype):
     X = rng.integers(-2, 3, size=(20_000, 200)).astype(dtype, order=order)
     y = X[:, 0] * 1.0
     eras = rng.integers(0, 5, y.size)
-    model = HistGradientBoostingRegressor(
-        max_iter=2, max_leaf_nodes=4, max_bins=8, early_stopping=False
-    )
+    model = Regressor(max_iter=2, max_leaf_nodes=4, max_bins=8, early_stopping=False)
     BinnedDataset.from_arrays(X[:100], y[:100], eras=eras[:100], max_bins=8)
     tracemalloc.start()
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, max_bins=8)
@@ -413,15 +388,7 @@ def test_memory(order, dtype):
     assert peak < 0.3 * X.size
 
 
-def test_example_of_the_docstring():
-    (example,) = doctest.DocTestFinder(recurse=False).find(BinnedDataset, globs={})
-    assert example.examples
-    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
-
-
 def test_verbose(capsys):
-    X, y, *_ = make_data()
-    HistGradientBoostingRegressor(max_iter=1, verbose=1).fit(
-        BinnedDataset.from_arrays(X, y)
-    )
+    dataset, *_ = datasets_of()
+    Regressor(max_iter=1, verbose=1).fit(dataset)
     assert "GB of binned training data" in capsys.readouterr().out

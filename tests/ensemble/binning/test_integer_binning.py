@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 import sklearn_era.ensemble
 from helpers.criteria import NAMES
 from helpers.data import frames_of
-from helpers.grids import grid
+from helpers.grids import grid, slow
 from helpers.trees import assert_same_model
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting.integer_columns import (
@@ -99,35 +99,27 @@ def test_fit_is_that_to_floats(dtype, order, max_bins, weighted):
 @pytest.mark.parametrize(
     ("dtype", "max_bins", "weighted"),
     [
-        pytest.param("int8", 5, False, marks=pytest.mark.slow),
-        ("int8", 5, True),
-        ("int16", 255, False),
-        pytest.param("int16", 255, True, marks=pytest.mark.slow),
+        slow("int8", 5, False), ("int8", 5, True),
+        ("int16", 255, False), slow("int16", 255, True),
     ],
-)
+)  # fmt: skip
 def test_thresholds_of_many_rows_come_from_the_same_draw(dtype, max_bins, weighted):
     X, y, weights = make_integers(dtype, n_samples=200_001, n_features=3)
     X[:40] = -100  # too few for each draw to have some
     assert_fits_as_floats(
-        *(X, y, weights if weighted else None),
-        max_bins=max_bins,
-        max_iter=1,
+        *(X, y, weights if weighted else None), max_bins=max_bins, max_iter=1,
         max_leaf_nodes=4,
-    )
+    )  # fmt: skip
 
 
 @settings(max_examples=settings().max_examples // 4)
 @given(
-    seed=st.integers(0, 2**32 - 1),
-    dtype=st.sampled_from(DTYPES),
-    n_samples=st.integers(2, 300),
-    n_features=st.integers(1, 130),
-    max_bins=st.integers(2, 255),
-    n_values=st.integers(1, 400),
-    weighted=st.booleans(),
+    seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from(DTYPES),
+    n_samples=st.integers(2, 300), n_features=st.integers(1, 130),
+    max_bins=st.integers(2, 255), n_values=st.integers(1, 400), weighted=st.booleans(),
     steps=st.tuples(st.sampled_from([-2, -1, 1, 3]), st.sampled_from([-1, 1, 2])),
     order=st.sampled_from("CF"),
-)
+)  # fmt: skip
 def test_any_layout_and_values(
     seed, dtype, n_samples, n_features, max_bins, n_values, weighted, steps, order
 ):
@@ -146,7 +138,7 @@ def test_any_layout_and_values(
     assert_fits_as_floats(X, y, weights if weighted else None, max_bins=max_bins)
 
 
-@pytest.mark.parametrize("n_threads", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("n_threads", [slow(2), 3])
 def test_any_number_of_threads(n_threads):
     X, y, _ = make_integers("int8", n_samples=1000, n_features=130)
     for order in "CF":
@@ -191,25 +183,18 @@ def test_data_frames(early_stopping):
 def test_what_does_not_qualify_is_left_to_scikit_learn():
     X = np.arange(12).reshape(6, 2)
     for other in (
-        X.astype("int32"),
-        X.astype("uint16"),
-        X.astype("float32"),
-        X.astype("int16").astype(">i2"),
-        X.astype("int8")[:0],
-        X.astype("int8")[:, :0],
-        X.astype("int8")[0],
-        np.ma.masked_array(X.astype("int8")),
+        X.astype("int32"), X.astype("uint16"), X.astype("float32"),
+        X.astype("int16").astype(">i2"), X.astype("int8")[:0], X.astype("int8")[:, :0],
+        X.astype("int8")[0], np.ma.masked_array(X.astype("int8")),
         X.astype("int8").tolist(),
         pd.DataFrame({"a": X[:, 0].astype("int8"), "b": X[:, 1]}),
         pd.DataFrame({"a": pd.array([1, None], "Int8")}),
         pd.DataFrame({"a": pd.Categorical([1, 2])}),
-        pd.DataFrame({"a": pd.arrays.SparseArray([1, 2])}),
-        pd.DataFrame(),
+        pd.DataFrame({"a": pd.arrays.SparseArray([1, 2])}), pd.DataFrame(),
         pl.DataFrame({"a": pl.Series([1, None], dtype=pl.Int8)}),
-        pl.DataFrame({"a": ["x"]}),
-        pa.table({"a": pa.array([1, None], pa.int8())}),
+        pl.DataFrame({"a": ["x"]}), pa.table({"a": pa.array([1, None], pa.int8())}),
         pa.table({"a": ["x"]}),
-    ):
+    ):  # fmt: skip
         assert as_integer_columns(other) is None
 
 
@@ -229,18 +214,15 @@ def test_early_stopping_of_classes():
     assert_same_model(ours, theirs.fit(as_floats(X), y, weights), X)
 
 
-@pytest.mark.parametrize("integers", [(True, True), (True, False), (False, True)])
-def test_validation_rows_of_either_kind(integers):
+def test_validation_rows_of_either_kind():
     X, y, _ = make_integers("int16")
     X_val, y_val, _ = make_integers("int16", n_samples=150, seed=1)
+    floats, floats_val = as_floats(X), as_floats(X_val)
     ours, theirs = pair(early_stopping=True)
-    train, val = (
-        rows if is_integer else as_floats(rows)
-        for rows, is_integer in zip((X, X_val), integers, strict=True)
-    )
-    ours.fit(train, y, X_val=val, y_val=y_val)
-    theirs.fit(as_floats(X), y, X_val=as_floats(X_val), y_val=y_val)
-    assert_same_model(ours, theirs, X)
+    theirs.fit(floats, y, X_val=floats_val, y_val=y_val)
+    for train, val in ((X, X_val), (X, floats_val), (floats, X_val)):
+        ours.fit(train, y, X_val=val, y_val=y_val)
+        assert_same_model(ours, theirs, X)
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
@@ -259,32 +241,25 @@ def test_every_criterion_with_eras(criterion, validation_eras):
     X, y, weights = make_integers("int8")
     eras = np.arange(y.size) % 3
     params = {"split_criterion": criterion, "validation_eras": validation_eras}
-    one, other = (
-        HistGradientBoostingRegressor(
-            early_stopping=True, max_iter=4, random_state=0, **params
-        )
-        for _ in range(2)
-    )
+    params |= {"early_stopping": True, "max_iter": 4, "random_state": 0}
+    one, other = (HistGradientBoostingRegressor(**params) for _ in range(2))
     one.fit(X, y, weights, eras=eras)
     assert_same_model(one, other.fit(as_floats(X), y, weights, eras=eras), X)
 
 
-def test_categories_are_left_to_scikit_learn():
+def test_categories_are_left_to_scikit_learn_and_constraints_may_be_by_name():
     X, y, _ = make_integers("int8")
-    X = X[:, 1:4]
-    ours, theirs = pair(categorical_features=[0])
-    X[:, 0] %= 5
-    assert_same_model(ours.fit(X, y), theirs.fit(X, y), X)
-    frame = pd.DataFrame(X).astype({1: "category"})
-    ours, theirs = pair()
-    assert_same_model(ours.fit(frame, y), theirs.fit(frame, y), frame)
-
-
-def test_constraints_by_name():
-    X, y, _ = make_integers("int16")
     frame = pd.DataFrame(X, columns=list("abcde"))
-    ours, theirs = pair(monotonic_cst={"a": 1, "c": -1}, interaction_cst=[(0, 2)])
-    assert_same_model(ours.fit(frame, y), theirs.fit(frame, y), frame)
+    few = X[:, 1:4]
+    few[:, 0] %= 5
+    constraints = {"monotonic_cst": {"a": 1, "c": -1}, "interaction_cst": [(0, 2)]}
+    for rows, params in (
+        (few, {"categorical_features": [0]}),
+        (pd.DataFrame(few).astype({1: "category"}), {}),
+        (frame, constraints),
+    ):
+        ours, theirs = pair(**params)
+        assert_same_model(ours.fit(rows, y), theirs.fit(rows, y), rows)
 
 
 def test_errors_are_those_of_scikit_learn():
@@ -293,20 +268,17 @@ def test_errors_are_those_of_scikit_learn():
     other = frame.rename(columns={"a": "z"})
     both = pair(early_stopping=True)
     for attempt in (
-        lambda est: est.fit(X[0], y),
-        lambda est: est.fit(X[:0], y[:0]),
-        lambda est: est.fit(X[:, :0], y),
-        lambda est: est.fit(X[None], y[:1]),
+        lambda est: est.fit(X[0], y), lambda est: est.fit(X[:0], y[:0]),
+        lambda est: est.fit(X[:, :0], y), lambda est: est.fit(X[None], y[:1]),
         lambda est: est.fit(X, y[:-1]),
         lambda est: est.fit(X, y, X_val=X[:, :2], y_val=y),
         lambda est: est.fit(X, y, X_val=X, y_val=y[:3]),
-        lambda est: est.fit(X, y, y[:3]),
-        lambda est: est.fit(X, y).predict(X[:, :2]),
+        lambda est: est.fit(X, y, y[:3]), lambda est: est.fit(X, y).predict(X[:, :2]),
         lambda est: est.fit(X, y).predict(X[0]),
         lambda est: est.fit(frame, y, X_val=other, y_val=y),
         lambda est: est.fit(frame, y).predict(other),
         lambda est: est.fit(frame.rename(columns={"a": 0}), y),
-    ):
+    ):  # fmt: skip
         messages = []
         for est in both:
             with pytest.raises((TypeError, ValueError)) as caught:
@@ -395,9 +367,8 @@ def test_a_matrix_that_is_not_quite_its_own_bins_is_copied(change):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("order", "early_stopping"), grid(["C", "F"], [False, True], every=2)
-)
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("early_stopping", [False, True])
 def test_memory_of_a_fit(order, early_stopping):
     rng = np.random.default_rng(0)
     X = np.asarray(rng.integers(-2, 3, size=(20_000, 200), dtype=np.int8), order=order)

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import __main__ as command
-from experiments import _registry
+from experiments import _registry, forest_speed
 from experiments._registry import experiment_names, load_experiment
 from experiments._sources import SOURCES
 from experiments.common import (
@@ -101,7 +101,7 @@ def test_every_experiment_stands_in_the_readme():
         assert f"`{name}`" in text
 
 
-def test_missing_file_is_said_in_one_sentence(tmp_path):
+def test_data_file_is_found_or_missed_in_one_sentence(tmp_path):
     for folder in (None, tmp_path):
         with pytest.raises(ExperimentError) as caught:
             find_data_file("adult.csv.gz", folder)
@@ -111,9 +111,6 @@ def test_missing_file_is_said_in_one_sentence(tmp_path):
         assert SOURCES["adult.csv.gz"] in message
         assert "\n" not in message
     assert str(tmp_path) in message
-
-
-def test_data_file_is_found(tmp_path):
     (tmp_path / "adult.csv.gz").touch()
     assert find_data_file("adult.csv.gz", tmp_path) == tmp_path / "adult.csv.gz"
 
@@ -127,23 +124,11 @@ def test_seeds_differ_by_purpose_and_run_and_stay():
 
 
 def test_summary_has_a_row_for_each_cell():
-    runs = pd.DataFrame(
-        {
-            "model": ["b", "b", "a", "b"],
-            "data": ["x", "y", "x", "x"],
-            "score": [1.0, 5.0, 2.0, 3.0],
-        }
-    )
-    table = summarize(
-        runs,
-        by=["model", "data"],
-        value="score",
-        paper={("b", "x"): 2.5},
-        show_runs=True,
-    )
-    assert table[["model", "data"]].to_numpy().tolist() == [
-        ["b", "x"], ["b", "y"], ["a", "x"]
-    ]  # fmt: skip
+    runs = pd.DataFrame({"model": list("bbab"), "data": list("xyxx")})
+    runs["score"] = [1.0, 5.0, 2.0, 3.0]
+    options = {"paper": {("b", "x"): 2.5}, "show_runs": True}
+    table = summarize(runs, by=["model", "data"], value="score", **options)
+    assert (table["model"] + table["data"]).tolist() == ["bx", "by", "ax"]
     assert table["n_runs"].tolist() == [2, 1, 1]
     assert table["mean"].tolist() == [2.0, 5.0, 2.0]
     np.testing.assert_allclose(table["std"], [2**0.5, np.nan, np.nan])
@@ -151,27 +136,23 @@ def test_summary_has_a_row_for_each_cell():
     assert table["runs"].tolist() == ["1 3", "5", "2"]
 
 
-def test_table_as_text_leaves_nothing_where_there_is_no_number():
+def test_table_as_text_and_as_csv(tmp_path):
     frame = pd.DataFrame({"a": [1 / 3, np.nan], "n": [10, 2]})
     header, *rows = format_table(frame).splitlines()
     assert header.split() == ["a", "n"]
     assert [row.split() for row in rows] == [["0.3333", "10"], ["2"]]
-
-
-def test_csv_has_all_digits(tmp_path):
+    # CSV has all digits, and stands in a folder.
     frame = pd.DataFrame({"mean": [1 / 3]})
     csv, png = write_results(frame, Figure(), tmp_path / "a" / "b", "table")
     assert pd.read_csv(csv)["mean"][0] == 1 / 3
     assert png.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ExperimentError, match=r"table.csv, the folder of --out"):
+        write_results(frame, Figure(), csv, "table")
 
 
-def test_results_cannot_be_written_into_a_file(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(ExperimentError, match="file, the folder of --out"):
-        write_results(pd.DataFrame(), Figure(), tmp_path / "file", "table")
-
-
-def test_command_prints_and_writes(stub, tmp_path, capsys):
+def test_command_prints_and_writes_and_says_that_runs_were_fewer(
+    stub, tmp_path, capsys
+):
     assert command.main(["stub", "--out", str(tmp_path)]) == 0
     assert stub.calls == [{"data_dir": None, "n_runs": 3, "quick": False}]
     out = capsys.readouterr().out
@@ -180,9 +161,7 @@ def test_command_prints_and_writes(stub, tmp_path, capsys):
     table = pd.read_csv(tmp_path / "stub.csv")
     assert table["mean"].tolist() == [1.0]
     assert (tmp_path / "stub.png").is_file()
-
-
-def test_command_says_that_there_were_fewer_runs(stub, tmp_path, capsys):
+    stub.calls.clear()
     options = ["--out", str(tmp_path), "--data", str(tmp_path)]
     assert command.main(["stub", *options, "--runs", "2"]) == 0
     assert stub.calls == [{"data_dir": tmp_path, "n_runs": 2, "quick": False}]
@@ -195,14 +174,11 @@ def test_a_quick_look_does_not_replace_a_measurement(stub, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "With 1 of 3 runs." in out
     assert "these are not the table's numbers" in out
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "stub-quick.csv", "stub-quick.png"
-    ]  # fmt: skip
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {"stub-quick.csv", "stub-quick.png"}
 
 
-def test_one_that_lacks_its_data_does_not_keep_others_from_running(
-    stub, tmp_path, capsys
-):
+def test_one_without_data_does_not_keep_others_from_running(stub, tmp_path, capsys):
     assert command.main(["all", "--out", str(tmp_path)]) == 1
     assert len(stub.calls) == 1
     captured = capsys.readouterr()
@@ -240,3 +216,48 @@ def test_command_refuses_options_without_sense(options, complaint, capsys):
     with pytest.raises(SystemExit):
         command.main(options)
     assert complaint in capsys.readouterr().err
+
+
+SHAPE = (2500, 4)  # of the data on which another package's forest is timed
+
+
+def fake_python(folder, program):
+    """An executable in place of the Python that has the other package."""
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{program}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_one_tree_of_theirs_stands_for_all(monkeypatch, tmp_path):
+    # It is handed the rows' file, and its last word is the seconds of a tree.
+    program = 'test -f "$3" && echo warming up && echo 1000'
+    monkeypatch.setenv(forest_speed.PEER_VARIABLE, fake_python(tmp_path, program))
+    monkeypatch.setattr(forest_speed, "_fastest", lambda fits, n_runs: {
+        name: fit() and 2.0 for name, fit in fits.items()
+    })  # fmt: skip
+    (row,) = forest_speed.beside_peer(SHAPE, n_trees=4, n_runs=1)
+    # 4 trees of 1,000 seconds on two cores, and our 2 seconds.
+    assert row["mean"] == 4 * 1000 / 2 / 2
+    assert row["beside"] == "time-robust-forest"
+    assert row["leaves"] > 1
+
+
+def test_python_that_fails_or_is_not_named_is_told_of(monkeypatch, tmp_path):
+    for program, complaint in (
+        ("echo no such module >&2; exit 1", "failed (no such module)"),
+        ("exit 3", "failed (no message)"),
+        (None, "cannot be run (No such file or directory)"),
+    ):
+        python = str(tmp_path / "nothing")
+        if program is not None:
+            python = fake_python(tmp_path, program)
+        monkeypatch.setenv(forest_speed.PEER_VARIABLE, python)
+        with pytest.raises(ExperimentError) as caught:
+            forest_speed.beside_peer(SHAPE, n_trees=1, n_runs=1)
+        message = str(caught.value)
+        assert message.startswith(f"SKLEARN_ERA_PEER_PYTHON={python} {complaint}")
+        assert "\n" not in message
+    monkeypatch.delenv(forest_speed.PEER_VARIABLE)
+    with pytest.warns(UserWarning, match="SKLEARN_ERA_PEER_PYTHON is not set"):
+        assert forest_speed.beside_peer(SHAPE, n_trees=1, n_runs=1) == []

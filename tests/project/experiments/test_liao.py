@@ -21,6 +21,7 @@ from experiments._liao_scenarios import (
     splits_to_tune,
 )
 from helpers.grids import slow
+from helpers.trees import rows_of_nodes
 
 
 def coarse_data(seed):
@@ -79,31 +80,22 @@ def least_objective(X, y, eras, objective, penalty):
     ("make", "objective", "parameters"),
     [
         (invariant_classifier, gini_objective, {}),
-        (
-            invariant_regressor,
-            error_objective,
-            {"invariance_statistic": "changing_rate"},
-        ),
+        (invariant_regressor, error_objective,
+         {"invariance_statistic": "changing_rate"}),
     ],
-)
+)  # fmt: skip
 def test_every_split_has_the_least_objective_of_the_paper(
     make, objective, parameters, penalty
 ):
+    one_tree = {"n_estimators": 1, "max_depth": 3, "bootstrap": False}
     for seed in range(3):
         X, y, eras = coarse_data(seed)
-        forest = make(
-            penalty, n_estimators=1, max_depth=3, bootstrap=False, **parameters
-        ).fit(X, y, eras=eras)
+        forest = make(penalty, **one_tree, **parameters).fit(X, y, eras=eras)
         nodes = forest._predictors[0][0].nodes
-        rows_of = {0: np.arange(len(y))}
-        for index, node in enumerate(nodes):
+        rows_of = rows_of_nodes(forest._predictors[0][0], X)
+        for index in np.flatnonzero(nodes["is_leaf"] == 0):
             rows = rows_of[index]
-            if node["is_leaf"]:
-                continue
-            left = X[rows, node["feature_idx"]] <= node["num_threshold"]
-            rows_of |= {
-                int(node["left"]): rows[left], int(node["right"]): rows[~left]
-            }  # fmt: skip
+            left = np.isin(rows, rows_of[nodes["left"][index]])
             found = objective(y[rows], left, eras[rows], penalty)
             best = least_objective(X[rows], y[rows], eras[rows], objective, penalty)
             assert found == pytest.approx(best, rel=1e-6)
@@ -125,13 +117,9 @@ def test_frequencies_add_up_to_the_mean_depth_of_rows():
     found = list(importances(forest, 1).values())
     gains = forest.feature_importances_
     stable, others = frequencies[0], frequencies[1:].sum()
-    assert found == pytest.approx(
-        [stable, others, stable / (stable + others), gains[0]]
-    )
-
-
-def test_a_stump_splits_every_row_once():
-    X, y, eras = coarse_data(0)
+    share = stable / (stable + others)
+    assert found == pytest.approx([stable, others, share, gains[0]])
+    # A stump splits every row once.
     X[:, :2] = 0
     forest = invariant_classifier(1, n_estimators=3, max_depth=1).fit(X, y, eras=eras)
     assert split_frequencies(forest).tolist() == [0, 0, 1]
@@ -173,16 +161,11 @@ def test_environments_are_those_of_table_6():
 
 def air_rows(n_days):
     dates = pd.date_range("2010-01-01", periods=n_days, freq="D")
-    return pd.DataFrame(
-        {
-            "No": np.arange(1, n_days + 1),
-            "year": dates.year,
-            "month": dates.month,
-            "hour": 3,
-            "pm2.5": np.arange(float(n_days)),
-            "cbwd": np.resize(["SE", "NW", "cv", "NE"], n_days),
-        }
-    )
+    return pd.DataFrame({
+        "No": np.arange(1, n_days + 1), "year": dates.year, "month": dates.month,
+        "hour": 3, "pm2.5": np.arange(float(n_days)),
+        "cbwd": np.resize(["SE", "NW", "cv", "NE"], n_days),
+    })  # fmt: skip
 
 
 def test_air_has_no_column_that_tells_its_environment():
@@ -198,16 +181,11 @@ def test_air_has_no_column_that_tells_its_environment():
 
 
 def test_shares_have_no_column_that_is_made_of_the_target():
-    frame = pd.DataFrame(
-        {
-            "year": [2014, 2015],
-            "Revenue": [1.0, 2.0],
-            "Growth": [np.nan, 3.0],
-            "Sector": ["Energy", "Services"],
-            "Class": [0, 1],
-            "2015 PRICE VAR [%]": [-7.0, 7.0],
-        }
-    )
+    frame = pd.DataFrame({
+        "year": [2014, 2015], "Revenue": [1.0, 2.0], "Growth": [np.nan, 3.0],
+        "Sector": ["Energy", "Services"], "Class": [0, 1],
+        "2015 PRICE VAR [%]": [-7.0, 7.0],
+    })  # fmt: skip
     numbers = financial._read(frame, financial.NUMBERS)
     assert numbers.X.tolist() == [[1.0], [2.0]]
     both = financial._read(frame, financial.ALL_COLUMNS)
