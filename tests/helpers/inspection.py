@@ -1,5 +1,7 @@
 """Data and models for the tests of `sklearn_era.inspection`."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 
@@ -26,8 +28,9 @@ def make_regressor(X, y, **parameters):
     return HistGradientBoostingRegressor(**PARAMETERS | parameters).fit(X, y)
 
 
+@functools.cache
 def fit_data():
-    """A model of the data, and the data."""
+    """A model of the data, and the data: not to be changed."""
     X, y, eras = make_data()
     return make_regressor(X, y), X, y, eras
 

@@ -35,7 +35,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
         ("models", 401, 4, f"Looking up the model: {REFUSED}."),
         ("rounds", "hang", 4,
          "Looking up the current round: Numerai's API did not answer within 0.3 sec"),
-        ("models", "errors", 4,
+        slow("models", "errors", 4,
          "Looking up the model: Numerai's API refused: *** and <address> ?; and anoth"),
         slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
         slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
@@ -45,7 +45,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
         slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
         ("PUT", "hang", 6,
          "Uploading: the storage did not answer within 0.3 seconds; nothing was submi"),
-        ("create_submission", 401, 6,
+        slow("create_submission", 401, 6,
          f"Making the submission: {REFUSED}; nothing was submitted."),
         ("create_submission", "unlisted", 6,
          "Numerai accepted the call but does not list submission submission-1: "

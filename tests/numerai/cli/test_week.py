@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from helpers.cli import fail, run
-from helpers.grids import slow
 from helpers.numerai.program import NAME, SMALL_DEMO, Program
 from helpers.numerai.server import SUBMISSION_IN_ORDER
 from sklearn_era.cli.numerai import _weekly_demo
@@ -122,9 +121,8 @@ def test_what_a_model_depends_on_makes_it_another(program: Program, key, old, ne
     assert key in reason_to_train(*program.load())
 
 
-@pytest.mark.parametrize(
-    "lost", ["reports/*/report.json", slow("models/*/portable.pkl")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", ["reports/*/report.json", "models/*/portable.pkl"])
 def test_what_is_missing_is_made_without_training_again(program: Program, lost):
     (path,) = program.folder.glob(lost)
     path.unlink()
@@ -208,6 +206,7 @@ def interrupt(program, monkeypatch):
     assert checkpoint.n_trees == 5
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_is_continued(program: Program, monkeypatch):
     def made():
         model = json.loads((program.model_folder / "model.json").read_text())
