@@ -19,9 +19,10 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
-from sklearn_era._optional import import_optional
-from sklearn_era._packed_trees import pack_trees, unpack_trees
-from sklearn_era.ensemble import (
+
+from ._optional import import_optional
+from ._trees.packed import pack_trees, unpack_trees
+from .ensemble import (
     EraForestClassifier,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -41,10 +42,10 @@ _FORMAT = 1
 # All types that a file may hold, but for numbers, containers, NumPy arrays and what
 # else skops takes to be safe. Spelled out, since that changes from release to release.
 _TRUSTED_TYPES = [
-    "sklearn_era.ensemble._era_forest.estimators.EraForestClassifier",
-    "sklearn_era.ensemble._era_forest.estimators.EraForestRegressor",
-    "sklearn_era.ensemble._estimators.HistGradientBoostingClassifier",
-    "sklearn_era.ensemble._estimators.HistGradientBoostingRegressor",
+    "sklearn_era.ensemble._forests.estimators.EraForestClassifier",
+    "sklearn_era.ensemble._forests.estimators.EraForestRegressor",
+    "sklearn_era.ensemble._boosters.estimators.HistGradientBoostingClassifier",
+    "sklearn_era.ensemble._boosters.estimators.HistGradientBoostingRegressor",
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     *(
         f"sklearn._loss.loss.{name}"

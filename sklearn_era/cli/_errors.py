@@ -98,7 +98,7 @@ def check_parameters(estimator: Any) -> None:
     InputError
         Naming the option of a parameter's name, if one has a bad value.
     """
-    from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+    from sklearn_era.ensemble._criteria.parameters import (
         make_criterion,
         resolve_criterion,
     )

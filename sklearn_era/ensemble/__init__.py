@@ -1,22 +1,22 @@
-"""Era-aware ensembles: boosters under scikit-learn's own names, and forests."""
+"""Era-aware ensembles: boosters under scikit-learn's own names, and forests.
+
+The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
+``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
+is scikit-learn's own.
+"""
 
 try:
-    from sklearn_era.ensemble._era_forest.estimators import (
-        EraForestClassifier,
-        EraForestRegressor,
+    from ._binning.dataset import BinnedDataset
+    from ._boosters.estimators import (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
     )
-    from sklearn_era.ensemble._era_forest.presets import (
+    from ._forests.estimators import EraForestClassifier, EraForestRegressor
+    from ._forests.presets import (
         InvariantForestClassifier,
         InvariantForestRegressor,
         TimeRobustForestClassifier,
         TimeRobustForestRegressor,
-    )
-    from sklearn_era.ensemble._estimators import (
-        HistGradientBoostingClassifier,
-        HistGradientBoostingRegressor,
-    )
-    from sklearn_era.ensemble._hist_gradient_boosting.binned_dataset import (
-        BinnedDataset,
     )
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("sklearn_era."):

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from threadpoolctl import threadpool_limits
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era.environments._era_moments import EraMoments
 from sklearn_era.environments._numeric import check_numbers, number_by_size
 

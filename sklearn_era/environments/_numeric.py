@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 
-from sklearn_era._table_columns import as_matrix, list_columns, read_columns
+from sklearn_era._tables.columns import as_matrix, list_columns, read_columns
 
 # The largest number that is taken: squares, and their sums, have to be finite.
 _LARGEST = 1e150

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+from sklearn_era._eras import (
     EncodedEras,
     check_eras,
     consecutive_blocks,

@@ -13,10 +13,10 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
-from sklearn_era._table_columns import as_matrix, check_same_columns, read_columns
+from sklearn_era._tables.columns import as_matrix, check_same_columns, read_columns
 from sklearn_era.ensemble import HistGradientBoostingClassifier
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
 
 # Most categories that histogram boosting takes; columns of more are taken for numbers.
 _MOST_CATEGORIES = 255

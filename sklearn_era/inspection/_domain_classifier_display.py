@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_era._eras import label_texts
+from sklearn_era._plotting import BLUE, GRAY, axes_or_new, label_places
 from sklearn_era.inspection._domain_classifier import domain_classifier_auc
-from sklearn_era.inspection._features import label_texts
-from sklearn_era.inspection._plotting import BLUE, GRAY, axes_or_new, label_places
 
 _KINDS = ("auc", "importances")
 

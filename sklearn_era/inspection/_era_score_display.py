@@ -14,8 +14,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sklearn_era.inspection._features import label_texts
-from sklearn_era.inspection._plotting import (
+from sklearn_era._eras import label_texts
+from sklearn_era._plotting import (
     BLUE,
     GRAY,
     ORANGE,

@@ -1,4 +1,4 @@
-"""The features of a fitted model, as columns of X, and eras, as they are written."""
+"""The features of a fitted model, as columns of X."""
 
 from typing import Any
 
@@ -52,20 +52,3 @@ def left_categories(
     # The encoder holds the categorical features alone, which the trees count first.
     categories = encoder.categories_[node["feature_idx"]]
     return tuple(categories[np.flatnonzero(bits)].tolist())
-
-
-def label_texts(labels: NDArray[Any]) -> list[str]:
-    """The labels of eras as one writes them: of a date no more digits than it needs.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_eras,)
-        The labels.
-
-    Returns
-    -------
-    texts : list of str
-    """
-    if labels.dtype.kind == "M":
-        return np.datetime_as_string(labels, unit="auto").tolist()
-    return [str(label) for label in labels]

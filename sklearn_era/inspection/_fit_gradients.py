@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-from sklearn_era.ensemble._era_forest.forest_fit import ForestFitMixin
+from sklearn_era.ensemble._forests.fit import ForestFitMixin
 
 
 class FitGradients(Protocol):

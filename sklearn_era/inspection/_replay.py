@@ -18,13 +18,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+from sklearn_era._eras import (
     EncodedEras,
     check_eras,
     encode_eras,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.threads import openmp_threads
-from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import (
+from sklearn_era._threads import openmp_threads
+from sklearn_era._trees.walk import (
     leaf_indices,
     sum_up_tree,
 )

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_era.inspection._plotting import BLUE, ORANGE, axes_or_new
+from sklearn_era._plotting import BLUE, ORANGE, axes_or_new
 from sklearn_era.inspection._split_statistics import split_statistics
 
 _X_LABELS = {

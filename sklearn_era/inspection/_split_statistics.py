@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_era._eras import label_texts
 from sklearn_era._optional import import_optional
-from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
+from sklearn_era._trees.walk import column_of_feature
+from sklearn_era.ensemble._criteria.criterion import (
     EraComparison,
     agreement,
     compare_sides,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.tree_walk import column_of_feature
 from sklearn_era.inspection._features import (
     feature_names,
-    label_texts,
     left_categories,
 )
 from sklearn_era.inspection._replay import (

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, validate_params
 
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
-from sklearn_era._table_columns import Column, check_same_columns, read_columns
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+from sklearn_era._tables.columns import Column, check_same_columns, read_columns
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 

@@ -18,7 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_era.ensemble._hist_gradient_boosting.column_errors import column_name
+from sklearn_era.ensemble._binning.errors import column_name
 from sklearn_era.interop._forests import refuse_forest_classifier
 
 __all__ = ["to_lightgbm_text"]

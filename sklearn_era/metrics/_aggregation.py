@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import warn_of_text_order
+from sklearn_era._eras import warn_of_text_order
 from sklearn_era.metrics._era_scores import (
     EraScores,
     era_scores,

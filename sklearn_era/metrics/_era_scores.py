@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+from sklearn_era._eras import check_eras, encode_eras
 
 
 class EraScores(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+from sklearn_era._eras import check_eras, encode_eras
 
 
 def best_worst_era(

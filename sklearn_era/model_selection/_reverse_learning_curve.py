@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import validate_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+from sklearn_era._eras import (
     EncodedEras,
     check_eras,
     encode_eras,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import (
+from sklearn_era._eras import (
     check_eras,
     encode_eras,
     warn_of_text_order,

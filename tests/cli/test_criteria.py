@@ -15,7 +15,7 @@ from sklearn_era.cli._criterion_options import CRITERION_OPTIONS, used_options
 from sklearn_era.cli._fit import fit as fit_command
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+from sklearn_era.ensemble._criteria.parameters import (
     INVARIANCE_STATISTICS,
     SPLIT_CRITERIA,
 )

@@ -4,8 +4,8 @@ import numpy as np
 
 from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.ensemble._era_forest.forest_fit import TrainingSet
-from sklearn_era.ensemble._era_forest.granularity import encode_granularities
+from sklearn_era.ensemble._forests.fit import TrainingSet
+from sklearn_era.ensemble._forests.granularity import encode_granularities
 
 N_SAMPLES = 240
 

@@ -7,17 +7,17 @@ import numpy as np
 
 from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
-from sklearn_era.ensemble._era_forest.tree_growing import (
-    TreeBins,
-    TreeLimits,
-    grow_tree,
-)
-from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+from sklearn_era.ensemble._criteria.parameters import (
     make_criterion,
     resolve_criterion,
     uses_target,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+from sklearn_era.ensemble._forests.tree_growing import (
+    TreeBins,
+    TreeLimits,
+    grow_tree,
+)
+from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 MISSING = 255
 

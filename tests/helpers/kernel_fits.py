@@ -7,8 +7,8 @@ import numpy as np
 from helpers.criteria import ERA_CRITERIA
 from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._hist_gradient_boosting import era_criterion
-from sklearn_era.ensemble._hist_gradient_boosting.era_splitting import EraSplitter
+from sklearn_era.ensemble._criteria import parameters as era_criterion
+from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 CRITERIA = ERA_CRITERIA
 # Those that add up one number an era have ways of their own.

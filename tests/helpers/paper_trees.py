@@ -7,7 +7,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._hist_gradient_boosting.criteria import (
+from sklearn_era.ensemble._criteria.criterion import (
     Criterion,
     SplitCriterion,
     compare_sides,

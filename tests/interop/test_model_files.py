@@ -23,7 +23,7 @@ from helpers.trees import assert_same_model, trees_of
 from sklearn_era import ensemble, model_files
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._estimators import ERA_PARAMETER_CONSTRAINTS
+from sklearn_era.ensemble._boosters.estimators import ERA_PARAMETER_CONSTRAINTS
 from sklearn_era.model_files import (
     ModelFileError,
     load_model,

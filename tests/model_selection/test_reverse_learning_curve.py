@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sklearn_era._plotting import BLUE
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection._plotting import BLUE
 from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import (
     ReverseLearningCurveDisplay,

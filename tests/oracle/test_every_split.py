@@ -16,7 +16,7 @@ from oracle.cases import (
     names_of,
 )
 from oracle.reference import Report
-from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import SPLIT_CRITERIA
+from sklearn_era.ensemble._criteria.parameters import SPLIT_CRITERIA
 
 
 def test_the_table_of_criteria_has_all_names():

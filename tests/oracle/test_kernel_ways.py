@@ -14,7 +14,7 @@ from helpers.grids import grid
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import SLOW, Case, fit_and_check, of_each
 from oracle.reference import check_fit
-from sklearn_era.ensemble._hist_gradient_boosting.cost_rules import (
+from sklearn_era.ensemble._splitting.costs import (
     sums_jointly,
     sums_touched_bins,
 )

@@ -40,6 +40,17 @@ def test_constructor_extends_upstream_s(kind):
     assert set(estimator._parameter_constraints) == set(ours)
 
 
+def test_scores_data_and_environments_load_no_kernel(tmp_path):
+    code = (
+        "import sys, sklearn_era.metrics, sklearn_era.datasets, "
+        "sklearn_era.environments, sklearn_era.model_selection;"
+        "print(*(name for name in sys.modules if name.startswith('sklearn_era.ens')))"
+    )
+    result = run_python(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == ""
+
+
 @pytest.mark.slow
 def test_import_brings_in_no_optional_package(tmp_path):
     # scikit-learn itself imports some of them where they are installed.

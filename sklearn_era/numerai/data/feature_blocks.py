@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
-from sklearn_era.ensemble._hist_gradient_boosting.parquet_columns import ParquetColumns
+from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.numerai.data.dataset import read_column_names
 from sklearn_era.numerai.errors import DataError
 

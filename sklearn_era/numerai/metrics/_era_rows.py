@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_era.ensemble._hist_gradient_boosting.eras import check_eras, encode_eras
+from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era.metrics import EraScores
 
 # Numerai scores a submission that matches 80 % of a round's ids, and no less.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_era.ensemble._hist_gradient_boosting.parquet_columns import ParquetColumns
+from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.numerai.data.dataset import era_number
 from sklearn_era.numerai.errors import ConfigError, DataError
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._hist_gradient_boosting.era_criterion import (
+from sklearn_era.ensemble._criteria.parameters import (
     is_plain_gain,
     make_criterion,
     resolve_criterion,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_era.ensemble._hist_gradient_boosting.parquet_columns import ParquetColumns
+from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.numerai.data.dataset import era_number
 from sklearn_era.numerai.data.feature_blocks import (
     EraRun,

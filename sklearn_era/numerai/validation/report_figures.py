@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_era._optional import import_optional
+from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_places
 from sklearn_era.inspection import SplitAgreementDisplay, split_statistics
-from sklearn_era.inspection._plotting import BLUE, GRAY, ORANGE, label_places
 from sklearn_era.metrics import EraScores
 from sklearn_era.numerai.validation.scoring import ValidationResult
 

@@ -1,0 +1,337 @@
+"""Era labels: checked, encoded as 0..n_eras-1, and counted."""
+
+import math
+import re
+import sys
+import warnings
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._missing import is_pandas_na
+from sklearn.utils.validation import _num_samples
+
+
+def check_eras(
+    eras: Any,
+    X: Any,
+    *,
+    name: str = "eras",
+    X_name: str = "X",
+    ordered_for: str | None = None,
+) -> NDArray[Any]:
+    """Check that `eras` holds one label for each row of `X`, none of them missing.
+
+    Parameters
+    ----------
+    eras : array-like of shape (n_samples,)
+        Era labels: anything that `np.unique` sorts, such as int, str or datetime64.
+    X : array-like of shape (n_samples, n_features)
+        The rows that `eras` labels.
+    name, X_name : str
+        What error messages call the two arguments.
+    ordered_for : str or None
+        What depends on the order of the labels, if anything does.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        The labels, in a dtype that sorts.
+
+    Raises
+    ------
+    ValueError
+        If `eras` is not one-dimensional, has another length than `X`, has missing
+        labels (NaN, None, NaT or a masked value), or mixes types that do not sort.
+
+    Warns
+    -----
+    UserWarning
+        If the order matters, and that of an ordered categorical is another one.
+    """
+    try:
+        labels = np.asarray(eras)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be one-dimensional, with one label a row of {X_name}: {error}"
+        ) from error
+    if labels.dtype.kind in "US" and not hasattr(eras, "dtype"):
+        # NumPy has made strings of all that a list holds, of NaN and None too.
+        labels = np.asarray(eras, dtype=object)
+    elif labels.dtype.kind == "T":
+        labels = labels.astype(
+            object
+        )  # strings of any length, perhaps with missing ones
+    if labels.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, with one label a row of {X_name}; got an "
+            f"array of shape {labels.shape}"
+            + ("; pass one of its columns." if labels.ndim == 2 else ".")
+        )
+    n_samples = _num_samples(X)
+    if labels.shape[0] != n_samples:
+        raise ValueError(
+            f"{name} has {labels.shape[0]} labels, but {X_name} has {n_samples} rows; "
+            "pass one label a row."
+        )
+    missing = _missing_rows(labels)
+    if np.ma.is_masked(eras):
+        missing = np.union1d(missing, np.flatnonzero(np.ma.getmaskarray(eras)))
+    if missing.size:
+        raise ValueError(
+            f"{name} has {missing.size} missing label(s) (NaN, None or NaT), the "
+            f"first at row {missing[0]}; label these rows or drop them."
+        )
+    if labels.dtype.kind == "O":
+        _check_sortable(labels, name)
+    if ordered_for is not None:
+        _warn_of_category_order(eras, labels, ordered_for)
+    return labels
+
+
+def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
+    if labels.dtype.kind in "fc":
+        return np.flatnonzero(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.flatnonzero(np.isnat(labels))
+    if labels.dtype.kind == "O" and any(map(_is_missing, _distinct(labels))):
+        return np.array([i for i, x in enumerate(labels) if _is_missing(x)], np.intp)
+    return np.array([], np.intp)
+
+
+def _distinct(labels: NDArray[Any]) -> Collection[Any]:
+    try:
+        return set(labels)
+    except TypeError:  # not hashable, and so not sortable: `_check_sortable` will say
+        return labels.tolist()
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or is_pandas_na(label):
+        return True
+    # NaN and NaT are the labels that differ from themselves. Of an array, this is one
+    # more array: not a label at all, which `_check_sortable` will say.
+    different = label != label
+    return bool(different) if np.ndim(different) == 0 else False
+
+
+def _check_sortable(labels: NDArray[Any], name: str) -> None:
+    try:
+        sorted(set(labels))  # as `encode_eras` will
+    except TypeError:
+        types = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"{name} has labels that cannot be sorted, of type {', '.join(types)}; "
+            "convert them to one type, such as int or str."
+        ) from None
+
+
+def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
+    """Warn where the dtype of labels has an order of its own, which is not kept."""
+    dtype: Any = getattr(eras, "dtype", None)
+    is_enum = type(dtype).__name__ == "Enum"  # of polars
+    if not getattr(dtype, "ordered", is_enum):
+        return
+    is_object = labels.dtype.kind == "O"
+    present = set(_distinct(labels) if is_object else np.unique(labels).tolist())
+    categories = np.asarray(dtype.categories).tolist()
+    in_order = [label for label in categories if label in present]
+    for i in range(len(in_order) - 1):
+        if in_order[i] > in_order[i + 1]:
+            warnings.warn(
+                f"{what} takes eras in the order of their labels, and not of their "
+                f"categories, of which {in_order[i]!r} comes before "
+                f"{in_order[i + 1]!r}. Pass the codes of the categories.",
+                UserWarning,
+                stacklevel=_frames_to_user(),
+            )
+            return
+
+
+def _frames_to_user() -> int:
+    """The `stacklevel` of the caller's warning that points to the user's line.
+
+    Labels are checked by much that a user calls, at many depths.
+    """
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in ("sklearn_era", "sklearn"):
+            break
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
+    """Put consecutive eras together to blocks of about as many rows each.
+
+    An era of more rows than a block has counts as one that fills a block, so that the
+    others are not crowded for it: with t the rows of a block, sum_j min(n_j, t) is
+    n_blocks t, and an era goes where its middle falls.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_eras,), dtype=intp
+        Rows in each era, in their order.
+    n_blocks : int
+        No more than there are eras.
+
+    Returns
+    -------
+    blocks : ndarray of shape (n_eras,), dtype=intp
+        The block of each era, from 0 to `n_blocks - 1`, ascending. None is empty.
+    """
+    if n_blocks == counts.size:
+        return np.arange(n_blocks)
+    in_block = counts.sum() / n_blocks
+    n_larger = -1
+    while n_larger != (is_larger := counts > in_block).sum():
+        n_larger = int(is_larger.sum())
+        in_block = counts[~is_larger].sum() / (n_blocks - n_larger)
+    widths = np.minimum(counts, in_block)
+    middles = np.cumsum(widths) - widths / 2
+    # cuts[k]: the first era of block k + 1.
+    cuts = np.searchsorted(middles, in_block * np.arange(1, n_blocks))
+    # One era at least for every block: cuts apart, and away from both ends.
+    steps = np.arange(n_blocks - 1)
+    cuts = np.maximum.accumulate(np.maximum(cuts - steps, 1)) + steps
+    cuts = np.minimum(cuts, counts.size - n_blocks + 1 + steps)
+    return np.searchsorted(cuts, np.arange(counts.size), side="right").astype(np.intp)
+
+
+class EncodedEras(NamedTuple):
+    """Era labels of rows, encoded.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_eras,)
+        The distinct labels, sorted.
+    codes : ndarray of shape (n_samples,), dtype=int32
+        Index into `labels` of each row.
+    counts : ndarray of shape (n_eras,), dtype=intp
+        Rows in each era.
+    """
+
+    labels: NDArray[Any]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.intp]
+
+    def take(self, indices: NDArray[np.intp]) -> "EncodedEras":
+        """The eras of some of the rows; labels that none of them has are dropped."""
+        codes = self.codes[indices]
+        counts = np.bincount(codes, minlength=self.labels.size)
+        is_present = counts > 0
+        new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
+        return EncodedEras(
+            self.labels[is_present], new_codes[codes], counts[is_present]
+        )
+
+    def sorting(self) -> NDArray[np.intp] | None:
+        """Indices that sort the rows by era, stably; None where they are sorted."""
+        if (self.codes[1:] >= self.codes[:-1]).all():
+            return None
+        return np.argsort(self.codes, kind="stable")
+
+    def decode(self) -> NDArray[Any]:
+        """The label of each row."""
+        return self.labels[self.codes]
+
+
+def encode_eras(eras: NDArray[Any]) -> EncodedEras:
+    """Encode checked era labels as 0..n_eras-1, in the labels' order.
+
+    Parameters
+    ----------
+    eras : ndarray of shape (n_samples,)
+        Labels as returned by `check_eras`.
+
+    Returns
+    -------
+    encoded : EncodedEras
+    """
+    if eras.dtype.kind == "O":
+        # Python objects: hashing all and sorting the few distinct ones is several
+        # times faster than to sort them all, as `np.unique` does.
+        # (`fromiter`, because `array` would make a table of labels that are tuples.)
+        labels = np.fromiter(sorted(set(eras)), dtype=object)
+        index = {label: code for code, label in enumerate(labels)}
+        codes = np.fromiter((index[x] for x in eras), np.int32, count=eras.size)
+    else:
+        labels, inverse = np.unique(eras, return_inverse=True)
+        codes = inverse.astype(np.int32)
+    return EncodedEras(labels, codes, np.bincount(codes, minlength=labels.size))
+
+
+def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None:
+    """Warn where numbered labels are sorted as text, and the order matters.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_eras,)
+        Distinct labels, sorted.
+    what : str
+        What depends on the order, as the beginning of the message.
+    stacklevel : int
+        Frames between here and the user's line.
+    """
+    texts = [label for label in labels.tolist() if isinstance(label, str)]
+    matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
+    numbers = [int(match[2]) for match in matches if match]
+    if len(numbers) < labels.size or len({match[1] for match in matches if match}) > 1:
+        return
+    for i in range(len(numbers) - 1):
+        if numbers[i] > numbers[i + 1]:
+            warnings.warn(
+                f"{what} takes eras in the order of their labels, which are text: "
+                f"{texts[i]!r} comes before {texts[i + 1]!r}. Fill the numbers up with "
+                "zeros, or pass them as numbers.",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+            return
+
+
+def share_of_eras(share: float, n_eras: int) -> int:
+    """How many eras a share of them is, rounded up, and one at least.
+
+    But not rounded up for the last digits of the product: 0.1 of 30 eras are 3, and
+    not 4.
+    """
+    return max(1, math.ceil(round(share * n_eras, 9)))
+
+
+def check_splittable(
+    encoded: EncodedEras, min_samples_per_era: int, min_era_coverage: float
+) -> None:
+    """Check that enough eras have the rows that both sides of a split take.
+
+    Raises
+    ------
+    ValueError
+        If fewer eras than a split has to cover have twice `min_samples_per_era` rows.
+    """
+    n_needed = 2 * int(min_samples_per_era)
+    small = np.flatnonzero(encoded.counts < n_needed)
+    n_eras = encoded.labels.size
+    n_covered = share_of_eras(min_era_coverage, n_eras)
+    if n_eras - small.size >= n_covered:
+        return
+    first = small[np.argmin(encoded.counts[small])]
+    how_many = (
+        "every era" if n_covered == n_eras else f"at least {n_covered} of {n_eras} eras"
+    )
+    raise ValueError(
+        f"eras: a split has to leave min_samples_per_era={min_samples_per_era} rows of "
+        f"{how_many} on both sides (min_era_coverage={min_era_coverage!r}), but "
+        f"{small.size} of {n_eras} eras have fewer than {n_needed} rows; the "
+        f"smallest, era {encoded.labels[first]!s}, has {encoded.counts[first]}. Drop "
+        "or merge small eras, or lower min_samples_per_era or min_era_coverage."
+    )
+
+
+def label_texts(labels: NDArray[Any]) -> list[str]:
+    """The labels of eras as one writes them: of a date no more digits than it needs."""
+    if labels.dtype.kind == "M":
+        return np.datetime_as_string(labels, unit="auto").tolist()
+    return [str(label) for label in labels]

@@ -1,0 +1,1 @@
+"""Tables of any kind, read column by column."""

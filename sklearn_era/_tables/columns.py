@@ -1,0 +1,333 @@
+"""The columns of a table, each as numbers or as categories."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils._missing import is_pandas_na
+
+# Of a column that a table with an entry for every value is small for.
+SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
+# How many columns a message names before it only counts them.
+_MOST_NAMED = 5
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : object
+        Its name; ``x0``, ``x1``, ... in a table without names.
+    values : ndarray of shape (n_samples,)
+        Numbers, float64 with NaN where missing; or categories, objects with None.
+    is_categorical : bool
+        Which of the two.
+    """
+
+    name: Any
+    values: NDArray[Any]
+    is_categorical: bool
+
+
+def read_columns(
+    X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
+) -> list[Column]:
+    """Read a table column by column.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The table; a frame is pandas' or polars'.
+    categorical_features : 'from_dtype', None or array-like of {bool, int, str}
+        Which columns hold categories: by a mask, indices, or names of a frame.
+        'from_dtype' takes a frame's columns of category, string or object dtype; None
+        takes none.
+    name : str
+        What error messages call the table.
+
+    Returns
+    -------
+    columns : list of Column
+
+    Raises
+    ------
+    ValueError
+        If the table is no table, has no rows or columns, `categorical_features` does
+        not fit it, or a column is not numeric and not among the categorical ones.
+    """
+    if issparse(X):
+        raise ValueError(
+            f"{name} is a sparse matrix, and a dense table is needed; pass "
+            f"{name}.toarray()."
+        )
+    if hasattr(X, "collect"):  # polars' LazyFrame, which has no shape yet
+        raise ValueError(
+            f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
+        )
+    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    table: Any = X if is_frame else _as_array(X, name)
+    n_samples, n_features = table.shape
+    if n_samples == 0 or n_features == 0:
+        raise ValueError(
+            f"{name} is empty, of shape {(n_samples, n_features)}; pass at least one "
+            "row and one column."
+        )
+    names = list(table.columns) if is_frame else [f"x{j}" for j in range(n_features)]
+    from_dtype = (
+        isinstance(categorical_features, str) and categorical_features == "from_dtype"
+    )
+    if not from_dtype:
+        is_categorical = _resolve(categorical_features, names, is_frame)
+    elif is_frame:
+        is_categorical = np.array([_holds_text(dtype) for dtype in table.dtypes])
+    else:
+        is_categorical = np.zeros(n_features, dtype=bool)
+    columns = []
+    for j, column_name in enumerate(names):
+        if hasattr(table, "iloc"):
+            values = table.iloc[:, j]
+        else:
+            values = table.to_series(j) if is_frame else table[:, j]
+        read = _as_categories if is_categorical[j] else _as_numbers
+        columns.append(
+            Column(
+                column_name, read(values, column_name, name), bool(is_categorical[j])
+            )
+        )
+    return columns
+
+
+def as_matrix(
+    columns: Sequence[Column], *others: Sequence[Column]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """One matrix of the rows of tables with the same columns, categories as codes.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns of a table.
+    *others : sequences of Column
+        Those of further tables.
+
+    Returns
+    -------
+    matrix : ndarray of shape (n_samples, n_features), dtype=float64
+        The rows of the tables, one after the other; NaN where missing. Categories are
+        numbered from 0 in sorted order, over all tables.
+    n_categories : ndarray of shape (n_features,), dtype=intp
+        Categories of each column; 0 for numbers.
+    """
+    tables = (columns, *others)
+    n_categories = np.zeros(len(columns), dtype=np.intp)
+    parts = []
+    for j in range(len(columns)):
+        values = np.concatenate([table[j].values for table in tables])
+        if columns[j].is_categorical:
+            values, n_categories[j] = encode_categories(values)
+        parts.append(values)
+    return np.column_stack(parts), n_categories
+
+
+def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
+    """Number the categories of a column from 0, in sorted order.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,), dtype=object
+        As in a `Column` of categories.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,), dtype=float64
+        NaN where the value is missing.
+    n_categories : int
+        How many there are.
+    """
+    # Values of several types, as 1 beside "1", have an order within their type only.
+    distinct = set(values) - {None}
+    try:
+        known = sorted(distinct, key=lambda v: (type(v).__name__, v))
+    except TypeError:  # such as tuples, or dates with a zone beside those without
+        known = sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
+    index: dict[Any, float] = {category: code for code, category in enumerate(known)}
+    index[None] = np.nan
+    return np.array([index[value] for value in values], dtype=np.float64), len(known)
+
+
+def check_same_columns(
+    columns: Sequence[Column], others: Sequence[Column], *, name: str, other_name: str
+) -> None:
+    """Check that two tables have the same columns, in the same order.
+
+    Raises
+    ------
+    ValueError
+        If their number, names or kinds differ.
+    """
+    if len(columns) != len(others):
+        raise ValueError(
+            f"{other_name} has {len(others)} column(s), but {name} has {len(columns)}; "
+            "pass the same columns in both."
+        )
+    for j, (column, other) in enumerate(zip(columns, others, strict=True)):
+        if column.name != other.name:
+            raise ValueError(
+                f"column {j} of {other_name} is {other.name!r}, but that of {name} is "
+                f"{column.name!r}; pass the same columns in the same order."
+            )
+        if column.is_categorical != other.is_categorical:
+            kinds = {True: "categories", False: "numbers"}
+            raise ValueError(
+                f"column {column.name!r} holds {kinds[column.is_categorical]} in "
+                f"{name}, but {kinds[other.is_categorical]} in {other_name}; give it "
+                "one dtype in both."
+            )
+
+
+def list_columns(names: Sequence[Any]) -> str:
+    """Enumerate the names of columns, the first few of many."""
+    text = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def _as_array(X: Any, name: str) -> NDArray[Any]:
+    if np.ma.isMaskedArray(X):  # `asarray` would take what is under the mask
+        X = np.ma.filled(X.astype(object), np.nan)
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not hasattr(X, "dtype"):
+            # NumPy has made strings of all that a list holds, of None and NaN too.
+            array = np.asarray(X, dtype=object)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a table: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions, rows and columns; got an array of shape "
+            f"{array.shape}."
+        )
+    return array
+
+
+def _holds_text(dtype: Any) -> bool:
+    """Whether a frame's column of this dtype holds categories."""
+    if hasattr(dtype, "is_numeric"):  # polars
+        text = str(dtype).partition("(")[0]
+        return text in ("String", "Utf8", "Categorical", "Enum", "Object")
+    if str(dtype).startswith("category"):
+        return True
+    return getattr(dtype, "kind", "O") in "OUST" and not _holds_dates(dtype)
+
+
+def _holds_dates(dtype: Any) -> bool:
+    """Whether an array's or a frame's column of this dtype holds dates or times."""
+    if hasattr(dtype, "is_temporal"):  # polars
+        return bool(dtype.is_temporal())
+    # To pandas, periods of time are objects.
+    return getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith("period")
+
+
+def _resolve(
+    categorical_features: Any, names: list[Any], is_frame: bool
+) -> NDArray[np.bool_]:
+    """The mask of the categorical columns, of one of the ways to say it."""
+    mask = np.zeros(len(names), dtype=bool)
+    if categorical_features is None:
+        return mask
+    what = "categorical_features"
+    if isinstance(categorical_features, str) or np.ndim(categorical_features) != 1:
+        raise ValueError(
+            f"{what} must be 'from_dtype', None, or a list of names, of indices or of "
+            f"one bool a column; got {categorical_features!r}."
+        )
+    given = np.asarray(categorical_features, dtype=object).tolist()
+    if given and all(isinstance(x, (bool, np.bool_)) for x in given):
+        if len(given) != len(names):
+            raise ValueError(
+                f"{what} has {len(given)} bools, but X has {len(names)} columns; pass "
+                "one a column."
+            )
+        return np.array(given, dtype=bool)
+    for x in given:
+        if isinstance(x, str):
+            if not is_frame:
+                raise ValueError(
+                    f"{what} names column {x!r}, but X is no data frame, and its "
+                    "columns have no names; pass indices."
+                )
+            if x not in names:
+                raise ValueError(
+                    f"{what}: X has no column {x!r}; its columns are "
+                    f"{list_columns(names)}."
+                )
+            mask[[j for j, name in enumerate(names) if name == x]] = True
+        elif isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+            if not 0 <= x < len(names):
+                raise ValueError(
+                    f"{what}: there is no column {x} among the {len(names)} of X, "
+                    "which are counted from 0."
+                )
+            mask[x] = True
+        else:
+            raise ValueError(
+                f"{what} must hold names, indices or bools; got {x!r} in it."
+            )
+    return mask
+
+
+def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
+    dtype = values.dtype
+    kind = getattr(dtype, "kind", "")
+    try:
+        # NumPy makes numbers of dates in an array of objects.
+        if _holds_dates(dtype) or (
+            kind == "O"
+            and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in values)
+        ):
+            raise ValueError("it holds dates or times")
+        if kind == "c":
+            raise ValueError("it holds complex numbers")
+        if hasattr(values, "cast"):  # polars
+            import polars
+
+            try:
+                numbers = values.cast(polars.Float64).to_numpy().astype(np.float64)
+            except polars.exceptions.PolarsError as error:
+                raise ValueError(error) from error
+            if numbers.ndim != 1:
+                raise ValueError("it holds several values a row")
+            return numbers
+        if hasattr(values, "iloc"):
+            return values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name}: column {column!r}, of dtype {dtype}, is not numeric: "
+            f"{' '.join(str(error).split())}. Make numbers of it, leave it out, or, if "
+            "it holds categories and the function takes them, name it in "
+            "categorical_features."
+        ) from error
+
+
+def _as_categories(values: Any, column: Any, name: str) -> NDArray[Any]:
+    if hasattr(values, "cast"):
+        raw = values.to_list()
+    else:
+        raw = np.asarray(values, dtype=object).tolist()
+    categories = np.empty(len(raw), dtype=object)
+    try:
+        is_missing = {v: _is_missing(v) for v in set(raw)}
+        categories[:] = [None if is_missing[v] else v for v in raw]
+    except TypeError as error:
+        raise ValueError(
+            f"{name}: column {column!r} holds what cannot be a category: {error}. Make "
+            "text or numbers of it, or leave it out."
+        ) from error
+    return categories
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or is_pandas_na(value) or bool(value != value)

@@ -1,0 +1,264 @@
+"""Columns of Parquet files, whose rows follow one another, read in batches."""
+
+from collections.abc import Iterator
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._optional import import_optional
+from .columns import SMALL_DTYPES
+
+# Values of a batch, and its rows at least: what is decoded at a time. Arrow makes 4
+# bytes of each int8 first.
+_BATCH_VALUES = 2**21
+_BATCH_ROWS = 4096
+
+# Bytes read ahead of each column; by default a column's part of a row group, whole.
+_BUFFER_SIZE = 2**16
+
+_SMALL = {dtype.name: dtype for dtype in SMALL_DTYPES}
+_FLOAT = np.dtype(np.float64)
+
+
+class ParquetColumns:
+    """Files with the same columns, as one table that is not held in memory.
+
+    Parameters
+    ----------
+    path : str, path, or list of these
+        Files, or a folder of files.
+
+    Raises
+    ------
+    ValueError
+        If there is no file.
+    """
+
+    def __init__(self, path: Any):
+        self._parquet = import_optional("pyarrow.parquet", extra="parquet")
+        self._arrow = import_optional("pyarrow", extra="parquet")
+        self._files = _list_files(path)
+        self._schemas = []
+        self._metadata = []
+        for file in self._files:
+            with self._parquet.ParquetFile(file) as opened:
+                self._schemas.append(opened.schema_arrow)
+                self._metadata.append(opened.metadata)
+        self.n_rows: int = sum(metadata.num_rows for metadata in self._metadata)
+        self.names: list[str] = self._schemas[0].names
+        if self.n_rows == 0:
+            raise ValueError(f"path={path!r} has no rows.")
+        self._sample_dtypes: dict[str, np.dtype[Any]] = {}
+
+    @property
+    def index_names(self) -> list[str]:
+        """The columns that were the index of a pandas data frame."""
+        metadata = self._schemas[0].pandas_metadata or {}
+        return [x for x in metadata.get("index_columns", []) if isinstance(x, str)]
+
+    def check_has(self, name: Any, argument: str) -> None:
+        """Check that each file has a column, once."""
+        if not isinstance(name, str):
+            raise ValueError(f"{argument}: {name!r} is not the name of a column.")
+        for file, schema in zip(self._files, self._schemas, strict=True):
+            count = len(schema.get_all_field_indices(name))
+            if count == 1:
+                continue
+            shown = ", ".join(map(repr, schema.names[:10]))
+            raise ValueError(
+                f"{argument}: {file} has {'no' if count == 0 else count} column(s) "
+                f"named {name!r}; its columns are {shown}"
+                f"{', ...' if len(schema.names) > 10 else ''}."
+            )
+
+    def check_same_names(self) -> None:
+        """Check that all files have the columns of the first."""
+        for file, schema in zip(self._files, self._schemas, strict=True):
+            different = set(schema.names) ^ set(self.names)
+            if different:
+                name = min(different)
+                where = file if name in schema.names else self._files[0]
+                raise ValueError(
+                    f"path: of {self._files[0]} and {file}, only {where} has the "
+                    f"column {name!r}. Name the columns that both have in features."
+                )
+        for name in self.names:
+            if self.names.count(name) > 1:
+                self.check_has(name, "path")
+
+    def check_numeric(self, features: list[str]) -> None:
+        """Check that columns are numbers in all files."""
+        types = self._arrow.types
+        for file, schema in zip(self._files, self._schemas, strict=True):
+            for name in features:
+                arrow_type = schema.field(name).type
+                if not (
+                    types.is_integer(arrow_type)
+                    or types.is_floating(arrow_type)
+                    or types.is_boolean(arrow_type)
+                ):
+                    raise ValueError(
+                        f"features: column {name!r} of {file} is not numeric: it holds "
+                        f"{arrow_type}. Encode it as numbers, or leave it out of "
+                        "features."
+                    )
+
+    def sample_dtype(self, name: str) -> np.dtype[Any]:
+        """The dtype of a column's values where none is missing."""
+        if name not in self._sample_dtypes:
+            types = {str(schema.field(name).type) for schema in self._schemas}
+            only = types.pop() if len(types) == 1 else ""
+            self._sample_dtypes[name] = _SMALL.get(only, _FLOAT)
+        return self._sample_dtypes[name]
+
+    def iter_batches(
+        self, names: list[str], wanted: NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Batches of rows of some columns, each with the number of its first row.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns.
+        wanted : ndarray of shape (n_rows,), dtype=bool, default=None
+            Row groups of a file without any of these rows are not read.
+        """
+        n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
+        first = 0
+        for file, metadata in zip(self._files, self._metadata, strict=True):
+            runs = _runs_of_row_groups(metadata, first, wanted)
+            first += metadata.num_rows
+            if not runs:
+                continue
+            with self._parquet.ParquetFile(
+                file, metadata=metadata, buffer_size=_BUFFER_SIZE
+            ) as opened:
+                for run_first, row_groups in runs:
+                    for batch in opened.iter_batches(
+                        n_rows, row_groups=row_groups, columns=names
+                    ):
+                        yield run_first, batch
+                        run_first += batch.num_rows
+
+    def values(self, batch: Any, name: str) -> NDArray[Any]:
+        """A column of a batch, float64 unless it is small integers, none missing."""
+        column = batch.column(batch.schema.get_field_index(name))
+        if column.null_count == 0 and self.sample_dtype(name) != _FLOAT:
+            return column.to_numpy(zero_copy_only=False)
+        if self._arrow.types.is_boolean(column.type):
+            column = column.cast(self._arrow.int8())
+        values = column.to_numpy(zero_copy_only=False)
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def read_labels(self, name: str) -> NDArray[Any]:
+        """All values of a column, as NumPy has them."""
+        column = self._read(name)
+        if self._arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return np.array(column.to_numpy())
+
+    def read_numbers(self, name: str) -> NDArray[np.float64]:
+        """All values of a column of numbers."""
+        self.check_numeric([name])
+        return np.concatenate(
+            [self.values(batch, name) for _, batch in self.iter_batches([name])]
+        ).astype(np.float64)
+
+    def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """The distinct values of a column, and the index of each row's, -1 if null.
+
+        So that labels which are text are not an object each.
+        """
+        column = self._read(name)
+        if not self._arrow.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        column = column.unify_dictionaries().combine_chunks()
+        index = column.indices.fill_null(-1).to_numpy().astype(np.intp)
+        distinct = column.dictionary.to_numpy(zero_copy_only=False)
+        # A dictionary may hold what no row does.
+        used, index_of_used = np.unique(index, return_inverse=True)
+        is_null = used[:1] < 0
+        return distinct[used[is_null.sum() :]], index_of_used - is_null.sum()
+
+    def release(self) -> None:
+        """Hand back the memory that Arrow keeps of what it has read, for what is next.
+
+        It would still be held beside the trees otherwise.
+        """
+        self._arrow.default_memory_pool().release_unused()
+
+    def _read(self, name: str) -> Any:
+        tables = []
+        for file in self._files:
+            with self._parquet.ParquetFile(file) as opened:
+                tables.append(opened.read(columns=[name]).select([name]))
+        try:
+            table = self._arrow.concat_tables(tables, promote_options="permissive")
+        except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
+            raise ValueError(
+                f"path: the files differ in the type of column {name!r}: {error}"
+            ) from error
+        return table.column(0)
+
+
+def as_list(names: Any) -> list[str]:
+    """The names of columns as a list, which a single text is not."""
+    if isinstance(names, str):
+        raise ValueError(f"features={names!r} must be a list of names, not a text.")
+    return list(names)
+
+
+def _runs_of_row_groups(
+    metadata: Any, first: int, wanted: NDArray[np.bool_] | None
+) -> list[tuple[int, list[int]]]:
+    """Row groups of a file that follow one another and are to be read.
+
+    Parameters
+    ----------
+    metadata : pyarrow.parquet.FileMetaData
+        The file's.
+    first : int
+        The number of its first row.
+    wanted : ndarray of shape (n_rows,), dtype=bool, or None
+        The rows to read, of all files; None for all rows.
+
+    Returns
+    -------
+    runs : list of (int, list of int)
+        The number of the first row of each run, and its row groups.
+    """
+    runs: list[tuple[int, list[int]]] = []
+    follows = False
+    for i in range(metadata.num_row_groups):
+        n_rows = metadata.row_group(i).num_rows
+        is_wanted = wanted is None or bool(wanted[first : first + n_rows].any())
+        if is_wanted and follows:
+            runs[-1][1].append(i)
+        elif is_wanted:
+            runs.append((first, [i]))
+        follows = is_wanted
+        first += n_rows
+    return runs
+
+
+def _list_files(path: Any) -> list[str]:
+    if not isinstance(path, str | PathLike):
+        files = [file for part in path for file in _list_files(part)]
+        if not files:
+            raise ValueError("path is an empty list; pass a Parquet file at least.")
+        return files
+    path = Path(fspath(path))
+    if not path.is_dir():
+        if not path.is_file():
+            raise ValueError(f"path: there is no file or folder {str(path)!r}.")
+        return [str(path)]
+    found = sorted(str(file) for file in path.glob("*.parquet"))
+    if not found:
+        raise ValueError(f"path: the folder {str(path)!r} has no *.parquet files.")
+    return found
+
+
+__all__ = ["ParquetColumns", "as_list"]

@@ -1,0 +1,1 @@
+"""Grown trees: walked down, and packed for other packages."""

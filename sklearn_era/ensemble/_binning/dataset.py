@@ -1,0 +1,374 @@
+"""`BinnedDataset`: rows binned once, to fit to any number of times."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Integral
+from os import PathLike
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import (
+    _check_categorical_features,
+    _check_sample_weight,
+    _get_feature_names,
+    check_consistent_length,
+)
+
+from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
+from .floats import FloatColumns, fit_and_bin_columns
+from .integer_columns import as_integer_columns
+from .integers import allocate_binned, bin_columns, fit_bin_mapper
+from .parquet import bin_parquet
+
+
+class BinnedDataset:
+    """Training rows, binned once: one byte a value, an era after the other.
+
+    ``fit(dataset)`` takes one in place of `X`, `y`, `sample_weight` and `eras`, as
+    often as wanted and with any parameters but `max_bins`. Without early stopping, the
+    trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows stably sorted
+    by era, bit for bit (where there are more than 200,000 rows, for the same
+    `random_state`, since bins are then made from rows that are drawn).
+
+    Make one with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
+    categorical features, and no raw values: ``predict``, `X_val` and callbacks that ask
+    for `X` need raw rows. It cannot be split, as cross-validation does; make one for
+    each fold.
+
+    Attributes
+    ----------
+    X_binned : ndarray of shape (n_samples, n_features), dtype=uint8
+        The bin of each value; Fortran-ordered, and read-only.
+
+    bin_mapper : _BinMapper
+        scikit-learn's, fitted: with the thresholds of the bins.
+
+    y : ndarray of shape (n_samples,)
+        The target, read-only. float64, or what it was where that is no float.
+
+    eras : EncodedEras or None
+        The eras, encoded: ``labels`` of shape (n_eras,), sorted; ``codes`` of shape
+        (n_samples,) and dtype int32, ascending; ``counts`` of shape (n_eras,).
+
+    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
+        The weights, read-only.
+
+    feature_names : ndarray of shape (n_features,), dtype=object, or None
+        The names of the columns, where all are strings.
+
+    max_bins : int
+        The number of bins that a feature may have, without that of missing values.
+
+    shape : tuple of int
+        ``(n_samples, n_features)``.
+
+    nbytes : int
+        Bytes of memory that the arrays take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 5, size=(1000, 3), dtype=np.int8)
+    >>> eras = np.arange(1000) % 4
+    >>> dataset = BinnedDataset.from_arrays(X, X[:, 0] * 1.0, eras=eras)
+    >>> dataset
+    BinnedDataset(n_samples=1000, n_features=3, n_eras=4, max_bins=255, nbytes=15000)
+    >>> models = [
+    ...     HistGradientBoostingRegressor(split_criterion=name, max_iter=5).fit(dataset)
+    ...     for name in ("gain", "era", "directional")
+    ... ]
+    >>> models[0].predict(X).shape
+    (1000,)
+    """
+
+    def __init__(
+        self,
+        *,
+        X_binned: NDArray[np.uint8],
+        bin_mapper: _BinMapper,
+        y: NDArray[Any],
+        eras: EncodedEras | None,
+        sample_weight: NDArray[np.float64] | None,
+        feature_names: NDArray[Any] | None,
+    ):
+        # Of rows that are checked, in the order of eras: what the constructors supply.
+        self.X_binned = X_binned
+        self.bin_mapper = bin_mapper
+        self.y = y
+        self.eras = eras
+        self.sample_weight = sample_weight
+        self.feature_names = feature_names
+        self._freeze()
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        eras: Any = None,
+        sample_weight: Any = None,
+        max_bins: int = 255,
+        random_state: Any = None,
+    ) -> "BinnedDataset":
+        """Bin what ``fit`` takes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The rows. Converted a few columns at a time, if at all; never changed.
+
+        y : array-like of shape (n_samples,)
+            The target, without missing values.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row. Rows are held in the order of eras, and within an era in
+            that of `X`.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They have a part in the bins, as in ``fit`` (where
+            `class_weight` has one too).
+
+        max_bins : int, default=255
+            The number of bins of a feature, in [2, 255]; the estimator's.
+
+        random_state : int, RandomState instance or None, default=None
+            What draws the rows that bins are made from, if there are more than 200,000.
+            An estimator of the same `random_state` would draw the same ones.
+
+        Returns
+        -------
+        dataset : BinnedDataset
+
+        Raises
+        ------
+        ValueError
+            If a column is categorical or not numeric, lengths differ, the target has
+            missing values, or eras have missing labels.
+        MemoryError
+            If there is no room for the binned matrix; the message says for how much.
+        """
+        mapper = make_bin_mapper(max_bins, random_state)
+        if isinstance(X, BinnedDataset):
+            raise ValueError("X is a BinnedDataset already: pass it to fit.")
+        if _check_categorical_features(X, "from_dtype") is not None:
+            raise ValueError(
+                "X has categorical columns, which a BinnedDataset does not hold. "
+                "Encode them as numbers or drop them, or fit to the raw rows."
+            )
+        feature_names = _get_feature_names(X)
+        y = np.array(column_or_1d(y, warn=True))
+        check_consistent_length(X, y)
+        n_missing = _missing_rows(y).size
+        if n_missing:
+            raise ValueError(
+                f"y has {n_missing} missing value(s) in {y.size} rows; drop these rows."
+            )
+        if y.dtype.kind == "f":
+            y = y.astype(np.float64, copy=False)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, y, dtype=np.float64, copy=True
+            )
+        encoded = None if eras is None else encode_eras(check_eras(eras, X))
+        order = None if encoded is None else encoded.sorting()
+        if encoded is not None and order is not None:
+            y, encoded = y[order], encoded.take(order)
+            sample_weight = None if sample_weight is None else sample_weight[order]
+
+        integers = as_integer_columns(X)
+        if integers is not None:
+            X_binned = allocate_binned(integers.shape)
+            if order is not None:
+                integers = integers[order]
+            fit_bin_mapper(mapper, integers, sample_weight)
+            bin_columns(mapper, integers, X_binned)
+        else:
+            columns = FloatColumns(X)
+            X_binned = allocate_binned(columns.shape)
+            fit_and_bin_columns(mapper, columns, order, sample_weight, X_binned)
+        return cls(
+            X_binned=X_binned,
+            bin_mapper=mapper,
+            y=y,
+            eras=encoded,
+            sample_weight=sample_weight,
+            feature_names=feature_names,
+        )
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        target: str,
+        era: str | None = None,
+        features: Sequence[str] | None = None,
+        sample_weight: str | None = None,
+        max_bins: int = 255,
+        random_state: Any = None,
+        drop_missing_target: bool = False,
+        keep_eras: Collection[Any] | Mapping[Any, Any] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> "BinnedDataset":
+        """Bin Parquet files as they are read, without holding them.
+
+        Each file is read twice: for the thresholds, from rows that are drawn if there
+        are more than 200,000; then for the bins, which go right to their place. Beyond
+        the data set, this takes some hundred MiB and some 50 bytes a row, and what
+        the row groups of 64 columns take in the file.
+
+        Parameters
+        ----------
+        path : str, path, or list of these
+            A file, a folder whose ``*.parquet`` files are taken by name, or a list of
+            files, whose rows follow one another.
+
+        target : str
+            The column of the target.
+
+        era : str, default=None
+            The column of the eras, if there is one. It is no feature unless `features`
+            names it.
+
+        features : list of str, default=None
+            The columns that are features, in that order: integers, floats and booleans,
+            whose nulls are missing values. By default all columns but those of
+            `target`, `era`, `sample_weight` and the index of a pandas data frame.
+
+        sample_weight : str, default=None
+            The column of the weights, if there is one.
+
+        max_bins : int, default=255
+            The number of bins of a feature, in [2, 255]; the estimator's.
+
+        random_state : int, RandomState instance or None, default=None
+            As in :meth:`from_arrays`.
+
+        drop_missing_target : bool, default=False
+            Whether to leave rows out whose target is null or NaN. They are an error by
+            default.
+
+        keep_eras : collection or dict, default=None
+            The labels of the eras to keep; by default all. Rows of other eras, and
+            those without a label, are left out before anything else is looked at. A
+            dict gives the label that each has in the data set, and several may have
+            the same: weeks as months, say.
+
+        on_progress : callable, default=None
+            Called as ``on_progress(n_done, n_features)`` with the number of features
+            that are binned, each time that it has grown.
+
+        Returns
+        -------
+        dataset : BinnedDataset
+            The same as :meth:`from_arrays` makes of the rows in memory, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, in one of the files too, or not numeric (the message
+            names it); if targets or eras are missing; if `keep_eras` names an era that
+            no file has, or is given without `era`.
+        MemoryError
+            If there is no room for the binned matrix; the message says for how much.
+        ImportError
+            If pyarrow is not installed, which the extra ``parquet`` brings.
+        """
+        mapper = make_bin_mapper(max_bins, random_state)
+        return cls(
+            bin_mapper=mapper,
+            **bin_parquet(
+                path,
+                mapper,
+                target=target,
+                era=era,
+                features=features,
+                sample_weight=sample_weight,
+                drop_missing_target=drop_missing_target,
+                keep_eras=keep_eras,
+                on_progress=on_progress,
+            ),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n_samples, n_features)``."""
+        return self.X_binned.shape
+
+    @property
+    def max_bins(self) -> int:
+        """The number of bins of a feature, without that of missing values."""
+        return self.bin_mapper.n_bins - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the arrays take."""
+        return sum(array.nbytes for array in self._arrays())
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n_eras = None if self.eras is None else self.eras.labels.size
+        return (
+            f"BinnedDataset(n_samples={self.shape[0]}, n_features={self.shape[1]}, "
+            f"n_eras={n_eras}, max_bins={self.max_bins}, nbytes={self.nbytes})"
+        )
+
+    # What takes X for an array would otherwise find rows by their numbers, one by one.
+    __iter__ = None
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise TypeError(
+            "A BinnedDataset cannot be split or indexed, as cross-validation and grid "
+            "search do: its bins were made from all rows. Pass them raw rows, or make "
+            "a BinnedDataset for each fold."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "A BinnedDataset is no array: only fit of the estimators of "
+            "sklearn_era.ensemble takes it. The matrix of bins is its X_binned."
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()
+
+    def _arrays(self) -> list[NDArray[Any]]:
+        arrays = [self.X_binned, self.y, self.sample_weight]
+        if self.eras is not None:
+            arrays += [self.eras.codes]
+        return [array for array in arrays if array is not None]
+
+    def _freeze(self) -> None:
+        """Many fits share the arrays: none may change them."""
+        for array in self._arrays():
+            array.flags.writeable = False
+
+
+def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
+    """An unfitted bin mapper, seeded as ``fit`` seeds its own.
+
+    Raises
+    ------
+    ValueError
+        If `max_bins` is not an integer in [2, 255].
+    """
+    if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
+        raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
+    seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
+    return _BinMapper(
+        n_bins=int(max_bins) + 1,
+        random_state=seed,
+        n_threads=_openmp_effective_n_threads(),
+    )
+
+
+__all__ = ["BinnedDataset"]

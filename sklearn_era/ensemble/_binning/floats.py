@@ -1,0 +1,192 @@
+"""Binning of any X into a matrix at hand, a few columns as float64 at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting._binning import _map_to_bins
+from sklearn.ensemble._hist_gradient_boosting.binning import (
+    _BinMapper,
+    _find_binning_thresholds,
+)
+from sklearn.utils._dataframe import is_pandas_df, is_polars_df
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_array
+
+from .integer_columns import is_pyarrow_table
+from .integers import draw_rows, set_thresholds
+
+# Columns that are float64 at the same time, at most.
+_BATCH = 8
+_BATCH_ROWS = 4096
+
+
+class FloatColumns:
+    """Any X as columns of float64, made when they are asked for.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        What ``fit`` would take, without categorical columns.
+
+    Raises
+    ------
+    ValueError
+        If `X` is no matrix, or has no row or column.
+    """
+
+    def __init__(self, X: Any):
+        self._take: Callable[[int], Any] | None = None
+        self._array: Any = None
+        if is_pandas_df(X):
+            self._take = lambda feature: X.iloc[:, [feature]]
+        elif is_polars_df(X):
+            self._take = lambda feature: X[:, [feature]]
+        elif is_pyarrow_table(X):
+            self._take = lambda feature: X.select([feature])
+        else:
+            # Arrays of numbers stay what they are here, others become float64.
+            is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+            X = self._array = check_array(
+                X,
+                dtype=None if is_numeric else np.float64,
+                ensure_all_finite=False,
+                input_name="X",
+            )
+        self.shape: tuple[int, int] = X.shape
+        if 0 in self.shape:
+            raise ValueError(
+                f"X has no {'rows' if self.shape[0] == 0 else 'columns'}; its shape is "
+                f"{self.shape}."
+            )
+        self._names = getattr(X, "column_names", getattr(X, "columns", None))
+
+    def name(self, feature: int) -> str:
+        """What messages call a column."""
+        return str(feature) if self._names is None else repr(self._names[feature])
+
+    def batch(self, features: range) -> list[NDArray[np.float64]]:
+        """The values of some columns that follow one another.
+
+        Raises
+        ------
+        ValueError
+            If a column is not numeric; the message names it.
+        """
+        if self._array is None:
+            return [self._convert(feature) for feature in features]
+        # By rows that stay in the cache: columns of a C-ordered array share its lines.
+        values = np.empty((self.shape[0], len(features)), order="F")
+        for start in range(0, self.shape[0], _BATCH_ROWS):
+            rows = slice(start, start + _BATCH_ROWS)
+            values[rows] = self._array[rows, features.start : features.stop]
+        return list(values.T)
+
+    def _convert(self, feature: int) -> NDArray[np.float64]:
+        assert self._take is not None  # by `batch`
+        try:
+            values = check_array(
+                self._take(feature),
+                dtype=np.float64,
+                ensure_all_finite=False,
+                input_name="X",
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"X: column {self.name(feature)} is not numeric: {error}. Encode it as "
+                "numbers, or drop it."
+            ) from error
+        return np.ascontiguousarray(values[:, 0])
+
+
+def fit_and_bin_columns(
+    mapper: _BinMapper,
+    columns: FloatColumns,
+    order: NDArray[np.intp] | None,
+    sample_weight: NDArray[np.float64] | None,
+    binned: NDArray[np.uint8],
+) -> None:
+    """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
+
+    Parameters
+    ----------
+    mapper : _BinMapper
+        Gets the attributes that its own ``fit`` would give it.
+    columns : FloatColumns of shape (n_samples, n_features)
+        The rows as given.
+    order : ndarray of shape (n_samples,), dtype=intp, or None
+        The order in which they are to be taken.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Their weights, in that order.
+    binned : ndarray of shape (n_samples, n_features), dtype=uint8
+        Fortran-ordered; overwritten.
+    """
+    drawn = draw_rows(mapper, binned.shape[0], sample_weight)
+    if drawn is not None:
+        sample_weight = None
+    max_bins = mapper.n_bins - 1
+    n_features = binned.shape[1]
+    thresholds: list[NDArray[np.float64]] = []
+    for start in range(0, n_features, _BATCH):
+        features = range(start, min(n_features, start + _BATCH))
+        batch = columns.batch(features)
+        if order is not None:
+            batch = [values[order] for values in batch]
+        thresholds += Parallel(n_jobs=mapper.n_threads, backend="threading")(
+            delayed(find_thresholds)(
+                values if drawn is None else values[drawn],
+                max_bins,
+                sample_weight,
+                columns.name(feature),
+            )
+            for feature, values in zip(features, batch, strict=True)
+        )
+        for feature, values in zip(features, batch, strict=True):
+            bin_floats(mapper, values, thresholds[feature], binned[:, feature])
+        del batch, values  # before the next ones are made
+    set_thresholds(mapper, thresholds)
+
+
+def find_thresholds(
+    values: NDArray[np.float64],
+    max_bins: int,
+    sample_weight: NDArray[np.float64] | None,
+    name: str,
+) -> NDArray[np.float64]:
+    """The thresholds that scikit-learn finds for one column.
+
+    Raises
+    ------
+    ValueError
+        If all values are missing, or those that are not have no weight.
+    """
+    is_known = ~np.isnan(values)
+    if sample_weight is not None:
+        is_known &= sample_weight != 0
+    if not is_known.any():
+        raise ValueError(
+            f"Column {name} has only missing values in the {values.size} rows that its "
+            "bins are made from; leave it out."
+        )
+    return _find_binning_thresholds(values, max_bins, sample_weight)
+
+
+def bin_floats(
+    mapper: _BinMapper,
+    values: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    binned: NDArray[np.uint8],
+) -> None:
+    """Write the bins of one column's values into `binned`, a run of bytes."""
+    _map_to_bins(
+        values.reshape(-1, 1),
+        [thresholds],
+        np.zeros(1, dtype=np.uint8),
+        mapper.n_bins - 1,
+        mapper.n_threads,
+        binned.reshape(-1, 1, order="F"),
+    )
+
+
+__all__ = ["FloatColumns", "bin_floats", "find_thresholds", "fit_and_bin_columns"]

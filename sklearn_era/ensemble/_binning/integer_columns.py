@@ -1,0 +1,299 @@
+"""Matrices and data frames of small integers, read column by column without a copy."""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils._dataframe import is_pandas_df, is_polars_df
+
+from ..._tables.columns import SMALL_DTYPES
+
+_BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES}
+_POLARS_NAMES = {"Boolean": "bool", "Int8": "int8", "UInt8": "uint8", "Int16": "int16"}
+
+# Columns handled together: of neighbours in memory, no fewer than share cache lines.
+# Tables and counts of a batch take 64 KiB (8 bits) or 20 MiB (16 bits).
+_BATCH = 64
+# Columns that have to be copied to be read, and so are held a few at a time.
+_BATCH_OF_COPIES = 4
+
+
+class ColumnBatch(NamedTuple):
+    """Columns with as many bits, as what the loops of `integer_codes` take.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_columns,), dtype=intp
+        Which columns of X they are.
+    arrays : list of ndarray of shape (n_rows,)
+        The columns, kept here since addresses keep nothing alive.
+    addresses, strides : ndarray of shape (n_columns,), dtype=intp
+        Where each begins, and the bytes from one row to the next.
+    itemsize : int
+        Bytes of a value, 1 or 2.
+    """
+
+    features: NDArray[np.intp]
+    arrays: list[NDArray[Any]]
+    addresses: NDArray[np.intp]
+    strides: NDArray[np.intp]
+    itemsize: int
+
+
+class IntegerColumns:
+    """What ``fit`` passes around as X where all columns are small integers.
+
+    It has of an array what ``fit`` asks for before rows are binned: a shape, a number
+    of bytes, and rows taken by their indices, which copies nothing.
+
+    Parameters
+    ----------
+    columns : list of ndarray or callable
+        Each column, or what makes an array of it.
+    dtypes : list of dtype
+        The dtype of each column, one of `SMALL_DTYPES`.
+    n_rows : int
+        Number of rows of each column.
+    rows : ndarray of shape (n_taken,), dtype=intp, default=None
+        The rows that were taken of the columns; all of them by default.
+    """
+
+    ndim = 2
+
+    def __init__(
+        self,
+        columns: list[NDArray[Any] | Callable[[], NDArray[Any]]],
+        dtypes: list[np.dtype[Any]],
+        n_rows: int,
+        rows: NDArray[np.intp] | None = None,
+    ):
+        self._columns = columns
+        self._n_rows = n_rows
+        self.dtypes = dtypes
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = self._n_rows if self.rows is None else self.rows.size
+        return n_rows, len(self._columns)
+
+    @property
+    def nbytes(self) -> int:
+        return self.shape[0] * sum(dtype.itemsize for dtype in self.dtypes)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> "IntegerColumns":
+        """Rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
+        taken = key[0] if isinstance(key, tuple) else key
+        taken = np.asarray(taken)
+        rows = np.arange(self._n_rows) if self.rows is None else self.rows
+        return IntegerColumns(
+            self._columns, self.dtypes, self._n_rows, rows[taken].astype(np.intp)
+        )
+
+    def forget(self) -> None:
+        """Let go of what is held, once binned: ``fit`` keeps this to its end."""
+        self._columns = []
+        self.rows = None
+
+    def column(self, feature: int) -> NDArray[Any]:
+        """The rows of one column, a copy where rows were taken."""
+        column = self._load(feature)
+        return column if self.rows is None else column[self.rows]
+
+    def batches(self) -> Iterator[ColumnBatch]:
+        """All columns, in batches that a loop may go through at once."""
+        kinds: dict[tuple[bool, int], list[int]] = {}
+        for feature, column in enumerate(self._columns):
+            kind = (callable(column), self.dtypes[feature].itemsize)
+            kinds.setdefault(kind, []).append(feature)
+        for (is_copy, itemsize), features in kinds.items():
+            size = _BATCH_OF_COPIES if is_copy else _BATCH
+            for start in range(0, len(features), size):
+                batch = features[start : start + size]
+                arrays = [self._load(feature) for feature in batch]
+                yield ColumnBatch(
+                    np.array(batch, dtype=np.intp),
+                    arrays,
+                    *addresses_of(arrays),
+                    itemsize,
+                )
+
+    def as_one_matrix(self) -> NDArray[np.uint8] | None:
+        """The bytes of all columns as a Fortran-ordered matrix, read-only; no copy.
+
+        None unless they lie so in memory already, each value in one byte.
+        """
+        n_rows = self._n_rows
+        if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
+            return None
+        arrays = [column for column in self._columns if not callable(column)]
+        if len(arrays) < len(self._columns):
+            return None
+        owner = _owner(arrays[0])
+        first = arrays[0].__array_interface__["data"][0]
+        for feature, array in enumerate(arrays):
+            if (
+                array.strides[0] != 1
+                or array.__array_interface__["data"][0] != first + feature * n_rows
+                # Neighbours by chance would not keep each other alive.
+                or _owner(array) is not owner
+            ):
+                return None
+        return np.lib.stride_tricks.as_strided(
+            arrays[0].view(np.uint8),
+            shape=self.shape,
+            strides=(1, n_rows),
+            writeable=False,
+        )
+
+    def _load(self, feature: int) -> NDArray[Any]:
+        column = self._columns[feature]
+        return column() if callable(column) else column
+
+
+def addresses_of(
+    arrays: list[NDArray[Any]],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each array of one dimension begins, and the bytes between its values."""
+    addresses = [array.__array_interface__["data"][0] for array in arrays]
+    strides = [array.strides[0] for array in arrays]
+    return np.array(addresses, dtype=np.intp), np.array(strides, dtype=np.intp)
+
+
+def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """The number that each bit pattern of a dtype stands for, as `fit` takes it."""
+    if dtype == np.bool_:
+        return (np.arange(256) != 0).astype(np.float64)
+    codes = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}")
+    return codes.view(dtype).astype(np.float64)
+
+
+def as_integer_columns(X: Any) -> IntegerColumns | None:
+    """The columns of `X`, if all are small integers without missing values.
+
+    Parameters
+    ----------
+    X : object
+        What was given to ``fit``.
+
+    Returns
+    -------
+    columns : IntegerColumns or None
+        None for all but NumPy arrays, pandas and polars data frames and pyarrow tables
+        of int8, uint8, int16 and bool columns, and for those without a row or a column.
+    """
+    if get_config()["array_api_dispatch"]:
+        return None
+    if type(X) in (np.ndarray, np.memmap):
+        columns = _columns_of_array(X)
+    elif is_pandas_df(X):
+        columns = _columns_of_pandas(X)
+    elif is_polars_df(X):
+        columns = _columns_of_polars(X)
+    elif is_pyarrow_table(X):
+        columns = _columns_of_pyarrow(X)
+    else:
+        return None
+    if not columns or X.shape[0] == 0:
+        return None
+    arrays, dtypes = zip(*columns, strict=True)
+    return IntegerColumns(list(arrays), list(dtypes), X.shape[0])
+
+
+def is_pyarrow_table(X: Any) -> bool:
+    """Whether `X` is one; pyarrow is not imported, since then it cannot be."""
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(X, pyarrow.Table)
+
+
+Column = tuple[NDArray[Any] | Callable[[], NDArray[Any]], np.dtype[Any]]
+
+
+def _columns_of_array(X: NDArray[Any]) -> list[Column]:
+    if X.ndim != 2 or X.dtype not in SMALL_DTYPES or not X.dtype.isnative:
+        return []
+    if not X.flags.aligned:
+        return []
+    return [(column, X.dtype) for column in np.asarray(X).T]
+
+
+def _columns_of_pandas(X: Any) -> list[Column]:
+    dtypes = [
+        # Nullable and Arrow-backed columns name the NumPy dtype of their values.
+        dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
+        for dtype in X.dtypes
+    ]
+    if not all(dtype in SMALL_DTYPES for dtype in dtypes if dtype is not None):
+        return []
+    columns: list[Column] = []
+    for feature, (given, dtype) in enumerate(zip(X.dtypes, dtypes, strict=True)):
+        if dtype is None or not dtype.isnative:
+            return []
+        series = X.iloc[:, feature]
+        if isinstance(given, np.dtype):
+            columns.append((series.to_numpy(), dtype))
+        elif series.hasnans:
+            return []
+        else:
+            columns.append((_pandas_loader(series, dtype), dtype))
+    return columns
+
+
+def _pandas_loader(series: Any, dtype: np.dtype[Any]) -> Callable[[], NDArray[Any]]:
+    return lambda: series.to_numpy(dtype=dtype)
+
+
+def _columns_of_polars(X: Any) -> list[Column]:
+    names = [_POLARS_NAMES.get(str(dtype)) for dtype in X.dtypes]
+    if None in names:
+        return []
+    columns: list[Column] = []
+    for series, name in zip(X.get_columns(), names, strict=True):
+        if series.null_count():
+            return []
+        is_view = name != "bool" and series.n_chunks() == 1
+        columns.append(
+            (series.to_numpy() if is_view else series.to_numpy, np.dtype(name))
+        )
+    return columns
+
+
+def _columns_of_pyarrow(X: Any) -> list[Column]:
+    names = [str(field.type) for field in X.schema]
+    if any(name not in _BY_NAME for name in names):
+        return []
+    columns: list[Column] = []
+    for column, name in zip(X.columns, names, strict=True):
+        if column.null_count:
+            return []
+        is_view = name != "bool" and column.num_chunks == 1
+        columns.append(
+            (
+                column.chunk(0).to_numpy() if is_view else column.to_numpy,
+                _BY_NAME[name],
+            )
+        )
+    return columns
+
+
+def _owner(array: NDArray[Any]) -> Any:
+    """The array, or whatever it is, whose memory `array` is a view of."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+__all__ = [
+    "ColumnBatch",
+    "IntegerColumns",
+    "addresses_of",
+    "as_integer_columns",
+    "is_pyarrow_table",
+    "values_of_codes",
+]

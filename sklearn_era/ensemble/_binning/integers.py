@@ -1,0 +1,340 @@
+"""Binning of small integers by table look-up, with scikit-learn's thresholds.
+
+scikit-learn bins a float64 copy of X, eight bytes a value. A column of int8, uint8,
+int16 or bool has few distinct values, though: its thresholds follow from how often each
+occurs, and its bins from a table with an entry for each.
+"""
+
+from time import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import (
+    _BinMapper,
+    _find_binning_thresholds,
+)
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_categorical_features, validate_data
+
+from .codes import count_codes, map_codes
+from .errors import blame_missing_values
+from .integer_columns import IntegerColumns, as_integer_columns, values_of_codes
+
+
+class IntegerBinningMixin(BaseHistGradientBoosting):
+    """Bins small integers without a float64 copy; to be mixed in before `EraFitMixin`.
+
+    The thresholds, bins and trees are those of scikit-learn, bit for bit. All other X,
+    and X with categorical features, takes scikit-learn's way.
+    """
+
+    _bin_mapper: Any
+    _preprocessor: Any
+    categorical_features: Any
+    verbose: int
+
+    def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
+        """As in scikit-learn, but small integers stay what they are until binned."""
+        if reset:
+            # From here to the binning of the training rows, all rows that come are
+            # those of a fit. Before and after, scikit-learn wants float64 to predict.
+            self._keeps_integers = True
+        elif not getattr(self, "_keeps_integers", False):
+            return super()._preprocess_X(X, reset=False)
+        columns = as_integer_columns(X)
+        if columns is None:
+            return super()._preprocess_X(X, reset=reset)
+        if reset:
+            self.is_categorical_ = _check_categorical_features(
+                X, self.categorical_features
+            )
+            if self.is_categorical_ is not None:
+                return super()._preprocess_X(X, reset=True)
+            self._preprocessor = None
+            self._is_categorical_remapped = None
+        elif self._preprocessor is not None:
+            return super()._preprocess_X(X, reset=False)
+        # Such rows cannot fail the checks of an array; those of names and the number
+        # of features remain.
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return (columns, None) if reset else columns
+
+    def _bin_data(
+        self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
+    ) -> NDArray[np.uint8]:
+        """As in scikit-learn; the matrix may be X's own memory, and is then read-only.
+
+        Training rows are Fortran-ordered, validation rows C-ordered.
+        """
+        if is_training_data:
+            self._keeps_integers = False
+        if not isinstance(X, IntegerColumns):
+            try:
+                return super()._bin_data(X, sample_weight, is_training_data)
+            except ValueError:
+                if is_training_data:
+                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
+                    blame_missing_values(self, X, rows)
+                raise
+        if self.verbose:
+            print(
+                f"Binning {X.nbytes / 1e9:.3f} GB of "
+                f"{'training' if is_training_data else 'validation'} data: ",
+                end="",
+                flush=True,
+            )
+        tic = time()
+        mapper = self._bin_mapper
+        binned = None
+        if is_training_data:
+            fit_bin_mapper(mapper, X, sample_weight)
+            binned = matrix_of_own_bins(mapper, X)
+        if binned is None:
+            binned = allocate_binned(X.shape, order="F" if is_training_data else "C")
+            bin_columns(mapper, X, binned)
+        X.forget()
+        if self.verbose:
+            print(f"{time() - tic:.3f} s")
+        return binned
+
+
+def draw_rows(
+    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.intp] | None:
+    """The rows whose quantiles scikit-learn takes; None for all of them.
+
+    Of many rows it draws some with replacement, by their weights, which then have had
+    their part. The draws are its own: same generator, same arguments.
+    """
+    if mapper.subsample is None or n_samples <= mapper.subsample:
+        return None
+    probabilities = None
+    if sample_weight is not None:
+        probabilities = sample_weight / np.sum(sample_weight)
+    return check_random_state(mapper.random_state).choice(
+        n_samples, mapper.subsample, p=probabilities, replace=True
+    )
+
+
+def rows_of_bins(
+    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.intp]:
+    """The rows that scikit-learn makes bins from: those drawn, or all with a weight."""
+    rows = draw_rows(mapper, n_samples, sample_weight)
+    if rows is not None:
+        return rows
+    if sample_weight is None:
+        return np.arange(n_samples)
+    return np.flatnonzero(sample_weight > 0)
+
+
+def set_thresholds(mapper: _BinMapper, thresholds: list[NDArray[np.float64]]) -> None:
+    """Make of a bin mapper what its ``fit`` does, the thresholds being known."""
+    mapper.is_categorical_ = np.zeros(len(thresholds), dtype=np.uint8)
+    mapper.missing_values_bin_idx_ = mapper.n_bins - 1
+    mapper.bin_thresholds_ = thresholds
+    mapper.n_bins_non_missing_ = np.array(
+        [values.shape[0] + 1 for values in thresholds], dtype=np.uint32
+    )
+
+
+def fit_bin_mapper(
+    mapper: _BinMapper,
+    columns: IntegerColumns,
+    sample_weight: NDArray[np.float64] | None,
+) -> None:
+    """Fit a bin mapper to small integers, with the thresholds of scikit-learn.
+
+    Parameters
+    ----------
+    mapper : _BinMapper
+        Gets the attributes that its own ``fit`` would give it.
+    columns : IntegerColumns of shape (n_samples, n_features)
+        The training rows.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Their weights.
+    """
+    rows = draw_rows(mapper, len(columns), sample_weight)
+    if rows is not None:
+        sample_weight = None
+        rows.sort()  # counts do not depend on the order, the time does
+    elif sample_weight is not None and not sample_weight.all():
+        rows = np.flatnonzero(sample_weight)
+    n_rows = len(columns) if rows is None else rows.size
+    if columns.rows is not None:
+        rows = columns.rows if rows is None else columns.rows[rows]
+
+    def find_thresholds(
+        feature: int, counts: NDArray[np.uint32]
+    ) -> NDArray[np.float64]:
+        codes = np.flatnonzero(counts)
+        values = values_of_codes(columns.dtypes[feature])[codes]
+        max_bins = mapper.n_bins - 1
+        if values.size > max_bins:
+            if sample_weight is not None:
+                # Sums of weights depend on their order in the last digit.
+                return _find_binning_thresholds(
+                    columns.column(feature).astype(np.float64), max_bins, sample_weight
+                )
+            values = np.repeat(values, counts[codes])
+        return _find_binning_thresholds(values, max_bins)
+
+    thresholds: list[Any] = [None] * columns.shape[1]
+    in_parallel = Parallel(n_jobs=mapper.n_threads, backend="threading")
+    for batch in columns.batches():
+        n_codes = 2 ** (8 * batch.itemsize)
+        counts = np.zeros((batch.features.size, n_codes), dtype=np.uint32)
+        count_codes(
+            batch.addresses,
+            batch.strides,
+            batch.itemsize,
+            rows,
+            n_rows,
+            counts,
+            mapper.n_threads,
+        )
+        found = in_parallel(
+            delayed(find_thresholds)(feature, counts[i])
+            for i, feature in enumerate(batch.features)
+        )
+        for feature, values in zip(batch.features, found, strict=True):
+            thresholds[feature] = values
+    set_thresholds(mapper, thresholds)
+
+
+def bin_columns(
+    mapper: _BinMapper, columns: IntegerColumns, binned: NDArray[np.uint8]
+) -> None:
+    """Write the bins of small integers into `binned`, as a bin mapper's ``transform``.
+
+    Parameters
+    ----------
+    mapper : _BinMapper
+        Fitted, without categorical features.
+    columns : IntegerColumns of shape (n_samples, n_features)
+        The rows to bin.
+    binned : ndarray of shape (n_samples, n_features), dtype=uint8
+        Of any order; overwritten.
+    """
+    for batch in columns.batches():
+        tables = make_tables(
+            [mapper.bin_thresholds_[feature] for feature in batch.features],
+            [columns.dtypes[feature] for feature in batch.features],
+        )
+        map_codes(
+            batch.addresses,
+            batch.strides,
+            batch.itemsize,
+            columns.rows,
+            batch.features,
+            tables,
+            binned,
+            mapper.n_threads,
+        )
+
+
+def make_tables(
+    thresholds: list[NDArray[np.float64]], dtypes: list[np.dtype[Any]]
+) -> NDArray[np.uint8]:
+    """The bin of each code of some columns, whose dtypes have as many bits.
+
+    Values up to a threshold are below it, as in a bin mapper's ``transform``.
+    """
+    tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
+    for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
+        table[:] = np.searchsorted(column, values_of_codes(dtype))
+    return tables
+
+
+def matrix_of_own_bins(
+    mapper: _BinMapper, columns: IntegerColumns
+) -> NDArray[np.uint8] | None:
+    """X itself as the binned matrix, read-only, where its values are their own bins.
+
+    That is so of columns with the values 0, 1, ..., k - 1, all of which occur. None
+    where it is not, or where X is not Fortran-ordered with one byte a value.
+    """
+    if any(
+        not np.array_equal(thresholds, np.arange(thresholds.size) + 0.5)
+        for thresholds in mapper.bin_thresholds_
+    ):
+        return None
+    matrix = columns.as_one_matrix()
+    # Read as unsigned numbers, negative values are large ones.
+    if matrix is None or (matrix.max(axis=0) >= mapper.n_bins_non_missing_).any():
+        return None
+    return matrix
+
+
+def take_rows(
+    X_binned: NDArray[np.uint8],
+    rows: NDArray[np.intp],
+    out: NDArray[np.uint8],
+    n_threads: int,
+    columns: NDArray[np.intp] | None = None,
+) -> None:
+    """Write some rows of a binned matrix into `out`, of any order.
+
+    Columns stay where they are, unless `columns`, of as many, says which go where.
+    """
+    n_features = X_binned.shape[1]
+    address = X_binned.__array_interface__["data"][0]
+    stride, column_stride = X_binned.strides
+    if columns is None:
+        columns = np.arange(n_features, dtype=np.intp)
+    map_codes(
+        address + column_stride * columns,
+        np.full(n_features, stride, dtype=np.intp),
+        1,
+        rows,
+        np.arange(n_features, dtype=np.intp),
+        np.tile(np.arange(256, dtype=np.uint8), (n_features, 1)),
+        out,
+        n_threads,
+    )
+
+
+def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.uint8]:
+    """Whether each column has missing values, by columns: without a copy of all."""
+    missing = mapper.missing_values_bin_idx_
+    return np.fromiter(
+        ((column == missing).any() for column in X_binned.T),
+        dtype=np.uint8,
+        count=X_binned.shape[1],
+    )
+
+
+def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
+    """An empty binned matrix.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for it; the message says for how much.
+    """
+    try:
+        return np.empty(shape, dtype=np.uint8, order=order)
+    except MemoryError as error:
+        raise MemoryError(
+            f"cannot allocate {shape[0] * shape[1] / 2**30:,.1f} GiB for a binned "
+            f"matrix of {shape[0]:,} rows x {shape[1]:,} features"
+        ) from error
+
+
+__all__ = [
+    "IntegerBinningMixin",
+    "allocate_binned",
+    "bin_columns",
+    "draw_rows",
+    "find_missing_values",
+    "fit_bin_mapper",
+    "make_tables",
+    "matrix_of_own_bins",
+    "set_thresholds",
+    "take_rows",
+]

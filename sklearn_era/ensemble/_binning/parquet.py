@@ -1,0 +1,360 @@
+"""Binning of Parquet files, a batch of rows at a time."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight
+
+from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
+from ..._tables.parquet import ParquetColumns, as_list
+from .codes import map_codes
+from .floats import bin_floats, find_thresholds
+from .integer_columns import IntegerColumns, addresses_of
+from .integers import (
+    allocate_binned,
+    draw_rows,
+    fit_bin_mapper,
+    make_tables,
+    set_thresholds,
+)
+
+# Columns read at the same time. A reader keeps a page of each, and many columns would
+# leave room for few rows of a batch, which costs more time than to open files again.
+_GROUP = 64
+
+
+def bin_parquet(
+    path: Any,
+    mapper: _BinMapper,
+    *,
+    target: str,
+    era: str | None,
+    features: Any,
+    sample_weight: str | None,
+    drop_missing_target: bool,
+    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
+    on_progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]:
+    """What a `BinnedDataset` holds of Parquet files, but for the mapper itself.
+
+    Parameters
+    ----------
+    path, target, era, features, sample_weight, drop_missing_target, keep_eras, \
+            on_progress
+        As in ``BinnedDataset.from_parquet``.
+    mapper : _BinMapper
+        Gets the attributes that its own ``fit`` would give it.
+
+    Returns
+    -------
+    arrays : dict
+        The arguments of ``BinnedDataset``.
+    """
+    columns = ParquetColumns(path)
+    for argument, name in (
+        ("target", target),
+        ("era", era),
+        ("sample_weight", sample_weight),
+    ):
+        if name is not None:
+            columns.check_has(name, argument)
+    if features is None:
+        others = {target, era, sample_weight, *columns.index_names}
+        features = [name for name in columns.names if name not in others]
+        columns.check_same_names()
+    else:
+        features = as_list(features)
+        for name in features:
+            columns.check_has(name, "features")
+    if len(set(features)) < len(features) or target in features or not features:
+        raise ValueError(
+            f"features={features!r} must name one column at least, none of them twice, "
+            f"and not the target {target!r}."
+        )
+    columns.check_numeric(features)
+
+    eras, kept = None, np.arange(columns.n_rows)
+    if era is not None:
+        eras, kept = _read_eras(columns, era, keep_eras)
+    elif keep_eras is not None:
+        raise ValueError("keep_eras needs era=, the name of the column of the eras.")
+    y, labelled = _read_target(columns, target, kept, drop_missing_target)
+    rows = kept[labelled]
+    weights = None
+    if sample_weight is not None:
+        weights = columns.read_numbers(sample_weight)[rows]
+        weights = _check_sample_weight(weights, y, dtype=np.float64, copy=True)
+    if eras is not None:
+        eras = eras.take(labelled)
+        order = eras.sorting()
+        if order is not None:
+            y, rows, eras = y[order], rows[order], eras.take(order)
+            weights = None if weights is None else weights[order]
+    del kept, labelled  # 16 bytes a row
+    columns.release()
+    return {
+        "X_binned": _bin_features(
+            columns, features, rows, weights, mapper, on_progress
+        ),
+        "y": y,
+        "eras": eras,
+        "sample_weight": weights,
+        "feature_names": np.array(features, dtype=object),
+    }
+
+
+def _read_target(
+    columns: ParquetColumns, target: str, kept: NDArray[np.intp], drop_missing: bool
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The target of the rows `kept` that have one, and which of `kept` these are."""
+    y = columns.read_labels(target)
+    if kept.size < y.size:
+        y = y[kept]
+    if y.dtype.kind == "f":
+        y = y.astype(np.float64, copy=False)
+    missing = _missing_rows(y)
+    if missing.size and not drop_missing:
+        raise ValueError(
+            f"target {target!r} has no value in {missing.size} of {y.size} rows. Pass "
+            "drop_missing_target=True to leave these rows out."
+        )
+    if missing.size == y.size:
+        raise ValueError(f"target {target!r} has no value in any of {y.size} rows.")
+    labelled = np.delete(np.arange(y.size), missing)
+    return y[labelled], labelled
+
+
+def _read_eras(
+    columns: ParquetColumns,
+    era: str,
+    keep_eras: Collection[Any] | Mapping[Any, Any] | None,
+) -> tuple[EncodedEras, NDArray[np.intp]]:
+    """The eras of the rows to keep, and these rows."""
+    distinct, index = columns.read_distinct(era)
+    if keep_eras is None:
+        n_missing = np.isin(index, _missing_rows(distinct)).sum() + (index < 0).sum()
+        if n_missing:
+            raise ValueError(
+                f"era {era!r} has {n_missing} missing label(s) in {index.size} rows; "
+                "label these rows or drop them."
+            )
+        labels = check_eras(distinct, distinct, name=f"era {era!r}")
+        kept, used = np.arange(index.size), np.arange(distinct.size)
+    else:
+        used, labels = _choose_eras(distinct, era, keep_eras)
+        is_used = np.zeros(distinct.size + 1, dtype=bool)  # of no label, -1, the last
+        is_used[used] = True
+        kept = np.flatnonzero(is_used[index])
+        index = index[kept]
+    encoded = encode_eras(labels)
+    code_of = np.zeros(distinct.size, dtype=np.int32)
+    code_of[used] = encoded.codes
+    codes = code_of[index]
+    return (
+        EncodedEras(
+            encoded.labels, codes, np.bincount(codes, minlength=encoded.labels.size)
+        ),
+        kept,
+    )
+
+
+def _choose_eras(
+    distinct: NDArray[Any], era: str, keep_eras: Collection[Any] | Mapping[Any, Any]
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Which of the distinct labels to keep, and what to call each from here on."""
+    if isinstance(keep_eras, str):
+        raise ValueError(
+            f"keep_eras={keep_eras!r} must be a list of labels, or a mapping, not a "
+            "text."
+        )
+    given = list(keep_eras)
+    if not given:
+        raise ValueError("keep_eras is empty: name one era at least.")
+    # A moment in another unit, or of Python's, would be another key of a dict.
+    is_time = distinct.dtype.kind in "mM"
+    try:
+        wanted = np.asarray(given, dtype=distinct.dtype) if is_time else given
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"keep_eras: column {era!r} holds {distinct.dtype}: {error}."
+        ) from error
+    wanted = check_eras(wanted, given, name="keep_eras")
+    place = {label: i for i, label in enumerate(distinct)}
+    unknown = [
+        label for label, key in zip(given, wanted, strict=True) if key not in place
+    ]
+    if unknown:
+        shown = ", ".join(repr(label) for label in unknown[:5])
+        has = f"{distinct.size} eras"
+        if distinct.size:
+            has += f", {distinct.min()!s} to {distinct.max()!s}"
+        raise ValueError(
+            f"keep_eras: column {era!r} has no era {shown}"
+            f"{f' and {len(unknown) - 5} more' if len(unknown) > 5 else ''}; it has "
+            f"{has}."
+        )
+    used = np.array([place[key] for key in wanted], dtype=np.intp)
+    if isinstance(keep_eras, Mapping):
+        new = list(keep_eras.values())
+        return used, check_eras(new, new, name="the new labels of keep_eras")
+    return used, check_eras(distinct[used], used, name=f"era {era!r}")
+
+
+def _bin_features(
+    columns: ParquetColumns,
+    features: list[str],
+    rows: NDArray[np.intp],
+    sample_weight: NDArray[np.float64] | None,
+    mapper: _BinMapper,
+    on_progress: Callable[[int, int], None] | None,
+) -> NDArray[np.uint8]:
+    """The binned matrix, whose rows are those of the files that `rows` says."""
+    binned = allocate_binned((rows.size, len(features)))
+    drawn = draw_rows(mapper, rows.size, sample_weight)
+    if drawn is not None:
+        sample_weight = None
+    sample_rows = rows if drawn is None else rows[drawn]
+    place = np.full(columns.n_rows, -1, dtype=np.intp)
+    place[rows] = np.arange(rows.size)
+    is_kept = place >= 0
+    is_sampled = np.zeros(columns.n_rows, dtype=bool)
+    is_sampled[sample_rows] = True
+
+    thresholds: list[NDArray[np.float64]] = []
+    for start in range(0, len(features), _GROUP):
+        group = features[start : start + _GROUP]
+        sample = _read_sample(columns, group, sample_rows, is_sampled)
+        found = _find_thresholds(columns, group, sample, sample_weight, mapper)
+        del sample
+        thresholds += found
+        end = start + len(group)
+        _read_bins(columns, group, found, place, is_kept, mapper, binned[:, start:end])
+        columns.release()
+        if on_progress is not None:
+            on_progress(end, len(features))
+    set_thresholds(mapper, thresholds)
+    return binned
+
+
+def _read_sample(
+    columns: ParquetColumns,
+    group: list[str],
+    sample_rows: NDArray[np.intp],
+    is_sampled: NDArray[np.bool_],
+) -> list[NDArray[Any]]:
+    """The values of some rows, in the order of these, a row given twice twice."""
+    slots = np.argsort(sample_rows, kind="stable")
+    in_order = sample_rows[slots]
+    sample = [
+        np.empty(sample_rows.size, dtype=columns.sample_dtype(name)) for name in group
+    ]
+    for first, batch in columns.iter_batches(group, is_sampled):
+        begin, end = np.searchsorted(in_order, (first, first + batch.num_rows))
+        if begin == end:
+            continue
+        taken = in_order[begin:end] - first
+        for i, name in enumerate(group):
+            values = columns.values(batch, name)
+            if values.dtype == np.float64 and sample[i].dtype != np.float64:
+                sample[i] = sample[i].astype(np.float64)  # a first missing value
+            sample[i][slots[begin:end]] = values[taken]
+    return sample
+
+
+def _find_thresholds(
+    columns: ParquetColumns,
+    group: list[str],
+    sample: list[NDArray[Any]],
+    sample_weight: NDArray[np.float64] | None,
+    mapper: _BinMapper,
+) -> list[NDArray[np.float64]]:
+    max_bins = mapper.n_bins - 1
+    found: list[Any] = [None] * len(group)
+    small = [i for i, values in enumerate(sample) if values.dtype != np.float64]
+    if small:
+        # All rows count that are here: they have been drawn, if they were to be.
+        whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)
+        integers = IntegerColumns(
+            [sample[i] for i in small],
+            [sample[i].dtype for i in small],
+            sample[small[0]].size,
+        )
+        fit_bin_mapper(whole, integers, sample_weight)
+        for i, values in zip(small, whole.bin_thresholds_, strict=True):
+            found[i] = values
+    others = [i for i in range(len(group)) if found[i] is None]
+    in_parallel = Parallel(n_jobs=mapper.n_threads, backend="threading")
+    for i, values in zip(
+        others,
+        in_parallel(
+            delayed(find_thresholds)(sample[i], max_bins, sample_weight, repr(group[i]))
+            for i in others
+        ),
+        strict=True,
+    ):
+        found[i] = values
+    return found
+
+
+def _read_bins(
+    columns: ParquetColumns,
+    group: list[str],
+    thresholds: list[NDArray[np.float64]],
+    place: NDArray[np.intp],
+    is_kept: NDArray[np.bool_],
+    mapper: _BinMapper,
+    binned: NDArray[np.uint8],
+) -> None:
+    """Bin all rows, each into its place in `binned`."""
+    dtypes = [columns.sample_dtype(name) for name in group]
+    # Of each number of bytes a value: which columns have it, and their tables.
+    tables = {}
+    for itemsize in (1, 2):
+        small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]
+        if small:
+            tables[itemsize] = (
+                np.array(small, dtype=np.intp),
+                make_tables([thresholds[i] for i in small], [dtypes[i] for i in small]),
+            )
+    for first, batch in columns.iter_batches(group, is_kept):
+        places = place[first : first + batch.num_rows]
+        kept = np.flatnonzero(places >= 0)
+        if not kept.size:
+            continue
+        places = places[kept]
+        # A run of rows goes where it belongs at once, others by way of a copy.
+        is_run = kept.size == batch.num_rows and (np.diff(places) == 1).all()
+        out = (
+            binned[places[0] : places[0] + kept.size]
+            if is_run
+            else np.empty((batch.num_rows, len(group)), dtype=np.uint8, order="F")
+        )
+        arrays = [columns.values(batch, name) for name in group]
+        for itemsize, (small_columns, small_tables) in tables.items():
+            has_all = np.array([arrays[i].dtype != np.float64 for i in small_columns])
+            take = slice(None) if has_all.all() else np.flatnonzero(has_all)
+            chosen = small_columns[take]
+            addresses, strides = addresses_of([arrays[i] for i in chosen])
+            map_codes(
+                addresses,
+                strides,
+                itemsize,
+                None,
+                chosen,
+                small_tables[take],
+                out,
+                mapper.n_threads,
+            )
+        for i, values in enumerate(arrays):
+            if values.dtype == np.float64:
+                bin_floats(mapper, values, thresholds[i], out[:, i])
+        if not is_run:
+            for i in range(len(group)):
+                binned[places, i] = out[kept, i]
+
+
+__all__ = ["bin_parquet"]

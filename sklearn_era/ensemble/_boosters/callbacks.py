@@ -1,0 +1,243 @@
+"""What scikit-learn's callbacks hear of a fit: a task, and one in it per iteration.
+
+The patched ``fit`` asks the estimator for an object and tells it where iterations begin
+and end. Nothing is computed that no callback asks for.
+"""
+
+import copy
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.callback import CallbackContext, CallbackSupportMixin, ScoringMonitor
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils.validation import _check_sample_weight
+
+from ..._eras import EncodedEras
+from .._binning.dataset import BinnedDataset
+from .held_out_eras import asks_for_eras
+from .hooks import RUNNING_FIT
+
+# What scikit-learn keeps on an estimator for the callbacks of a running fit.
+_RUNNING_CALLBACKS = (
+    "_callback_fit_ctx",
+    "_parent_callback_ctx",
+    "_skl_callbacks_to_teardown",
+)
+
+
+class CallbackFitMixin(CallbackSupportMixin):
+    """``set_callbacks``, and the object that reports a ``fit`` to what it set.
+
+    To be mixed in before ``EraFitMixin``.
+    """
+
+    def _begin_tasks(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        y_train: NDArray[Any],
+        sample_weight: Any,
+        eras: EncodedEras | None,
+        first_iteration: int,
+    ) -> "Tasks":
+        """Report that the fit begins, all of its arguments checked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows as they were given to ``fit``.
+        y : ndarray of shape (n_samples,)
+            Their targets, encoded.
+        y_train : ndarray of shape (n_train,)
+            `y`, or what of it early stopping leaves to train on.
+        sample_weight : array-like of shape (n_samples,), float or None
+            The weights as they were given to ``fit``.
+        eras : EncodedEras or None
+            The eras of the rows to train on.
+        first_iteration : int
+            The number of iterations that a warm start finds done.
+        """
+        if not hasattr(self, "_skl_callbacks"):
+            return _NO_TASKS
+        rows = _TrainingRows(self, X, y, y_train, sample_weight, eras)
+        return _ReportedTasks(self, rows, first_iteration)
+
+
+class _NoTasks:
+    """The tasks of a fit that nobody follows."""
+
+    def begin_iteration(self) -> None:
+        pass
+
+    def end_iteration(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+
+class _ReportedTasks:
+    """The tasks of one fit, each reported to the callbacks as it begins and ends."""
+
+    def __init__(self, estimator: Any, rows: "_TrainingRows", first_iteration: int):
+        self._estimator = estimator
+        # Functions, which are called if a callback asks for what they return.
+        self._data = {
+            "X": lambda: rows.X,
+            "y": lambda: rows.y,
+            "metadata": lambda: rows.metadata,
+        }
+        self._fit: CallbackContext = estimator._init_callback_context(
+            max_subtasks=estimator.max_iter - first_iteration
+        )
+        self._iteration: CallbackContext = None
+        self._call(self._fit.call_on_fit_task_begin)
+
+    def begin_iteration(self) -> None:
+        self._iteration = self._fit.subcontext(task_name="iteration")
+        self._call(
+            self._iteration.call_on_fit_task_begin,
+            reconstruction_attributes=self._stopped_here,
+        )
+
+    def end_iteration(self) -> bool:
+        """Whether a callback asks to stop."""
+        return self._call(
+            self._iteration.call_on_fit_task_end,
+            reconstruction_attributes=self._stopped_here,
+        )
+
+    def end(self) -> None:
+        self._call(
+            self._fit.call_on_fit_task_end,
+            reconstruction_attributes=self._stopped_here,
+        )
+
+    def _call(self, hooks: Any, **arguments: Any) -> Any:
+        # With `_in_fit` the estimator would take rows to predict for bins, and what a
+        # callback predicts with it would be wrong. After an error it is not needed.
+        in_fit = self._estimator.__dict__.pop("_in_fit", None)
+        result = hooks(estimator=self._estimator, **self._data, **arguments)
+        if in_fit is not None:
+            self._estimator._in_fit = in_fit
+        return result
+
+    def _stopped_here(self) -> dict[str, Any]:
+        """What makes of a copy the estimator of a fit that stopped here.
+
+        That is its whole `__dict__`, since a fit that runs also has attributes that
+        one which stopped does not.
+        """
+        fitted = {
+            name: value
+            for name, value in vars(self._estimator).items()
+            if name not in RUNNING_FIT and name not in _RUNNING_CALLBACKS
+        }
+        # What goes on to change: the copy may be kept, and even fitted further.
+        fitted["_predictors"] = list(fitted["_predictors"])
+        fitted["train_score_"] = np.array(fitted["train_score_"])
+        fitted["validation_score_"] = np.array(fitted["validation_score_"])
+        fitted["_feature_subsample_rng"] = copy.deepcopy(
+            fitted["_feature_subsample_rng"]
+        )
+        return {"__dict__": fitted}
+
+
+class _TrainingRows:
+    """The rows to train on, such as ``fit`` was given them: not binned, not encoded."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: NDArray[Any],
+        y_train: NDArray[Any],
+        sample_weight: Any,
+        eras: EncodedEras | None,
+    ):
+        self._estimator = estimator
+        self._X = X
+        self._y = y
+        self._y_train = y_train
+        self._sample_weight = sample_weight
+        self._eras = eras
+
+    @cached_property
+    def X(self) -> Any:
+        if isinstance(self._X, BinnedDataset):
+            raise ValueError(
+                "A callback asks for X, the raw rows to train on, and fit was given a "
+                "BinnedDataset, which does not have them. Take the callback off "
+                "(set_callbacks), or fit to the raw rows."
+            )
+        return self._take(self._X)
+
+    @cached_property
+    def y(self) -> NDArray[Any]:
+        if is_classifier(self._estimator):
+            return self._estimator.classes_[self._y_train.astype(np.intp)]
+        return self._y_train
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        metadata = {}
+        if self._sample_weight is not None:
+            # Those of `fit` have the weights of classes in them.
+            sample_weight = _check_sample_weight(
+                self._sample_weight, self._y, dtype=np.float64
+            )
+            metadata["sample_weight"] = self._take(sample_weight)
+        if self._eras is not None and all(
+            _takes_eras(callback) for callback in self._estimator._skl_callbacks
+        ):
+            metadata["eras"] = self._eras.decode()
+        return metadata
+
+    def _take(self, values: Any) -> Any:
+        if self._y_train is self._y:
+            return values
+        return _safe_indexing(values, self._indices)
+
+    @cached_property
+    def _indices(self) -> NDArray[np.intp]:
+        """The rows that early stopping has left to train on."""
+        estimator = self._estimator
+        if hasattr(estimator, "_training_rows"):
+            return estimator._training_rows
+        # Without eras, scikit-learn has split arrays. The seed gives the same indices.
+        indices, _ = train_test_split(
+            np.arange(self._y.size),
+            test_size=estimator.validation_fraction,
+            stratify=self._y if is_classifier(estimator) else None,
+            random_state=estimator._random_seed,
+        )
+        assert np.array_equal(self._y[indices], self._y_train)
+        return indices
+
+
+def _takes_eras(callback: Any) -> bool:
+    """Whether a callback can do with eras in the metadata.
+
+    A `ScoringMonitor` hands all metadata on to its scorer, and a scorer raises an error
+    for what it did not ask for.
+    """
+    if not isinstance(callback, ScoringMonitor):
+        return True
+    scoring = callback._scoring
+    if not isinstance(scoring, dict):
+        return asks_for_eras(scoring)
+    # Routed, eras reach the scorers that ask for them, and else every one.
+    holds = any if _routing_enabled() else all
+    return holds(asks_for_eras(scorer) for scorer in scoring.values())
+
+
+_NO_TASKS = _NoTasks()
+
+Tasks: TypeAlias = _NoTasks | _ReportedTasks
+
+__all__ = ["CallbackFitMixin"]

@@ -1,0 +1,277 @@
+"""The estimators: scikit-learn's own, with the era parameters and the era-aware fit.
+
+scikit-learn reads the parameters of an estimator from the signature of its
+constructor, and so they are all spelled out here.
+"""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn import ensemble
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+import sklearn_era
+
+from ..._threads import N_JOBS_CONSTRAINTS, ThreadsMixin
+from .._binning.hooks import BinnedFitMixin
+from .._binning.integers import IntegerBinningMixin
+from .._class_weights import check_class_weight
+from .._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA
+from .._docstrings import era_docstring
+from .._prediction.blocks import BlockPredictionMixin
+from .._prediction.partial_dependence import PartialDependenceMixin
+from .callbacks import CallbackFitMixin
+from .hooks import EraFitMixin
+
+ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
+    "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
+    "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
+    "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
+    "min_era_coverage": [Interval(Real, 0, 1, closed="right")],
+    "normalize_era_gain": ["boolean"],
+    "period_aggregation": [StrOptions({"max", "mean"})],
+    "invariance_penalty": [Interval(Real, 0, None, closed="left")],
+    "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
+    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    "validation_eras": [StrOptions({"last", "random"}), None],
+    "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
+    "n_jobs": N_JOBS_CONSTRAINTS,
+}
+
+
+class VersionedStateMixin(BaseEstimator):
+    """Keep both versions in pickles, and warn where another one reads them.
+
+    scikit-learn does so for classes of its own modules only.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(
+            super().__getstate__(),
+            _sklearn_version=sklearn.__version__,
+            _sklearn_era_version=sklearn_era.__version__,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        sklearn_version = state.pop("_sklearn_version", "unknown")
+        if sklearn_version != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=sklearn_version,
+                ),
+                stacklevel=2,
+            )
+        era_version = state.pop("_sklearn_era_version", "unknown")
+        if era_version != sklearn_era.__version__:
+            warnings.warn(
+                f"Unpickling a {type(self).__name__} that sklearn_era {era_version} "
+                f"wrote with sklearn_era {sklearn_era.__version__}: predictions may "
+                "be wrong. Fit it again, or install the version that wrote it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+class HistGradientBoostingRegressor(
+    ThreadsMixin,
+    CallbackFitMixin,
+    BlockPredictionMixin,
+    PartialDependenceMixin,
+    BinnedFitMixin,
+    IntegerBinningMixin,
+    EraFitMixin,
+    VersionedStateMixin,
+    ensemble.HistGradientBoostingRegressor,
+):
+    __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ensemble.HistGradientBoostingRegressor._parameter_constraints,
+        **ERA_PARAMETER_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        loss: Any = "squared_error",
+        *,
+        quantile: float | None = None,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_features: float = 1.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        warm_start: bool = False,
+        early_stopping: str | bool = "auto",
+        scoring: Any = "loss",
+        validation_fraction: float | int | None = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        verbose: int = 0,
+        random_state: Any = None,
+        split_criterion: str | dict[str, float] = "gain",
+        boltzmann_alpha: float = 0.0,
+        min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        min_impurity_decrease: float = 0.0,
+        validation_eras: str | None = "last",
+        colsample_bytree: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            quantile=quantile,
+            learning_rate=learning_rate,
+            max_iter=max_iter,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
+            max_features=max_features,
+            max_bins=max_bins,
+            categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
+            warm_start=warm_start,
+            early_stopping=early_stopping,
+            scoring=scoring,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.split_criterion = split_criterion
+        self.boltzmann_alpha = boltzmann_alpha
+        self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.min_impurity_decrease = min_impurity_decrease
+        self.validation_eras = validation_eras
+        self.colsample_bytree = colsample_bytree
+        self.n_jobs = n_jobs
+
+
+class HistGradientBoostingClassifier(
+    ThreadsMixin,
+    CallbackFitMixin,
+    BlockPredictionMixin,
+    PartialDependenceMixin,
+    BinnedFitMixin,
+    IntegerBinningMixin,
+    EraFitMixin,
+    VersionedStateMixin,
+    ensemble.HistGradientBoostingClassifier,
+):
+    __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ensemble.HistGradientBoostingClassifier._parameter_constraints,
+        **ERA_PARAMETER_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        loss: Any = "log_loss",
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_features: float = 1.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        warm_start: bool = False,
+        early_stopping: str | bool = "auto",
+        scoring: Any = "loss",
+        validation_fraction: float | int | None = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        verbose: int = 0,
+        random_state: Any = None,
+        class_weight: Any = None,
+        split_criterion: str | dict[str, float] = "gain",
+        boltzmann_alpha: float = 0.0,
+        min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        min_impurity_decrease: float = 0.0,
+        validation_eras: str | None = "last",
+        colsample_bytree: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            learning_rate=learning_rate,
+            max_iter=max_iter,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2_regularization=l2_regularization,
+            max_features=max_features,
+            max_bins=max_bins,
+            categorical_features=categorical_features,
+            monotonic_cst=monotonic_cst,
+            interaction_cst=interaction_cst,
+            warm_start=warm_start,
+            early_stopping=early_stopping,
+            scoring=scoring,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            verbose=verbose,
+            random_state=random_state,
+            class_weight=class_weight,
+        )
+        self.split_criterion = split_criterion
+        self.boltzmann_alpha = boltzmann_alpha
+        self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.min_impurity_decrease = min_impurity_decrease
+        self.validation_eras = validation_eras
+        self.colsample_bytree = colsample_bytree
+        self.n_jobs = n_jobs
+
+    def _finalize_sample_weight(
+        self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        check_class_weight(self.class_weight)
+        return super()._finalize_sample_weight(sample_weight, y)

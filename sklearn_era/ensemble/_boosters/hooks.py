@@ -1,0 +1,331 @@
+"""The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import _num_samples
+
+from ..._eras import (
+    EncodedEras,
+    check_eras,
+    check_splittable,
+    encode_eras,
+    warn_of_text_order,
+)
+from ..._threads import openmp_threads
+from .._binning.errors import blame_column
+from .._binning.integers import find_missing_values
+from .._criteria.parameters import (
+    is_plain_gain,
+    least_gain,
+    make_splitter,
+    reduces_to_gain,
+    resolve_criterion,
+    warn_if_nothing_split,
+)
+from .._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting as PatchedHistGradientBoosting,
+)
+from .._splitting.splitter import EraSplitter
+from .held_out_eras import (
+    ScoringEras,
+    check_rows_left,
+    split_arrays,
+    split_rows_of_eras,
+    warn_of_unseen_classes,
+)
+from .scoring import EraScoringMixin
+from .tree_features import draw_tree_features
+
+# What an estimator has in the course of a fit only. Left over from one that failed,
+# `_in_fit` would have it take rows to predict for bins, and `_raw_predict` ignore them.
+RUNNING_FIT = (
+    "_in_fit",
+    "_raw_predict",
+    "_keeps_integers",
+    "_is_plain_gain",
+    "_training_rows",
+    "_scoring_eras",
+    "_compares_eras",
+)
+
+
+class EraFitMixin(EraScoringMixin):
+    """The patched ``fit`` and the hooks that it calls, in the order of the calls.
+
+    To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose every
+    other method stays as it is.
+    """
+
+    split_criterion: str | dict[str, float]
+    min_samples_per_era: int
+    min_era_coverage: float
+    min_impurity_decrease: float
+    validation_eras: str | None
+    early_stopping: bool | str
+    colsample_bytree: float
+    n_jobs: int | None
+    classes_: NDArray[Any]
+    n_trees_per_iteration_: int
+
+    # With metadata routing enabled, meta-estimators hand eras over without being told.
+    __metadata_request__fit: ClassVar = {"eras": True}
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        eras: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        eras_val: Any = None,
+    ) -> Any:
+        """Fit the gradient boosting model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or BinnedDataset
+            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` has the
+            target, weights and eras with it, which then are not to be passed.
+
+        y : array-like of shape (n_samples,)
+            Target values; left out only with a `BinnedDataset`.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of training data.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row: a week, a hospital, a region. Any label that `np.unique`
+            sorts (int, str, datetime64); rows need not be in order. Needed unless
+            `split_criterion="gain"`. With any criterion, early stopping holds out whole
+            eras (see `validation_eras`) and hands eras to an era-wise `scoring`.
+
+        X_val : array-like of shape (n_val, n_features), default=None
+            Additional sample of features for validation used in early stopping.
+            In a `Pipeline`, `X_val` can be transformed the same way as `X` with
+            `Pipeline(..., transform_input=["X_val"])`.
+
+        y_val : array-like of shape (n_val,), default=None
+            Additional sample of target values for validation used in early stopping.
+
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Additional weights for validation used in early stopping.
+
+        eras_val : array-like of shape (n_val,), default=None
+            Era of each row of `X_val`, handed to `scoring` where that asks for eras: a
+            scorer of :func:`sklearn_era.metrics.make_era_scorer`, a callable
+            `scoring(estimator, X, y, eras)`, or, with metadata routing enabled, a
+            scorer on which `set_score_request(eras=True)` was called.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `eras` is missing and `split_criterion` needs it; if `eras` or `eras_val`
+            has the wrong length or missing labels; if too many eras have too few rows
+            to train on; if early stopping would hold out all eras; if a blend has
+            unknown names or no positive weight; or if `invariance_statistic="ratio"`
+            meets a target of other values than 0 and 1. If `X` is a `BinnedDataset`
+            of another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
+        """
+        y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
+        try:
+            # scikit-learn's own text, patched. It lives on another class, but calls
+            # nothing on `self` that this one lacks.
+            with openmp_threads(self.n_jobs, type(self).__name__):
+                PatchedHistGradientBoosting.fit(
+                    self,
+                    X,
+                    y,
+                    sample_weight,
+                    eras=eras,
+                    X_val=X_val,
+                    y_val=y_val,
+                    sample_weight_val=sample_weight_val,
+                    eras_val=eras_val,
+                )
+        except (TypeError, ValueError) as error:
+            blame_column(X, error)
+            raise
+        finally:
+            compared_eras = getattr(self, "_compares_eras", False)
+            for name in RUNNING_FIT:
+                self.__dict__.pop(name, None)
+            # Lists while the fit goes on; an interrupted one has to be of use to a warm
+            # start too.
+            for name in ("train_score_", "validation_score_"):
+                if isinstance(self.__dict__.get(name), list):
+                    setattr(self, name, np.asarray(getattr(self, name)))
+        if compared_eras:
+            warn_if_nothing_split(self, "model", stacklevel=2)
+        self._warn_if_interaction_sets_moved()
+        return self
+
+    def _arrays_of_fit(
+        self, X: Any, y: Any, sample_weight: Any, eras: Any
+    ) -> tuple[Any, Any, Any]:
+        """`y`, `sample_weight` and `eras` of a fit, as given with X."""
+        return y, sample_weight, eras
+
+    def _check_eras(
+        self, eras: Any, X: Any, eras_val: Any, X_val: Any
+    ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
+        """Check both arrays of labels against the rows that they label."""
+        name, _ = resolve_criterion(self.split_criterion)
+        self._is_plain_gain = is_plain_gain(self, name)
+        encoded = None
+        if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+            encoded = eras
+        elif eras is not None:
+            # scikit-learn's rule for 'auto' is 10,000 rows.
+            stops_early = self.early_stopping is True or (
+                self.early_stopping == "auto" and _num_samples(X) > 10_000
+            )
+            holds_out_last = (
+                stops_early and X_val is None and self.validation_eras == "last"
+            )
+            ordered_for = "validation_eras='last'" if holds_out_last else None
+            encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
+        elif not self._is_plain_gain:
+            raise ValueError(
+                f"split_criterion={self.split_criterion!r} needs eras: pass "
+                "fit(X, y, eras=...) with one label a row, or use "
+                "split_criterion='gain'."
+            )
+        if eras_val is not None:
+            if X_val is None:
+                raise ValueError("eras_val is provided, but X_val was not provided.")
+            eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
+        return encoded, eras_val
+
+    def _hold_out_eras(
+        self, eras: EncodedEras | None, stratify: NDArray[Any] | None
+    ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
+        """Eras of the training and validation rows, and what splits rows in that way.
+
+        Without eras, that is scikit-learn's own function.
+        """
+        if eras is None:
+            return None, None, train_test_split
+        if (
+            not self._is_plain_gain
+            and eras.labels.size > 1
+            and self.validation_eras != "last"
+        ):
+            # What is drawn at random should not decide whether a small era is refused.
+            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+        train, validation = split_rows_of_eras(
+            eras,
+            validation_fraction=self.validation_fraction,
+            validation_eras=self.validation_eras,
+            stratify=stratify,
+            random_state=self._random_seed,
+        )
+        self._training_rows = train
+        if self.validation_eras == "last" and eras.labels.size > 1:
+            warn_of_text_order(eras.labels, "validation_eras='last'", stacklevel=5)
+        if stratify is not None:
+            warn_of_unseen_classes(stratify, train, self.classes_, stacklevel=5)
+        eras_train = eras.take(train)
+        if (
+            not self._is_plain_gain
+            and self.validation_eras is None
+            and self.min_era_coverage == 1
+        ):
+            check_rows_left(
+                eras, eras_train, self.validation_fraction, self.min_samples_per_era
+            )
+        return (
+            eras_train,
+            eras.take(validation).decode(),
+            partial(split_arrays, train=train, validation=validation),
+        )
+
+    def _make_era_splitter(
+        self,
+        eras: EncodedEras | None,
+        eras_val: NDArray[Any] | None,
+        y: NDArray[Any],
+        sample_weight: NDArray[Any] | None,
+    ) -> EraSplitter | None:
+        """What finds the splits of this fit: None for scikit-learn's own splitter."""
+        self._compares_eras = False
+        self._scoring_eras = ScoringEras(eras, eras_val)
+        if self._is_plain_gain:
+            return None
+        assert eras is not None  # by `_check_eras`
+        name, weights = resolve_criterion(self.split_criterion)
+        assert name is not None  # it would be the plain gain
+        n_eras = eras.labels.size
+        # Made first, since it checks the parameters and the target.
+        splitter = make_splitter(self, name, weights, eras, y, sample_weight)
+        is_gain = n_eras == 1 and reduces_to_gain(self, name)
+        if not is_gain:
+            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+        if n_eras == 1:
+            warnings.warn(
+                f"eras holds the single era {eras.labels[0]!s} to train on, with which "
+                f"split_criterion={self.split_criterion!r} "
+                + ("is the same as 'gain'" if is_gain else "has nothing to compare")
+                + ". Pass the labels of two eras or more to train on.",
+                UserWarning,
+                stacklevel=5,
+            )
+        if is_gain:
+            return None
+        self._compares_eras = True
+        return splitter
+
+    def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Whether each column has missing values, by columns: without a copy of all."""
+        return find_missing_values(X_binned, self._bin_mapper)
+
+    def _draw_tree_features(
+        self, interaction_cst: list[set[int]] | None
+    ) -> list[set[int]] | list[frozenset[int]] | None:
+        """The interaction constraints of one tree, with the features drawn for it."""
+        return draw_tree_features(
+            self._feature_subsample_rng,
+            self._n_features,
+            self.colsample_bytree,
+            interaction_cst,
+        )
+
+    def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
+        """The gain that a split of a tree has to exceed, by its hessians."""
+        if hessians.size == 1:  # constant, and kept once
+            total = float(hessians[0]) * n_samples
+        else:
+            total = float(hessians.sum(dtype=np.float64))
+        return least_gain(self, total)
+
+    def _warn_if_interaction_sets_moved(self) -> None:
+        """Say so where scikit-learn applies `interaction_cst` to other columns."""
+        if self.is_categorical_ is None or isinstance(self.interaction_cst, str | None):
+            return
+        position = np.argsort(~self.is_categorical_, kind="stable")
+        if np.array_equal(position, np.arange(position.size)):
+            return
+        warnings.warn(
+            "interaction_cst counts features in the order in which scikit-learn trains "
+            "on them, categorical features first, and not in the order of the columns "
+            f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
+            "columns of X first, so that both orders are the same.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+__all__ = ["RUNNING_FIT", "EraFitMixin"]

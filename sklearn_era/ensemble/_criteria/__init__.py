@@ -1,0 +1,9 @@
+"""What a split is worth: formulas, without rows or threads.
+
+- ``parameters``: the criterion that an estimator's parameters stand for;
+- ``criterion``: criteria and their parameters as a C struct, and as Python objects;
+- ``node_formulas`` (a node), ``era_statistics`` (an era of a split), ``aggregation``
+  (over eras): the equations, with their sources;
+- ``split_sums``: what all eras say of a candidate split, in a few running sums;
+- ``ranking``: how each criterion ranks a candidate by them, one function each.
+"""

@@ -1,0 +1,50 @@
+# The split criteria and their parameters.
+#
+# What an era says of a split is added up in split_sums.pxd; ranking.pxd ranks a
+# split by what all eras have said.
+
+
+# How a split criterion ranks its candidates. The names are those of the estimators'
+# `split_criterion`, in lower case; "gain" is missing because it is scikit-learn's own
+# splitter that serves it. BLEND is what a mapping of names to weights stands for.
+cpdef enum SplitCriterion:
+    ERA = 0
+    DIRECTIONAL = 1
+    TIME_ROBUST = 2
+    INVARIANT = 3
+    VREX = 4
+    BLEND = 5
+
+
+# The names, in lower case, are those of the estimators' `invariance_statistic`.
+cpdef enum InvarianceStatistic:
+    EFFECT = 0
+    CHANGING_RATE = 1
+    RATIO = 2
+
+
+cdef struct criterion_struct:
+    # A criterion with its parameters, as the estimators call them.
+    SplitCriterion name
+    double boltzmann_alpha
+    double min_direction_agreement
+    unsigned int min_samples_per_era
+    int min_covered_eras          # `min_era_coverage`, as a number of eras
+    bint normalize_era_gain
+    bint takes_worst_era          # `period_aggregation`: "max", or else "mean"
+    double invariance_penalty
+    InvarianceStatistic invariance_statistic
+    double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
+    # Of BLEND, the weight of each key.
+    double weight_gain
+    double weight_era
+    double weight_directional
+    double weight_invariant
+    double weight_vrex
+    # Of the tree, and set when one is started.
+    double l2_regularization
+    double min_gain               # a pooled gain has to exceed it, if it is not 0
+
+
+cdef class Criterion:
+    cdef criterion_struct params

@@ -1,0 +1,327 @@
+"""The criteria as Python objects: what a fit hands to its scan, and tests look into."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.string cimport memset
+
+from .aggregation cimport (
+    add_to_boltzmann,
+    boltzmann,
+    boltzmann_sums,
+    direction_agreement,
+)
+from .era_statistics cimport (
+    era_contrast,
+    era_gain,
+    era_sums,
+    impurity,
+    is_covered,
+    is_informative,
+    split_direction,
+)
+from .node_formulas cimport bounded, node_value
+from .ranking cimport rank_split, split_rank
+from .split_sums cimport add_era, eras_struct, split_sums
+
+
+cdef class Criterion:
+    """A split criterion with its parameters.
+
+    Parameters
+    ----------
+    name : SplitCriterion
+        What ranks the splits.
+    l2_regularization, boltzmann_alpha, min_direction_agreement : float
+    min_samples_per_era : int
+    normalize_era_gain : bool
+    invariance_penalty, min_impurity_decrease : float
+        The estimators' parameters of these names.
+    min_covered_eras : int
+        `min_era_coverage` as a number of eras.
+    takes_worst_era : bool
+        Whether `period_aggregation` is "max".
+    invariance_statistic : InvarianceStatistic
+        With RATIO, eras are compared by their sums of positive weight and of weight,
+        in the place of gradients and hessians.
+    weights : dict of str to float, default=None
+        The weights of a BLEND.
+    """
+
+    def __init__(
+        self,
+        SplitCriterion name,
+        *,
+        double l2_regularization=0.0,
+        double boltzmann_alpha=0.0,
+        double min_direction_agreement=0.0,
+        unsigned int min_samples_per_era=1,
+        int min_covered_eras=1,
+        bint normalize_era_gain=False,
+        bint takes_worst_era=True,
+        double invariance_penalty=1.0,
+        InvarianceStatistic invariance_statistic=InvarianceStatistic.EFFECT,
+        double min_impurity_decrease=0.0,
+        weights=None,
+    ):
+        weights = weights or {}
+        self.params.name = name
+        self.params.l2_regularization = l2_regularization
+        self.params.boltzmann_alpha = boltzmann_alpha
+        self.params.min_direction_agreement = min_direction_agreement
+        self.params.min_samples_per_era = min_samples_per_era
+        self.params.min_covered_eras = min_covered_eras
+        self.params.normalize_era_gain = normalize_era_gain
+        self.params.takes_worst_era = takes_worst_era
+        self.params.invariance_penalty = invariance_penalty
+        self.params.invariance_statistic = invariance_statistic
+        self.params.min_impurity_decrease = min_impurity_decrease
+        self.params.min_gain = 0.0
+        self.params.weight_gain = weights.get("gain", 0.0)
+        self.params.weight_era = weights.get("era", 0.0)
+        self.params.weight_directional = weights.get("directional", 0.0)
+        self.params.weight_invariant = weights.get("invariant", 0.0)
+        self.params.weight_vrex = weights.get("vrex", 0.0)
+
+    def rank(
+        self,
+        left,
+        right,
+        *,
+        double gain,
+        impurities=None,
+        era_sizes=None,
+        double gradient_variance=1.0,
+    ):
+        """Rank one candidate split.
+
+        Parameters
+        ----------
+        left, right : array-like of shape (n_eras, 3)
+            Sum of gradients, sum of hessians and number of rows of each era.
+        gain : float
+            The pooled gain of the split.
+        impurities : array-like of shape (n_eras,), default=None
+            Impurity of each era before the split; needed by TIME_ROBUST.
+        era_sizes : array-like of shape (n_eras,), default=None
+            Rows of each era in the training set; by default, those of the node.
+        gradient_variance : float, default=1.0
+            That of the root, which normalised gains are in units of.
+
+        Returns
+        -------
+        rank : SplitRank or None
+            None where the split is not admissible or not valid.
+        """
+        cdef:
+            const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
+            const double [:, ::1] right_sums = np.array(right, dtype=np.float64)
+            int n_eras = left_sums.shape[0]
+            double [::1] impurities_before = np.zeros(n_eras)
+            double [::1] sizes
+            eras_struct eras
+            era_sums left_side, right_side
+            split_sums sums
+            split_rank rank
+            int era
+
+        both = np.asarray(left_sums) + np.asarray(right_sums)
+        sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
+        if impurities is not None:
+            impurities_before = np.array(impurities, dtype=np.float64)
+        elif self.params.name == SplitCriterion.TIME_ROBUST:
+            raise ValueError("TIME_ROBUST needs the impurities before the split.")
+        eras.n_eras = n_eras
+        eras.impurities = &impurities_before[0]
+        eras.era_sizes = &sizes[0]
+        eras.sum_hessians = both[:, 1].sum()
+        eras.gradient_variance = gradient_variance
+        memset(&sums, 0, sizeof(sums))
+        for era in range(n_eras):
+            left_side.gradients = left_sums[era, 0]
+            left_side.hessians = left_sums[era, 1]
+            left_side.count = left_sums[era, 2]
+            right_side.gradients = right_sums[era, 0]
+            right_side.hessians = right_sums[era, 1]
+            right_side.count = right_sums[era, 2]
+            add_era(&self.params, &eras, era, left_side, right_side, &sums)
+        if not rank_split(&self.params, &eras, &sums, gain, &rank):
+            return None
+        return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
+
+
+class SplitRank(NamedTuple):
+    """What decides between two valid splits; see `split_rank` in ranking.pxd."""
+
+    primary: float
+    secondary: float
+    gain: float
+    expansion: float
+
+
+class EraComparison(NamedTuple):
+    """What splits do within each era; all arrays have shape (n_splits, n_eras).
+
+    Attributes
+    ----------
+    gains : ndarray, dtype=float64
+        Gain of the split over the rows of the era; 0 where it is not informative.
+    directions : ndarray, dtype=int8
+        1 where the left side predicts more, -1 where the right one does, else 0.
+    covered : ndarray, dtype=bool
+        Whether both sides have `min_samples_per_era` rows of the era.
+    values_left, values_right : ndarray, dtype=float64
+        What each side of the era alone would predict, in units of the raw prediction;
+        0 for a side without weight.
+    """
+
+    gains: np.ndarray
+    directions: np.ndarray
+    covered: np.ndarray
+    values_left: np.ndarray
+    values_right: np.ndarray
+
+
+def compare_sides(
+    left, right, *, double l2_regularization=0.0, unsigned int min_samples_per_era=1
+):
+    """Compare the two sides of splits, era by era.
+
+    Parameters
+    ----------
+    left, right : array-like of shape (n_splits, n_eras, 3)
+        Sum of gradients, sum of hessians and number of rows on each side.
+    l2_regularization : float, default=0.0
+        The estimator's parameter.
+    min_samples_per_era : int, default=1
+        The estimator's parameter.
+
+    Returns
+    -------
+    comparison : EraComparison
+    """
+    cdef:
+        const double [:, :, ::1] left_sums = np.array(left, dtype=np.float64)
+        const double [:, :, ::1] right_sums = np.array(right, dtype=np.float64)
+        int n_splits = left_sums.shape[0]
+        int n_eras = left_sums.shape[1]
+        double l2 = l2_regularization
+        double contrast
+        era_sums a, b
+        int split, era
+
+    shape = (n_splits, n_eras)
+    result = EraComparison(
+        gains=np.zeros(shape),
+        directions=np.zeros(shape, dtype=np.int8),
+        covered=np.zeros(shape, dtype=bool),
+        values_left=np.zeros(shape),
+        values_right=np.zeros(shape),
+    )
+    cdef:
+        double [:, ::1] gains = result.gains
+        signed char [:, ::1] directions = result.directions
+        unsigned char [:, ::1] covered = result.covered.view(np.uint8)
+        double [:, ::1] values_left = result.values_left
+        double [:, ::1] values_right = result.values_right
+    for split in range(n_splits):
+        for era in range(n_eras):
+            a.gradients = left_sums[split, era, 0]
+            a.hessians = left_sums[split, era, 1]
+            a.count = left_sums[split, era, 2]
+            b.gradients = right_sums[split, era, 0]
+            b.hessians = right_sums[split, era, 1]
+            b.count = right_sums[split, era, 2]
+            covered[split, era] = is_covered(a, b, min_samples_per_era) > 0.0
+            if a.hessians > 0.0:
+                values_left[split, era] = node_value(a.gradients, a.hessians, l2)
+            if b.hessians > 0.0:
+                values_right[split, era] = node_value(b.gradients, b.hessians, l2)
+            if is_informative(a, b, min_samples_per_era) > 0.0:
+                contrast = era_contrast(a, b, l2)
+                gains[split, era] = era_gain(a, b, contrast, l2)
+                directions[split, era] = <signed char> split_direction(contrast)
+    return result
+
+
+def agreement(const signed char [:, ::1] directions):
+    """Direction agreement D of splits, |sum_j direction_j| / M.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (n_splits, n_eras), dtype=int8
+        As in `EraComparison`.
+
+    Returns
+    -------
+    agreement : ndarray of shape (n_splits,), dtype=float64
+        In [0, 1]; 0 without eras.
+    """
+    sums = np.asarray(directions).sum(axis=1, dtype=np.int64)
+    result = np.zeros(sums.size)
+    if directions.shape[1]:
+        for i, total in enumerate(sums):
+            result[i] = direction_agreement(total, directions.shape[1])
+    return result
+
+
+def weighted_impurity(gradients, hessians):
+    """Impurity of rows, (sum g^2 / h - G^2 / H) / H: see `impurity`.
+
+    Parameters
+    ----------
+    gradients, hessians : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    impurity : float
+        The variance of g / h, weighted by h. Rows with h = 0 have no part in it.
+    """
+    g, h = np.asarray(gradients, np.float64), np.asarray(hessians, np.float64)
+    has_weight = h > 0
+    g, h = g[has_weight], h[has_weight]
+    return impurity((g * g / h).sum(), g.sum(), h.sum())
+
+
+def boltzmann_mean(const double[::1] values, double alpha):
+    """Boltzmann operator of `values`: sum x exp(alpha x) / sum exp(alpha x).
+
+    Definition 5 of DeLise (2023), Era Splitting. 0 is the mean, -inf the minimum and
+    +inf the maximum.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,), dtype=float64
+        At least one finite value.
+    alpha : float
+        In [-inf, inf]; in units of 1 / values.
+
+    Returns
+    -------
+    mean : float
+        Between the smallest and the largest value.
+
+    Raises
+    ------
+    ValueError
+        If `values` is empty.
+    """
+    cdef:
+        double smallest, largest
+        boltzmann_sums sums
+        int i
+    if values.shape[0] == 0:
+        raise ValueError("values is empty; the Boltzmann operator needs one at least.")
+    smallest = np.min(values)
+    largest = np.max(values)
+    if alpha == -INFINITY:
+        return smallest
+    if alpha == INFINITY:
+        return largest
+    memset(&sums, 0, sizeof(sums))
+    for i in range(values.shape[0]):
+        sums = add_to_boltzmann(sums, values[i], 1.0, alpha)
+    # Rounding alone may leave the values' range.
+    return bounded(boltzmann(sums), smallest, largest)

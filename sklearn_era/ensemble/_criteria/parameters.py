@@ -1,0 +1,290 @@
+"""From the parameters of an estimator to the criterion that ranks its splits."""
+
+import math
+import sys
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from ..._eras import EncodedEras, share_of_eras
+from .._splitting.splitter import EraSplitter
+from .criterion import Criterion, InvarianceStatistic, SplitCriterion
+
+# What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
+SPLIT_CRITERIA: dict[str, SplitCriterion | None] = {
+    "gain": None,
+    **{
+        criterion.name.lower(): criterion
+        for criterion in SplitCriterion
+        if criterion is not SplitCriterion.BLEND
+    },
+}
+
+INVARIANCE_STATISTICS = {
+    statistic.name.lower(): statistic for statistic in InvarianceStatistic
+}
+
+_LARGEST_INT = int(np.iinfo(np.int32).max)
+
+# The criteria whose keys are gains or shares, which can be added up.
+_BLENDABLE = ("gain", "era", "directional", "invariant", "vrex")
+
+
+def resolve_criterion(
+    split_criterion: str | dict[str, float],
+) -> tuple[SplitCriterion | None, dict[str, float]]:
+    """What a `split_criterion` stands for.
+
+    Parameters
+    ----------
+    split_criterion : str or dict of str to float
+        The name of a criterion, or a weight for each of several.
+
+    Returns
+    -------
+    criterion : SplitCriterion or None
+        None for the gain. A mapping with one positive weight is that criterion.
+    weights : dict of str to float
+        The positive weights of a blend, in units of the largest; empty for a single
+        criterion.
+
+    Raises
+    ------
+    ValueError
+        If a mapping has a name that cannot be blended, a weight that is negative or
+        not finite, or no positive weight.
+    """
+    if isinstance(split_criterion, str):
+        return SPLIT_CRITERIA[split_criterion], {}
+    for name, weight in split_criterion.items():
+        if name not in _BLENDABLE:
+            reason = (
+                "its key is an impurity, which cannot be added to gains"
+                if name in SPLIT_CRITERIA
+                else "it is no criterion"
+            )
+            raise ValueError(
+                f"split_criterion: {name!r} cannot be part of a blend: {reason}. Use "
+                f"some of {', '.join(map(repr, _BLENDABLE))}."
+            )
+        if not 0 <= _as_float(weight) < math.inf:
+            raise ValueError(
+                f"split_criterion: the weight of {name!r} is {weight!r}; weights are "
+                "finite numbers of 0 or more."
+            )
+    weights = {name: float(w) for name, w in split_criterion.items() if w > 0}
+    if not weights:
+        raise ValueError(
+            f"split_criterion={dict(split_criterion)!r} has no positive weight; give "
+            "one to a criterion at least."
+        )
+    if len(weights) == 1:
+        return SPLIT_CRITERIA[next(iter(weights))], {}
+    # The sum is compared with itself and with 0, so that its unit is free, and none of
+    # its parts should overflow.
+    largest = max(weights.values())
+    return SplitCriterion.BLEND, {
+        name: max(w / largest, sys.float_info.min) for name, w in weights.items()
+    }
+
+
+def _as_float(number: Any) -> float:
+    """A number as a float, infinite if it is too large; NaN for what is no number."""
+    try:
+        return float(number) if isinstance(number, Real) else math.nan
+    except OverflowError:
+        return math.inf
+
+
+def make_criterion(
+    estimator: Any, name: SplitCriterion, weights: dict[str, float], n_eras: int
+) -> Criterion:
+    """The criterion of an estimator's parameters, for a number of eras in training.
+
+    Raises
+    ------
+    ValueError
+        If a blend is to have an invariant part with the statistic "ratio".
+    """
+    statistic = INVARIANCE_STATISTICS[estimator.invariance_statistic]
+    if "invariant" in weights and statistic is InvarianceStatistic.RATIO:
+        raise ValueError(
+            "invariance_statistic='ratio' compares counts of the target and no "
+            "gradients, and so cannot be part of a blend; use 'effect' or "
+            "'changing_rate'."
+        )
+    return Criterion(
+        name,
+        boltzmann_alpha=estimator.boltzmann_alpha,
+        min_direction_agreement=estimator.min_direction_agreement,
+        # No era has as many rows as the largest C int: any more makes no difference.
+        min_samples_per_era=min(int(estimator.min_samples_per_era), _LARGEST_INT),
+        min_covered_eras=share_of_eras(estimator.min_era_coverage, n_eras),
+        normalize_era_gain=estimator.normalize_era_gain,
+        takes_worst_era=estimator.period_aggregation == "max",
+        invariance_penalty=estimator.invariance_penalty,
+        invariance_statistic=statistic,
+        min_impurity_decrease=estimator.min_impurity_decrease,
+        weights=weights,
+    )
+
+
+def is_plain_gain(estimator: Any, criterion: SplitCriterion | None) -> bool:
+    """Whether a criterion is the gain, whatever the eras: one without a penalty too."""
+    if criterion is SplitCriterion.INVARIANT:
+        return estimator.invariance_penalty == 0
+    return criterion is None
+
+
+def reduces_to_gain(estimator: Any, criterion: SplitCriterion) -> bool:
+    """Whether a criterion is the same as the gain where there is a single era.
+
+    The statistics of the one era are then the pooled ones. Impurities, however, know
+    no regularization; and the rows that each side has to have of the era may be more
+    than those that it has to have at all.
+    """
+    return (
+        criterion is not SplitCriterion.TIME_ROBUST
+        and estimator.min_samples_per_era <= estimator.min_samples_leaf
+    )
+
+
+def uses_target(estimator: Any, criterion: SplitCriterion) -> bool:
+    """Whether eras are compared by the target rather than by gradients."""
+    return (
+        criterion is SplitCriterion.INVARIANT
+        and estimator.invariance_statistic == "ratio"
+    )
+
+
+def make_target_weights(
+    y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The weights of rows for the statistic "ratio", in units of their mean.
+
+    In that unit, a constant that multiplies all weights changes nothing.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Target, encoded.
+    sample_weight : ndarray of shape (n_samples,) or None
+    n_classes : int or None, default=None
+        The number of classes that `y` encodes; None in regression.
+
+    Returns
+    -------
+    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
+        The weight of each row, or 0 if its target is 0, and the weight.
+
+    Raises
+    ------
+    ValueError
+        If the target has other values than 0 and 1, or more than two classes.
+    """
+    others = y[(y != 0) & (y != 1)]
+    found = None
+    if n_classes is not None and n_classes > 2:
+        found = f"has {n_classes} classes"
+    elif n_classes is None and others.size:
+        found = f"holds {others[0]:g}"
+    if found is not None:
+        raise ValueError(
+            "invariance_statistic='ratio' needs a target of 0 and 1, or a classifier "
+            f"with two classes, but y {found}; use 'effect' or 'changing_rate'."
+        )
+    weights = np.ones(y.size, dtype=np.float32)
+    if sample_weight is not None and sample_weight.sum() > 0:
+        weights = (sample_weight * (y.size / sample_weight.sum())).astype(np.float32)
+    return np.where(y == 1, weights, np.float32(0)), weights
+
+
+def make_splitter(
+    estimator: Any,
+    name: SplitCriterion,
+    weights: dict[str, float],
+    eras: EncodedEras,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+) -> EraSplitter:
+    """What finds splits by the criterion of an estimator's parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the era parameters.
+    name, weights : SplitCriterion, dict of str to float
+        As returned by `resolve_criterion`.
+    eras : EncodedEras
+        The eras of the rows.
+    y : ndarray of shape (n_samples,)
+        Target, encoded.
+    sample_weight : ndarray of shape (n_samples,) or None
+
+    Returns
+    -------
+    splitter : EraSplitter
+
+    Raises
+    ------
+    ValueError
+        As `make_criterion` and `make_target_weights`.
+    """
+    n_eras = eras.labels.size
+    criterion = make_criterion(estimator, name, weights, n_eras)
+    positive_weights = all_weights = None
+    if uses_target(estimator, name):
+        positive_weights, all_weights = make_target_weights(
+            y,
+            sample_weight,
+            estimator.classes_.size if is_classifier(estimator) else None,
+        )
+    return EraSplitter(
+        eras.codes, n_eras, eras.sorting(), criterion, positive_weights, all_weights
+    )
+
+
+def least_gain(estimator: Any, total_weight: float) -> float:
+    """The gain that a split has to exceed, by the sum of hessians of a tree."""
+    if (
+        estimator.min_impurity_decrease == 0
+        or estimator.split_criterion == "time_robust"  # which has its own decrease
+    ):
+        return 0.0
+    # The grower wants more than its least gain, the parameter is one that suffices,
+    # were it not for the last digits of sums.
+    return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
+
+
+def warn_if_nothing_split(estimator: Any, what: str, stacklevel: int) -> None:
+    """A model without a split predicts a constant: say so, and why.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, by a criterion that compares eras.
+    what : str
+        What the message calls it.
+    stacklevel : int
+        Frames between here and the user's line.
+    """
+    if any(
+        predictor.nodes.shape[0] > 1
+        for predictors in estimator._predictors
+        for predictor in predictors
+    ):
+        return
+    warnings.warn(
+        f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
+        f"and the fitted {what} predicts a constant: a split must leave "
+        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
+        f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides, and improve "
+        "on the criterion. Check that eras overlap in the features and have weight, "
+        "merge small eras, or lower the thresholds.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )

@@ -1,0 +1,248 @@
+# How each criterion ranks a candidate split, by what all eras have said of it.
+#
+# A criterion is one function, which fills a `split_rank` and says whether the split is
+# valid.
+
+from .aggregation cimport (
+    boltzmann,
+    direction_agreement,
+    mean_less_deviation,
+    spread_of_ratios,
+    variance,
+)
+from .criterion cimport InvarianceStatistic, SplitCriterion, criterion_struct
+from .split_sums cimport era_terms, eras_struct, gain_unit, split_sums, uses_boltzmann
+
+
+cdef struct split_rank:
+    # What decides between two admissible splits, compared in the order of the fields.
+    double primary    # the criterion's key
+    double secondary  # a second key, for criteria that compare pairs; else 0
+    double gain       # pooled gain: what breaks ties of the keys
+    # In place of `primary` where splits of different nodes are compared.
+    double expansion
+
+
+cdef inline double aggregated_gain(
+    const criterion_struct * criterion, int n_eras, const split_sums * sums
+) noexcept nogil:
+    """B_alpha(gain_1, ..., gain_M)."""
+    if uses_boltzmann(criterion):
+        return boltzmann(sums.boltzmann)
+    if criterion.boltzmann_alpha == 0.0:
+        return sums.gains / n_eras
+    return sums.gains
+
+
+cdef inline double invariance_penalty(
+    const criterion_struct * criterion, const split_sums * sums
+) noexcept nogil:
+    """How much a statistic differs between the eras that are informative.
+
+    Liao et al. (2024), Invariant Random Forest: equation 16 for a ratio, equation 22
+    for a difference.
+    """
+    if criterion.invariance_statistic == InvarianceStatistic.RATIO:
+        return spread_of_ratios(sums.smallest, sums.largest, sums.n_informative)
+    return variance(&sums.effect_moments, sums.n_informative)
+
+
+cdef inline bint rank_era(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """B_alpha(gain_1, ..., gain_M). DeLise (2023), definition 6, equation 36."""
+    rank.primary = aggregated_gain(criterion, eras.n_eras, sums)
+    return rank.primary > 0.0
+
+
+cdef inline bint rank_directional(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """D = |sum_j sign(v_Lj - v_Rj)| / M. DeLise (2023), definition 7, equation 39.
+
+    About n_eras / 2 distinct agreements exist, so ties are the rule; the smoothed gain
+    settles them.
+    """
+    rank.primary = direction_agreement(sums.directions, eras.n_eras)
+    rank.secondary = aggregated_gain(criterion, eras.n_eras, sums)
+    return (
+        rank.primary > 0.0
+        and rank.primary >= criterion.min_direction_agreement
+        and rank.secondary > 0.0
+    )
+
+
+cdef inline bint rank_time_robust(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
+
+    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
+    also orders the nodes, as impurities of different nodes say little. An era that is
+    not informative has its impurity before the split in the mean, and no part in the
+    maximum.
+    """
+    if criterion.takes_worst_era:
+        rank.primary = -sums.largest
+        rank.expansion = sums.smallest
+    else:
+        rank.primary = -sums.impurities / eras.n_eras
+        rank.expansion = sums.decreases / eras.n_eras
+    return (
+        sums.n_informative > 0.0
+        and rank.expansion > criterion.min_impurity_decrease
+    )
+
+
+cdef inline bint rank_invariant(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
+
+    Their objective is an average over the node's rows, the gain a sum. The penalty
+    ranks splits and forbids none, and so the key may be negative.
+    """
+    cdef double penalty = eras.sum_hessians * invariance_penalty(criterion, sums)
+    rank.primary = rank.gain
+    if penalty > 0.0:
+        rank.primary -= criterion.invariance_penalty * penalty
+    return rank.gain > 0.0
+
+
+cdef inline bint rank_vrex(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
+    rank.primary = mean_less_deviation(
+        &sums.gain_moments, eras.n_eras, criterion.invariance_penalty
+    )
+    return rank.primary > 0.0
+
+
+cdef inline bint rank_blend(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """The weighted sum of keys; an agreement that is asked for stays asked for."""
+    cdef:
+        split_rank part
+        double agreement
+        double unit = gain_unit(
+            criterion, eras.sum_hessians, eras.gradient_variance
+        )
+
+    rank.primary = criterion.weight_gain * unit * rank.gain
+    if criterion.weight_invariant > 0.0:
+        part.gain = rank.gain
+        rank_invariant(criterion, eras, sums, &part)
+        rank.primary += criterion.weight_invariant * unit * part.primary
+    if criterion.weight_vrex > 0.0:
+        rank.primary += criterion.weight_vrex * mean_less_deviation(
+            &sums.gain_moments, eras.n_eras, criterion.invariance_penalty
+        )
+    if criterion.weight_era > 0.0:
+        rank.primary += criterion.weight_era * aggregated_gain(
+            criterion, eras.n_eras, sums
+        )
+    if criterion.weight_directional > 0.0:
+        agreement = direction_agreement(sums.directions, eras.n_eras)
+        if agreement < criterion.min_direction_agreement:
+            return False
+        rank.primary += criterion.weight_directional * agreement
+    return rank.primary > 0.0
+
+
+cdef inline bint rank_split(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    double gain,        # the pooled one
+    split_rank * rank,  # OUT, filled where the result is True
+) noexcept nogil:
+    """Rank a candidate split; False where it is not admissible or not valid.
+
+    Of every criterion it is asked that enough eras have enough rows on both sides, and
+    that the pooled gain suffices.
+    """
+    cdef bint is_valid
+
+    if sums.n_covered < criterion.min_covered_eras or (
+        criterion.min_gain > 0.0 and not gain > criterion.min_gain
+    ):
+        return False
+    rank.secondary = 0.0
+    rank.gain = gain
+    if criterion.name == SplitCriterion.ERA:
+        is_valid = rank_era(criterion, eras, sums, rank)
+    elif criterion.name == SplitCriterion.DIRECTIONAL:
+        is_valid = rank_directional(criterion, eras, sums, rank)
+    elif criterion.name == SplitCriterion.TIME_ROBUST:
+        return rank_time_robust(criterion, eras, sums, rank)
+    elif criterion.name == SplitCriterion.INVARIANT:
+        is_valid = rank_invariant(criterion, eras, sums, rank)
+    elif criterion.name == SplitCriterion.VREX:
+        is_valid = rank_vrex(criterion, eras, sums, rank)
+    else:
+        is_valid = rank_blend(criterion, eras, sums, rank)
+    rank.expansion = rank.primary
+    return is_valid
+
+
+cdef inline bint may_outrank(
+    const criterion_struct * criterion, double gain, const split_rank * best
+) noexcept nogil:
+    """Whether a split of a pooled gain can rank above or beside another of its node.
+
+    By its gain alone, before anything is known of the eras: penalties only take away.
+    """
+    return criterion.name != SplitCriterion.INVARIANT or gain >= best.primary
+
+
+cdef inline bint worst_era_decides(const criterion_struct * criterion) noexcept nogil:
+    """Whether one era can be enough for a split to rank below another."""
+    return criterion.name == SplitCriterion.TIME_ROBUST and criterion.takes_worst_era
+
+
+cdef inline bint era_rules_out(
+    const era_terms * terms,
+    double impurity,    # of the era before the split
+    const split_rank * best,
+) noexcept nogil:
+    """Whether an era is worse off than the worst of the best split thus far.
+
+    For criteria of which `worst_era_decides` is true.
+    """
+    return terms.informative > 0.0 and -(impurity - terms.decrease) < best.primary
+
+
+cdef inline int compare_ranks(
+    const split_rank * a, const split_rank * b
+) noexcept nogil:
+    """1 if a ranks above b, -1 if below, 0 where only the split's place can decide.
+
+    Of two splits of one node.
+    """
+    if a.primary != b.primary:
+        return 1 if a.primary > b.primary else -1
+    if a.secondary != b.secondary:
+        return 1 if a.secondary > b.secondary else -1
+    if a.gain != b.gain:
+        return 1 if a.gain > b.gain else -1
+    return 0

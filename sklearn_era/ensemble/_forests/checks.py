@@ -1,0 +1,247 @@
+"""What a forest asks of its parameters together, and of its data."""
+
+import hashlib
+import math
+import warnings
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from ..._eras import check_splittable, warn_of_text_order
+from .granularity import EraBlocks
+
+
+class PreviousFit(NamedTuple):
+    """What a warm start needs of the fit before it."""
+
+    n_features: int
+    feature_names: NDArray[Any] | None
+    classes: NDArray[Any] | None
+    categories: list[tuple[Any, ...]]
+    bin_thresholds: list[NDArray[Any]]
+    draws: str
+
+    def check_same(self, forest: Any) -> None:
+        """Check that a forest is fitted to the columns and classes of before."""
+        if forest.n_features_in_ != self.n_features:
+            raise ValueError(
+                f"X has {forest.n_features_in_} columns, but the trees that "
+                f"warm_start=True keeps were grown on {self.n_features}; pass the same "
+                "columns, or set warm_start=False."
+            )
+        if self.classes is not None and not np.array_equal(
+            forest.classes_, self.classes
+        ):
+            raise ValueError(
+                f"y has the classes {forest.classes_.tolist()}, but the trees that "
+                f"warm_start=True keeps know {self.classes.tolist()}; pass the same "
+                "classes, or set warm_start=False."
+            )
+        names = getattr(forest, "feature_names_in_", None)
+        if names is not None and self.feature_names is not None:
+            for name, known in zip(names, self.feature_names, strict=True):
+                if name != known:
+                    raise ValueError(
+                        f"X has the column {name!r} where the trees that "
+                        f"warm_start=True keeps had {known!r}; pass the same columns "
+                        "in the same order, or set warm_start=False."
+                    )
+        if _known_categories(forest) != self.categories:
+            raise ValueError(
+                "X has other categorical features, or other categories in them, than "
+                "the trees that warm_start=True keeps were grown on; pass the same "
+                "rows, or set warm_start=False."
+            )
+
+    def check_same_draws(self, forest: Any) -> None:
+        """Check that the rows of the trees of before can be drawn again."""
+        thresholds = forest._bin_mapper.bin_thresholds_
+        if forest._draws == self.draws and all(
+            map(np.array_equal, thresholds, self.bin_thresholds)
+        ):
+            return
+        raise ValueError(
+            f"oob_score={forest.oob_score!r} draws the rows of the trees that "
+            "warm_start=True keeps again, but the rows or eras, or bootstrap, "
+            "max_samples or random_segments, are not those of before; pass the same, "
+            "or set oob_score=False or warm_start=False."
+        )
+
+
+def describe_draws(forest: Any, n_samples: int, granularities: list[EraBlocks]) -> str:
+    """A digest of all that the draws of rows depend on, but for the seed."""
+    parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
+    digest = hashlib.sha256(repr((n_samples, parameters)).encode())
+    for blocks in granularities:
+        digest.update(blocks.encoded.codes.tobytes())
+    return digest.hexdigest()
+
+
+def _known_categories(forest: Any) -> list[tuple[Any, ...]]:
+    """The categories of each column that is categorical, after its number."""
+    if forest.is_categorical_ is None:
+        return []
+    columns = np.flatnonzero(forest.is_categorical_).tolist()
+    encoder = forest._preprocessor.named_transformers_["encoder"]
+    return [
+        (column, *(label for label in categories.tolist() if label == label))
+        for column, categories in zip(columns, encoder.categories_, strict=True)
+    ]
+
+
+def check_warm_start(forest: Any) -> PreviousFit | None:
+    """What a warm start goes on from; None for a fit from the beginning.
+
+    Raises
+    ------
+    ValueError
+        If there are more trees than `n_estimators` already.
+    """
+    if not (forest.warm_start and hasattr(forest, "_predictors")):
+        return None
+    n_grown = len(forest._predictors)
+    if forest.n_estimators < n_grown:
+        raise ValueError(
+            f"n_estimators={forest.n_estimators} is less than the {n_grown} trees that "
+            "warm_start=True keeps; raise n_estimators, or set warm_start=False."
+        )
+    if forest.n_estimators == n_grown:
+        warnings.warn(
+            f"warm_start=True adds no tree: there are n_estimators={n_grown} already. "
+            "Raise n_estimators to grow more.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return PreviousFit(
+        n_features=forest.n_features_in_,
+        feature_names=getattr(forest, "feature_names_in_", None),
+        classes=forest.classes_ if is_classifier(forest) else None,
+        categories=_known_categories(forest),
+        bin_thresholds=forest._bin_mapper.bin_thresholds_,
+        draws=forest._draws,
+    )
+
+
+def check_forest_eras(
+    forest: Any, granularities: list[EraBlocks], is_plain_gain: bool
+) -> None:
+    """Check that there are eras where they are needed, and rows enough to split them.
+
+    Raises
+    ------
+    ValueError
+        If eras are needed and not given; if there are fewer eras than
+        `random_segments`; or if too few eras have the rows that a split takes.
+    """
+    if not granularities:
+        for name, value in _uses_of_eras(forest, is_plain_gain):
+            raise ValueError(
+                f"{name}={value!r} needs eras: pass fit(X, y, eras=...) with one label "
+                "a row."
+            )
+        return
+    for blocks in granularities:
+        labels = blocks.encoded.labels
+        if forest.random_segments is not None:
+            if labels.size < forest.random_segments:
+                raise ValueError(
+                    f"random_segments={forest.random_segments} is more than the "
+                    f"{labels.size} distinct eras, which segments consist of; lower "
+                    "it, or pass finer eras."
+                )
+            warn_of_text_order(labels, "random_segments", stacklevel=6)
+        if is_plain_gain:
+            continue
+        if labels.size == 1:
+            warnings.warn(
+                f"eras holds the single era {labels[0]!s}, with which "
+                f"split_criterion={forest.split_criterion!r} has nothing to compare. "
+                "Pass the labels of two eras or more.",
+                UserWarning,
+                stacklevel=5,
+            )
+        elif forest.random_segments is None:
+            check_splittable(
+                blocks.encoded, forest.min_samples_per_era, forest.min_era_coverage
+            )
+
+
+def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
+    """The parameters that make a forest need eras, and their values."""
+    uses = []
+    if not is_plain_gain:
+        uses.append(("split_criterion", forest.split_criterion))
+    if forest.bootstrap in ("era", "eras"):
+        uses.append(("bootstrap", forest.bootstrap))
+    if forest.random_segments is not None:
+        uses.append(("random_segments", forest.random_segments))
+    return uses
+
+
+def check_bootstrap(
+    forest: Any, n_samples: int, granularities: list[EraBlocks]
+) -> None:
+    """Check that the draws of rows are possible and leave something to compare.
+
+    Raises
+    ------
+    ValueError
+        If `max_samples` or `oob_score` are set and nothing is drawn, or `max_samples`
+        is more than there is.
+    """
+    if forest.bootstrap is False:
+        for name in ("oob_score", "max_samples"):
+            value = getattr(forest, name)
+            if value is not None and value is not False:
+                raise ValueError(
+                    f"{name}={value!r} needs rows to be drawn, but bootstrap=False; "
+                    "set bootstrap='rows', 'era' or 'eras'."
+                )
+        return
+    if forest.max_samples is None or isinstance(forest.max_samples, float):
+        return
+    if forest.bootstrap == "rows":
+        n_available, what = n_samples, "rows"
+    elif forest.bootstrap == "era":
+        what = "rows of the largest era"
+        n_available = min(int(b.encoded.counts.max()) for b in granularities)
+    else:
+        what = "eras"
+        n_available = min(b.encoded.labels.size for b in granularities)
+    if forest.max_samples > n_available:
+        raise ValueError(
+            f"max_samples={forest.max_samples} is more than the {n_available} {what}; "
+            "lower it, or use a share such as 0.5."
+        )
+
+
+def number_of_features(max_features: float | int | str | None, n_features: int) -> int:
+    """How many features a split looks at, as scikit-learn's forests count them."""
+    if max_features is None:
+        return n_features
+    if max_features == "sqrt":
+        return max(1, int(math.sqrt(n_features)))
+    if max_features == "log2":
+        return max(1, int(math.log2(n_features)))
+    if isinstance(max_features, Integral):
+        if int(max_features) > n_features:
+            raise ValueError(
+                f"max_features={max_features} is more than the {n_features} columns "
+                "of X; lower it, or use a share such as 0.5."
+            )
+        return int(max_features)
+    assert not isinstance(max_features, str)  # by the parameters' constraints
+    return max(1, int(max_features * n_features))
+
+
+__all__ = [
+    "PreviousFit",
+    "check_bootstrap",
+    "check_forest_eras",
+    "check_warm_start",
+    "describe_draws",
+    "number_of_features",
+]

@@ -1,0 +1,394 @@
+"""The forests: scikit-learn's binning and prediction, with a fit of independent trees.
+
+scikit-learn reads the parameters of an estimator from the signature of its
+constructor, and so they are all spelled out here.
+"""
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import ensemble
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..._threads import N_JOBS_CONSTRAINTS, ThreadsMixin
+from ..._trees.walk import column_of_feature
+from .._binning.hooks import BinnedFitMixin
+from .._binning.integers import IntegerBinningMixin
+from .._boosters.estimators import ERA_PARAMETER_CONSTRAINTS, VersionedStateMixin
+from .._class_weights import check_class_weight
+from .._prediction.blocks import BlockPredictionMixin
+from .._prediction.partial_dependence import PartialDependenceMixin
+from .class_forest import fill_regressor, index_of_class
+from .docstrings import forest_docstring
+from .fit import ForestFitMixin
+from .importances import mean_decrease_in_impurity
+
+_UPSTREAM_CONSTRAINTS = ensemble.HistGradientBoostingRegressor._parameter_constraints
+
+_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    **{
+        name: ERA_PARAMETER_CONSTRAINTS[name]
+        for name in (
+            "split_criterion",
+            "boltzmann_alpha",
+            "min_direction_agreement",
+            "min_samples_per_era",
+            "min_era_coverage",
+            "normalize_era_gain",
+            "period_aggregation",
+            "invariance_penalty",
+            "invariance_statistic",
+            "min_impurity_decrease",
+        )
+    },
+    **{
+        name: _UPSTREAM_CONSTRAINTS[name]
+        for name in (
+            "max_depth",
+            "max_leaf_nodes",
+            "min_samples_leaf",
+            "l2_regularization",
+            "max_bins",
+            "categorical_features",
+            "warm_start",
+            "verbose",
+            "random_state",
+        )
+    },
+    "bootstrap": [StrOptions({"rows", "era", "eras"}), Options(bool, {False})],
+    "max_samples": [
+        None,
+        Interval(Real, 0, 1, closed="right"),
+        Interval(Integral, 1, None, closed="left"),
+    ],
+    "max_features": [
+        None,
+        StrOptions({"sqrt", "log2"}),
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Real, 0, 1, closed="right"),
+    ],
+    "random_segments": [Interval(Integral, 2, None, closed="left"), None],
+    "oob_score": ["boolean", callable],
+    "n_jobs": N_JOBS_CONSTRAINTS,
+}
+
+
+class _ForestMixin(
+    ThreadsMixin,
+    BlockPredictionMixin,
+    PartialDependenceMixin,
+    BinnedFitMixin,
+    IntegerBinningMixin,
+    ForestFitMixin,
+    VersionedStateMixin,
+):
+    """What both forests have before scikit-learn's estimator in their bases."""
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The share of each feature in the gains of the splits, averaged over trees."""
+        check_is_fitted(self)
+        return mean_decrease_in_impurity(self, column_of_feature(self))
+
+    def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """The mean of the first tree, of the first two, and so on."""
+        n_trees = len(self._predictors)
+        for i, raw in enumerate(super()._staged_raw_predict(X), start=1):
+            yield raw * (n_trees / i)
+
+
+class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
+    __doc__ = forest_docstring("regressor")
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETER_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        split_criterion: str | dict[str, float] = "gain",
+        bootstrap: Any = "rows",
+        max_samples: float | int | None = None,
+        max_features: float | int | str | None = 1.0,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_impurity_decrease: float = 0.0,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        boltzmann_alpha: float = 0.0,
+        min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        random_segments: int | None = None,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.split_criterion = split_criterion
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.boltzmann_alpha = boltzmann_alpha
+        self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.random_segments = random_segments
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # No parameter, but what SHAP asks scikit-learn's models for.
+    loss: ClassVar[str] = "squared_error"
+
+    def _encode_y(self, y: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        assert y is not None
+        self.n_trees_per_iteration_ = 1
+        return y.astype(np.float64, copy=False)
+
+
+class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoosting):
+    # It is not one of scikit-learn's HistGradientBoostingClassifier: packages that read
+    # those would take its proportions for log-odds, without a word.
+    __doc__ = forest_docstring("classifier")
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_PARAMETER_CONSTRAINTS,
+        "class_weight": (
+            ensemble.HistGradientBoostingClassifier._parameter_constraints[
+                "class_weight"
+            ]
+        ),
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        split_criterion: str | dict[str, float] = "gain",
+        bootstrap: Any = "rows",
+        max_samples: float | int | None = None,
+        max_features: float | int | str | None = 1.0,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        min_impurity_decrease: float = 0.0,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        boltzmann_alpha: float = 0.0,
+        min_direction_agreement: float = 0.0,
+        min_samples_per_era: int = 1,
+        min_era_coverage: float = 1.0,
+        normalize_era_gain: bool = False,
+        period_aggregation: str = "max",
+        invariance_penalty: float = 1.0,
+        invariance_statistic: str = "effect",
+        random_segments: int | None = None,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        class_weight: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.split_criterion = split_criterion
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.boltzmann_alpha = boltzmann_alpha
+        self.min_direction_agreement = min_direction_agreement
+        self.min_samples_per_era = min_samples_per_era
+        self.min_era_coverage = min_era_coverage
+        self.normalize_era_gain = normalize_era_gain
+        self.period_aggregation = period_aggregation
+        self.invariance_penalty = invariance_penalty
+        self.invariance_statistic = invariance_statistic
+        self.random_segments = random_segments
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.class_weight = class_weight
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class; of equally probable ones, the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted classes.
+        """
+        return self._classes(self._raw_predict(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class, the mean proportion over trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return self._probabilities(self._raw_predict(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predict by the first tree, the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,)
+            The predicted classes.
+        """
+        for raw in self._staged_raw_predict(X):
+            yield self._classes(raw)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predict probabilities by the first tree, the first two, and so on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Yields
+        ------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        for raw in self._staged_raw_predict(X):
+            yield self._probabilities(raw)
+
+    def to_regressor(self, label: Any = None) -> EraForestRegressor:
+        """The trees of one class, as a fitted forest that predicts its proportion.
+
+        For tools that read scikit-learn's histogram gradient boosting regressors, such
+        as SHAP, and for `sklearn_era.interop`: of a classifier, they would take the
+        sums over trees for log-odds.
+
+        Parameters
+        ----------
+        label : object, default=None
+            The class; may be left out where there are two, and is then the second.
+
+        Returns
+        -------
+        forest : EraForestRegressor
+            It predicts ``predict_proba`` of the class. With more than two classes, it
+            is the mean proportion before the classes are scaled to add up to 1.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class, or `label` is left out and there are not two.
+        sklearn.exceptions.NotFittedError
+            If the forest is not fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_era.ensemble import EraForestClassifier
+        >>> X = np.arange(40.0).reshape(20, 2)
+        >>> forest = EraForestClassifier(n_estimators=5, random_state=0)
+        >>> forest = forest.fit(X, X[:, 0] > 11)
+        >>> regressor = forest.to_regressor()
+        >>> bool(np.allclose(regressor.predict(X), forest.predict_proba(X)[:, 1]))
+        True
+        """
+        check_is_fitted(self)
+        index = index_of_class(self, label)
+        parameters = self.get_params(deep=False)
+        del parameters["class_weight"]
+        return fill_regressor(EraForestRegressor(**parameters), self, index)
+
+    _encode_y = ensemble.HistGradientBoostingClassifier._encode_y
+    _encode_y_val = ensemble.HistGradientBoostingClassifier._encode_y_val
+
+    def _finalize_sample_weight(
+        self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        if self.class_weight is None:
+            return sample_weight
+        check_class_weight(self.class_weight)
+        # By label: scikit-learn's boosters look a dict up by the number of the class.
+        class_weight = compute_sample_weight(
+            self.class_weight, self.classes_[y.astype(np.intp)]
+        )
+        return class_weight if sample_weight is None else sample_weight * class_weight
+
+    def _classes(self, raw: NDArray[Any]) -> NDArray[Any]:
+        return self.classes_[self._probabilities(raw).argmax(axis=1)]
+
+    def _probabilities(self, raw: NDArray[Any]) -> NDArray[np.float64]:
+        """From the mean proportion of each class, or of the second of two."""
+        if self.classes_.size == 1:
+            return np.ones((raw.shape[0], 1))
+        # A mean of proportions may be above 1 by rounding.
+        proportions = np.clip(raw, 0.0, 1.0)
+        if self.n_trees_per_iteration_ == 1:
+            return np.column_stack([1.0 - proportions[:, 0], proportions[:, 0]])
+        totals = proportions.sum(axis=1, keepdims=True)
+        # Trees of different classes may all say "another class": then none is likelier.
+        return np.divide(
+            proportions,
+            totals,
+            out=np.full(proportions.shape, 1.0 / proportions.shape[1]),
+            where=totals > 0,
+        )
+
+
+__all__ = ["EraForestClassifier", "EraForestRegressor"]

@@ -1,0 +1,236 @@
+"""The fit of a forest: bin the rows once, then grow each tree on a draw of them."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn._loss.loss import HalfSquaredError
+from sklearn.base import _fit_context
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.utils import check_random_state
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from ..._threads import openmp_threads
+from .._binning.errors import blame_column
+from .._criteria.parameters import (
+    is_plain_gain,
+    resolve_criterion,
+    warn_if_nothing_split,
+)
+from .checks import check_bootstrap, check_forest_eras, check_warm_start, describe_draws
+from .granularity import encode_granularities
+from .iteration import IterationMixin, TrainingSet
+from .out_of_bag import OutOfBagMixin
+from .value_checks import check_single_precision
+
+# What a forest has in the course of a fit only.
+RUNNING_FIT = ("_keeps_integers", "_is_plain_gain")
+
+
+class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
+    """``fit`` of a forest, and its steps in the order of their calls.
+
+    To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose
+    binning, categories and prediction serve as they are: to them, a forest is a model
+    of as many iterations as trees, whose leaves hold a share of the mean.
+    """
+
+    n_estimators: int
+    max_bins: int
+    min_samples_per_era: int
+    min_era_coverage: float
+    oob_score: Any
+    warm_start: bool
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    n_trees_per_iteration_: int
+    _is_categorical_remapped: Any
+
+    # With metadata routing enabled, meta-estimators hand eras over without being told.
+    __metadata_request__fit: ClassVar = {"eras": True}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None
+    ) -> Any:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or BinnedDataset
+            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` has the
+            target, weights and eras with it, which then are not to be passed.
+
+        y : array-like of shape (n_samples,)
+            Target values; left out only with a `BinnedDataset`.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows. They do not change which rows are drawn.
+
+        eras : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+            Era of each row: a week, a hospital, a region. Any label that `np.unique`
+            sorts (int, str, datetime64); rows need not be in order. Needed unless
+            `split_criterion="gain"` and rows are drawn without regard to eras. Of
+            several columns, or columns of a data frame, say week, month and quarter,
+            each tree compares the eras of one, drawn at random. Scores and importances
+            by era are of the first.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `eras` is missing and the parameters need it; if it has the wrong length
+            or missing labels; if too many eras have too few rows to split; if
+            `random_segments` asks for more segments than there are eras; if
+            `warm_start` meets fewer trees, other columns, categories or classes than
+            before, or, with `oob_score`, other rows or eras; or if
+            ``invariance_statistic="ratio"`` meets a target of other values than 0 and
+            1. If a column of `X` has no value in rows with a weight, or `y` times the
+            weights is too large or too small for single precision. If `X` is a
+            `BinnedDataset` of another `max_bins`, or `y`, `sample_weight` or `eras`
+            come with it.
+        """
+        before = self.__dict__.copy()
+        try:
+            y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
+            with openmp_threads(self.n_jobs, type(self).__name__):
+                n_threads = _openmp_effective_n_threads()
+                training = self._prepare(X, y, sample_weight, eras, n_threads)
+                self._grow_forest(training, n_threads)
+                self._score_out_of_bag(training, n_threads)
+        except BaseException as error:
+            # Trees of an earlier fit, for a warm start, are not lost by a failed one.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if isinstance(error, TypeError | ValueError):
+                blame_column(X, error)
+            raise
+        for name in RUNNING_FIT:
+            self.__dict__.pop(name, None)
+        return self
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
+    ) -> TrainingSet:
+        """Check, encode and bin what ``fit`` was given."""
+        previous = check_warm_start(self)
+        criterion, _ = resolve_criterion(self.split_criterion)
+        self._is_plain_gain = is_plain_gain(self, criterion)
+        granularities = (
+            []
+            if eras is None
+            else encode_granularities(
+                eras, X, None if self.random_segments is None else "random_segments"
+            )
+        )
+        check_forest_eras(self, granularities, self._is_plain_gain)
+        X, known_categories = self._preprocess_X(X, reset=True)
+        y = self._encode_y(_check_y(y, estimator=self))
+        check_consistent_length(X, y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        # What scikit-learn's partial dependence asks for.
+        self._fitted_with_sw = sample_weight is not None
+        sample_weight = self._finalize_sample_weight(sample_weight, y)
+        if sample_weight is not None and not sample_weight.any():
+            raise ValueError(
+                "sample_weight is 0 in all rows, which leaves nothing to learn from; "
+                "give some rows a positive weight, and their classes by class_weight."
+            )
+        check_single_precision(y, sample_weight)
+        check_bootstrap(self, X.shape[0], granularities)
+        if previous is None:
+            self._forest_seed = int(
+                check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            )
+            self._predictors: list[list[TreePredictor]] = []
+        else:
+            previous.check_same(self)
+        self._n_features = X.shape[1]
+        self._bin_mapper = _BinMapper(
+            n_bins=self.max_bins + 1,  # and one for missing values
+            is_categorical=self._is_categorical_remapped,
+            known_categories=known_categories,
+            random_state=self._forest_seed,
+            n_threads=n_threads,
+        )
+        X_binned = self._bin_data(X, sample_weight, is_training_data=True)
+        self._draws = describe_draws(self, X_binned.shape[0], granularities)
+        if previous is not None and self.oob_score:
+            previous.check_same_draws(self)
+        if granularities:
+            self.era_labels_ = granularities[0].encoded.labels
+        else:
+            self.__dict__.pop("era_labels_", None)
+        return TrainingSet(
+            X_binned, self._make_targets(y), sample_weight, granularities
+        )
+
+    def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
+        return HalfSquaredError()
+
+    def _make_targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each tree of an iteration predicts the mean of."""
+        if self.n_trees_per_iteration_ == 1:
+            return y[:, np.newaxis]
+        classes = np.arange(self.n_trees_per_iteration_)
+        return np.asarray(y[:, np.newaxis] == classes, dtype=np.float64, order="F")
+
+    def _grow_forest(self, training: TrainingSet, n_threads: int) -> None:
+        """Grow the trees that are missing, several at a time."""
+        n_grown = len(self._predictors)
+        n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
+        trees = Parallel(n_jobs=n_workers, prefer="threads", verbose=self.verbose)(
+            delayed(self._grow_iteration)(training, i, n_threads // n_workers)
+            for i in range(n_grown, self.n_estimators)
+        )
+        # To scikit-learn, predictions are sums over trees, and so each leaf holds a
+        # share of the mean over trees.
+        self._predictors = [
+            *_rescaled(self._predictors, n_grown / self.n_estimators),
+            *_rescaled(trees, 1.0 / self.n_estimators),
+        ]
+        self._loss = self._get_loss(training.sample_weight)
+        self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
+        if not self._is_plain_gain:
+            warn_if_nothing_split(self, "forest", stacklevel=4)
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of trees of each output."""
+        check_is_fitted(self)
+        return len(self._predictors)
+
+
+def _rescaled(
+    trees: list[list[TreePredictor]], factor: float
+) -> list[list[TreePredictor]]:
+    """Trees whose values are multiplied by a factor; those given stay as they are."""
+    return [[_rescaled_tree(tree, factor) for tree in outputs] for outputs in trees]
+
+
+def _rescaled_tree(tree: TreePredictor, factor: float) -> TreePredictor:
+    nodes = tree.nodes.copy()
+    nodes["value"] *= factor
+    return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
+
+
+__all__ = ["RUNNING_FIT", "ForestFitMixin", "TrainingSet"]

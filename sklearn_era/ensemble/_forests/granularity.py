@@ -1,0 +1,129 @@
+"""How finely a tree divides rows into eras: one way for all trees, or one for each."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
+
+
+class EraBlocks(NamedTuple):
+    """Encoded eras, and where the rows of each are.
+
+    Attributes
+    ----------
+    encoded : EncodedEras
+    order : ndarray of shape (n_samples,), dtype=intp
+        Row indices, sorted by era and then by row.
+    offsets : ndarray of shape (n_eras + 1,), dtype=intp
+        Where the rows of each era begin in `order`.
+    """
+
+    encoded: EncodedEras
+    order: NDArray[np.intp]
+    offsets: NDArray[np.intp]
+
+
+def encode_granularities(
+    eras: Any, X: Any, ordered_for: str | None = None
+) -> list[EraBlocks]:
+    """Check and encode the eras given to ``fit``, column by column.
+
+    Parameters
+    ----------
+    eras : array-like of shape (n_samples,) or (n_samples, n_columns), or EncodedEras
+        Labels, in one or several granularities.
+    X : array-like of shape (n_samples, n_features)
+        The rows that they label.
+    ordered_for : str or None
+        What depends on the order of the labels, if anything does.
+
+    Returns
+    -------
+    granularities : list of EraBlocks
+        One a column.
+
+    Raises
+    ------
+    ValueError
+        As `check_eras`, of any column; if there is no column, or rows have more or
+        fewer labels than others.
+    """
+    if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+        return [_block_up(eras)]
+    return [
+        _block_up(
+            encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
+        )
+        for name, column in _columns(eras)
+    ]
+
+
+def _columns(eras: Any) -> list[tuple[str, Any]]:
+    """The columns of labels, by the name that an error message calls them."""
+    # Data frames, whose columns may differ in type: of pandas or polars, or a table of
+    # pyarrow, whose `columns` are not their names.
+    names = getattr(eras, "column_names", getattr(eras, "columns", None))
+    if names is not None:
+        columns = [(f"eras[{name!r}]", eras[name]) for name in names]
+    else:
+        table = _as_table(eras)
+        if table is None:
+            return [("eras", eras)]  # `check_eras` says what is wrong, if anything is
+        columns = [(f"eras[:, {j}]", column) for j, column in enumerate(table.T)]
+    if not columns:
+        raise ValueError("eras has no column of labels; pass one at least.")
+    return columns
+
+
+def _as_table(eras: Any) -> NDArray[Any] | None:
+    """Labels in rows and columns, masked ones too; None of what is no such table."""
+    if hasattr(eras, "dtype"):
+        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
+    try:
+        table = np.asarray(eras)
+    except ValueError:  # of rows that differ in length
+        return None
+    if table.ndim != 2:
+        return None
+    # NumPy makes strings of all that a list holds where some are, of None too.
+    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
+
+
+def _block_up(encoded: EncodedEras) -> EraBlocks:
+    order = encoded.sorting()
+    return EraBlocks(
+        encoded,
+        np.arange(encoded.codes.size) if order is None else order,
+        np.concatenate([[0], np.cumsum(encoded.counts)]),
+    )
+
+
+def merge_into_segments(blocks: EraBlocks, n_segments: int) -> EraBlocks:
+    """Merge consecutive eras into segments of about as many rows each.
+
+    Parameters
+    ----------
+    blocks : EraBlocks
+        The eras, whose order is that of their labels.
+    n_segments : int
+        How many segments; no more than there are eras.
+
+    Returns
+    -------
+    segments : EraBlocks
+        Labelled 0..n_segments-1. The rows of an era stay together.
+    """
+    segments = consecutive_blocks(blocks.encoded.counts, n_segments)
+    firsts = np.searchsorted(segments, np.arange(n_segments + 1))
+    offsets = blocks.offsets[firsts]
+    encoded = EncodedEras(
+        np.arange(n_segments),
+        segments.astype(np.int32)[blocks.encoded.codes],
+        np.diff(offsets),
+    )
+    return EraBlocks(encoded, blocks.order, offsets)
+
+
+__all__ = ["EraBlocks", "encode_granularities", "merge_into_segments"]

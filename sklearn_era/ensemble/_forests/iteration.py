@@ -1,0 +1,210 @@
+"""One iteration of a forest's fit: rows are drawn, and a tree grown for each output."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from ..._eras import EncodedEras
+from .._binning.integers import allocate_binned, find_missing_values, take_rows
+from .._criteria.parameters import (
+    least_gain,
+    make_splitter,
+    reduces_to_gain,
+    resolve_criterion,
+)
+from .._splitting.splitter import EraSplitter
+from .checks import number_of_features
+from .granularity import EraBlocks, merge_into_segments
+from .leaf_values import node_means
+from .sampling import Bootstrap, TreeRows, draw_tree_rows
+from .tree_growing import TreeBins, TreeLimits, grow_tree
+
+
+class TrainingSet(NamedTuple):
+    """What all trees of a forest are grown on.
+
+    Attributes
+    ----------
+    X_binned : ndarray of shape (n_samples, n_features), dtype=uint8
+        Fortran-ordered.
+    targets : ndarray of shape (n_samples, n_outputs), dtype=float64
+        What the trees of an iteration predict; of classes, 1 where a row is of it.
+    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
+    granularities : list of EraBlocks
+        The eras, in each of their granularities.
+    """
+
+    X_binned: NDArray[np.uint8]
+    targets: NDArray[np.float64]
+    sample_weight: NDArray[np.float64] | None
+    granularities: list[EraBlocks]
+
+
+class IterationMixin:
+    """The part of a forest's fit that runs in threads, an iteration in each.
+
+    It reads the forest and the training data, and writes neither.
+    """
+
+    split_criterion: str | dict[str, float]
+    bootstrap: Bootstrap
+    max_samples: float | int | None
+    max_features: float | int | str | None
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    min_impurity_decrease: float
+    l2_regularization: float
+    max_bins: int
+    random_segments: int | None
+    classes_: NDArray[Any]
+    _bin_mapper: Any
+    _forest_seed: int
+    _is_plain_gain: bool
+    _n_features: int
+
+    def _draw(
+        self, training: TrainingSet, iteration: int
+    ) -> tuple[np.random.Generator, TreeRows]:
+        """The generator of an iteration, after it has drawn the rows.
+
+        It depends on nothing but the forest's seed and the iteration's number: so trees
+        can be grown in any order, and rows be drawn again to know who was left out.
+        """
+        rng = np.random.default_rng([self._forest_seed, iteration])
+        blocks = None
+        if training.granularities:
+            blocks = training.granularities[rng.integers(len(training.granularities))]
+            if self.random_segments is not None:
+                n_segments = rng.integers(2, self.random_segments, endpoint=True)
+                blocks = merge_into_segments(blocks, int(n_segments))
+        drawn = draw_tree_rows(
+            rng,
+            training.X_binned.shape[0],
+            blocks,
+            self.bootstrap,
+            self.max_samples,
+        )
+        return rng, drawn
+
+    def _grow_iteration(
+        self, training: TrainingSet, iteration: int, n_threads: int
+    ) -> list[TreePredictor]:
+        """Draw rows, and grow a tree for each output."""
+        rng, drawn = self._draw(training, iteration)
+        targets, sample_weight = training.targets, training.sample_weight
+        rows = drawn.rows
+        if rows is None:
+            rows = np.arange(targets.shape[0])
+        else:
+            targets = targets[rows]
+            if sample_weight is not None:
+                sample_weight = sample_weight[rows]
+        # Of splits that are equally good, the one by the first feature is made, and in
+        # a node of a few rows many are. So each tree has the features in an order of
+        # its own: in one for all, the first of ten columns of noise would get almost
+        # twice the importance of the last.
+        columns = rng.permutation(training.X_binned.shape[1])
+        X_binned = allocate_binned((rows.size, columns.size))
+        take_rows(training.X_binned, rows, X_binned, n_threads, columns)
+        bins = self._tree_bins(X_binned, columns)
+        splitter = self._make_era_splitter(drawn.eras, targets[:, 0], sample_weight)
+        predictors = []
+        for target, all_targets in zip(targets.T, training.targets.T, strict=True):
+            mean = _mean(target, sample_weight)
+            if mean is None:  # only rows without weight were drawn
+                mean = _mean(all_targets, training.sample_weight)
+                assert mean is not None  # by `_prepare`
+            gradients = mean - target
+            hessians = np.ones(1, dtype=np.float32)
+            if sample_weight is not None:
+                gradients *= sample_weight
+                hessians = sample_weight.astype(np.float32)
+            predictor = grow_tree(
+                X_binned,
+                gradients.astype(np.float32),
+                hessians,
+                bins=bins,
+                limits=self._tree_limits(target.size, sample_weight),
+                rng=rng,
+                n_threads=n_threads,
+                era_splitter=splitter,
+            )
+            # The grower has the values from gradients in single precision.
+            predictor.nodes["value"] = node_means(
+                predictor,
+                X_binned,
+                bins.n_bins - 1,
+                target,
+                sample_weight,
+                mean,
+                self.l2_regularization,
+                n_threads,
+            )
+            _name_columns(predictor.nodes, columns)
+            predictors.append(predictor)
+        return predictors
+
+    def _tree_bins(
+        self, X_binned: NDArray[np.uint8], columns: NDArray[np.intp]
+    ) -> TreeBins:
+        """The bins of a tree's columns, and which have missing values in its rows."""
+        mapper = self._bin_mapper
+        return TreeBins(
+            n_bins=self.max_bins + 1,
+            n_bins_non_missing=mapper.n_bins_non_missing_[columns],
+            has_missing_values=find_missing_values(X_binned, mapper),
+            is_categorical=mapper.is_categorical_[columns],
+            bin_thresholds=[mapper.bin_thresholds_[j] for j in columns],
+        )
+
+    def _tree_limits(
+        self, n_rows: int, sample_weight: NDArray[np.float64] | None
+    ) -> TreeLimits:
+        """How far a tree may grow."""
+        total = n_rows if sample_weight is None else float(sample_weight.sum())
+        return TreeLimits(
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf,
+            min_gain_to_split=least_gain(self, total),
+            l2_regularization=self.l2_regularization,
+            max_features=number_of_features(self.max_features, self._n_features),
+        )
+
+    def _make_era_splitter(
+        self,
+        eras: EncodedEras | None,
+        target: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+    ) -> EraSplitter | None:
+        """What finds the splits of a tree: None for scikit-learn's own splitter."""
+        if self._is_plain_gain:
+            return None
+        assert eras is not None  # by `check_forest_eras`
+        name, weights = resolve_criterion(self.split_criterion)
+        assert name is not None  # it would be the plain gain
+        if eras.labels.size == 1 and reduces_to_gain(self, name):
+            return None
+        return make_splitter(self, name, weights, eras, target, sample_weight)
+
+
+def _name_columns(nodes: NDArray[np.void], columns: NDArray[np.intp]) -> None:
+    """Have the splits of a tree name the columns of X, rather than its own."""
+    is_split = nodes["is_leaf"] == 0
+    nodes["feature_idx"][is_split] = columns[nodes["feature_idx"][is_split]]
+
+
+def _mean(
+    target: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
+) -> float | None:
+    """The mean of a target; None where no row has a weight."""
+    if sample_weight is None:
+        return float(target.mean())
+    total = sample_weight.sum()
+    return float(sample_weight @ target / total) if total > 0 else None
+
+
+__all__ = ["IterationMixin", "TrainingSet"]

@@ -1,0 +1,64 @@
+"""The value of each node of a tree: the mean target of its rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from ..._trees.walk import leaf_indices, sum_up_tree
+
+
+def node_means(
+    predictor: TreePredictor,
+    X_binned: NDArray[np.uint8],
+    missing_values_bin_idx: int,
+    target: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    mean: float,
+    l2_regularization: float,
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """The means of the rows of each node, drawn towards the mean of all.
+
+    ``(sum(w y) + l2 mean) / (sum(w) + l2)``, the Newton value of squared error at the
+    baseline `mean`, of sums in double precision: the proportion of a class in a pure
+    leaf is 0 or 1, and not nearly so.
+
+    Parameters
+    ----------
+    predictor : TreePredictor
+        The tree.
+    X_binned : ndarray of shape (n_rows, n_features), dtype=uint8
+        The rows that it was grown on.
+    missing_values_bin_idx : int
+        The bin of missing values.
+    target : ndarray of shape (n_rows,), dtype=float64
+    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
+    mean : float
+        The mean of the tree's target; also the value of nodes without weight.
+    l2_regularization : float
+    n_threads : int
+
+    Returns
+    -------
+    means : ndarray of shape (n_nodes,), dtype=float64
+    """
+    nodes = predictor.nodes
+    leaves = leaf_indices(predictor).predict_binned(
+        X_binned, missing_values_bin_idx, n_threads
+    )
+    leaf_of_row = leaves.astype(np.intp)
+    weighted = target if sample_weight is None else sample_weight * target
+    sums = np.empty((nodes.shape[0], 2))
+    for j, values in enumerate((weighted, sample_weight)):
+        sums[:, j] = np.bincount(leaf_of_row, values, minlength=nodes.shape[0])
+    sum_up_tree(nodes, sums)
+    total, weight = sums[:, 0], sums[:, 1] + l2_regularization
+    return np.divide(
+        total + l2_regularization * mean,
+        weight,
+        out=np.full(nodes.shape[0], mean),
+        where=weight > 0,
+    )
+
+
+__all__ = ["node_means"]

@@ -1,0 +1,151 @@
+"""The forests of the papers: era forests whose defaults are theirs."""
+
+from typing import Any
+
+from .estimators import EraForestClassifier, EraForestRegressor
+
+# Moneda's package, time-robust-forest 0.1.14: its defaults, but for the number of
+# trees, which there are 5. Its max_features="auto" is the root of the number of
+# features, drawn for each split, its period_criterion="avg" the mean over periods, and
+# its bootstrap draws rows whatever their period. A split that leaves the impurity where
+# it was is admitted there and not here. The thesis has no defaults: it takes trees and
+# depth of a tuned random forest, and fewer rows of a period, below 25 where it is best.
+_TIME_ROBUST: dict[str, Any] = {
+    "split_criterion": "time_robust",
+    "period_aggregation": "mean",
+    "bootstrap": "rows",
+    "max_features": "sqrt",
+    "max_depth": 5,
+    "min_samples_per_era": 100,
+}
+
+# Liao et al., sections 4 and 5.1: 50 trees, rows drawn within each environment, all
+# features at each split, the largest of the penalties that they try.
+_INVARIANT: dict[str, Any] = {
+    "n_estimators": 50,
+    "split_criterion": "invariant",
+    "bootstrap": "era",
+    "max_features": 1.0,
+    "invariance_penalty": 10.0,
+}
+
+
+def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
+    """A time robust forest (Moneda 2021) for regression.
+
+    Trees take the split with the least variance on average over eras, and leave at
+    least 100 rows of each era on both sides. The package's regressor, which cannot be
+    fitted in version 0.1.14, ranks splits by standard deviations times rows.
+
+    Parameters
+    ----------
+    **parameters : dict
+        Parameters of `EraForestRegressor`. Defaults that are not its own are
+        ``split_criterion="time_robust"``, ``period_aggregation="mean"``,
+        ``max_features="sqrt"``, ``max_depth=5`` and ``min_samples_per_era=100``.
+
+    Returns
+    -------
+    forest : EraForestRegressor
+
+    References
+    ----------
+    L. Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest.
+    University of Sao Paulo. Chapter 5, and the package time-robust-forest.
+
+    Examples
+    --------
+    >>> from sklearn_era.ensemble import TimeRobustForestRegressor
+    >>> TimeRobustForestRegressor(min_samples_per_era=20).max_depth
+    5
+    """
+    return EraForestRegressor(**{**_TIME_ROBUST, **parameters})
+
+
+def TimeRobustForestClassifier(**parameters: Any) -> EraForestClassifier:
+    """A time robust forest (Moneda 2021) for classification.
+
+    Trees take the split with the least Gini impurity on average over eras, and leave at
+    least 100 rows of each era on both sides.
+
+    Parameters
+    ----------
+    **parameters : dict
+        Parameters of `EraForestClassifier`; defaults as in `TimeRobustForestRegressor`.
+
+    Returns
+    -------
+    forest : EraForestClassifier
+
+    See Also
+    --------
+    TimeRobustForestRegressor : The same for regression, with references.
+    """
+    return EraForestClassifier(**{**_TIME_ROBUST, **parameters})
+
+
+def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
+    """An invariant random forest (Liao et al. 2024) for regression.
+
+    Trees pay for splits whose effect differs between eras, on rows drawn within each
+    era, and look at all features at each split.
+
+    Parameters
+    ----------
+    **parameters : dict
+        Parameters of `EraForestRegressor`. Defaults that are not its own are
+        ``n_estimators=50``, ``split_criterion="invariant"``, ``bootstrap="era"``,
+        ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
+        paper to the letter are ``invariance_statistic="changing_rate"``).
+
+    Returns
+    -------
+    forest : EraForestRegressor
+
+    References
+    ----------
+    Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model Solution
+    for OOD Generalization. :arxiv:`2312.04273`
+
+    Examples
+    --------
+    >>> from sklearn_era.ensemble import InvariantForestRegressor
+    >>> InvariantForestRegressor(max_depth=20).bootstrap
+    'era'
+    """
+    return EraForestRegressor(**{**_INVARIANT, **parameters})
+
+
+def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
+    """An invariant random forest (Liao et al. 2024) for two classes.
+
+    As `InvariantForestRegressor`, with the paper's penalty for classes: how much the
+    ratio of the rates at which a split passes positive and negative rows to the left
+    differs between eras. That compares two classes; for more, pass
+    ``invariance_statistic="effect"``.
+
+    Parameters
+    ----------
+    **parameters : dict
+        Parameters of `EraForestClassifier`; defaults as in `InvariantForestRegressor`,
+        and ``invariance_statistic="ratio"`` with ``invariance_penalty=5.0``, which is
+        10 in the paper, whose impurity is twice the squared error.
+
+    Returns
+    -------
+    forest : EraForestClassifier
+
+    See Also
+    --------
+    InvariantForestRegressor : The same for regression, with references.
+    """
+    ratio = {"invariance_statistic": "ratio", "invariance_penalty": 5.0}
+    return EraForestClassifier(**{**_INVARIANT, **ratio, **parameters})
+
+
+__all__ = [
+    "InvariantForestClassifier",
+    "InvariantForestRegressor",
+    "TimeRobustForestClassifier",
+    "TimeRobustForestRegressor",
+]

@@ -1,0 +1,1 @@
+"""Predictions: in ``blocks`` of rows; averaged over rows for ``partial_dependence``."""

@@ -1,0 +1,55 @@
+"""Partial dependence by a walk down the trees."""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+
+from ..._trees.walk import column_of_feature
+from .._binning.errors import column_name
+
+
+class PartialDependenceMixin(BaseHistGradientBoosting):
+    """Has `partial_dependence` look at the columns that it was asked for.
+
+    scikit-learn 1.9.1 takes the number of a column for that of a feature of the trees,
+    which is another one where categorical columns are not the first, and compares
+    categories with thresholds.
+    """
+
+    def _compute_partial_dependence_recursion(
+        self, grid: NDArray[np.floating], target_features: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """Average predictions for each point of the grid.
+
+        Parameters
+        ----------
+        grid : ndarray of shape (n_points, n_targets)
+        target_features : ndarray of shape (n_targets,), dtype=intp
+            Columns of X.
+
+        Returns
+        -------
+        averaged_predictions : ndarray of shape (n_trees_per_iteration, n_points)
+
+        Raises
+        ------
+        ValueError
+            If one of the columns is categorical.
+        NotImplementedError
+            If the model was fitted with sample weights.
+        """
+        targets = np.asarray(target_features, dtype=np.intp)
+        if self.is_categorical_ is not None:
+            for column in targets[self.is_categorical_[targets]]:
+                raise ValueError(
+                    "partial_dependence by method='recursion' cannot set column "
+                    f"{column_name(self, column)}, which is categorical; pass "
+                    "method='brute'."
+                )
+            targets = np.argsort(column_of_feature(self))[targets]
+        return super()._compute_partial_dependence_recursion(grid, targets)
+
+
+__all__ = ["PartialDependenceMixin"]

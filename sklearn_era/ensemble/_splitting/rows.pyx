@@ -1,0 +1,383 @@
+"""The rows of a node, era by era, as what its histograms add up.
+
+The order of training rows by era is found once a fit. A tree starts with its rows in
+that order, which splits keep: so an era is a range of a node's rows. Ranges are cut
+into blocks of a size that one word can hold the sum of, and blocks are gathered into
+chunks that stay in the cache while all features are summed up.
+
+With constant hessians, a row is one integer: its gradient, rounded to a fixed point,
+beside a 1 that counts the row. Sums of integers are exact. So they do not depend on the
+order of rows or eras, and what is left of a node after one child's sums are subtracted
+is the other child's, to the last bit: no side of a split gets a value out of rounding.
+The fixed point is such that all sums fit the 53 bits of a double as well. The largest
+gradient of a tree has what is left of these by the bits that count its rows, 33 for a
+million; a gradient as a float32 has 24.
+
+That is too few where gradients vary by many orders of magnitude, as with a target that
+holds 1e12 in one row, or in one era, and 1 in the others. And other hessians vary too
+much for one fixed point (a row may have a weight of 1e-6 of the largest, and 24 digits
+of it matter). Both stay floating-point numbers, and their sums are not subtracted.
+"""
+
+from cython.parallel import prange
+from libc.math cimport fabs, frexp, isfinite, ldexp, llrint
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+import numpy as np
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from .._criteria.era_statistics cimport impurity
+from .._criteria.split_sums cimport LANES
+
+# A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
+cdef enum:
+    LEAST_BITS = 12
+
+
+cdef class EraRows:
+    """The rows of one node after another, for the trees of a fit.
+
+    Parameters
+    ----------
+    era_codes : ndarray of shape (n_samples,), dtype=int32
+        The era of each training row, as 0..n_eras-1.
+    n_eras : int
+    row_order : ndarray of shape (n_samples,), or None
+        Rows by era, in their order within an era; None if they are so as they are.
+    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
+        For the statistic RATIO: the weight of a row, or 0 if its target is 0, and the
+        weight. Else None.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_samples,), dtype=uint32, or None
+        `row_order`.
+    """
+
+    def __init__(
+        self,
+        era_codes,
+        int n_eras,
+        row_order=None,
+        const G_H_DTYPE_C [::1] positive_weights=None,
+        const G_H_DTYPE_C [::1] weights=None,
+    ):
+        cdef int capacity
+        counts = np.bincount(era_codes, minlength=n_eras)
+        self.n_eras = n_eras
+        self.n_samples = era_codes.shape[0]
+        self.n_threads = 1
+        self.era_codes = era_codes
+        self.era_counts = counts.astype(np.int32)
+        self.order = None
+        if row_order is not None:
+            self.order = np.asarray(row_order, dtype=np.uint32)
+        self.positive_weights = positive_weights
+        self.weights = weights
+        self.node_offsets = np.zeros(n_eras + 1, dtype=np.int32)
+
+        # A block's integers, shifted by the bits of the count, have to stay below 2^63,
+        # and the sum of all integers below 2^53. Blocks are as large as that allows
+        # without another bit less for an integer, but for those of small eras.
+        sum_bits = 53 - (self.n_samples - 1).bit_length()
+        era_bits = (max(int(counts.max()), 1) - 1).bit_length()
+        block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
+        self.block_size = 1 << block_bits
+        self.eras_fit_blocks = era_bits <= block_bits
+        self.count_bits = block_bits + 1
+        self.value_bits = min(61 - 2 * block_bits, sum_bits)
+
+        capacity = n_eras + self.n_samples // self.block_size + 1
+        self.blocks = <row_block *> calloc(capacity, sizeof(row_block))
+        self.chunks = <int *> calloc(capacity + 1, sizeof(int))
+        self.block_sums = <impurity_sums *> calloc(capacity, sizeof(impurity_sums))
+        if self.blocks == NULL or self.chunks == NULL or self.block_sums == NULL:
+            raise MemoryError(f"cannot allocate {capacity} blocks of rows")
+        size = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
+        self.words = np.empty(size, dtype=np.int64)
+        self.lanes = np.empty(size if self.eras_fit_blocks else 0, dtype=np.uint8)
+
+    def __dealloc__(self):
+        free(self.blocks)
+        free(self.chunks)
+        free(self.block_sums)
+
+    def start_tree(self, gradients, hessians, int n_threads):
+        """Take over the gradients of a tree about to be grown.
+
+        Returns
+        -------
+        sum_gradients, sum_hessians : float
+            Over all rows.
+        """
+        cdef:
+            const G_H_DTYPE_C [::1] values = gradients
+            double [::1] sums = np.empty(n_threads)
+            int n_slices = n_threads
+            int i
+        self.gradients = gradients
+        self.hessians = hessians
+        self.n_threads = n_threads
+        self.hessians_are_constant = hessians.shape[0] == 1
+        self.uses_integers = self.hessians_are_constant and self.fix_point(&values[0])
+        if not self.uses_integers:
+            sum_gradients = np.sum(gradients, dtype=np.float64)
+            if self.hessians_are_constant:
+                return sum_gradients, float(self.n_samples)
+            return sum_gradients, np.sum(hessians, dtype=np.float64)
+        for i in prange(
+            n_slices, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            sums[i] = sum_integers(
+                &values[0], slice_start(self.n_samples, i, n_slices),
+                slice_start(self.n_samples, i + 1, n_slices), self.scale,
+            )
+        return self.unit * np.sum(sums), float(self.n_samples)
+
+    cdef bint fix_point(self, const G_H_DTYPE_C * values) noexcept:
+        """Set the unit of integers, by the largest gradient.
+
+        Returns whether it suits the gradients: whether all are finite, and few so small
+        that too few of their digits are left.
+        """
+        cdef:
+            double [::1] sums = np.empty(self.n_threads)
+            double largest
+            int exponent = 0
+            int n_slices = self.n_threads
+            int n_samples = self.n_samples
+            int i
+        for i in prange(
+            n_slices, schedule="static", nogil=True, num_threads=self.n_threads
+        ):
+            sums[i] = largest_size(
+                values, slice_start(n_samples, i, n_slices),
+                slice_start(n_samples, i + 1, n_slices),
+            )
+        largest = np.max(sums)
+        if not isfinite(largest):
+            return False
+        frexp(largest, &exponent)
+        self.scale = ldexp(1.0, self.value_bits - exponent)
+        self.unit = ldexp(1.0, exponent - self.value_bits)
+        for i in prange(
+            n_slices, schedule="static", nogil=True, num_threads=self.n_threads
+        ):
+            sums[i] = count_small(
+                values, slice_start(n_samples, i, n_slices),
+                slice_start(n_samples, i + 1, n_slices), ldexp(self.unit, LEAST_BITS),
+            )
+        return 1000 * np.sum(sums) <= n_samples
+
+    cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
+        """Find the eras among the rows of a node, and cut them into blocks."""
+        cdef:
+            int * node_offsets = &self.node_offsets[0]
+            int n_in_chunk = 0
+            int n_in_era
+            int lane = 0
+            int era, start
+
+        self.n_rows = sample_indices.shape[0]
+        self.sample_indices = &sample_indices[0]
+        if self.n_rows == self.n_samples and self.order is None:
+            self.sample_indices = NULL  # before the first split
+        self.n_blocks = 0
+        self.n_chunks = 0
+        self.n_present = 0
+        node_offsets[0] = 0
+        for era in range(self.n_eras):
+            node_offsets[era + 1] = self.next_era(era, node_offsets[era])
+            n_in_era = node_offsets[era + 1] - node_offsets[era]
+            if n_in_era == 0:
+                continue
+            self.n_present += 1
+            if self.n_chunks == 0 or n_in_chunk + n_in_era > self.words.shape[0]:
+                self.chunks[self.n_chunks] = self.n_blocks
+                self.n_chunks += 1
+                n_in_chunk = 0
+                lane = 0
+            n_in_chunk += n_in_era
+            start = node_offsets[era]
+            while start < node_offsets[era + 1]:
+                self.blocks[self.n_blocks].era = era
+                self.blocks[self.n_blocks].start = start
+                self.blocks[self.n_blocks].stop = min(
+                    start + self.block_size, node_offsets[era + 1]
+                )
+                self.blocks[self.n_blocks].lane = lane
+                self.n_blocks += 1
+                start += self.block_size
+            lane = (lane + 1) % LANES
+        self.chunks[self.n_chunks] = self.n_blocks
+
+    cdef int next_era(self, int era, int start) noexcept nogil:
+        """The first row of the node, from `start` on, that is of a later era."""
+        cdef:
+            int low = start
+            # An era has no more rows in the node than there are.
+            int high = min(self.n_rows, start + self.era_counts[era])
+            int middle
+        if self.sample_indices == NULL:
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if self.era_codes[self.sample_indices[middle]] <= era:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef int first_row_of_chunk(self, int chunk) noexcept nogil:
+        return self.blocks[self.chunks[chunk]].start
+
+    cdef int end_of_era(self, int first_block) noexcept nogil:
+        """The block after the last one of an era."""
+        cdef int block = first_block + 1
+        while (
+            block < self.n_blocks
+            and self.blocks[block].era == self.blocks[first_block].era
+        ):
+            block += 1
+        return block
+
+    cdef bint packs_integers(self) noexcept nogil:
+        return self.uses_integers and not self.sums_targets
+
+    cdef void pack(self, const row_block * block, int first_row) noexcept nogil:
+        """Write the words of a block's rows, those of a chunk that begins at a row."""
+        cdef:
+            const unsigned int * indices = self.sample_indices
+            const G_H_DTYPE_C * first = &self.gradients[0]
+            const G_H_DTYPE_C * second = &self.hessians[0]
+            long long * words = &self.words[0] - first_row
+            G_H_DTYPE_C * pairs = (
+                <G_H_DTYPE_C *> &self.words[0] - 2 * <Py_ssize_t> first_row
+            )
+            long long one = 1
+            long long shift = one << self.count_bits
+            double scale = self.scale
+            bint is_constant = self.hessians_are_constant
+            unsigned int row
+            Py_ssize_t i
+
+        if self.packs_integers():
+            if self.eras_fit_blocks:
+                memset(
+                    &self.lanes[0] + (block.start - first_row),
+                    block.lane,
+                    block.stop - block.start,
+                )
+            if indices == NULL:
+                for i in range(block.start, block.stop):
+                    words[i] = llrint(first[i] * scale) * shift + 1
+            else:
+                for i in range(block.start, block.stop):
+                    words[i] = llrint(first[indices[i]] * scale) * shift + 1
+            return
+        if self.sums_targets:
+            first = &self.positive_weights[0]
+            second = &self.weights[0]
+            is_constant = False
+        for i in range(block.start, block.stop):
+            row = i if indices == NULL else indices[i]
+            pairs[2 * i] = first[row]
+            pairs[2 * i + 1] = second[0 if is_constant else row]
+
+    cdef void measure_impurities(self, double [::1] impurities) noexcept:
+        """Impurity of each era of the node, before any split."""
+        cdef:
+            impurity_sums total
+            int i, era
+        for i in prange(
+            self.n_blocks, schedule="static", nogil=True, num_threads=self.n_threads
+        ):
+            self.block_sums[i] = self.sum_squares(&self.blocks[i])
+        impurities[:] = 0.0
+        i = 0
+        while i < self.n_blocks:
+            era = self.blocks[i].era
+            memset(&total, 0, sizeof(total))
+            while i < self.n_blocks and self.blocks[i].era == era:
+                total.squares += self.block_sums[i].squares
+                total.gradients += self.block_sums[i].gradients
+                total.hessians += self.block_sums[i].hessians
+                i += 1
+            impurities[era] = impurity(
+                total.squares, total.gradients, total.hessians
+            )
+
+    cdef impurity_sums sum_squares(self, const row_block * block) noexcept nogil:
+        cdef:
+            const unsigned int * indices = self.sample_indices
+            impurity_sums total
+            double gradient
+            double hessian = 1.0  # where hessians are constant, it is to this
+            unsigned int row
+            int i
+        memset(&total, 0, sizeof(total))
+        for i in range(block.start, block.stop):
+            row = i if indices == NULL else indices[i]
+            gradient = self.gradients[row]
+            if not self.hessians_are_constant:
+                hessian = self.hessians[row]
+            add_squares(&total, gradient, hessian)
+        return total
+
+    cdef double root_variance(self) noexcept:
+        """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
+
+        In units of the raw prediction, squared, and so it does not depend on the unit
+        of the sample weights.
+        """
+        cdef:
+            row_block all_rows
+            impurity_sums total
+        all_rows.start = 0
+        all_rows.stop = self.n_samples
+        self.sample_indices = NULL
+        total = self.sum_squares(&all_rows)
+        return impurity(total.squares, total.gradients, total.hessians)
+
+
+cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:
+    return <int> (<long long> n_samples * i // n_slices)
+
+
+cdef double largest_size(
+    const G_H_DTYPE_C * values, int start, int stop
+) noexcept nogil:
+    """The largest absolute value; not finite, if any of them is not."""
+    cdef:
+        G_H_DTYPE_C largest = 0.0
+        G_H_DTYPE_C total = 0.0  # of zeros, but for what is not finite
+        int i
+    for i in range(start, stop):
+        largest = max(largest, <G_H_DTYPE_C> fabs(values[i]))
+        total += values[i] * 0
+    return largest + total
+
+
+cdef double count_small(
+    const G_H_DTYPE_C * values, int start, int stop, double limit
+) noexcept nogil:
+    """How many values are below a limit, but not 0."""
+    cdef:
+        int count = 0
+        int i
+    for i in range(start, stop):
+        count += 0.0 < fabs(values[i]) < limit
+    return count
+
+
+cdef double sum_integers(
+    const G_H_DTYPE_C * values, int start, int stop, double scale
+) noexcept nogil:
+    cdef:
+        long long total = 0
+        int i
+    for i in range(start, stop):
+        total += llrint(values[i] * scale)
+    return <double> total

@@ -1,0 +1,276 @@
+# The eras of a node, while its rows move from the right side of a split to the left.
+#
+# A row that moves changes the sums of its era alone, and what the other eras say of the
+# split stays as it is. So that is kept for each era, and found anew when it is asked
+# for.
+
+from libc.string cimport memset
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from .node cimport hessian_of, row_sums
+from .node_rows cimport small_rows
+from .keys cimport ROW_MASK
+from ..._criteria.aggregation cimport add_to_boltzmann, boltzmann_sums
+from ..._criteria.criterion cimport criterion_struct
+from ..rows cimport add_squares, impurity_sums
+from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
+from ..._criteria.ranking cimport era_rules_out, split_rank, worst_era_decides
+from ..._criteria.split_sums cimport (
+    LANES,
+    add_lanes,
+    add_terms,
+    adds_to_lanes,
+    era_terms,
+    eras_struct,
+    lane_sums,
+    look_at_era,
+    split_sums,
+    sums_up,
+    uses_boltzmann,
+)
+
+
+cdef struct moving_era:
+    int era            # code
+    era_sums total     # of its rows in the node
+    era_sums left
+    era_sums right
+    bint is_covered    # by the split as it is
+    bint is_stale      # whether `terms` are of an earlier split
+    era_terms terms
+
+
+cdef struct moving_eras:
+    const criterion_struct * criterion
+    eras_struct pooled
+    row_sums sums            # what eras are compared by
+    bint is_exact            # whether sums are, in any order
+    int * codes              # (n_rows,), era of each row of the small node
+    # Of the node.
+    int n_present            # eras with rows
+    int n_covered            # by the split as it is
+    int worst                # place of the era that last ruled a split out
+    moving_era * present     # (n_present,), ascending
+    int * slots              # (n_rows,), of each row its era's place in `present`
+    # Of the order in which rows move, where sums are not exact: of the era of each
+    # row, what is right of it, summed from the far end. Taken from a total, a side
+    # whose rows have no weight would have what rounding left over.
+    double * gradients_right
+    double * hessians_right
+
+
+cdef inline void add_row(
+    era_sums * side, double gradient, double hessian, double count
+) noexcept nogil:
+    side.gradients += gradient
+    side.hessians += hessian
+    side.count += count
+
+
+cdef inline int start_node(
+    moving_eras * eras, const unsigned int * rows, int n_rows  # ascending
+) noexcept nogil:
+    """Find the eras of a node; return how many of them a split could cover."""
+    cdef:
+        double n_needed = 2.0 * eras.criterion.min_samples_per_era
+        moving_era * era = NULL
+        int n_coverable = 0
+        int row, i
+    eras.n_present = 0
+    eras.worst = 0
+    for i in range(n_rows):
+        row = rows[i]
+        if era == NULL or era.era != eras.codes[row]:
+            era = &eras.present[eras.n_present]
+            era.era = eras.codes[row]
+            memset(&era.total, 0, sizeof(era_sums))
+            eras.n_present += 1
+        eras.slots[row] = eras.n_present - 1
+        add_row(&era.total, eras.sums.gradients[row], hessian_of(&eras.sums, row), 1.0)
+    for i in range(eras.n_present):
+        n_coverable += eras.present[i].total.count >= n_needed
+    return n_coverable
+
+
+cdef inline void measure_impurities(
+    const moving_eras * eras,
+    const small_rows * rows,
+    int start,                       # of the node, whose eras are known
+    const G_H_DTYPE_C * gradients,   # of the tree
+    const G_H_DTYPE_C * hessians,    # NULL where they are 1
+    double * impurities,             # OUT, of the eras of the node
+) noexcept nogil:
+    """Impurity of each era of a node, before any split."""
+    cdef:
+        impurity_sums total
+        unsigned int sample
+        int era, i
+        int stop = start
+    for era in range(eras.n_present):
+        memset(&total, 0, sizeof(total))
+        i = stop
+        stop += <int> eras.present[era].total.count
+        while i < stop:
+            sample = rows.samples[rows.rows[i]]
+            add_squares(
+                &total,
+                gradients[sample],
+                1.0 if hessians == NULL else hessians[sample],
+            )
+            i += 1
+        impurities[eras.present[era].era] = impurity(
+            total.squares, total.gradients, total.hessians
+        )
+
+
+cdef inline void start_moves(
+    moving_eras * eras, const unsigned int * keys, int n_rows  # as they will move
+) noexcept nogil:
+    """All rows on the right side."""
+    cdef:
+        moving_era * era
+        int row, i
+    eras.n_covered = 0
+    for i in range(eras.n_present):
+        era = &eras.present[i]
+        memset(&era.left, 0, sizeof(era_sums))
+        memset(&era.terms, 0, sizeof(era_terms))
+        era.right = era.total
+        era.is_covered = False
+        era.is_stale = False
+    if eras.is_exact:
+        return
+    for i in range(eras.n_present):
+        eras.present[i].right.gradients = 0.0
+        eras.present[i].right.hessians = 0.0
+    for i in range(n_rows - 1, -1, -1):
+        row = keys[i] & ROW_MASK
+        era = &eras.present[eras.slots[row]]
+        eras.gradients_right[i] = era.right.gradients
+        eras.hessians_right[i] = era.right.hessians
+        add_row(
+            &era.right, eras.sums.gradients[row], hessian_of(&eras.sums, row), 0.0
+        )
+
+
+cdef inline moving_era * move_row(
+    moving_eras * eras, int row, int i  # the place of the row in the order
+) noexcept nogil:
+    """Move a row to the left side; return its era."""
+    cdef:
+        moving_era * era = &eras.present[eras.slots[row]]
+        double gradient = eras.sums.gradients[row]
+        double hessian = hessian_of(&eras.sums, row)
+    add_row(&era.left, gradient, hessian, 1.0)
+    if eras.is_exact:
+        add_row(&era.right, -gradient, -hessian, -1.0)
+    else:
+        era.right.gradients = eras.gradients_right[i]
+        era.right.hessians = eras.hessians_right[i]
+        era.right.count -= 1.0
+    era.is_stale = True
+    eras.n_covered -= era.is_covered
+    era.is_covered = (
+        is_covered(era.left, era.right, eras.criterion.min_samples_per_era) > 0.0
+    )
+    eras.n_covered += era.is_covered
+    return era
+
+
+cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
+    """Have an era say of the split as it is; if it is not covered, that is nothing."""
+    if not era.is_stale:
+        return
+    era.is_stale = False
+    if era.is_covered:
+        era.terms = look_at_era(
+            eras.criterion, &eras.pooled, era.era, era.left, era.right
+        )
+    else:
+        memset(&era.terms, 0, sizeof(era_terms))
+
+
+cdef inline bint is_ruled_out(
+    moving_eras * eras, const split_rank * best
+) noexcept nogil:
+    """Whether one of the eras alone has the split as it is rank below another."""
+    cdef:
+        moving_era * era
+        int i, place
+    if not worst_era_decides(eras.criterion):
+        return False
+    # The era that ruled out the split before is the likeliest to do so again.
+    for i in range(-1, eras.n_present):
+        place = eras.worst if i < 0 else i
+        era = &eras.present[place]
+        refresh(eras, era)
+        if era_rules_out(&era.terms, eras.pooled.impurities[era.era], best):
+            eras.worst = place
+            return True
+    return False
+
+
+cdef inline void sum_terms(
+    moving_eras * eras, split_sums * sums  # OUT
+) noexcept nogil:
+    """Add up what the eras say of the split as it is.
+
+    In the order in which the scan of histograms does, so that the last digit is the
+    same: there the eras of a criterion that `adds_to_lanes` are each in a lane.
+    """
+    cdef:
+        double[8] gains
+        lane_sums lanes
+        moving_era * era
+        int i
+    memset(sums, 0, sizeof(split_sums))
+    if not adds_to_lanes(eras.criterion):
+        for i in range(eras.n_present):
+            era = &eras.present[i]
+            refresh(eras, era)
+            add_terms(eras.criterion, &eras.pooled, era.era, &era.terms, sums)
+        return
+    if sums_up(eras.criterion):
+        memset(gains, 0, sizeof(gains))
+        for i in range(eras.n_present):
+            era = &eras.present[i]
+            refresh(eras, era)
+            gains[i % LANES] += era.terms.gain
+            sums.directions += era.terms.direction
+        for i in range(LANES):
+            sums.gains += gains[i]
+        sums.n_covered = eras.n_covered
+        return
+    memset(&lanes, 0, sizeof(lanes))
+    for i in range(eras.n_present):
+        era = &eras.present[i]
+        refresh(eras, era)
+        add_to_lane(eras.criterion, &era.terms, &lanes, i % LANES)
+    add_lanes(eras.criterion, &lanes, sums)
+
+
+cdef inline void add_to_lane(
+    const criterion_struct * criterion,
+    const era_terms * terms,
+    lane_sums * lanes,
+    int lane,
+) noexcept nogil:
+    """Add an era to a lane, for a criterion with an alpha other than 0."""
+    cdef boltzmann_sums sums
+    lanes.n_covered[lane] += terms.covered
+    lanes.directions[lane] += terms.direction
+    if uses_boltzmann(criterion):
+        sums.extreme = lanes.gains[lane]
+        sums.weights = lanes.weights[lane]
+        sums.offsets = lanes.offsets[lane]
+        sums = add_to_boltzmann(sums, terms.gain, 1.0, criterion.boltzmann_alpha)
+        lanes.gains[lane] = sums.extreme
+        lanes.weights[lane] = sums.weights
+        lanes.offsets[lane] = sums.offsets
+        return
+    if lanes.weights[lane] == 0.0 or (
+        criterion.boltzmann_alpha * (terms.gain - lanes.gains[lane]) > 0.0
+    ):
+        lanes.gains[lane] = terms.gain
+    lanes.weights[lane] += 1.0

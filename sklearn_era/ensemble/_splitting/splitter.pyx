@@ -1,0 +1,383 @@
+"""The best split of a node by a criterion that compares eras.
+
+Everything that a split needs to know of eras stays behind this module: patched upstream
+code hands over a node and takes a `SplitInfo` back, and asks for a node's histograms,
+of which it reads the sums over all rows of a root. How they are made and scanned is
+thus free to change.
+
+A node's histograms are
+
+- nothing (`NodeHistograms` without memory), and then its rows are summed up and scanned
+  an era after the other, so that the sums of one era need to be kept at a time; or
+- kept for all eras, which makes those of one child a difference.
+
+The steps, for one node:
+
+1. `era_rows` finds the eras among its rows, and turns rows into words to add up;
+2. `era_visits` takes the node's eras, and each bundle of features, through
+3. `era_histogram`, which sums words up by bin, and
+4. `era_scan`, which adds what an era says of each candidate split to the split's sums,
+   and ranks the splits after the last era;
+5. the best split over features becomes an `EraSplitInfo`.
+"""
+
+from cython.parallel import prange
+from libc.math cimport ceil
+from libc.stdlib cimport calloc, free
+
+import numpy as np
+
+from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from .costs cimport stores_histograms
+from .._criteria.criterion cimport Criterion, SplitCriterion
+from .rows cimport EraRows
+from .candidates cimport EraScanner, feature_split, is_better, node_struct
+from .histograms.accumulate cimport EraVisitor
+from .bundles cimport FeatureBundles
+from .._criteria.node_formulas cimport node_loss
+from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
+
+
+class EraSplitInfo(SplitInfo):
+    """A `SplitInfo` whose node waits in the queue by the criterion's key.
+
+    Attributes
+    ----------
+    priority : tuple of float
+        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` stays
+        the pooled gain, in scikit-learn's units.
+    """
+
+    def __init__(self, priority, **split_info):
+        super().__init__(**split_info)
+        self.priority = priority
+
+
+cdef class EraSplitter:
+    """Finds the best split of a node by a criterion that compares eras.
+
+    One splitter serves a whole fit. For each tree, scikit-learn's grower first has it
+    make the histogram builder (`start_tree`) and shows it the plain splitter
+    (`use_splitter`), whose partition of the rows it brings into the order of eras. Then
+    it asks for the histograms of each node and its split.
+
+    Parameters
+    ----------
+    era_codes : ndarray of shape (n_samples,), dtype=int32
+        The era of each training row, as 0..n_eras-1.
+    n_eras : int
+        Number of eras in training.
+    row_order : ndarray of shape (n_samples,), or None
+        Indices that sort the training rows by era; None where they are sorted.
+    criterion : Criterion
+        What ranks the splits.
+    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
+        For the statistic RATIO: the weight of each row, or 0 if its target is 0, and
+        the weight, both relative to the mean weight. Else None.
+    store_budget : int or None, default=None
+        Bytes for the histograms that nodes keep; see `HistogramStore`.
+
+    Attributes
+    ----------
+    hessians_are_constant : bool
+    hessians : ndarray of shape (1,) or (n_samples,), dtype=float32
+        Of the tree being grown; what the grower looks for in a histogram builder.
+    store : HistogramStore
+        The memory of the histograms that nodes keep.
+    """
+
+    def __init__(
+        self,
+        era_codes,
+        int n_eras,
+        row_order,
+        Criterion criterion,
+        const G_H_DTYPE_C [::1] positive_weights=None,
+        const G_H_DTYPE_C [::1] weights=None,
+        store_budget=None,
+    ):
+        self.rows = EraRows(
+            era_codes, n_eras, row_order, positive_weights, weights
+        )
+        self.scanner = EraScanner(criterion)
+        self.visitor = EraVisitor(self.rows, self.scanner, weights is not None)
+        self.store = (
+            HistogramStore() if store_budget is None else HistogramStore(store_budget)
+        )
+        self.compares_targets = weights is not None
+        self.needs_impurities = criterion.params.name == SplitCriterion.TIME_ROBUST
+        self.needs_variance = criterion.params.normalize_era_gain
+        self.min_covered_eras = criterion.params.min_covered_eras
+        self.min_samples_per_era = criterion.params.min_samples_per_era
+        self.impurities = np.zeros(self.rows.n_eras)
+        self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
+
+    def start_tree(
+        self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
+    ):
+        """Take over the data and the gradients of a tree about to be grown.
+
+        The parameters are those of scikit-learn's `HistogramBuilder`.
+
+        Returns
+        -------
+        histogram_builder : EraSplitter
+            Itself, which the grower asks for histograms.
+        """
+        self.X_binned = X_binned
+        self.hessians = hessians
+        self.hessians_are_constant = hessians_are_constant
+        self.n_threads = n_threads
+        self.store.take_all_back()
+        self.totals = self.rows.start_tree(gradients, hessians, n_threads)
+        self.gradient_variance = 1.0
+        if self.needs_variance:
+            self.gradient_variance = self.rows.root_variance()
+        return self
+
+    def use_splitter(self, splitter):
+        """Take over the constraints of a tree about to be grown.
+
+        Parameters
+        ----------
+        splitter : Splitter
+            scikit-learn's splitter of the tree.
+        """
+        if self.rows.order is not None:
+            np.asarray(splitter.partition)[:] = self.rows.order
+        self.n_bins_non_missing = splitter.n_bins_non_missing
+        self.has_missing_values = splitter.has_missing_values
+        self.feature_fraction_per_split = splitter.feature_fraction_per_split
+        self.rng = splitter.rng
+        self.missing_values_bin_idx = splitter.missing_values_bin_idx
+        self.scanner.start_tree(splitter)
+        self.visitor.start_tree(
+            self.X_binned,
+            self.n_bins_non_missing,
+            self.missing_values_bin_idx,
+            self.n_threads,
+        )
+
+    def compute_histograms_brute(
+        self, const unsigned int [::1] sample_indices, allowed_features=None
+    ):
+        """Histograms of a node, or the promise of them.
+
+        Those of a root are made if they are worth keeping; those of a child when its
+        sibling's are asked for, in `compute_histograms_subtraction`.
+
+        Parameters
+        ----------
+        sample_indices : ndarray of shape (n_samples_at_node,), dtype=uint32
+        allowed_features : ndarray of shape (n_allowed,), default=None
+            The features that interaction constraints allow; None for all.
+
+        Returns
+        -------
+        histograms : NodeHistograms
+        """
+        cdef NodeHistograms histograms
+        is_root = sample_indices.shape[0] == self.X_binned.shape[0]
+        histograms = NodeHistograms(self.store, self.rows.n_eras)
+        histograms.n_rows = sample_indices.shape[0]
+        histograms.sample_indices = sample_indices
+        if is_root:
+            histograms.sum_gradients, histograms.sum_hessians = self.totals
+            self._bundle_features(allowed_features)
+            if self._is_worth_storing(0.5 * histograms.n_rows):
+                histograms.allocate(self.bundles.n_bins)
+                self.visitor.fill(histograms)
+        return histograms
+
+    def compute_histograms_subtraction(
+        self,
+        NodeHistograms parent_histograms,
+        NodeHistograms sibling_histograms,
+        allowed_features=None,
+    ):
+        """Histograms of the larger child: its parent's less its sibling's, if kept."""
+        cdef:
+            NodeHistograms histograms = NodeHistograms(self.store, self.rows.n_eras)
+            int i
+        histograms.n_rows = parent_histograms.n_rows - sibling_histograms.n_rows
+        if not (
+            parent_histograms.is_stored
+            and self._is_worth_storing(histograms.n_rows)
+        ):
+            return histograms
+        sibling_histograms.allocate(self.bundles.n_bins)
+        self.visitor.fill(sibling_histograms)
+        parent_histograms.hand_over(histograms)
+        for i in prange(
+            self.bundles.n_bundles,
+            schedule="static",
+            nogil=True,
+            num_threads=self.n_threads,
+        ):
+            subtract(histograms, sibling_histograms, &self.bundles.bundles[i])
+        return histograms
+
+    def _is_worth_storing(self, n_rows_saved):
+        return (
+            self.rows.uses_integers
+            and not self.compares_targets
+            and stores_histograms(
+                n_rows_saved,
+                self.bundles.n_bundles,
+                self.bundles.n_bins,
+                self.rows.n_eras,
+            )
+            and self.store.has_room_for(self.bundles.n_bins * self.rows.n_eras)
+        )
+
+    def _bundle_features(self, allowed_features):
+        """Bundle the features of the tree; all of them, once a fit."""
+        n_features = self.X_binned.shape[1]
+        if allowed_features is not None and len(allowed_features) < n_features:
+            self.bundles = self._make_bundles(np.sort(allowed_features))
+        else:
+            if self.all_features is None:
+                self.all_features = self._make_bundles(np.arange(n_features))
+            self.bundles = self.all_features
+        self.scanner.use_bundles(self.bundles)
+        self.visitor.use_bundles(self.bundles)
+
+    def _make_bundles(self, features):
+        return FeatureBundles(
+            self.X_binned,
+            features,
+            self.n_bins_non_missing,
+            self.has_missing_values,
+            self.rows.n_samples / self.rows.n_eras,
+            self.n_threads,
+        )
+
+    def find_node_split(self, node):
+        """Find the best admissible split of a node over all its allowed features.
+
+        Parameters
+        ----------
+        node : TreeNode
+            The node, with its row indices and its `NodeHistograms`.
+
+        Returns
+        -------
+        split_info : EraSplitInfo or None
+            None where no split is admissible.
+        """
+        cdef:
+            NodeHistograms histograms = node.histograms
+            node_struct c_node
+            feature_split * splits
+            feature_split * best
+            int n_tasks, i
+
+        is_wanted = self._draw_features(node.allowed_features)
+        self.rows.start_node(node.sample_indices)
+        if not self._has_enough_eras():
+            return None
+        if self.needs_impurities:
+            self.rows.measure_impurities(self.impurities)
+
+        c_node.n_samples = node.n_samples
+        c_node.sum_gradients = node.sum_gradients
+        c_node.sum_hessians = node.sum_hessians
+        c_node.loss = node_loss(node.sum_gradients, node.value)
+        c_node.lower_bound = node.children_lower_bound
+        c_node.upper_bound = node.children_upper_bound
+        c_node.eras.n_eras = self.rows.n_eras
+        c_node.eras.impurities = &self.impurities[0]
+        c_node.eras.era_sizes = &self.era_sizes[0]
+        c_node.eras.sum_hessians = node.sum_hessians
+        c_node.eras.gradient_variance = self.gradient_variance
+
+        self.visitor.plan(is_wanted)
+        n_tasks = self.visitor.n_tasks
+        if n_tasks == 0:
+            return None
+        splits = <feature_split *> calloc(n_tasks, sizeof(feature_split))
+        if splits == NULL:
+            raise MemoryError(f"cannot allocate the splits of {n_tasks} bundles")
+        try:
+            self.visitor.scan(&c_node, histograms, splits)
+            best = &splits[0]
+            for i in range(1, n_tasks):
+                if is_better(&splits[i], best):
+                    best = &splits[i]
+            return self._make_split_info(best, &c_node) if best.found else None
+        finally:
+            free(splits)
+
+    cdef bint _has_enough_eras(self) noexcept:
+        """Whether enough eras have the rows that both sides of a split take."""
+        cdef:
+            const int * offsets = &self.rows.node_offsets[0]
+            long long n_needed = 2 * <long long> self.min_samples_per_era
+            int n_coverable = 0
+            int era
+        for era in range(self.rows.n_eras):
+            n_coverable += offsets[era + 1] - offsets[era] >= n_needed
+        return n_coverable >= self.min_covered_eras
+
+    cdef _draw_features(self, allowed_features):
+        """Which features to look at: those allowed, less the ones drawn out.
+
+        The draw is scikit-learn's own, so that `max_features` means the same and uses
+        the generator in the same way.
+        """
+        n_features = self.X_binned.shape[1]
+        fraction = self.feature_fraction_per_split
+        if allowed_features is None:
+            features = np.arange(n_features)
+        else:
+            features = np.asarray(allowed_features, dtype=np.intp)
+        if fraction < 1.0:
+            n_drawn = max(1, int(ceil(fraction * features.size)))
+            mask = np.full(features.size, False)
+            mask[:n_drawn] = True
+            self.rng.shuffle(mask)
+            features = features[mask]
+        is_wanted = np.zeros(n_features, dtype=np.uint8)
+        is_wanted[features] = 1
+        return is_wanted
+
+    cdef _make_split_info(self, const feature_split * split, const node_struct * node):
+        cdef:
+            double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
+            double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
+            unsigned int bin_idx = split.bin_idx
+            int i
+
+        bitset = None
+        if split.is_categorical:
+            bitset = np.empty(8, dtype=np.uint32)
+            for i in range(8):
+                bitset[i] = split.left_cat_bitset[i]
+            # scikit-learn takes a split at the last bin for one that parts numbers from
+            # missing values, and leaves its categories out. So the bin of a categorical
+            # split, which nothing else reads, must not be the only one there is.
+            bin_idx = self.n_bins_non_missing[split.feature_idx] == 1
+        return EraSplitInfo(
+            priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
+            gain=split.rank.gain,
+            feature_idx=split.feature_idx,
+            bin_idx=bin_idx,
+            missing_go_to_left=split.missing_go_to_left,
+            sum_gradient_left=split.sum_gradients_left,
+            sum_hessian_left=split.sum_hessians_left,
+            sum_gradient_right=sum_gradients_right,
+            sum_hessian_right=sum_hessians_right,
+            n_samples_left=split.n_samples_left,
+            n_samples_right=node.n_samples - split.n_samples_left,
+            value_left=self.scanner.child_value(
+                node, split.sum_gradients_left, split.sum_hessians_left
+            ),
+            value_right=self.scanner.child_value(
+                node, sum_gradients_right, sum_hessians_right
+            ),
+            is_categorical=split.is_categorical,
+            left_cat_bitset=bitset,
+        )

@@ -1,0 +1,368 @@
+"""`n_jobs`: how many OpenMP threads fits and predictions use, and what limits them."""
+
+import json
+import os
+import pickle
+import platform
+import subprocess
+import sys
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.grids import grid
+from sklearn_era import _threads as threads
+from sklearn_era._threads import openmp_threads
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.inspection import split_statistics
+
+# What each asks for, where there are four threads.
+OF_FOUR = [
+    (None, 4), (1, 1), (3, 3), (4, 4), (9, 4), (-1, 4), (-2, 3), (-4, 1), (-9, 1),
+    (np.int64(2), 2),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def four_threads(monkeypatch):
+    # With the variable set, scikit-learn does not count cores.
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    with threadpool_limits(4, user_api="openmp"):
+        yield
+
+
+class Scoring:
+    """A scorer that notes the threads that there are while a fit runs."""
+
+    def __init__(self):
+        self.noted = []
+
+    def __call__(self, estimator, X, y):
+        self.noted.append(_openmp_effective_n_threads())
+        estimator.predict(X)
+        return 0.0
+
+
+@pytest.fixture
+def predicting(monkeypatch):
+    """The threads that each sum of trees is told to use."""
+    noted = []
+    predict = BaseHistGradientBoosting._predict_iterations
+
+    def note(self, X, predictors, raw_predictions, is_binned, n_threads):
+        noted.append(n_threads)
+        return predict(self, X, predictors, raw_predictions, is_binned, n_threads)
+
+    monkeypatch.setattr(BaseHistGradientBoosting, "_predict_iterations", note)
+    return noted
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "split_criterion"), grid(OF_FOUR, ["gain", "era"], every=2)
+)
+def test_fit_uses_them(n_jobs, split_criterion, predicting, monkeypatch):
+    n_jobs, expected = n_jobs
+    growing = []
+
+    class Grower(gradient_boosting.TreeGrower):
+        def __init__(self, *args, n_threads, **kwargs):
+            growing.append(n_threads)
+            super().__init__(*args, n_threads=n_threads, **kwargs)
+
+    monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
+    X, y, _, eras = make_data()
+    scoring = Scoring()
+    model = ours(
+        n_jobs=n_jobs,
+        split_criterion=split_criterion,
+        early_stopping=True,
+        scoring=scoring,
+    )
+    model.fit(X, y, eras=eras)
+    assert growing == [expected] * 5
+    assert set(scoring.noted) == {expected}
+    assert set(predicting) == {expected}  # by the scorer, in the midst of the fit
+    assert _openmp_effective_n_threads() == 4
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), OF_FOUR)
+def test_predictions_use_them(n_jobs, expected, predicting):
+    X, y, _, _ = make_data("binary")
+    model = ours("binary", n_jobs=n_jobs).fit(X, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        getattr(model, method)(X)
+    model.score(X, y)
+    assert predicting == [expected] * 4
+    for method in ("staged_predict", "staged_predict_proba"):
+        for n_before, _ in enumerate(getattr(model, method)(X), start=1):
+            # The limit does not last while the caller works with a stage.
+            assert _openmp_effective_n_threads() == 4
+            assert len(predicting) >= n_before
+    assert predicting == [expected] * 14
+    stages = model.staged_predict(X)
+    next(stages)
+    stages.close()
+    assert _openmp_effective_n_threads() == 4
+
+
+def test_replays_use_them(monkeypatch):
+    noted = []
+
+    def note():
+        noted.append(_openmp_effective_n_threads())
+        return noted[-1]
+
+    replay = sys.modules["sklearn_era.inspection._replay"]
+    monkeypatch.setattr(replay, "_openmp_effective_n_threads", note)
+    X, y, _, eras = make_data()
+    model = ours(n_jobs=3).fit(X, y)
+    split_statistics(model, X, y, eras=eras)
+    assert noted == [3]
+
+
+def test_parameter_may_change_after_the_fit(predicting):
+    X, y, _, _ = make_data()
+    model = ours(n_jobs=3).fit(X, y)
+    model.set_params(n_jobs=1).predict(X)
+    pickle.loads(pickle.dumps(model)).predict(X)
+    clone(model).set_params(n_jobs=2).fit(X, y).predict(X)
+    assert predicting == [1, 1, 2]
+    with pytest.raises(ValueError, match=r"'n_jobs' parameter of HistGrad.* Got 0"):
+        model.set_params(n_jobs=0).predict(X)
+
+
+# Limits of others.
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"), [(None, 2), (1, 1), (2, 2), (3, 2), (-1, 2), (-2, 1)]
+)
+def test_a_lower_limit_of_the_caller_is_kept(n_jobs, expected, predicting):
+    X, y, _, _ = make_data()
+    model = ours(n_jobs=n_jobs)
+    with threadpool_limits(2, user_api="openmp"):
+        model.fit(X, y).predict(X)
+        assert _openmp_effective_n_threads() == 2
+    assert predicting == [expected]
+    assert _openmp_effective_n_threads() == 4
+
+
+def test_blocks_in_one_another():
+    with openmp_threads(-2, "outer"):
+        assert _openmp_effective_n_threads() == 3
+        with openmp_threads(-2, "inner"):  # one less than all, and not than three
+            assert _openmp_effective_n_threads() == 3
+        with openmp_threads(-3, "inner"):
+            assert _openmp_effective_n_threads() == 2
+        with openmp_threads(-1, "inner"):
+            assert _openmp_effective_n_threads() == 3
+        with threadpool_limits(1, user_api="openmp"), openmp_threads(-1, "inner"):
+            assert _openmp_effective_n_threads() == 1
+        assert _openmp_effective_n_threads() == 3
+    assert _openmp_effective_n_threads() == 4
+    with openmp_threads(-2, "next"), openmp_threads(None, "inner"):
+        assert _openmp_effective_n_threads() == 3
+
+
+def test_other_python_threads_keep_theirs():
+    noted = {}
+    inside, outside = threading.Event(), threading.Event()
+
+    def limited():
+        with openmp_threads(1, "one"):
+            noted["inside"] = _openmp_effective_n_threads()
+            inside.set()
+            outside.wait(10)
+        noted["after"] = _openmp_effective_n_threads()
+
+    thread = threading.Thread(target=limited)
+    thread.start()
+    assert inside.wait(10)
+    noted["meanwhile"] = _openmp_effective_n_threads()
+    with openmp_threads(-2, "two"):
+        noted["of its own"] = _openmp_effective_n_threads()
+    outside.set()
+    thread.join()
+    assert noted["inside"] == 1
+    assert noted["meanwhile"] == 4
+    assert noted["of its own"] == 3
+    assert noted["after"] >= 1
+
+
+def test_errors_leave_no_limit():
+    X, y, _, _ = make_data()
+
+    def fail(estimator, X, y):
+        assert _openmp_effective_n_threads() == 1
+        raise RuntimeError("the scorer fails")
+
+    model = ours(n_jobs=1, early_stopping=True, scoring=fail)
+    with pytest.raises(RuntimeError, match="the scorer fails"):
+        model.fit(X, y)
+    assert _openmp_effective_n_threads() == 4
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ours(n_jobs=1).fit(X, y[:-1])
+    assert _openmp_effective_n_threads() == 4
+    with pytest.raises(ValueError, match="features"):
+        ours(n_jobs=1).fit(X, y).predict(X[:, :2])
+    assert _openmp_effective_n_threads() == 4
+    with openmp_threads(-2, "again"):  # no trace of the blocks that failed
+        assert _openmp_effective_n_threads() == 3
+
+
+def test_other_libraries_keep_their_threads():
+    before = {
+        pool["filepath"]: pool["num_threads"]
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    }
+    assert before
+    with openmp_threads(1, "estimator"):
+        for pool in threadpool_info():
+            if pool["user_api"] == "blas":
+                assert pool["num_threads"] == before[pool["filepath"]]
+
+
+@pytest.mark.parametrize("n_jobs", [None, -1, 4, 7])
+def test_nothing_is_done_where_nothing_is_to_be_limited(n_jobs, monkeypatch):
+    def refuse():
+        raise AssertionError("looked for OpenMP runtimes")
+
+    monkeypatch.setattr(threads, "_openmp_controller", refuse)
+    X, y, _, _ = make_data()
+    model = ours(n_jobs=n_jobs).fit(X, y)
+    for _ in model.staged_predict(X):
+        pass
+    with pytest.raises(AssertionError, match="looked for"):
+        model.set_params(n_jobs=3).predict(X)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.0, 2.5, np.nan, "a", [2]])
+@pytest.mark.parametrize("target", ["real", "binary"])
+def test_bad_numbers_are_refused(n_jobs, target):
+    X, y, _, _ = make_data(target)
+    message = (
+        r"The 'n_jobs' parameter of HistGradientBoosting\w+ must be an int in the "
+        r"range \(-inf, -1\], an int in the range \[1, inf\) or None"
+    )
+    with pytest.raises(ValueError, match=message):
+        ours(target, n_jobs=n_jobs).fit(X, y)
+
+
+def run_script(script: str, **environment: str) -> str:
+    """What a script prints in a process of its own."""
+    kept = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    return subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=kept | environment,
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"),
+    [
+        pytest.param("None", 3, marks=pytest.mark.slow),
+        ("2", 1),
+        pytest.param("1", 0, marks=pytest.mark.slow),
+    ],
+)
+def test_operating_system_sees_no_more_and_one_runtime(n_jobs, expected):
+    """OpenMP keeps the threads that it once started, and two runtimes would spin."""
+    script = f"""
+import json, os, time
+import numpy as np
+import threadpoolctl
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+
+def tasks():
+    folder = "/proc/self/task"  # of Linux
+    return set(os.listdir(folder)) if os.path.isdir(folder) else set()
+
+X = np.random.default_rng(0).normal(size=(2000, 8))
+before = tasks()
+HistGradientBoostingRegressor(max_iter=2, n_jobs={n_jobs}).fit(X, X[:, 0]).predict(X)
+deadline = time.monotonic() + 10
+while True:  # those of joblib, which binning had, take a moment to end
+    n_more = len(tasks() - before)
+    if n_more <= {expected} or time.monotonic() > deadline:
+        break
+    time.sleep(0.01)
+print(json.dumps([n_more, threadpoolctl.threadpool_info()]))
+"""
+    output = run_script(script, OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="1")
+    n_more, pools = json.loads(output.splitlines()[-1])
+    assert n_more == (expected if platform.system() == "Linux" else 0)
+    openmp = [pool["filepath"] for pool in pools if pool["user_api"] == "openmp"]
+    assert len(openmp) == 1, openmp
+
+
+# In workers of joblib.
+
+
+@pytest.mark.slow
+def test_processes_share_the_cores():
+    """loky gives each worker its share, by OMP_NUM_THREADS, and estimators obey."""
+    script = """
+import json
+import joblib
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+
+def fit(n_jobs):
+    noted = set()
+
+    def scoring(estimator, X, y):
+        noted.add(_openmp_effective_n_threads())
+        return 0.0
+
+    model = HistGradientBoostingRegressor(
+        max_iter=2, n_jobs=n_jobs, early_stopping=True, scoring=scoring
+    )
+    model.fit([[i] for i in range(60)], range(60))
+    return sorted(noted)
+
+
+noted = joblib.Parallel(n_jobs=2, backend="loky")(
+    joblib.delayed(fit)(n_jobs) for n_jobs in (None, None, 1, 64)
+)
+with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=3):
+    more = joblib.Parallel()(joblib.delayed(fit)(n_jobs) for n_jobs in (None, 2, 64))
+print(json.dumps([joblib.cpu_count(), noted, more]))
+"""
+    n_cores, noted, more = json.loads(run_script(script).splitlines()[-1])
+    share = max(1, n_cores // 2)
+    assert noted == [[share], [share], [1], [share]]
+    assert more == [[3], [2], [3]]
+
+
+def test_threads_of_joblib_need_the_parameter():
+    """OpenMP's number is not handed on to them; with n_jobs=1 each uses one."""
+    X, y, _, _ = make_data()
+
+    def fit(n_jobs):
+        scoring = Scoring()
+        model = HistGradientBoostingRegressor(
+            max_iter=3, n_jobs=n_jobs, early_stopping=True, scoring=scoring
+        )
+        model.fit(X, y)
+        return set(scoring.noted)
+
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        noted = joblib.Parallel()(joblib.delayed(fit)(1) for _ in range(4))
+    assert noted == [{1}] * 4
+    assert _openmp_effective_n_threads() == 4

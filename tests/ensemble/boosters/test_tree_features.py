@@ -1,0 +1,355 @@
+"""`colsample_bytree`: the features of a tree, drawn before histograms are built."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble._hist_gradient_boosting.histogram import HistogramBuilder
+
+from helpers.criteria import CRITERIA
+from helpers.data import make_data
+from helpers.estimators import ours, stock
+from helpers.grids import grid
+from helpers.trees import assert_same_model, assert_same_trees, trees_of
+from oracle.cases import Case, make_case
+from oracle.reference import check_fit
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._boosters.tree_features import (
+    draw_tree_features,
+    number_of_tree_features,
+)
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
+
+
+def make_wide_data(target="real", n_features=12):
+    """As `make_data`, with more columns, each of some use."""
+    X, y, weights, eras = make_data(target)
+    rng = np.random.default_rng(1)
+    more = X[:, rng.integers(1, 5, n_features - 5)]
+    more = more + rng.normal(size=more.shape)
+    return np.column_stack([X, more]), y, weights, eras
+
+
+def fitted(data, target="real", **params):
+    X, y, weights, eras = data
+    model = ours(target, **{"max_leaf_nodes": 6, "max_bins": 16} | params)
+    return model.fit(X, y, weights, eras=eras)
+
+
+def features_of(tree):
+    inner = tree.nodes[tree.nodes["is_leaf"] == 0]
+    return set(inner["feature_idx"].tolist())
+
+
+@pytest.fixture
+def growth(monkeypatch):
+    """What each tree that is grown was allowed, as a whole and at each node."""
+    grown = []
+
+    class Recorder(grower.TreeGrower):
+        def __init__(self, *args, **kwargs):
+            self.allowed_at_nodes = []
+            grown.append(self)
+            super().__init__(*args, **kwargs)
+
+        def _compute_best_split_and_push(self, node):
+            allowed = node.allowed_features
+            self.allowed_at_nodes.append(None if allowed is None else allowed.tolist())
+            super()._compute_best_split_and_push(node)
+
+    monkeypatch.setattr(gradient_boosting, "TreeGrower", Recorder)
+    return grown
+
+
+@pytest.fixture
+def histograms(monkeypatch):
+    """The features of each call that builds histograms from rows."""
+    built = []
+
+    class Recorder:
+        def __init__(self, X_binned, *args):
+            self.builder = HistogramBuilder(X_binned, *args)
+            self.n_features = X_binned.shape[1]
+
+        def __getattr__(self, name):
+            return getattr(self.builder, name)
+
+        def compute_histograms_brute(self, sample_indices, allowed_features):
+            built.append(
+                self.n_features if allowed_features is None else len(allowed_features)
+            )
+            return self.builder.compute_histograms_brute(
+                sample_indices, allowed_features
+            )
+
+    monkeypatch.setattr(grower, "HistogramBuilder", Recorder)
+    return built
+
+
+# How many, and which.
+
+
+@pytest.mark.parametrize(
+    ("share", "n_features", "expected"),
+    [
+        (1.0, 7, 7), (1, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.07, 100, 7), (0.1, 7, 1),
+        (1e-12, 7, 1), (0.1, 1, 1), (0.999, 7, 7), (0.9, 10, 9), (1 / 3, 2000, 667),
+        (0.3, 10, 3), (0.7, 10, 7), (0.55, 100, 55), (0.29, 100, 29),
+    ],
+)  # fmt: skip
+def test_share_is_rounded_up_but_not_for_the_last_digits(share, n_features, expected):
+    assert number_of_tree_features(share, n_features) == expected
+
+
+def test_draws_are_uniform_and_without_replacement():
+    rng = np.random.default_rng(0)
+    n_drawn = np.zeros(20)
+    for _ in range(4000):
+        (drawn,) = draw_tree_features(rng, 20, 0.25, None)
+        assert len(drawn) == 5
+        n_drawn[sorted(drawn)] += 1
+    # Each is drawn 1000 times, with a standard deviation of 27.
+    assert n_drawn.min() > 880
+    assert n_drawn.max() < 1120
+
+
+def test_constraints_are_cut_to_the_features_drawn():
+    groups = [{0, 1, 2}, {2, 3}, {4, 5, 6, 7}, {8}, {9}]
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(200):
+        (drawn,) = draw_tree_features(rng, 10, 0.2, None)
+        cut = draw_tree_features(same, 10, 0.2, groups)
+        assert len(drawn) == 2
+        assert set(cut) == {drawn & group for group in groups} - {frozenset()}
+        assert set().union(*cut) == drawn  # one feature at least is allowed
+        assert len(cut) == len(set(cut))
+
+
+@pytest.mark.parametrize("groups", [None, [{0, 1}, {1, 2, 3}]])
+@pytest.mark.parametrize("share", [1.0, 0.8])
+def test_generator_is_left_alone_where_all_features_are_drawn(share, groups):
+    rng = np.random.default_rng(0)
+    assert draw_tree_features(rng, 4, share, groups) is groups
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+@pytest.mark.parametrize("criterion", grid(CRITERIA, every=3))
+def test_trees_have_no_other_features_than_those_drawn(criterion, growth):
+    model = fitted(make_wide_data(), max_iter=8, colsample_bytree=0.25, **criterion)
+    draws = []
+    for tree, grown in zip(trees_of(model), growth, strict=True):
+        (drawn,) = grown.interaction_cst
+        assert len(drawn) == 3
+        assert features_of(tree) <= drawn
+        # Nor are any others looked at, at any node.
+        assert len(grown.allowed_at_nodes) > 1
+        assert all(set(allowed) == drawn for allowed in grown.allowed_at_nodes)
+        draws.append(drawn)
+    assert len(set(draws)) > 4
+    assert len(set().union(*draws)) > 6
+
+
+@pytest.mark.parametrize(("share", "expected"), [(1.0, 40), (0.5, 20), (0.1, 4)])
+def test_cost_is_that_of_the_features_drawn(share, expected, histograms):
+    X, y, _, eras = make_wide_data(n_features=40)
+    data = X, y, None, eras
+    model = fitted(data, colsample_bytree=share, min_samples_leaf=2)
+    assert [len(tree.nodes) for tree in trees_of(model)] == [11] * 5
+    # Of the root, and of the smaller child of each split but the last of a tree.
+    assert histograms == [expected] * 25
+
+
+def test_classes_of_an_iteration_draw_apart(growth):
+    data = make_wide_data("multiclass")
+    model = fitted(data, "multiclass", colsample_bytree=0.25)
+    assert [len(trees) for trees in model._predictors] == [3] * 5
+    for tree, grown in zip(trees_of(model), growth, strict=True):
+        assert features_of(tree) <= grown.interaction_cst[0]
+    draws = [grown.interaction_cst[0] for grown in growth]
+    assert any(len(set(draws[i : i + 3])) == 3 for i in range(0, 15, 3))
+
+
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("share", "params"),
+    grid(
+        [1.0, 1, 0.95],
+        [
+            {},
+            {"max_features": 0.5},
+            {"interaction_cst": "pairwise", "max_features": 0.5},
+            {"categorical_features": [0]},
+        ],
+        every=2,
+    ),
+)
+def test_a_share_of_all_features_is_scikit_learn(share, params):
+    X, y, weights, _ = make_data()  # a set of indices below 8 is in order
+    model = fitted((X, y, weights, None), colsample_bytree=share, **params)
+    theirs = stock(max_leaf_nodes=6, max_bins=16, **params)
+    assert_same_model(model, theirs.fit(X, y, weights), X)
+
+
+@pytest.mark.parametrize("criterion", grid(dict(reversed(CRITERIA.items())), every=3))
+def test_a_tree_is_that_of_its_features_alone(criterion, growth):
+    X, y, weights, eras = make_wide_data()
+    params = {"max_iter": 1, **criterion}
+    model = fitted((X, y, weights, eras), colsample_bytree=0.5, **params)
+    columns = sorted(growth[0].interaction_cst[0])
+    alone = fitted((X[:, columns], y, weights, eras), **params)
+    nodes, theirs = trees_of(model)[0].nodes, trees_of(alone)[0].nodes
+    inner = nodes["is_leaf"] == 0
+    assert inner.sum() == 5
+    mapped = np.array(columns)[theirs["feature_idx"][inner]]
+    np.testing.assert_array_equal(nodes["feature_idx"][inner], mapped)
+    for name in set(nodes.dtype.names) - {"feature_idx"}:
+        np.testing.assert_array_equal(nodes[name], theirs[name])
+
+
+# Together with all else.
+
+
+def wide_case(target, aspects, seed) -> Case:
+    case = make_case(target, aspects, seed, n_samples=120)
+    rng = np.random.default_rng(seed)
+    more = np.nan_to_num(case.X[:, [0, 1, 2, 0]]) + rng.normal(size=(120, 4)).round(1)
+    case.X = np.column_stack([case.X, more])
+    if "monotonic" in aspects:
+        case.params["monotonic_cst"] = [1, -1, 0, 0, 1, 0, -1]
+    if "interaction" in aspects:
+        case.params["interaction_cst"] = [(0, 1, 4), (2, 1, 5)]
+    case.params |= {"max_iter": 4, "colsample_bytree": 0.4}
+    return case
+
+
+ASPECTS = [
+    ("squared_error", ["max_features"]),
+    ("squared_error", ["interaction"]),
+    ("squared_error", ["interaction", "max_features"]),
+    ("squared_error", ["categorical", "weights"]),
+    ("squared_error", ["monotonic", "missing"]),
+    ("absolute_error", ["coverage"]),
+    ("binary", ["categorical", "max_features"]),
+    ("multiclass", ["max_features"]),
+    ("multiclass", ["interaction"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("aspects", "criterion"),
+    grid(ASPECTS, ["gain", "era", "directional", "time_robust"], every=8),
+)
+def test_every_split_is_the_best_one_of_the_features_drawn(aspects, criterion):
+    target, aspects = aspects
+    case = wide_case(target, aspects, seed=len(aspects))
+    model = ours(target, **case.params | {"split_criterion": criterion})
+    model.fit(case.X, case.y, case.sample_weight, eras=case.eras)
+    report = check_fit(model, case.X, case.y, case.eras, case.sample_weight)
+    assert report.n_splits >= 4
+    with pytest.raises(AssertionError):
+        check_fit(
+            model.set_params(colsample_bytree=1.0),
+            *(case.X, case.y, case.eras, case.sample_weight),
+        )
+
+
+def test_a_single_feature_a_tree():
+    model = fitted(make_wide_data(), colsample_bytree=0.01, max_iter=20)
+    assert all(len(features_of(tree)) <= 1 for tree in trees_of(model))
+    assert len(set().union(*map(features_of, trees_of(model)))) > 4
+
+
+@pytest.mark.parametrize(
+    ("target", "criterion"), grid(["real", "multiclass"], ["gain", "era"], every=2)
+)
+def test_a_warm_start_goes_on_with_the_draws(target, criterion):
+    data = make_wide_data(target)
+    params = {
+        "split_criterion": criterion,
+        "colsample_bytree": 0.3,
+        "max_features": 0.6,
+        "early_stopping": False,
+    }
+    at_once = fitted(data, target, max_iter=6, **params)
+    warm = fitted(data, target, max_iter=3, warm_start=True, **params)
+    warm = pickle.loads(pickle.dumps(warm))
+    warm.set_params(max_iter=6).fit(*data[:3], eras=data[3])
+    assert_same_trees(warm, at_once)
+
+
+@pytest.mark.parametrize("criterion", ["gain", "directional"])
+def test_early_stopping_changes_no_draw(criterion):
+    X, y, weights, eras = make_wide_data()
+    params = {
+        "split_criterion": criterion,
+        "colsample_bytree": 0.3,
+        "max_bins": 16,
+    }
+    stopped = ours(**params, max_iter=300, early_stopping=True, n_iter_no_change=2)
+    stopped.fit(X, y, weights, eras=eras, X_val=X[:99], y_val=-y[:99])
+    assert stopped.n_iter_ < 300
+    model = ours(**params, max_iter=stopped.n_iter_, early_stopping=False)
+    assert_same_trees(model.fit(X, y, weights, eras=eras), stopped)
+
+
+def test_draws_are_those_of_the_random_state():
+    X, *rest = data = make_wide_data()
+    params = {"colsample_bytree": 0.3, "max_iter": 8}
+    model = fitted(data, random_state=1, **params)
+    again = clone(model).fit(*[X, *rest][:3], eras=rest[2])
+    assert_same_model(again, model, X)
+    other = fitted(data, random_state=2, **params)
+    assert not np.array_equal(other.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -0.5, 1.5, 2, np.nan, np.inf, "a", None])
+@pytest.mark.parametrize("target", ["real", "binary"])
+def test_bad_shares_are_refused(value, target):
+    X, y, _, _ = make_data(target)
+    message = "'colsample_bytree' parameter of .* must be a float in the range"
+    with pytest.raises(ValueError, match=message):
+        ours(target, colsample_bytree=value).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("interaction_cst", "criterion"),
+    grid(
+        {"none": None, "two groups": [range(1000), range(800, 2000)]},
+        ["gain", "era"],
+        every=2,
+    ),
+)
+def test_of_equal_features_drawn_the_first_is_used(criterion, interaction_cst, growth):
+    """Though a set of two hundred integers among two thousand is in no order."""
+    rng = np.random.default_rng(0)
+    effect = rng.integers(0, 5, 200).astype(float)
+    X = np.tile(effect[:, np.newaxis], 2000)
+    model = HistGradientBoostingRegressor(
+        split_criterion=criterion, colsample_bytree=0.1, max_iter=12, max_leaf_nodes=4,
+        interaction_cst=interaction_cst, random_state=0,
+    )  # fmt: skip
+    model.fit(X, effect, eras=np.arange(200) % 2)
+    sets = [set().union(*grown.interaction_cst) for grown in growth]
+    assert any(list(drawn) != sorted(drawn) for drawn in sets)
+    for tree, drawn, grown in zip(trees_of(model), sets, growth, strict=True):
+        assert min(drawn) in features_of(tree)
+        assert features_of(tree) == {min(drawn)} or interaction_cst is not None
+        assert all(a == sorted(a) for a in grown.allowed_at_nodes)
+        if interaction_cst is None:
+            assert all(set(a) == drawn for a in grown.allowed_at_nodes)
+
+
+@pytest.mark.parametrize("criterion", ["gain", "directional"])
+def test_features_of_a_split_are_drawn_from_those_of_the_tree_in_order(criterion):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 200)).round(1)
+    y = X[:, ::2].sum(axis=1)
+    eras = np.arange(90) % 3
+    model = HistGradientBoostingRegressor(
+        split_criterion=criterion, colsample_bytree=0.1, max_features=0.5, max_iter=3,
+        max_leaf_nodes=3, max_bins=8, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    assert check_fit(model.fit(X, y, eras=eras), X, y, eras).n_splits == 6

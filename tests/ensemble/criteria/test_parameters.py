@@ -1,0 +1,272 @@
+"""From the parameters of an estimator to its criterion, and what is refused."""
+
+import copy
+import math
+import pickle
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from helpers.criteria import BLEND, NAMES, RATIO
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.trees import assert_same_model
+from sklearn_era._eras import share_of_eras
+from sklearn_era.ensemble._criteria.criterion import (
+    InvarianceStatistic,
+    SplitCriterion,
+)
+from sklearn_era.ensemble._criteria.parameters import (
+    INVARIANCE_STATISTICS,
+    SPLIT_CRITERIA,
+    make_target_weights,
+    resolve_criterion,
+)
+
+# Names and blends.
+
+
+def test_criteria_are_named_as_the_parameter():
+    assert list(SPLIT_CRITERIA) == NAMES
+    assert SPLIT_CRITERIA["gain"] is None
+    assert SPLIT_CRITERIA["time_robust"] is SplitCriterion.TIME_ROBUST
+    assert list(INVARIANCE_STATISTICS) == ["effect", "changing_rate", "ratio"]
+    assert INVARIANCE_STATISTICS["ratio"] is InvarianceStatistic.RATIO
+
+
+def test_blend_keeps_its_positive_weights():
+    criterion, weights = resolve_criterion({"era": 1, "gain": 0.0, "vrex": 0.5})
+    assert criterion is SplitCriterion.BLEND
+    assert weights == {"era": 1.0, "vrex": 0.5}
+
+
+@pytest.mark.parametrize("unit", [1e308, 1e-300])
+def test_unit_of_the_weights_of_a_blend_is_free(unit):
+    X, y, _, eras = make_data()
+    expected = ours(split_criterion=BLEND).fit(X, y, eras=eras)
+    scaled = {name: weight * unit for name, weight in BLEND.items()}
+    model = ours(split_criterion=scaled).fit(X, y, eras=eras)
+    assert_same_model(model, expected, X)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "time_robust"])
+def test_blend_of_one_positive_weight_is_that_criterion(name):
+    assert resolve_criterion({name: 0.2}) == (SPLIT_CRITERIA[name], {})
+    blend = dict.fromkeys(("era", "gain", "vrex"), 0) | {name: 3}
+    assert resolve_criterion(blend) == (SPLIT_CRITERIA[name], {})
+
+
+BAD_BLENDS = {
+    "unknown": ({"era": 1, "gini": 1}, "'gini' cannot be part of a blend: it is no "),
+    "no_name": ({"era": 1, 3: 1}, "3 cannot be part of a blend: it is no criterion"),
+    "unknown_without_weight": ({"era": 1, "Gain": 0}, "'Gain' cannot be part"),
+    "impurity": (
+        {"era": 1, "time_robust": 1},
+        "'time_robust' cannot be part of a blend: its key is an impurity",
+    ),
+    "impurity_alone": ({"time_robust": 1}, "'time_robust' cannot be part"),
+    "zeros": ({"era": 0, "gain": 0.0}, r"\{'era': 0, 'gain': 0.0\} has no positive"),
+    "empty": ({}, r"split_criterion=\{\} has no positive weight"),
+    "negative": ({"era": 1, "gain": -0.5}, "the weight of 'gain' is -0.5"),
+    "nan": ({"era": math.nan, "gain": 1}, "the weight of 'era' is nan"),
+    "inf": ({"era": math.inf, "gain": 1}, "the weight of 'era' is inf"),
+    "string": ({"era": "1", "gain": 1}, "the weight of 'era' is '1'"),
+    "none": ({"era": None, "gain": 1}, "the weight of 'era' is None"),
+    "complex": ({"era": 1j, "gain": 1}, "the weight of 'era' is 1j"),
+}
+
+
+@pytest.mark.parametrize("with_eras", [False, True])
+@pytest.mark.parametrize(("blend", "message"), BAD_BLENDS.values(), ids=BAD_BLENDS)
+def test_bad_blends_are_refused(blend, message, with_eras):
+    X, y, _, eras = make_data(n_samples=60)
+    with pytest.raises(ValueError, match=message):
+        ours(split_criterion=blend).fit(X, y, eras=eras if with_eras else None)
+
+
+def test_blend_with_the_ratio_is_refused():
+    X, y, _, eras = make_data("binary", 60)
+    model = ours(
+        "binary",
+        split_criterion={"gain": 1.0, "invariant": 1.0},
+        invariance_statistic="ratio",
+    )
+    with pytest.raises(ValueError, match=r"='ratio' .* cannot be part of a blend"):
+        model.fit(X, y, eras=eras)
+    # Nothing invariant has a part in these.
+    for blend in ({"gain": 1.0, "era": 1.0}, {"gain": 1.0, "era": 1, "invariant": 0}):
+        model.set_params(split_criterion=blend).fit(X, y, eras=eras)
+    # And this is no blend.
+    model.set_params(split_criterion={"invariant": 1.0}).fit(X, y, eras=eras)
+
+
+# Values that no parameter takes.
+
+BAD_VALUES = [
+    *(("split_criterion", v) for v in ("Era", "gini", "blend", None, ["era"], 1)),
+    ("split_criterion", MappingProxyType({"era": 1})),
+    *(("boltzmann_alpha", v) for v in (math.nan, "0", None)),
+    *(("min_direction_agreement", v) for v in (-0.01, 1.01, math.nan, math.inf, None)),
+    *(("min_samples_per_era", v) for v in (0, -1, 1.5, 2.0, math.inf, None, "1")),
+    *(("min_era_coverage", v) for v in (0, -0.5, 1.5, 2, math.nan, math.inf, None)),
+    *(("normalize_era_gain", v) for v in ("yes", 1, 0.0, None)),
+    *(("period_aggregation", v) for v in ("min", "Max", None, 1)),
+    *(("invariance_penalty", v) for v in (-1e-9, math.nan, math.inf, None, "1")),
+    *(("invariance_statistic", v) for v in ("rate", "Effect", None)),
+    *(("min_impurity_decrease", v) for v in (-1e-9, math.nan, math.inf, None)),
+    *(("validation_eras", v) for v in ("first", "none", 3, True)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+def test_bad_values_are_refused_by_name(name, value):
+    X, y, _, eras = make_data(n_samples=60)
+    for split_criterion in ("gain", "directional"):
+        model = ours(split_criterion=split_criterion).set_params(**{name: value})
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of Hist"):
+            model.fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", [*NAMES[1:], BLEND], ids=str)
+def test_missing_eras_are_asked_for(split_criterion):
+    X, y, _, _ = make_data(n_samples=60)
+    with pytest.raises(ValueError, match=r"split_criterion=.* needs eras: pass fit\(X"):
+        ours(split_criterion=split_criterion).fit(X, y)
+
+
+# Eras that are too small.
+
+
+@pytest.mark.parametrize(
+    ("coverage", "n_eras", "n_covered"),
+    [
+        (1.0, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.7, 10, 7), (0.3, 10, 3), (0.3, 1, 1),
+        (1e-9, 1000, 1), (1.0, 1, 1), (0.01, 3, 1), (0.999, 1000, 999), (1 / 3, 3, 1),
+    ],
+)  # fmt: skip
+def test_share_of_eras_is_rounded_up_but_for_its_last_digits(
+    coverage, n_eras, n_covered
+):
+    assert share_of_eras(coverage, n_eras) == n_covered
+
+
+def small_eras():
+    """40 rows of each of three eras and 9 rows of the fourth, "d"."""
+    X, y, _, _ = make_data(n_samples=129)
+    return X, y, np.array([*40 * "abc", *9 * "d"])
+
+
+def test_era_with_too_few_rows_is_refused_by_name():
+    X, y, eras = small_eras()
+    message = (
+        r"min_samples_per_era=5 rows of every era .* but 1 of 4 eras have fewer than "
+        r"10 rows; the smallest, era d, has 9\."
+    )
+    for split_criterion in (*NAMES[1:], {"era": 1, "vrex": 1}):
+        model = ours(split_criterion=split_criterion, min_samples_per_era=5)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, eras=eras)
+    model.set_params(split_criterion="gain").fit(X, y, eras=eras)
+
+
+@pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
+def test_small_eras_matter_only_where_they_have_to_be_covered():
+    X, y, eras = small_eras()
+    model = ours(split_criterion="era", min_samples_per_era=5, min_era_coverage=0.75)
+    model.fit(X, y, eras=eras)
+    assert len(model._predictors[0][0].nodes) > 1
+    model.set_params(min_era_coverage=0.76)  # of 4 eras, rounded up
+    with pytest.raises(ValueError, match=r"every era on both sides .*=0\.76"):
+        model.fit(X, y, eras=eras)
+    model.set_params(min_era_coverage=0.5, min_samples_per_era=21)
+    with pytest.raises(
+        ValueError,
+        match=r"=21 rows of at least 2 of 4 eras on both sides .*=0\.5\), but 4 of 4 "
+        r"eras have fewer than 42 .* era d, has 9\.",
+    ):
+        model.fit(X, y, eras=eras)
+    model.set_params(min_samples_per_era=20).fit(X, y, eras=eras)
+
+
+def test_a_small_era_that_is_held_out_is_no_matter():
+    X, y, _, eras = make_data()
+    eras[3] = 9
+    model = ours(split_criterion="era", early_stopping=True, max_iter=2)
+    model.fit(X, y, eras=eras)
+    assert model.n_iter_ == 2
+    for validation_eras in ("random", None):
+        model.set_params(validation_eras=validation_eras)
+        with pytest.raises(ValueError, match=r"smallest, era 9, has 1\."):
+            model.fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("too_many", [np.int8(100), 2**31, 2**32, 2**70])
+def test_numbers_that_no_machine_integer_holds_are_numbers(too_many):
+    X, y, _, eras = make_data()
+    model = ours(split_criterion="era", min_samples_per_era=too_many)
+    with pytest.raises(ValueError, match=f"fewer than {2 * int(too_many)} rows"):
+        model.fit(X, y, eras=eras)
+    model.set_params(split_criterion={"era": 1, "vrex": 10**400}, min_samples_per_era=1)
+    with pytest.raises(ValueError, match=r"weight of 'vrex' is 10{400};"):
+        model.fit(X, y, eras=eras)
+
+
+# The ratio of a target of two classes.
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.linspace(0, 1, 90), "y holds 0.01"),
+        (np.arange(90) % 3, "y holds 2;"),
+        (np.where(np.arange(90) % 2, 1.0, -1.0), "y holds -1;"),
+    ],
+)
+def test_ratio_needs_a_target_of_0_and_1(y, message):
+    X, _, _, eras = make_data(n_samples=90)
+    message = f"'ratio' needs a target of 0 and 1, .*but {message}"
+    for labels in (eras, np.zeros(90)):  # a single era too
+        with pytest.raises(ValueError, match=message):
+            ours(**RATIO).fit(X, y, eras=labels)
+
+
+def test_ratio_takes_0_and_1_or_two_classes():
+    X, y, weights, eras = make_data("multiclass")
+    with pytest.raises(ValueError, match="or a classifier with two classes"):
+        ours("multiclass", **RATIO).fit(X, y, eras=eras)
+    X, y, weights, eras = make_data("binary")
+    model = ours(**RATIO).fit(X, (y == "up") * 1.0, weights, eras=eras)
+    assert len(model._predictors[0][0].nodes) > 1
+
+
+def test_weights_of_the_ratio_are_in_units_of_their_mean():
+    y = np.array([0.0, 1.0, 1.0])
+    positive, weights = make_target_weights(y, np.array([1.0, 2.0, 3.0]))
+    assert weights.tolist() == [0.5, 1.0, 1.5]
+    assert positive.tolist() == [0.0, 1.0, 1.5]
+    assert positive.dtype == weights.dtype == np.float32
+    positive, weights = make_target_weights(y, None)
+    assert weights.tolist() == [1, 1, 1]
+    assert positive.tolist() == [0, 1, 1]
+
+
+# A blend is a parameter like any other.
+
+
+@pytest.mark.parametrize("target", ["real", "binary"])
+def test_blend_is_a_parameter(target):
+    X, y, _, eras = make_data(target, n_samples=120)
+    blend = BLEND | {"vrex": 0.0}
+    model = ours(target, split_criterion=blend)
+    assert clone(model).get_params()["split_criterion"] == blend
+    assert copy.deepcopy(model).split_criterion == blend
+    assert "split_criterion={'era': 1.0, 'gain': 0.5" in repr(model)
+    model.fit(X, y, eras=eras)
+    assert model.get_params()["split_criterion"] is blend
+    assert blend == BLEND | {"vrex": 0.0}
+    again = pickle.loads(pickle.dumps(model))
+    assert_same_model(again, model, X)
+    assert_same_model(again.fit(X, y, eras=eras), model, X)
+    assert model.set_params(split_criterion="era").split_criterion == "era"

@@ -1,0 +1,227 @@
+"""What each criterion ranks a split by, calculated by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_era.ensemble._criteria.criterion import (
+    Criterion,
+    InvarianceStatistic,
+    SplitCriterion,
+    agreement,
+    compare_sides,
+    weighted_impurity,
+)
+
+approx = pytest.approx
+
+# Eras are (sum of gradients, sum of hessians, rows).
+
+LEFT = [(-6.0, 3.0, 3), (-2.0, 1.0, 1), (4.0, 4.0, 4)]
+RIGHT = [(2.0, 1.0, 1), (2.0, 1.0, 1), (-4.0, 4.0, 4)]
+# v_L = 2, 2, -1 and v_R = -2, -2, 1.
+# gain_j = a b / (a + b) (v_L - v_R)²: 3/4 16, 1/2 16 and 2 4.
+GAINS = [12.0, 8.0, 8.0]
+# Two of three agree that the left side predicts more.
+AGREEMENT = 1 / 3
+DEVIATION = math.sqrt(32 / 9)  # of the gains, around their mean 28/3
+
+
+OF_SPLIT = {"impurities", "era_sizes", "gradient_variance"}
+
+
+def rank(name, left=LEFT, right=RIGHT, *, gain=10.0, **params):
+    given = {key: params.pop(key) for key in OF_SPLIT & set(params)}
+    return Criterion(name, **params).rank(left, right, gain=gain, **given)
+
+
+ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX, BLEND = SplitCriterion
+NORMALISED = {"normalize_era_gain": True, "gradient_variance": 0.5}
+WORST = {"boltzmann_alpha": -math.inf}
+# Decreases gain_j / H_j are 3, 4 and 1; shares of rows are 1/2, 1/2 and 1.
+IMPURITIES = {"impurities": [3.5, 4.0, 5.0], "era_sizes": [8, 4, 8]}
+WEIGHTED = np.average(GAINS, weights=np.exp(0.1 * np.array(GAINS)))
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        (ERA, {}, approx(28 / 3)),
+        (ERA, WORST, 8),
+        (ERA, {"boltzmann_alpha": math.inf}, 12),
+        (ERA, {"boltzmann_alpha": 0.1}, approx(WEIGHTED, rel=1e-14)),
+        # Each gain over its era's hessians, 4, 2 and 8, and over the variance.
+        (ERA, NORMALISED, approx((3 + 4 + 1) / 3 / 0.5)),
+        (ERA, NORMALISED | WORST, 2),
+        (ERA, NORMALISED | {"gradient_variance": 0.0}, None),
+        (DIRECTIONAL, {"min_direction_agreement": AGREEMENT}, AGREEMENT),
+        (DIRECTIONAL, {"min_direction_agreement": 0.34}, None),
+        (VREX, {"invariance_penalty": 0.0}, approx(28 / 3)),
+        (VREX, {"invariance_penalty": 0.5}, approx(28 / 3 - 0.5 * DEVIATION)),
+        (VREX, {"invariance_penalty": 2.0}, approx(28 / 3 - 2 * DEVIATION)),
+        (VREX, {"invariance_penalty": 5.0}, None),
+        # v_j = 1, 0, 0, so that left sides move by 1, 2 and -1: variance 14/9.
+        (
+            INVARIANT,
+            {"invariance_statistic": InvarianceStatistic.CHANGING_RATE},
+            approx(10 - 14 * 14 / 9),
+        ),
+        (INVARIANT, {"gain": 0.0}, None),
+        (INVARIANT, {"gain": -1.0}, None),
+        (
+            TIME_ROBUST,
+            IMPURITIES | {"takes_worst_era": False},
+            approx(-(0.5 + 0 + 4) / 3),
+        ),
+        (TIME_ROBUST, IMPURITIES | {"min_impurity_decrease": 0.999}, -4),
+        (TIME_ROBUST, IMPURITIES | {"min_impurity_decrease": 1.0}, None),
+        # In units of H V: 14 times 2 for pooled gains, an era's own for its gains.
+        (
+            BLEND,
+            {
+                "weights": {"gain": 1.0, "era": 1.0, "invariant": 1.0},
+                "invariance_penalty": 0.1,
+                "normalize_era_gain": True,
+                "gradient_variance": 2.0,
+            },
+            approx(10 / 28 + (3 + 4 + 1) / 6 + (10 - 0.1 * 14 * 8) / 28),
+        ),
+        # A blend asks for agreement only with a share in it.
+        (
+            BLEND,
+            {"weights": {"era": 1.0, "gain": 1.0}, "min_direction_agreement": 0.5},
+            approx(28 / 3 + 10),
+        ),
+        (
+            BLEND,
+            {
+                "weights": {"era": 1.0, "directional": 0.01},
+                "min_direction_agreement": 0.5,
+            },
+            None,
+        ),
+        (BLEND, {"weights": {"gain": 1.0, "invariant": 1.0}}, None),
+    ],
+)
+def test_primary_key(name, params, expected):
+    result = rank(name, **params)
+    assert (result and result.primary) == expected
+
+
+def test_all_keys():
+    """The key, what breaks its ties, the pooled gain, and the growth of the best."""
+    mean = approx(28 / 3)
+    assert rank(ERA) == (mean, 0, 10, mean)
+    assert rank(DIRECTIONAL, **WORST) == (AGREEMENT, 8, 10, AGREEMENT)
+    # Effects 4, 4, -2 have the variance 8; the node's hessians sum to 14.
+    penalised = 10 - 0.5 * 14 * 8
+    expected = (penalised, 0, 10, penalised)
+    assert rank(INVARIANT, invariance_penalty=0.5) == expected
+    # Worst after the split is 5 - 1.
+    assert rank(TIME_ROBUST, **IMPURITIES) == (-4, 0, 10, 1)
+    result = rank(TIME_ROBUST, takes_worst_era=False, **IMPURITIES)
+    assert result.expansion == approx((1.5 + 2 + 1) / 3)
+    with pytest.raises(ValueError, match="needs the impurities"):
+        rank(TIME_ROBUST)
+    weights = {
+        "gain": 0.5, "era": 2.0, "directional": 3.0, "invariant": 0.25, "vrex": 1.0,
+    }  # fmt: skip
+    expected = 0.5 * 10 + 2 * 28 / 3 + 3 * AGREEMENT + 0.25 * (10 - 0.1 * 14 * 8)
+    expected = approx(expected + 28 / 3 - 0.1 * DEVIATION)
+    result = rank(BLEND, weights=weights, invariance_penalty=0.1)
+    assert result == (expected, 0, 10, expected)
+
+
+def test_as_many_eras_for_as_against_are_no_direction():
+    assert rank(DIRECTIONAL, [LEFT[0], LEFT[2]], [RIGHT[0], RIGHT[2]]) is None
+
+
+def test_invariant_ranks_by_the_ratio_of_ratios():
+    """Positive weight and weight: I_j = (1.5/3)/(2.5/5) = 1 and (3.5/5)/(0.5/3)."""
+    sides = [(1.0, 3.0, 3), (3.0, 3.0, 3)], [(1.0, 3.0, 3), (1.0, 3.0, 3)]
+    params = {"invariance_statistic": InvarianceStatistic.RATIO}
+    result = rank(INVARIANT, *sides, invariance_penalty=0.25, **params)
+    assert result.primary == approx(10 - 0.25 * 12 * (3.5 / 5 / (0.5 / 3) - 1))
+
+
+@pytest.mark.parametrize("statistic", InvarianceStatistic)
+def test_penalty_of_a_single_era_is_none(statistic):
+    result = rank(INVARIANT, LEFT[:1], RIGHT[:1], invariance_statistic=statistic)
+    assert result.primary == 10
+
+
+@pytest.mark.parametrize("name", [n for n in SplitCriterion if n != TIME_ROBUST])
+@pytest.mark.parametrize(
+    ("min_samples", "min_covered", "is_valid"),
+    [(1, 3, True), (2, 1, True), (2, 2, False), (4, 1, True), (5, 1, False)],
+)
+def test_split_has_to_cover_enough_eras(name, min_samples, min_covered, is_valid):
+    """Sides of at least two rows are in the last era only, of one row in all."""
+    result = rank(
+        name,
+        weights={"gain": 1.0, "era": 1.0} if name == BLEND else None,
+        min_samples_per_era=min_samples,
+        min_covered_eras=min_covered,
+        invariance_penalty=0.1,
+    )
+    assert (result is not None) == is_valid
+
+
+def test_uncovered_eras_have_no_gain_no_direction_and_no_part_in_the_variance():
+    params = {"min_samples_per_era": 2, "min_covered_eras": 1}
+    assert rank(ERA, **params).primary == approx(8 / 3)
+    assert rank(DIRECTIONAL, **params).primary == 1 / 3
+    result = rank(VREX, invariance_penalty=0.1, **params)
+    assert result.primary == approx(8 / 3 - 0.1 * math.sqrt(128 / 9))
+    assert rank(INVARIANT, **params).primary == 10
+    given = {"impurities": [3.5, 4.0, 5.0]}
+    assert rank(TIME_ROBUST, **given, **params) == (-4, 0, 10, 1)
+    mean = rank(TIME_ROBUST, takes_worst_era=False, **given, **params)
+    assert mean.primary == approx(-(3.5 + 4 + 4) / 3)
+    assert mean.expansion == approx(1 / 3)
+
+
+def test_era_without_weight_on_a_side_is_covered_but_tells_nothing():
+    left, right = [*LEFT, (0.0, 0.0, 5)], [*RIGHT, (-7.0, 2.0, 5)]
+    result = rank(ERA, left, right, min_covered_eras=4)
+    assert result.primary == approx(28 / 4)
+    result = rank(DIRECTIONAL, left, right, min_covered_eras=4)
+    assert result.primary == 1 / 4
+    result = rank(INVARIANT, left, right, invariance_penalty=0.5)
+    assert result.primary == 10 - 0.5 * 16 * 8
+
+
+def test_compare_sides_of_several_splits():
+    left, right = [LEFT, RIGHT], [RIGHT, LEFT]
+    result = compare_sides(left, right)
+    assert result.gains.tolist() == [GAINS, GAINS]
+    assert result.directions.tolist() == [[1, 1, -1], [-1, -1, 1]]
+    assert result.covered.all()
+    assert result.values_left.tolist() == [[2, 2, -1], [-2, -2, 1]]
+    assert result.values_right.tolist() == [[-2, -2, 1], [2, 2, -1]]
+    assert agreement(result.directions).tolist() == [AGREEMENT, AGREEMENT]
+    result = compare_sides(left, right, min_samples_per_era=2)
+    assert result.covered.tolist() == [[False, False, True]] * 2
+    assert result.gains.tolist() == [[0, 0, 8]] * 2
+    assert result.directions.tolist() == [[0, 0, -1], [0, 0, 1]]
+    result = compare_sides(left, right, l2_regularization=1.0)
+    # 36/4 + 4/2 - 16/5, 4/2 + 4/2 - 0 and 16/5 + 16/5 - 0.
+    assert result.gains[0] == approx([7.8, 4, 6.4])
+    assert result.values_left[0] == approx([1.5, 1, -0.8])
+
+
+def test_agreement_of_no_directions_is_none():
+    assert agreement(np.zeros((2, 0), dtype=np.int8)).tolist() == [0, 0]
+    assert agreement(np.zeros((1, 3), dtype=np.int8)).tolist() == [0]
+
+
+def test_weighted_impurity_is_a_weighted_variance():
+    """Residuals g / h of -1, 2 and 3 with weights 1, 2 and 1: mean 1.5."""
+    assert weighted_impurity([-1.0, 4.0, 3.0], [1.0, 2.0, 1.0]) == 2.25
+    # A row without weight has no part in it.
+    assert weighted_impurity([-1.0, 4.0, 3.0, 0.0], [1.0, 2.0, 1.0, 0.0]) == 2.25
+    assert weighted_impurity([0.0, 0.0], [0.0, 0.0]) == 0
+    assert weighted_impurity([0.1] * 3, [0.3] * 3) == approx(0, abs=1e-15)
+    # Of the classes 0 and 1, half the Gini impurity p (1 - p).
+    assert weighted_impurity([0.0, 0, 0, 1], [1.0] * 4) == approx(0.25 * 0.75)

@@ -1,0 +1,349 @@
+"""What each tree of a forest draws: rows, eras, segments and features."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.ensemble import RandomForestRegressor
+
+from helpers.forests import drawn_rows, make_data, regressor
+from helpers.grids import grid
+from helpers.trees import assert_same_trees, trees_of
+from sklearn_era._eras import consecutive_blocks
+from sklearn_era.ensemble._forests.checks import number_of_features
+from sklearn_era.ensemble._forests.granularity import (
+    encode_granularities,
+    merge_into_segments,
+)
+from sklearn_era.ensemble._forests.sampling import draw_tree_rows, number_to_draw
+
+LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
+SHARES = st.one_of(st.none(), st.floats(0.01, 1.0))
+
+
+def blocks_of(labels):
+    (blocks,) = encode_granularities(labels, np.zeros((len(labels), 1)))
+    return blocks
+
+
+def draw(labels, bootstrap, max_samples=None, seed=0):
+    return draw_tree_rows(
+        np.random.default_rng(seed),
+        len(labels),
+        None if bootstrap == "no eras" else blocks_of(labels),
+        "rows" if bootstrap == "no eras" else bootstrap,
+        max_samples,
+    )
+
+
+# Rows.
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
+def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
+    found, counts = np.unique(labels, return_counts=True)
+    for bootstrap in ("rows", "era", "eras"):
+        rows, eras = draw(labels, bootstrap, share, seed)
+        assert (np.diff(eras.codes) >= 0).all()
+        assert_array_equal(np.bincount(eras.codes), eras.counts)
+        if bootstrap == "rows":
+            assert rows.size == number_to_draw(share, len(labels))
+            plain, none = draw(labels, "no eras", share, seed)
+            assert none is None
+            assert_array_equal(np.sort(rows), plain)  # eras change the order alone
+        elif bootstrap == "era":
+            assert_array_equal(eras.labels, found)
+            assert_array_equal(eras.counts, [number_to_draw(share, n) for n in counts])
+        else:  # an era that is drawn twice is two
+            assert eras.labels.size == number_to_draw(share, found.size)
+            for code, label in enumerate(eras.labels):
+                whole = np.flatnonzero(np.array(labels) == label)
+                assert_array_equal(rows[eras.codes == code], whole)
+        assert_array_equal(eras.decode(), np.array(labels)[rows])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
+def test_each_row_is_as_likely_as_any(bootstrap):
+    labels = np.repeat(np.arange(8), 5)
+    blocks = blocks_of(labels)
+    n_draws = 4000
+    counts = np.zeros(labels.size)
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        drawn = draw_tree_rows(rng, labels.size, blocks, bootstrap, None)
+        np.add.at(counts, drawn.rows, 1)
+    # Five standard deviations of the most variable of the three, with whole eras.
+    assert np.abs(counts / n_draws - 1).max() < 5 / np.sqrt(n_draws)
+    assert counts.std() > 0
+
+
+def test_nothing_is_drawn_without_a_bootstrap():
+    labels = [1, 0, 1, 2]
+    rows, eras = draw(labels, False)
+    assert rows is None
+    assert_array_equal(eras.decode(), labels)
+
+
+@pytest.mark.parametrize(
+    ("max_samples", "n_available", "expected"),
+    [
+        (None, 7, 7), (1.0, 7, 7), (0.5, 7, 3), (0.01, 7, 1), (3, 7, 3),
+        (np.int64(3), 7, 3), (0.29, 100, 29), (np.float32(0.5), 8, 4),
+    ],
+)  # fmt: skip
+def test_number_to_draw(max_samples, n_available, expected):
+    assert number_to_draw(max_samples, n_available) == expected
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "max_samples", "expected"),
+    [
+        ("rows", 50, lambda sizes: [50]),
+        ("rows", 0.25, lambda sizes: [60]),
+        ("era", 10, lambda sizes: [30]),
+        ("era", 0.5, lambda sizes: [(sizes // 2).sum()]),
+        ("eras", 1, lambda sizes: sizes),
+    ],
+)
+def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected):
+    X, y, eras = make_data()
+    forest = regressor(bootstrap=bootstrap, max_samples=max_samples)
+    forest.fit(X, y, eras=eras)
+    draws = drawn_rows(forest, X, eras)
+    for tree, drawn in zip(trees_of(forest), draws, strict=True):
+        assert tree.nodes["count"][0] == drawn.rows.size
+        assert drawn.rows.size in expected(np.bincount(eras))
+
+
+# Segments.
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    counts=st.lists(st.integers(1, 30), min_size=1, max_size=12),
+    n_segments=st.integers(1, 12),
+    seed=st.integers(0, 99),
+)
+def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, seed):
+    n_segments = min(n_segments, len(counts))
+    labels = np.repeat(np.arange(len(counts)) * 10, counts)
+    np.random.default_rng(seed).shuffle(labels)
+    blocks = blocks_of(labels)
+    merged = merge_into_segments(blocks, n_segments)
+    codes = merged.encoded.codes
+    assert_array_equal(merged.encoded.labels, np.arange(n_segments))
+    assert_array_equal(np.bincount(codes, minlength=n_segments), merged.encoded.counts)
+    assert (merged.encoded.counts > 0).all()
+    assert (np.diff(codes[np.argsort(labels, kind="stable")]) >= 0).all()
+    for label in np.unique(labels):  # no era is divided
+        assert np.unique(codes[labels == label]).size == 1
+    for segment in range(n_segments):
+        rows = merged.order[merged.offsets[segment] : merged.offsets[segment + 1]]
+        assert_array_equal(np.sort(rows), np.flatnonzero(codes == segment))
+
+
+@given(
+    sizes=st.lists(st.integers(4, 8), min_size=20, max_size=40),
+    n_segments=st.integers(2, 5),
+)
+def test_segments_have_about_as_many_rows(sizes, n_segments):
+    merged = merge_into_segments(
+        blocks_of(np.repeat(np.arange(len(sizes)), sizes)), n_segments
+    )
+    target = sum(sizes) / n_segments
+    assert np.abs(merged.encoded.counts - target).max() <= max(sizes)
+
+
+@settings(max_examples=4 * settings().max_examples)
+@given(
+    place=st.integers(0, 39),
+    size=st.integers(100, 5000),
+    small=st.integers(40, 80),
+    n_blocks=st.integers(2, 12),
+)
+def test_an_era_larger_than_a_block_does_not_crowd_the_others(
+    place, size, small, n_blocks
+):
+    counts = np.full(small, 10)
+    counts[place] = size
+    blocks = consecutive_blocks(counts, n_blocks)
+    assert (np.isin(np.diff(blocks), [0, 1])).all()
+    rows = np.bincount(blocks, weights=counts)
+    assert rows.size == n_blocks
+    # What the others have, shared among all blocks but that of the large era.
+    others = np.delete(rows, blocks[place])
+    assert others.min() >= max(10, 0.3 * others.mean())
+    assert others.max() <= 1.5 * others.mean() + 10
+
+
+def test_a_backlog_and_forty_weeks():
+    counts = np.r_[1000, np.full(40, 20)]
+    rows = np.bincount(consecutive_blocks(counts, 10), weights=counts)
+    assert rows[0] == 1000
+    assert rows[1:].min() >= 80
+    assert rows[1:].max() <= 100
+
+
+def test_each_tree_draws_its_number_of_segments():
+    X, y, _ = make_data(n_samples=600)
+    eras = np.arange(600) // 20
+    forest = regressor(
+        n_estimators=60, random_segments=5, split_criterion="era", bootstrap="era"
+    ).fit(X, y, eras=eras)
+    numbers = [drawn.eras.labels.size for drawn in drawn_rows(forest, X, eras)]
+    assert set(numbers) == {2, 3, 4, 5}
+    assert_array_equal(forest.era_labels_, np.arange(30))
+
+
+def test_as_many_segments_as_eras_are_the_eras():
+    X, y, eras = make_data()
+    parameters = {"split_criterion": "directional", "bootstrap": False}
+    segments = regressor(random_segments=2, n_estimators=1, **parameters)
+    segments.fit(X, y, eras=eras // 2)
+    plain = regressor(n_estimators=1, **parameters).fit(X, y, eras=eras // 2)
+    assert_same_trees(segments, plain)
+
+
+def test_numbered_texts_are_warned_of_where_their_order_counts():
+    X, y, _ = make_data()
+    eras = np.array([f"week{i}" for i in range(8, 12)])[np.arange(y.size) % 4]
+    forest = regressor(split_criterion="era", random_segments=3)
+    with pytest.warns(UserWarning, match="random_segments takes eras in the order"):
+        forest.fit(X, y, eras=eras)
+
+
+# Several granularities.
+
+
+def two_columns(y):
+    return {"week": np.arange(y.size) % 6, "half": np.arange(y.size) % 6 // 3}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: np.column_stack(list(d.values())),
+        lambda d: pd.DataFrame(d).astype({"half": "category"}),
+        lambda d: pl.DataFrame(d),
+        lambda d: pa.table(d),
+        lambda d: [list(row) for row in zip(*d.values(), strict=True)],
+        lambda d: pd.DataFrame(d).assign(half=pd.to_datetime(d["half"], unit="D")),
+        lambda d: pd.DataFrame(d).assign(half=d["half"].astype(str)),
+        lambda d: [(a, f"h{b}") for a, b in zip(*d.values(), strict=True)],
+    ],
+)
+def test_columns_of_any_kind_are_granularities(make):
+    X, y, _ = make_data()
+    columns = two_columns(y)
+    parameters = {"split_criterion": "era", "n_estimators": 12, "bootstrap": "era"}
+    forest = regressor(**parameters).fit(X, y, eras=make(columns))
+    assert_array_equal(forest.era_labels_, np.arange(6))
+    assert forest.era_labels_.dtype.kind in "iO"
+    drawn = drawn_rows(forest, X, make(columns))
+    assert {tree.eras.labels.size for tree in drawn} == {2, 6}
+    plain = regressor(**parameters).fit(X, y, eras=pd.DataFrame(columns))
+    assert_same_trees(forest, plain)
+
+
+def test_a_single_column_is_no_column_at_all():
+    X, y, eras = make_data()
+    one = regressor(split_criterion="era").fit(X, y, eras=eras)
+    other = regressor(split_criterion="era").fit(X, y, eras=eras.reshape(-1, 1))
+    assert_same_trees(one, other)
+
+
+# Features.
+
+
+@pytest.mark.parametrize(
+    ("max_features", "n_features"),
+    [
+        *itertools.product([None, 1.0, 0.5, 0.01, 1, "sqrt", "log2"], [1, 2, 5, 17]),
+        (3, 5),
+        (3, 17),
+    ],
+)
+def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_features):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, n_features)), rng.normal(size=20)
+    theirs = RandomForestRegressor(1, max_features=max_features).fit(X, y)
+    expected = theirs.estimators_[0].max_features_
+    assert number_of_features(max_features, n_features) == expected
+    limits = regressor(max_features=max_features).fit(X, y)._tree_limits(20, None)
+    assert limits.max_features == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "split_criterion", "max_features"),
+    grid(
+        ["numbers", "category", "best first"], ["gain", "era"], [1, 2, "sqrt"], every=6
+    ),
+)
+def test_nodes_draw_on_until_a_feature_varies(kind, split_criterion, max_features):
+    # All rows of eight binary columns differ, and each path is done with its columns;
+    # others say nothing of any row.
+    X = (np.arange(256)[:, np.newaxis] >> np.arange(8)) % 2
+    X = np.repeat(np.hstack([X, np.ones((256, 30), dtype=int)]), 2, axis=0)
+    y = np.repeat(np.random.default_rng(0).normal(size=256), 2)
+    params = {"bootstrap": False, "max_features": max_features, "random_state": 0}
+    forest = regressor(
+        split_criterion=split_criterion,
+        max_depth=None,
+        max_leaf_nodes=256 if kind == "best first" else None,
+        categorical_features=[8] if kind == "category" else None,
+        **params,
+    ).fit(X, y, eras=np.arange(512) % 2)
+    theirs = RandomForestRegressor(3, **params).fit(X, y)
+    for model in (forest, theirs):
+        np.testing.assert_allclose(model.predict(X), y, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(240)])
+@pytest.mark.parametrize("max_leaf_nodes", [None, 10_000])
+def test_nodes_draw_on_where_categories_cannot_be_parted(weights, max_leaf_nodes):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, size=(240, 6)).astype(float)
+    X[:, -1] = rng.permutation(240)
+    y = rng.normal(size=240)
+    forest = regressor(
+        bootstrap=False,
+        max_features=1,
+        max_leaf_nodes=max_leaf_nodes,
+        categorical_features=[0, 1, 2, 3, 4],
+    ).fit(X, y, weights)
+    # Nodes without ten rows of two categories are left to the number, to the last row.
+    np.testing.assert_allclose(forest.predict(X), y, rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_split_looks_at_as_many_features_as_it_may():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6))
+    y = X @ [32.0, 16.0, 8.0, 4.0, 2.0, 1.0]
+    eras = np.arange(300) % 2
+    for split_criterion in ("gain", "era"):
+        roots = {}
+        for n_wanted in (1, 2, 5, 6):
+            forest = regressor(
+                n_estimators=80,
+                bootstrap=False,
+                max_bins=16,
+                max_features=n_wanted,
+                max_depth=1,
+                split_criterion=split_criterion,
+            ).fit(X, y, eras=eras)
+            features = [int(t.nodes["feature_idx"][0]) for t in trees_of(forest)]
+            roots[n_wanted] = set(features)
+        # The best of n drawn is never one of the n - 1 worst.
+        assert roots[1] == set(range(6))
+        assert roots[2] == set(range(5))
+        assert roots[5] == {0, 1}
+        assert roots[6] == {0}

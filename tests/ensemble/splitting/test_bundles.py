@@ -1,0 +1,79 @@
+"""Bundles of features, and which of two ways to the same sums is taken."""
+
+import math
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sklearn_era.ensemble._splitting.bundles import bundle_features
+from sklearn_era.ensemble._splitting.costs import (
+    stores_histograms,
+    sums_jointly,
+    sums_touched_bins,
+)
+
+MOST_CODES = 256  # of a feature: 255 bins and missing values
+
+
+@settings(max_examples=4 * settings().max_examples)
+@given(
+    st.lists(
+        st.one_of(st.integers(1, 6), st.integers(1, MOST_CODES), st.just(1)),
+        max_size=60,
+    )
+)
+@example([1] * 60)
+@example([2] * 9)
+@example([MOST_CODES] * 3)
+@example([1, MOST_CODES, 1])
+@example([16, 16, 2])
+def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
+    bundles = bundle_features(n_codes)
+    features = [i for b in bundles for i in range(b.start, b.stop)]
+    assert features == list(range(len(n_codes)))
+    for bundle in bundles:
+        codes = n_codes[bundle]
+        assert math.prod(codes) <= 256
+        assert 1 <= len(codes) <= 8
+        assert len(codes) == 1 or max(codes) <= 16
+    # No bundle could have taken in its neighbour.
+    for bundle in bundles[:-1]:
+        codes = n_codes[bundle.start : bundle.stop + 1]
+        assert math.prod(codes) > 256 or max(codes) > 16 or len(codes) > 8
+
+
+@pytest.mark.parametrize(
+    ("n_codes", "sizes"),
+    [
+        ([5] * 7, [3, 3, 1]), ([2] * 9, [8, 1]), ([255, 1], [1, 1]), ([256, 1], [1, 1]),
+        ([1] * 9, [8, 1]), ([16, 16, 1], [3]), ([17, 16], [1, 1]), ([], []),
+    ],
+)  # fmt: skip
+def test_neighbours_are_bundled(n_codes, sizes):
+    assert [b.stop - b.start for b in bundle_features(n_codes)] == sizes
+
+
+def test_histograms_are_kept_for_few_eras_and_many_rows():
+    # 100 features of 5 bins are 34 bundles with 500 bins.
+    assert stores_histograms(1_000_000, 34, 500, 10)
+    assert stores_histograms(1_000_000, 34, 500, 1000)
+    assert not stores_histograms(10_000, 34, 500, 1000)
+    assert not stores_histograms(0, 34, 500, 1)
+    # 100 features of 255 bins.
+    assert stores_histograms(1_000_000, 100, 25_500, 100)
+    assert not stores_histograms(1_000_000, 100, 25_500, 1000)
+
+
+def test_features_are_summed_jointly_where_eras_have_rows_for_all_combinations():
+    assert sums_jointly(3, 125, 500)
+    assert not sums_jointly(3, 125, 20)
+    assert not sums_jointly(1, 5, 1e9)  # there is nothing to join
+    assert sums_jointly(2, 256, 10_000)
+
+
+def test_touched_bins_are_looked_for_where_most_have_no_rows():
+    assert sums_touched_bins(255, 15)
+    assert not sums_touched_bins(255, 1000)
+    assert not sums_touched_bins(64, 64)
+    assert not sums_touched_bins(5, 1)  # as few as they are

@@ -1,0 +1,345 @@
+"""A tree whose small nodes are grown apart is the one that the grower makes alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.grids import grid
+from helpers.grown_trees import (
+    CRITERIA,
+    FULL,
+    MISSING,
+    assert_same_tree,
+    grow,
+    make_rows,
+    rows_of_nodes,
+    with_categories,
+)
+from sklearn_era.ensemble._forests.top_grower import TopGrower
+from sklearn_era.ensemble._forests.tree_growing import TreeLimits
+from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_ROWS, SubtreeGrower
+
+# Rows of 3 eras in 255 bins: each era has few rows in a bin, and sums over eras are
+# kept by differences. In 6 bins, they are not.
+SHAPES = {
+    "many bins": {"n_rows": 300, "n_bins": 255},
+    "few bins": {"n_rows": 300, "n_bins": 6},
+    "missing values": {"n_rows": 300, "n_bins": 60, "missing": 0.15},
+    "weights": {"n_rows": 300, "n_bins": 30, "missing": 0.05, "has_weights": True},
+    "many eras": {"n_rows": 400, "n_bins": 255, "n_eras": 40},
+    "one era": {"n_rows": 250, "n_bins": 40, "n_eras": 1, "missing": 0.1},
+}
+
+
+def assert_same_structure(tree, expected, atol=1e-12):
+    """Compare splits exactly, values and gains up to rounding."""
+    for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
+        np.testing.assert_array_equal(tree.nodes[name], expected.nodes[name])
+    for name in ("value", "gain"):
+        np.testing.assert_allclose(
+            tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=atol
+        )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "shape"), grid(list(CRITERIA), list(SHAPES), every=4)
+)
+def test_tree_is_the_one_without_small_nodes(criterion, shape):
+    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
+    # Of many eras, few have a row on each side of a split deep in the tree.
+    params = {"min_era_coverage": 0.05 if shape == "many eras" else 1.0}
+    expected = grow(rows, criterion, small_node_rows=0, **params)
+    assert expected.nodes.size >= 3
+    for small_node_rows in (50, MAX_ROWS):  # below the root, and the root itself
+        tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
+        assert_same_tree(tree, expected)
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        "n_eras": st.integers(1, 50),
+        "n_bins": st.sampled_from([2, 3, 10, 30, 255]),
+        "n_features": st.integers(1, 4),
+        "missing": st.sampled_from([0.0, 0.02, 0.5]),
+        "has_weights": st.booleans(),
+        "seed": st.integers(0, 1000),
+    }
+)
+LIMITS = st.builds(
+    TreeLimits,
+    max_depth=st.none() | st.integers(1, 6),
+    max_leaf_nodes=st.none(),
+    min_samples_leaf=st.integers(1, 20),
+    min_gain_to_split=st.sampled_from([0.0, 0.1]),
+    l2_regularization=st.sampled_from([0.0, 1.5]),
+    max_features=st.none(),
+)
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(
+    criterion=st.sampled_from(sorted(CRITERIA)),
+    shape=ROWS,
+    has_categories=st.booleans(),
+    limits=LIMITS,
+    coverage=st.floats(0.02, 1.0),
+    min_samples=st.integers(1, 3),
+)
+def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
+    criterion, shape, has_categories, limits, coverage, min_samples
+):
+    rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
+    if has_categories:
+        rows = with_categories(rows)
+    params = {"min_era_coverage": coverage, "min_samples_per_era": min_samples}
+    expected = grow(rows, criterion, limits, small_node_rows=0, **params)
+    assert_same_tree(grow(rows, criterion, limits, **params), expected)
+
+
+@pytest.mark.parametrize("criterion", ["era", "time_robust", "invariant", "vrex"])
+def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
+    rows = make_rows(n_rows=500, n_features=4, n_bins=255)
+    rng = np.random.default_rng(0)
+    hessians = rng.lognormal(sigma=2.0, size=500).astype(np.float32)
+    target = rng.normal(size=500) + rows.X_binned[:, 0] / 100
+    rows = replace(rows, target=target, hessians=hessians)
+    # Leaves of so many rows that no two features part them in the same way.
+    limits = FULL._replace(min_samples_leaf=12)
+    expected = grow(rows, criterion, limits, small_node_rows=0)
+    tree = grow(rows, criterion, limits)
+    assert tree.nodes.size > 20
+    assert_same_structure(tree, expected)
+
+
+def _best_gains(rows, node_rows, min_samples_leaf, l2):
+    """The gain of each feature's best split, by looking at all of them."""
+    weights = np.broadcast_to(rows.hessians, rows.target.shape).astype(float)
+    gradients = rows.gradients.astype(float)
+
+    def loss(mask):
+        mass = weights[mask].sum() + l2
+        return gradients[mask].sum() ** 2 / mass if mass > 0 else 0.0
+
+    best = []
+    for column in rows.X_binned.T:
+        codes = column[node_rows]
+        gains = [-np.inf]
+        known = np.unique(codes[codes != MISSING])
+        for code in known:
+            for with_missing in (False, True):
+                left = (codes <= code) & (codes != MISSING)
+                left |= with_missing & (codes == MISSING)
+                one, other = node_rows[left], node_rows[~left]
+                if (
+                    min(one.size, other.size) >= min_samples_leaf
+                    and min(weights[one].sum(), weights[other].sum()) > 0
+                ):
+                    gains.append(loss(one) + loss(other) - loss(node_rows))
+        best.append(max(gains))
+    return np.array(best)
+
+
+@pytest.mark.parametrize(
+    ("shape", "min_samples_leaf"),
+    grid(["many bins", "missing values", "weights"], [1, 5], every=2),
+)
+def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf):
+    rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
+    limits = FULL._replace(min_samples_leaf=min_samples_leaf, l2_regularization=0.5)
+    tree = grow(rows, limits=limits)
+    assert tree.nodes.size > 20
+    for node, node_rows in zip(
+        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
+    ):
+        gains = _best_gains(rows, node_rows, min_samples_leaf, 0.5)
+        if node["is_leaf"]:
+            is_pure = np.unique(rows.target[node_rows]).size == 1
+            assert gains.max() <= 1e-12 or is_pure
+        else:
+            assert node["gain"] == pytest.approx(gains.max(), rel=1e-9)
+            assert gains[node["feature_idx"]] == pytest.approx(gains.max(), rel=1e-9)
+        weights = np.broadcast_to(rows.hessians, rows.target.shape)[node_rows]
+        total = -rows.gradients[node_rows].sum(dtype=float)
+        value = total / (weights.sum(dtype=float) + 0.5)
+        assert node["value"] == pytest.approx(value, abs=1e-12)
+
+
+def test_tree_by_the_gain_is_the_one_without_small_nodes_where_no_gains_tie():
+    rows = make_rows(n_rows=3000, n_features=4, n_bins=255, missing=0.1)
+    noise = np.random.default_rng(0).normal(size=3000)
+    rows = replace(rows, target=noise + rows.X_binned[:, 0] / 50)
+    limits = FULL._replace(min_samples_leaf=15)
+    expected = grow(rows, limits=limits, small_node_rows=0)
+    tree = grow(rows, limits=limits, small_node_rows=500)
+    assert tree.nodes.size > 100
+    assert_same_structure(tree, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", [None, "directional"])
+def test_values_and_bins_lead_to_the_same_leaf(criterion):
+    rows = make_rows(n_rows=1500, n_bins=60, missing=0.2)
+    tree = grow(rows, criterion, small_node_rows=300)
+    known = np.zeros((0, 8), dtype=np.uint32)
+    by_value = tree.predict(rows.X, known, np.zeros(5, dtype=np.uint32), 1)
+    by_bin = tree.predict_binned(rows.X_binned, MISSING, 1)
+    np.testing.assert_array_equal(by_value, by_bin)
+    leaves = rows_of_nodes(tree, rows.X_binned)
+    for node, members in zip(tree.nodes, leaves, strict=True):
+        assert node["count"] == members.size
+        if node["is_leaf"]:
+            assert (by_bin[members] == node["value"]).all()
+
+
+@pytest.mark.parametrize("criterion", [None, "era", "invariant"])
+@pytest.mark.parametrize("small_node_rows", [0, MAX_ROWS])
+def test_rows_that_ask_for_the_same_are_not_parted(criterion, small_node_rows):
+    rows = make_rows(n_rows=300)
+    # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
+    target = 0.1 * (rows.X_binned[:, 0] > 30)
+    tree = grow(
+        replace(rows, target=target), criterion, small_node_rows=small_node_rows
+    )
+    assert tree.nodes.size == 3
+    rows = replace(rows, target=np.full(300, 0.1))
+    tree = grow(rows, criterion, small_node_rows=small_node_rows)
+    assert tree.nodes.size == 1
+    assert tree.nodes["value"][0] == pytest.approx(0.1)
+    if criterion is None:
+        hessians = np.random.default_rng(0).lognormal(size=300).astype(np.float32)
+        rows = replace(rows, hessians=hessians)
+        assert grow(rows, small_node_rows=small_node_rows).nodes.size == 1
+
+
+def test_weight_in_any_unit_makes_the_same_splits():
+    rows = make_rows(n_rows=300, has_weights=True)
+    tiny = replace(rows, hessians=rows.hessians * 2.0**-40)
+    for criterion in (None, "era"):
+        one, other = grow(rows, criterion).nodes, grow(tiny, criterion).nodes
+        for name in ("feature_idx", "bin_threshold", "count"):
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_nodes_draw_their_features_by_the_generator():
+    target = np.random.default_rng(0).normal(size=1000)
+    rows = replace(make_rows(n_rows=1000, n_features=9), target=target)
+    limits = FULL._replace(max_features=1)  # of 9
+    trees = [grow(rows, limits=limits, seed=seed).nodes for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(trees[0], trees[1])
+    assert not np.array_equal(trees[0]["feature_idx"], trees[2]["feature_idx"])
+    # A split is the best one of the feature that was drawn, and each is as often.
+    inner = trees[0][~trees[0]["is_leaf"].astype(bool)]
+    counts = np.bincount(inner["feature_idx"], minlength=9)
+    assert inner.size > 400
+    expected = inner.size / 9
+    assert ((counts - expected) ** 2 / expected).sum() < 27.9  # p = 0.0005, df = 8
+
+
+def test_half_of_the_features_are_drawn_for_a_node():
+    rows = make_rows(n_rows=120, n_features=6)
+    limits = FULL._replace(max_features=3, l2_regularization=0.5)
+    tree = grow(rows, limits=limits)
+    places = []
+    for node, members in zip(
+        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
+    ):
+        if not node["is_leaf"]:
+            gains = _best_gains(rows, members, 1, 0.5)
+            assert node["gain"] == pytest.approx(gains[node["feature_idx"]], rel=1e-9)
+            places.append((gains > node["gain"] * (1 + 1e-9)).sum())
+    assert 1 <= max(places) <= 3  # at most the three that were not drawn gain more
+
+
+def test_leaves_of_a_limited_number_are_made_best_first():
+    rows = make_rows(n_rows=400)
+    limits = FULL._replace(max_leaf_nodes=7)
+    for criterion in (None, "era"):
+        tree = grow(rows, criterion, limits)
+        assert tree.nodes["is_leaf"].sum() == 7
+        assert_same_tree(tree, grow(rows, criterion, limits, small_node_rows=0))
+
+
+@pytest.mark.parametrize(
+    ("criterion", "n_bins"),  # by the gain, more bins make ties but for rounding
+    [(None, 8), ("era", 40), ("time_robust", 8), ("time_robust", 40), ("invariant", 8)],
+)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_categories_are_parted_as_sets(criterion, missing, n_bins, has_weights):
+    rows = with_categories(
+        make_rows(n_rows=900, n_bins=n_bins, missing=missing, has_weights=has_weights)
+    )
+    eras = {"min_era_coverage": 0.01}
+    tree = grow(rows, criterion, **eras)
+    categorical = tree.nodes["is_categorical"].astype(bool)
+    assert categorical.any()
+    assert len(tree.binned_left_cat_bitsets) == categorical.sum()
+    large = grow(rows, criterion, small_node_rows=0, **eras)
+    if criterion is None:
+        # Which of two sets goes to the left is a tie, but for rounding.
+        X = (np.ascontiguousarray(rows.X_binned), MISSING, 1)
+        np.testing.assert_allclose(
+            tree.predict_binned(*X), large.predict_binned(*X), rtol=0, atol=1e-12
+        )
+        return
+    assert_same_tree(tree, large)
+    for bitsets in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
+        np.testing.assert_array_equal(getattr(tree, bitsets), getattr(large, bitsets))
+
+
+def test_small_nodes_are_grown_without_a_histogram(monkeypatch):
+    sizes = []
+    find = TopGrower._compute_best_split_and_push
+
+    def record(grower, node):
+        if node.n_samples > grower._small_node_rows:
+            sizes.append(node.n_samples)
+        find(grower, node)
+
+    monkeypatch.setattr(TopGrower, "_compute_best_split_and_push", record)
+    rows = make_rows(n_rows=3000, n_bins=8)
+    for data in (rows, with_categories(rows)):
+        sizes.clear()
+        nodes = grow(data).nodes
+        assert min(sizes) > MAX_ROWS
+        assert nodes["count"][~nodes["is_leaf"].astype(bool)].min() < 20
+
+
+def test_path_may_be_as_long_as_there_are_rows():
+    n = 200
+    rows = make_rows(n_rows=n, n_features=2, n_bins=255, n_eras=1)
+    X = np.tile(np.arange(n, dtype=np.uint8)[:, None], 2)
+    bins = rows.bins._replace(
+        n_bins_non_missing=np.array([n, n], dtype=np.uint32),
+        bin_thresholds=[np.arange(n - 1) + 0.5] * 2,
+    )
+    target = np.ldexp(1.0, np.arange(n) - 100)  # each row outweighs all before it
+    rows = replace(rows, X_binned=np.asfortranarray(X), target=target, bins=bins)
+    tree = grow(rows)
+    assert tree.nodes["depth"].max() > 60
+    assert (tree.nodes["left"] > np.arange(tree.nodes.size))[
+        ~tree.nodes["is_leaf"].astype(bool)
+    ].all()
+
+
+def test_size_of_a_small_node_is_limited():
+    rows = make_rows(n_rows=10)
+    with pytest.raises(ValueError, match=r"small_node_rows is 1025.*from 0 to 1024"):
+        grow(rows, small_node_rows=MAX_ROWS + 1)
+    arrays = rows.X_binned, rows.gradients, rows.hessians
+    of_bins = ("n_bins_non_missing", "has_missing_values", "is_categorical")
+    limits = FULL._replace(max_features=5)._asdict()
+    del limits["max_leaf_nodes"]
+    with pytest.raises(ValueError, match=r"max_rows is 0.*from 1 to 1024"):
+        SubtreeGrower(
+            *arrays,
+            **{name: getattr(rows.bins, name) for name in of_bins},
+            **limits,
+            missing_values_bin_idx=MISSING,
+            min_hessian_to_split=0.5,
+            seed=0,
+            max_rows=0,
+            era_splitter=None,
+        )

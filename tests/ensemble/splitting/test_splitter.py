@@ -1,0 +1,247 @@
+"""Every way to sum up and scan eras gives the same trees.
+
+Which way a node goes depends on its number of rows, eras and bins (`cost_rules`). So
+the data of a test make sure that it goes the way that is meant, and another beside it.
+"""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from helpers.grids import grid
+from helpers.kernel_fits import (
+    CRITERIA,
+    SUMS_UP,
+    RecordingSplitter,
+    assert_same_nodes,
+    fit,
+    make_eras,
+)
+from helpers.trees import assert_same_splits, trees_of
+from sklearn_era.ensemble._splitting.bundles import bundle_features
+from sklearn_era.ensemble._splitting.costs import (
+    sums_jointly,
+    sums_touched_bins,
+)
+from sklearn_era.ensemble._splitting.lanes.instruction_sets import (
+    available_levels,
+)
+
+ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
+SHAPES = {"kept": (3, 500, 5), "touched": (40, 15, 64), "lanes": (12, 40, 16)}
+ON_SHAPES = pytest.mark.parametrize(
+    ("criterion", "shape"), grid(CRITERIA, SHAPES, every=3)
+)
+
+
+# Kept histograms, or sums of one era after the other.
+
+
+@pytest.mark.parametrize(("criterion", "missing"), grid(CRITERIA, [0.0, 0.15], every=2))
+def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, missing):
+    data = make_eras(3, 500, n_bins=5, missing=missing)
+    kept, recorder = fit(data, criterion, splitter=RecordingSplitter)
+    assert sum(is_kept for _, is_kept in recorder.nodes_stored) > 6
+    streamed, recorder = fit(
+        data, criterion, splitter=RecordingSplitter, store_budget=0
+    )
+    assert not any(is_kept for _, is_kept in recorder.nodes_stored)
+    assert_same_nodes(kept, streamed)
+
+
+@ALL
+def test_histograms_kept_for_some_nodes_give_the_same_trees(criterion):
+    data = make_eras(3, 500, n_bins=5)
+    room_for_two = 2 * 4 * 5 * 3 * 12
+    params = {"max_leaf_nodes": 16, "splitter": RecordingSplitter}
+    some, recorder = fit(data, criterion, store_budget=room_for_two, **params)
+    kept = [is_kept for _, is_kept in recorder.nodes_stored]
+    assert 0 < sum(kept) < len(kept)
+    assert 0 < max(recorder.allocated) <= room_for_two
+    streamed, _ = fit(data, criterion, store_budget=0, **params)
+    assert_same_nodes(some, streamed)
+
+
+def test_kept_histograms_know_categories():
+    data = make_eras(4, 300, n_bins=9, missing=0.1)
+    params = {"categorical_features": [0, 2]}
+    for criterion in CRITERIA.values():
+        kept, recorder = fit(data, criterion, splitter=RecordingSplitter, **params)
+        assert any(is_kept for _, is_kept in recorder.nodes_stored)
+        streamed, _ = fit(data, criterion, store_budget=0, **params)
+        assert_same_nodes(kept, streamed)
+        for ours, theirs in zip(kept._predictors, streamed._predictors, strict=True):
+            bitsets = ours[0].binned_left_cat_bitsets
+            assert len(bitsets) > 0
+            assert np.array_equal(bitsets, theirs[0].binned_left_cat_bitsets)
+
+
+# Joint histograms of several features, or one for each.
+
+
+def rare_values(n_samples, n_values, seed=1):
+    """A feature that no split can use: its values have too few rows for a leaf."""
+    rows = np.random.default_rng(seed).permutation(n_samples)[: n_values - 1]
+    column = np.zeros(n_samples)
+    column[rows] = np.arange(1, n_values)
+    return column
+
+
+@pytest.mark.parametrize(
+    ("criterion", "store_budget", "missing"),
+    grid(CRITERIA, [0, None], [0.0, 0.15], every=4),
+)
+def test_joint_histograms_and_single_ones_give_the_same_trees(
+    criterion, store_budget, missing
+):
+    X, y, eras = make_eras(3, 500, n_bins=5, n_features=6, missing=missing)
+    n_codes = [5 + (missing > 0)] * 6
+    widest = max(bundle_features(n_codes), key=lambda b: b.stop - b.start)
+    assert sums_jointly(3, np.prod(n_codes[widest]), 500)
+    params = {"min_samples_leaf": 210, "max_bins": 255, "store_budget": store_budget}
+    joint, _ = fit((X, y, eras), criterion, **params)
+    # Wide features in between, with which nothing fits into a byte.
+    filler = np.array([rare_values(len(y), 200, seed) for seed in range(6)]).T
+    apart = np.stack([X, filler], axis=2).reshape(len(y), 12)
+    codes = np.ravel([n_codes, [200] * 6], order="F")
+    assert all(b.stop - b.start == 1 for b in bundle_features(codes.tolist()))
+    single, _ = fit((apart, y, eras), criterion, **params)
+    assert_same_nodes(joint, single, features=range(0, 12, 2))
+
+
+@ALL
+def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
+    X, y, eras = make_eras(3, 400, n_bins=4, n_features=9)
+    X[:, 4:] = X[:, 4:] > 1  # up to eight features to a bundle
+    params = {"min_samples_leaf": 10}
+    first, _ = fit((X, y, eras), criterion, **params)
+    order = np.array([8, 0, 7, 1, 6, 2, 5, 3, 4])
+    other, _ = fit((X[:, order], y, eras), criterion, **params)
+    assert_same_nodes(first, other, features=np.argsort(order))
+
+
+# Bins that have rows, or all bins.
+
+
+@pytest.mark.parametrize(
+    ("criterion", "n_bins", "coverage"),
+    grid([CRITERIA[n] for n in SUMS_UP], [17, 64, 128], [0.6, 0.1], every=3),
+)
+def test_touched_bins_and_all_bins_give_the_same_trees(criterion, n_bins, coverage):
+    n_per_era = int(0.3 * n_bins)
+    X, y, eras = make_eras(150, n_per_era, n_bins=n_bins, n_features=3)
+    assert sums_touched_bins(n_bins, n_per_era)
+    params = {"min_era_coverage": coverage, "min_samples_leaf": 210, "max_bins": 255}
+    touched, recorder = fit(
+        (X, y, eras), criterion, splitter=RecordingSplitter, **params
+    )
+    assert not any(is_kept for _, is_kept in recorder.nodes_stored)
+    # Nearly the mean, of which no more than sums could be kept: looks at all bins.
+    every, _ = fit((X, y, eras), criterion | {"boltzmann_alpha": 1e-300}, **params)
+    assert_same_splits(touched, every)
+
+
+# Eras in lanes, in blocks of rows, and in chunks.
+
+
+def assert_same_trees(a, b):
+    """Compare splits exactly, values up to rounding, and no numbers of rows."""
+    for ours, theirs in zip(trees_of(a), trees_of(b), strict=True):
+        for name in ("feature_idx", "bin_threshold", "is_leaf"):
+            assert np.array_equal(ours.nodes[name], theirs.nodes[name])
+        np.testing.assert_allclose(
+            ours.nodes["value"], theirs.nodes["value"], rtol=1e-6, atol=1e-9
+        )
+
+
+# The era's own gains of a blend would be added to those of all rows.
+@pytest.mark.parametrize(
+    ("name", "n_eras"),
+    grid([name for name in CRITERIA if name != "blend"], [7, 8, 9, 17], every=4),
+)
+def test_eras_that_are_all_alike_are_as_two_of_them(name, n_eras):
+    X, y, _ = make_eras(1, 240, n_bins=6)
+
+    def repeated(times):
+        data = (np.tile(X, (times, 1)), np.tile(y, times), np.arange(times).repeat(240))
+        return fit(data, CRITERIA[name], min_samples_leaf=10 * times)[0]
+
+    assert_same_trees(repeated(n_eras), repeated(2))
+
+
+ERA_SIZES = {
+    "one era fills a chunk": [2900, 100],
+    "eras of several blocks": [250] * 12,
+    "eras in lanes": [75] * 40,
+}
+
+
+@pytest.mark.parametrize(("criterion", "era_sizes"), grid(CRITERIA, ERA_SIZES, every=5))
+def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
+    X, y, _ = make_eras(1, 3000, n_bins=6, n_features=3)
+    eras = np.arange(len(era_sizes)).repeat(era_sizes)
+    y += 20 * (eras % 3 - 1) * X[:, 1]
+    times = 24  # a chunk has 65,536 rows at most, or a single era
+
+    def repeated(times, **params):
+        data = (np.repeat(X, times, axis=0), np.repeat(y, times), eras.repeat(times))
+        params |= criterion | {"min_samples_leaf": 10 * times}
+        if not criterion.get("normalize_era_gain"):  # gains are sums
+            params["boltzmann_alpha"] = criterion.get("boltzmann_alpha", 0.0) / times
+        return fit(data, {}, **params)[0]
+
+    streamed = repeated(times, store_budget=0)
+    assert_same_trees(streamed, repeated(1))
+    assert_same_splits(streamed, repeated(times))
+
+
+# Processors, threads, and the order in which rows and eras come.
+
+
+@ON_SHAPES
+def test_instruction_sets_give_the_same_bits(monkeypatch, criterion, shape):
+    data = make_eras(*shape)
+    monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", "")
+    portable, _ = fit(data, criterion, store_budget=None)
+    for level in available_levels():
+        monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", level)
+        assert_same_nodes(fit(data, criterion)[0], portable)
+
+
+def test_an_instruction_set_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setenv("SKLEARN_ERA_X86_LEVEL", "v9")
+    with pytest.raises(ValueError, match="SKLEARN_ERA_X86_LEVEL='v9' is not available"):
+        fit(make_eras(3, 50, 5), CRITERIA["era"])
+
+
+@pytest.mark.parametrize(
+    ("criterion", "shape"),
+    grid(CRITERIA, {"kept": (3, 4000, 5, 12), "touched": (200, 60, 250, 3)}, every=5),
+)
+def test_threads_give_the_same_bits(criterion, shape):
+    data = make_eras(*shape)
+    models = []
+    for n_threads in (1, 2, 5):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            models.append(fit(data, criterion, max_iter=1)[0])
+    assert_same_nodes(models[0], models[1])
+    assert_same_nodes(models[0], models[2])
+
+
+@ON_SHAPES
+def test_order_of_rows_does_not_change_a_bit(criterion, shape):
+    X, y, eras = make_eras(*shape)
+    expected, _ = fit((X, y, eras), criterion)
+    for order in (np.argsort(eras, kind="stable"), np.arange(len(y))[::-1]):
+        other, _ = fit((X[order], y[order], eras[order]), criterion)
+        assert_same_nodes(other, expected)
+
+
+@ON_SHAPES
+def test_order_of_eras_does_not_change_the_splits(criterion, shape):
+    X, y, eras = make_eras(*shape)
+    y /= 128  # gains of a size for which alpha makes no more than a difference
+    params = {"min_samples_leaf": 40}
+    expected, _ = fit((X, y, eras), criterion, **params)
+    other, _ = fit((X, y, (eras * 7 + 3) % 41), criterion, **params)
+    assert_same_splits(other, expected)

@@ -1,0 +1,84 @@
+"""The memory of the histograms that nodes keep."""
+
+import numpy as np
+import pytest
+
+from helpers.kernel_fits import CRITERIA, RecordingSplitter, fit, make_eras
+from sklearn_era.ensemble._splitting.histograms.stored import (
+    STORE_BUDGET,
+    HistogramStore,
+)
+
+BYTES_PER_CELL = 12
+
+
+def test_a_store_lends_what_its_budget_has_room_for():
+    store = HistogramStore(100 * BYTES_PER_CELL)
+    assert store.has_room_for(100)
+    assert not store.has_room_for(101)
+    first = store.lend(60)
+    assert first.nbytes == store.allocated == 60 * BYTES_PER_CELL
+    assert store.has_room_for(40)
+    assert not store.has_room_for(41)
+    store.take_back(first)
+    assert store.has_room_for(100)  # in place of the one that was given back
+    assert store.lend(50) is first  # large enough
+    assert store.allocated == 60 * BYTES_PER_CELL
+
+
+def test_free_buffers_that_are_too_small_make_room():
+    store = HistogramStore(100 * BYTES_PER_CELL)
+    for buffer in [store.lend(30), store.lend(30)]:
+        store.take_back(buffer)
+    assert store.allocated == 60 * BYTES_PER_CELL
+    assert store.has_room_for(100)
+    large = store.lend(100)
+    assert large.nbytes == store.allocated == 100 * BYTES_PER_CELL
+    assert not store.has_room_for(1)
+
+
+def test_a_store_has_a_budget_by_default():
+    assert HistogramStore().budget == STORE_BUDGET
+    assert not HistogramStore(0).has_room_for(1)
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3, 5.5])
+def test_a_fit_stays_within_its_budget(n_nodes):
+    data = make_eras(4, 500, n_bins=6)
+    budget = int(n_nodes * 4 * 6 * 4 * BYTES_PER_CELL)
+    params = {"max_iter": 4, "max_leaf_nodes": 20, "splitter": RecordingSplitter}
+    _, splitter = fit(data, CRITERIA["era"], store_budget=budget, **params)
+    kept = [is_kept for _, is_kept in splitter.nodes_stored]
+    assert splitter.store.budget == budget
+    assert 0 < max(splitter.allocated) <= budget
+    assert 0 < sum(kept) < len(kept)
+
+
+@pytest.mark.parametrize("params", [{}, {"colsample_bytree": 0.5}])
+def test_trees_take_over_the_memory_of_those_before(params):
+    params = {"max_iter": 12, "max_leaf_nodes": 8} | params
+    data = make_eras(4, 500, n_bins=6, n_features=8)
+    _, splitter = fit(data, CRITERIA["era"], splitter=RecordingSplitter, **params)
+    kept = [is_kept for _, is_kept in splitter.nodes_stored]
+    assert sum(kept) > 40
+    # As many nodes as a tree has at a time: no more than its leaves.
+    of_a_node = 8 * 6 * 4 * BYTES_PER_CELL
+    assert 0 < max(splitter.allocated) <= 8 * of_a_node
+
+
+def test_many_small_eras_keep_nothing():
+    _, splitter = fit(
+        make_eras(200, 8, n_bins=50), CRITERIA["era"], splitter=RecordingSplitter
+    )
+    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
+    assert splitter.store.allocated == 0
+
+
+def test_gradients_that_are_not_exact_are_not_kept():
+    # Only sums of integers can be subtracted without rounding.
+    X, y, eras = make_eras(3, 500, n_bins=5)
+    y = np.abs(y) + 1
+    _, splitter = fit(
+        (X, y, eras), CRITERIA["era"], splitter=RecordingSplitter, loss="poisson"
+    )
+    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
