@@ -292,13 +292,12 @@ def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None
             return
 
 
-def share_of_eras(share: float, n_eras: int) -> int:
-    """How many eras a share of them is, rounded up, and one at least.
+def number_of_share(share: float, n_all: int) -> int:
+    """How many of `n_all` eras or features a share is, rounded up, and one at least.
 
-    But not rounded up for the last digits of the product: 0.1 of 30 eras are 3, and
-    not 4.
+    But not rounded up for the last digits of the product: 0.1 of 30 are 3, and not 4.
     """
-    return max(1, math.ceil(round(share * n_eras, 9)))
+    return max(1, math.ceil(round(share * n_all, 9)))
 
 
 def check_splittable(
@@ -314,7 +313,7 @@ def check_splittable(
     n_needed = 2 * int(min_samples_per_era)
     small = np.flatnonzero(encoded.counts < n_needed)
     n_eras = encoded.labels.size
-    n_covered = share_of_eras(min_era_coverage, n_eras)
+    n_covered = number_of_share(min_era_coverage, n_eras)
     if n_eras - small.size >= n_covered:
         return
     first = small[np.argmin(encoded.counts[small])]

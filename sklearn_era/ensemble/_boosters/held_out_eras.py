@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 
-from ..._eras import EncodedEras, share_of_eras
+from ..._eras import EncodedEras, number_of_share
 
 # Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.
 N_ROWS_SCORED = 10_000
@@ -64,7 +64,7 @@ def split_rows_of_eras(
     n_held_out = (
         int(validation_fraction)
         if validation_fraction >= 1
-        else share_of_eras(validation_fraction, n_eras)
+        else number_of_share(validation_fraction, n_eras)
     )
     if n_held_out >= n_eras:
         raise ValueError(

@@ -1,17 +1,8 @@
 """The features that a tree may split on: a random share, drawn for each tree."""
 
-import math
-
 import numpy as np
 
-
-def number_of_tree_features(share: float, n_features: int) -> int:
-    """How many features a share of them is, rounded up, and one at least.
-
-    But not rounded up for the last digits of the product: 0.07 of 100 features are 7,
-    and not 8.
-    """
-    return max(1, math.ceil(round(share * n_features, 9)))
+from ..._eras import number_of_share
 
 
 def draw_tree_features(
@@ -43,7 +34,7 @@ def draw_tree_features(
     tree_interaction_cst : list of set of int, or None
         The groups, as far as they were drawn; without constraints, one group.
     """
-    n_drawn = number_of_tree_features(share, n_features)
+    n_drawn = number_of_share(share, n_features)
     if n_drawn == n_features:
         return interaction_cst
     # A shuffled mask, as scikit-learn draws the features of a split.
@@ -59,4 +50,4 @@ def draw_tree_features(
     return list(groups)
 
 
-__all__ = ["draw_tree_features", "number_of_tree_features"]
+__all__ = ["draw_tree_features"]

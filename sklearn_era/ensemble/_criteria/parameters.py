@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ..._eras import EncodedEras, share_of_eras
+from ..._eras import EncodedEras, number_of_share
 from .._splitting.splitter import EraSplitter
 from .criterion import Criterion, InvarianceStatistic, SplitCriterion
 
@@ -123,7 +123,7 @@ def make_criterion(
         min_direction_agreement=estimator.min_direction_agreement,
         # No era has as many rows as the largest C int: any more makes no difference.
         min_samples_per_era=min(int(estimator.min_samples_per_era), _LARGEST_INT),
-        min_covered_eras=share_of_eras(estimator.min_era_coverage, n_eras),
+        min_covered_eras=number_of_share(estimator.min_era_coverage, n_eras),
         normalize_era_gain=estimator.normalize_era_gain,
         takes_worst_era=estimator.period_aggregation == "max",
         invariance_penalty=estimator.invariance_penalty,

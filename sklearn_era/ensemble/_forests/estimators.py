@@ -23,8 +23,11 @@ from ..._threads import N_JOBS_CONSTRAINTS, ThreadsMixin
 from ..._trees.walk import column_of_feature
 from .._binning.hooks import BinnedFitMixin
 from .._binning.integers import IntegerBinningMixin
-from .._boosters.estimators import ERA_PARAMETER_CONSTRAINTS, VersionedStateMixin
-from .._class_weights import check_class_weight
+from .._parameters import (
+    ERA_PARAMETER_CONSTRAINTS,
+    VersionedStateMixin,
+    check_class_weight,
+)
 from .._prediction.blocks import BlockPredictionMixin
 from .._prediction.partial_dependence import PartialDependenceMixin
 from .class_forest import fill_regressor, index_of_class

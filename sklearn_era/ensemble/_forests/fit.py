@@ -28,11 +28,16 @@ from .._criteria.parameters import (
     resolve_criterion,
     warn_if_nothing_split,
 )
-from .checks import check_bootstrap, check_forest_eras, check_warm_start, describe_draws
+from .checks import (
+    check_bootstrap,
+    check_forest_eras,
+    check_single_precision,
+    check_warm_start,
+    describe_draws,
+)
 from .granularity import encode_granularities
 from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
-from .value_checks import check_single_precision
 
 # What a forest has in the course of a fit only.
 RUNNING_FIT = ("_keeps_integers", "_is_plain_gain")

@@ -17,7 +17,6 @@ from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._boosters.tree_features import (
     draw_tree_features,
-    number_of_tree_features,
 )
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
 
@@ -88,18 +87,6 @@ def histograms(monkeypatch):
 
 
 # How many, and which.
-
-
-@pytest.mark.parametrize(
-    ("share", "n_features", "expected"),
-    [
-        (1.0, 7, 7), (1, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.07, 100, 7), (0.1, 7, 1),
-        (1e-12, 7, 1), (0.1, 1, 1), (0.999, 7, 7), (0.9, 10, 9), (1 / 3, 2000, 667),
-        (0.3, 10, 3), (0.7, 10, 7), (0.55, 100, 55), (0.29, 100, 29),
-    ],
-)  # fmt: skip
-def test_share_is_rounded_up_but_not_for_the_last_digits(share, n_features, expected):
-    assert number_of_tree_features(share, n_features) == expected
 
 
 def test_draws_are_uniform_and_without_replacement():

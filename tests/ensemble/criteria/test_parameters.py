@@ -13,7 +13,7 @@ from helpers.criteria import BLEND, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
-from sklearn_era._eras import share_of_eras
+from sklearn_era._eras import number_of_share
 from sklearn_era.ensemble._criteria.criterion import (
     InvarianceStatistic,
     SplitCriterion,
@@ -140,16 +140,15 @@ def test_missing_eras_are_asked_for(split_criterion):
 
 
 @pytest.mark.parametrize(
-    ("coverage", "n_eras", "n_covered"),
+    ("share", "n_all", "expected"),
     [
-        (1.0, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.7, 10, 7), (0.3, 10, 3), (0.3, 1, 1),
-        (1e-9, 1000, 1), (1.0, 1, 1), (0.01, 3, 1), (0.999, 1000, 999), (1 / 3, 3, 1),
+        (1.0, 7, 7), (1, 7, 7), (0.5, 7, 4), (0.1, 30, 3), (0.07, 100, 7), (0.1, 7, 1),
+        (1e-12, 7, 1), (0.1, 1, 1), (0.999, 7, 7), (0.9, 10, 9), (1 / 3, 2000, 667),
+        (0.3, 10, 3), (0.7, 10, 7), (0.55, 100, 55), (0.29, 100, 29),
     ],
 )  # fmt: skip
-def test_share_of_eras_is_rounded_up_but_for_its_last_digits(
-    coverage, n_eras, n_covered
-):
-    assert share_of_eras(coverage, n_eras) == n_covered
+def test_share_is_rounded_up_but_not_for_the_last_digits(share, n_all, expected):
+    assert number_of_share(share, n_all) == expected
 
 
 def small_eras():

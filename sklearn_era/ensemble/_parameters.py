@@ -1,0 +1,84 @@
+"""What the estimators' parameters may be, and what a pickle says of its versions."""
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+import sklearn_era
+
+from .._threads import N_JOBS_CONSTRAINTS
+from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA
+
+ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
+    "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
+    "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
+    "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
+    "min_era_coverage": [Interval(Real, 0, 1, closed="right")],
+    "normalize_era_gain": ["boolean"],
+    "period_aggregation": [StrOptions({"max", "mean"})],
+    "invariance_penalty": [Interval(Real, 0, None, closed="left")],
+    "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
+    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    "validation_eras": [StrOptions({"last", "random"}), None],
+    "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
+    "n_jobs": N_JOBS_CONSTRAINTS,
+}
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise ValueError for a weight of a class that is negative, infinite or no number.
+
+    scikit-learn's boosters take `class_weight` as it is.
+    """
+    if not isinstance(class_weight, dict):
+        return
+    for label, weight in class_weight.items():
+        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
+            raise ValueError(
+                f"class_weight gives class {label!r} the weight {weight!r}; weights "
+                "have to be finite numbers of at least 0."
+            )
+
+
+class VersionedStateMixin(BaseEstimator):
+    """Keep both versions in pickles, and warn where another one reads them.
+
+    scikit-learn does so for classes of its own modules only.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(
+            super().__getstate__(),
+            _sklearn_version=sklearn.__version__,
+            _sklearn_era_version=sklearn_era.__version__,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        sklearn_version = state.pop("_sklearn_version", "unknown")
+        if sklearn_version != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=sklearn_version,
+                ),
+                stacklevel=2,
+            )
+        era_version = state.pop("_sklearn_era_version", "unknown")
+        if era_version != sklearn_era.__version__:
+            warnings.warn(
+                f"Unpickling a {type(self).__name__} that sklearn_era {era_version} "
+                f"wrote with sklearn_era {sklearn_era.__version__}: predictions may "
+                "be wrong. Fit it again, or install the version that wrote it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
