@@ -65,6 +65,8 @@ def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
         (TABLE["era, worst"], [[1.0, 2], [1, 3]]),
         (TABLE["era"] | {"boltzmann_alpha": math.inf}, [[4.0, 1], [4, 2]]),
         (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
+        # Less one deviation, the mean of two gains is the smaller one.
+        ({"split_criterion": "vrex"}, [[1.0, 2], [1, 3]]),
     ],
 )
 def test_ties_of_one_era_or_of_directions(criterion, effects):

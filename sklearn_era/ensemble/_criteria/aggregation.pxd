@@ -160,14 +160,20 @@ cdef inline double variance(const moment_sums * sums, double n_values) noexcept 
 
 
 cdef inline double mean_less_deviation(
-    const moment_sums * sums, double n_values, double penalty
+    const moment_sums * sums, double smallest, double n_values, double penalty
 ) noexcept nogil:
     """mean_j x_j - penalty std_j x_j, with ddof=0.
+
+    Of two values it is the smaller one, and some share of their difference; at
+    penalty=1 none. Many splits have the same smaller value then, and must tie: so it
+    is taken as it is.
 
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
     via Risk Extrapolation (V-REx), with a deviation in place of the variance, so that
     the penalty is a pure number.
     """
+    if n_values == 2.0:
+        return smallest + 0.5 * (1.0 - penalty) * fabs(sums.offsets)
     return mean(sums, n_values) - penalty * sqrt(variance(sums, n_values))
 
 

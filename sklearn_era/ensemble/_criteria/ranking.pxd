@@ -129,7 +129,7 @@ cdef inline bint rank_vrex(
 ) noexcept nogil:
     """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
     rank.primary = mean_less_deviation(
-        &sums.gain_moments, eras.n_eras, criterion.invariance_penalty
+        &sums.gain_moments, sums.smallest, eras.n_eras, criterion.invariance_penalty
     )
     return rank.primary > 0.0
 
@@ -155,7 +155,10 @@ cdef inline bint rank_blend(
         rank.primary += criterion.weight_invariant * unit * part.primary
     if criterion.weight_vrex > 0.0:
         rank.primary += criterion.weight_vrex * mean_less_deviation(
-            &sums.gain_moments, eras.n_eras, criterion.invariance_penalty
+            &sums.gain_moments,
+            sums.smallest,
+            eras.n_eras,
+            criterion.invariance_penalty,
         )
     if criterion.weight_era > 0.0:
         rank.primary += criterion.weight_era * aggregated_gain(

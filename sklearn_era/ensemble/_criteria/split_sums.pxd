@@ -58,7 +58,8 @@ cdef struct split_sums:
     moment_sums gain_moments
     moment_sums effect_moments
     double n_informative
-    double smallest             # RATIO: of the ratios. TIME_ROBUST: of the decreases
+    double smallest             # RATIO: of the ratios. TIME_ROBUST: of the decreases.
+    #                             VREX: of the gains
     double largest              # RATIO: of the ratios. TIME_ROBUST: of the impurities
     double impurities           # sum of impurities after the split
     double decreases            # and of their decreases
@@ -188,6 +189,8 @@ cdef inline void add_gain(
     """Add the gain of an era, or of `count` that have the same."""
     cdef double alpha = criterion.boltzmann_alpha
     if criterion.name == SplitCriterion.VREX or criterion.weight_vrex > 0.0:
+        if sums.n_gains == 0.0 or gain < sums.smallest:
+            sums.smallest = gain
         add_to_moments(&sums.gain_moments, sums.n_gains == 0.0, gain, count)
     if criterion.name == SplitCriterion.VREX:
         sums.n_gains += count

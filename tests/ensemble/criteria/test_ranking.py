@@ -192,6 +192,17 @@ def test_era_without_weight_on_a_side_is_covered_but_tells_nothing():
     assert result.primary == 10 - 0.5 * 16 * 8
 
 
+def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
+    """Less one deviation; so that splits which share it tie, whatever the other is."""
+    rng = np.random.default_rng(0)
+    for larger in 2.0 ** rng.uniform(1, 30, 200):
+        left = rng.uniform(1, 2, (2, 3)) * [[-larger, 1, 1], [-1, 1, 1]]
+        right = rng.uniform(1, 2, (2, 3)) * [[larger, 1, 1], [1, 1, 1]]
+        smaller = compare_sides([left], [right]).gains.min()
+        for order in ([0, 1], [1, 0]):
+            assert rank(VREX, left[order], right[order]).primary == smaller
+
+
 def test_compare_sides_of_several_splits():
     left, right = [LEFT, RIGHT], [RIGHT, LEFT]
     result = compare_sides(left, right)
