@@ -82,15 +82,33 @@ def split_rows_of_eras(
 
 
 def split_arrays(
-    *arrays: Any, train: NDArray[np.intp], validation: NDArray[np.intp], **options: Any
+    X: Any,
+    y: Any,
+    *sample_weight: Any,
+    train: NDArray[np.intp],
+    validation: NDArray[np.intp],
+    **options: Any,
 ) -> list[Any]:
     """Split arrays as `train_test_split` does, by the indices given.
 
     Stands in for that function, whose options were heeded in making the indices.
+
+    Raises
+    ------
+    ValueError
+        If all rows of a part have no weight.
     """
+    for weights in sample_weight:
+        for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
+            if not weights[indices].any():
+                raise ValueError(
+                    f"sample_weight is 0 in all rows that early stopping {of_part}: "
+                    "change validation_eras or validation_fraction, pass X_val and "
+                    "y_val, or set early_stopping=False."
+                )
     return [
         _safe_indexing(array, indices)
-        for array in arrays
+        for array in (X, y, *sample_weight)
         for indices in (train, validation)
     ]
 

@@ -60,7 +60,9 @@ class PreviousFit(NamedTuple):
         """Check that the rows of the trees of before can be drawn again."""
         thresholds = forest._bin_mapper.bin_thresholds_
         if forest._draws == self.draws and all(
-            map(np.array_equal, thresholds, self.bin_thresholds)
+            # Between -inf and inf a threshold is NaN.
+            np.array_equal(now, before, equal_nan=True)
+            for now, before in zip(thresholds, self.bin_thresholds, strict=True)
         ):
             return
         raise ValueError(

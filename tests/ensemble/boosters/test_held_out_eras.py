@@ -372,3 +372,16 @@ def test_thousands_of_rows_are_scored_by_a_part_of_the_training_rows(validation_
     ).fit(X, eras.astype(float), eras=eras)
     assert [len(labels) for labels in seen[:2]] == [10_000, 1_000]
     assert not set(seen[0]) & set(seen[1])
+
+
+@pytest.mark.parametrize(
+    ("weighted_eras", "message"),
+    [(range(9), "that early stopping holds out"), ([9], "that early stopping leaves")],
+)
+@pytest.mark.parametrize("dtype", [np.int8, np.float64])
+def test_a_part_without_weight_is_refused(dtype, weighted_eras, message):
+    X = np.random.default_rng(0).integers(-9, 9, (100, 2)).astype(dtype)
+    eras = np.repeat(range(10), 10)
+    weights = np.isin(eras, weighted_eras).astype(float)
+    with pytest.raises(ValueError, match=rf"^sample_weight is 0 in all rows {message}"):
+        ours(early_stopping=True).fit(X, X[:, 0], weights, eras=eras)

@@ -144,3 +144,12 @@ def test_other_rows_are_fine_without_an_out_of_bag_score():
     forest = regressor(warm_start=True, bootstrap="era").fit(X, y, eras=eras)
     forest.set_params(n_estimators=9).fit(X[:100], y[:100], eras=eras[:100])
     assert forest.n_iter_ == 9
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_rows_are_drawn_again_where_a_threshold_is_no_number():
+    """As between the infinities."""
+    X, y = np.array([[-np.inf], [np.inf]] * 30), np.arange(60.0)
+    forest = regressor(n_estimators=5, warm_start=True, oob_score=True).fit(X, y)
+    assert np.isnan(forest._bin_mapper.bin_thresholds_[0]).any()
+    assert len(forest.set_params(n_estimators=6).fit(X, y)._predictors) == 6
