@@ -24,12 +24,15 @@ class RecordingSplitter(EraSplitter):
         self.nodes_stored = []  # (rows, whether they are kept), in the order of search
         self.allocated = []  # bytes
         self.n_eras = []
+        self.priorities = []  # of the best splits, the key among them
 
     def find_node_split(self, node):
         self.nodes_stored.append((node.n_samples, bool(node.histograms.is_stored)))
         self.allocated.append(self.store.allocated)
         self.n_eras.append(np.unique(self.era_codes[node.sample_indices]).size)
-        return super().find_node_split(node)
+        split = super().find_node_split(node)
+        self.priorities.append(split and split.priority)
+        return split
 
 
 def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):

@@ -49,6 +49,18 @@ def test_kept_histograms_and_streamed_ones_give_the_same_trees(criterion, missin
     assert_same_nodes(kept, streamed)
 
 
+@pytest.mark.parametrize("criterion", grid(CRITERIA, every=6))
+def test_kept_histograms_of_several_chunks_give_the_same_trees(criterion):
+    """Of 65,536 rows: 13 eras each, which are no whole number of vectors."""
+    data = make_eras(40, 5000, n_bins=5)
+    params = {"splitter": RecordingSplitter, "max_iter": 1}
+    kept, recorder = fit(data, criterion, **params)
+    assert recorder.nodes_stored[0] == (200_000, True)
+    streamed, other = fit(data, criterion, store_budget=0, **params)
+    assert recorder.priorities == other.priorities
+    assert_same_nodes(kept, streamed)
+
+
 @ALL
 def test_histograms_kept_for_some_nodes_give_the_same_trees(criterion):
     data = make_eras(3, 500, n_bins=5)

@@ -226,10 +226,12 @@ cdef class EraVisitor:
                 nogil=True,
                 num_threads=n_threads,
             ):
-                self.visit_chunk(
-                    omp_get_thread_num(), self.tasks[i], 0, rows.n_blocks, -1,
-                    rows, scanner, histograms, node, pools,
-                )
+                # By the same groups of eras as below, so that sums are the same.
+                for chunk in range(rows.n_chunks):
+                    self.visit_chunk(
+                        omp_get_thread_num(), self.tasks[i], chunk,
+                        rows, scanner, histograms, node, pools,
+                    )
             return
         with nogil, parallel(num_threads=n_threads):
             for chunk in range(rows.n_chunks):
@@ -239,9 +241,7 @@ cdef class EraVisitor:
                     rows.pack(&rows.blocks[i], rows.first_row_of_chunk(chunk))
                 for i in prange(self.n_tasks, schedule="static", chunksize=1):
                     self.visit_chunk(
-                        omp_get_thread_num(), self.tasks[i],
-                        rows.chunks[chunk], rows.chunks[chunk + 1],
-                        rows.first_row_of_chunk(chunk),
+                        omp_get_thread_num(), self.tasks[i], chunk,
                         rows, scanner, histograms, node, pools,
                     )
 
@@ -249,17 +249,18 @@ cdef class EraVisitor:
         self,
         int thread_idx,
         int bundle_idx,
-        int first,       # block
-        int last,
-        int first_row,
+        int chunk,
         EraRows rows,
         EraScanner scanner,
         NodeHistograms histograms,
         const node_struct * node,
         bint pools,
     ) noexcept nogil:
-        """Look at the eras of some blocks, for a bundle of features."""
+        """Look at the eras of a chunk, for a bundle of features."""
         cdef:
+            int first = rows.chunks[chunk]   # block
+            int last = rows.chunks[chunk + 1]
+            int first_row = rows.first_row_of_chunk(chunk)
             const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
             thread_scratch * scratch = &self.scratch[thread_idx]
             era_table * table = &scratch.table
