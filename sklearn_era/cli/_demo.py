@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from sklearn_era.cli._criterion_options import CRITERION_OPTIONS
 from sklearn_era.cli._errors import InputError, not_nan, one_sentence
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 # In the order in which they are fitted and drawn; times are compared with the first.
-_CRITERIA = ("gain", "era", "directional", "time_robust", "invariant", "vrex")
+_CRITERIA = tuple(CRITERION_OPTIONS)
 
 # Deep trees and full steps: with these, a few trees can follow the spiral.
 _TREE_PARAMETERS: dict[str, Any] = {

@@ -23,9 +23,28 @@ cpdef enum InvarianceStatistic:
     RATIO = 2
 
 
+cdef enum:
+    N_CRITERIA = SplitCriterion.BLEND  # those that have a value below it
+
+
+cdef struct criterion_traits:
+    # What a criterion keeps of the eras; of a blend, what any of its parts keeps. The
+    # table is `TRAITS` in criterion.pyx.
+    bint compares_gains      # gains and directions are looked at
+    bint aggregates_gains    # by B_alpha
+    bint keeps_moments       # of the gains: of their mean and their deviation
+    bint keeps_statistics    # those whose variation over eras is penalised
+    bint keeps_impurities
+    # What can be said of its key; not of a blend's.
+    bint keeps_lane_sums     # it keeps so little that each lane can have its own sums
+    bint is_at_most_gain     # the key is the pooled gain, or less
+    bint worst_era_decides   # one era can be enough for a split to rank below another
+
+
 cdef struct criterion_struct:
     # A criterion with its parameters, as the estimators call them.
     SplitCriterion name
+    criterion_traits traits
     double boltzmann_alpha
     double min_direction_agreement
     unsigned int min_samples_per_era
@@ -35,12 +54,9 @@ cdef struct criterion_struct:
     double invariance_penalty
     InvarianceStatistic invariance_statistic
     double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
-    # Of BLEND, the weight of each key.
+    # Of BLEND, the weight of each key: of the gain, and by SplitCriterion.
     double weight_gain
-    double weight_era
-    double weight_directional
-    double weight_invariant
-    double weight_vrex
+    double[N_CRITERIA] weights
     # Of the tree, and set when one is started.
     double l2_regularization
     double min_gain               # a pooled gain has to exceed it, if it is not 0

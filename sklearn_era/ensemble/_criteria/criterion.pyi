@@ -17,6 +17,20 @@ class InvarianceStatistic(IntEnum):
     CHANGING_RATE = 1
     RATIO = 2
 
+class CriterionTraits(NamedTuple):
+    compares_gains: bool
+    aggregates_gains: bool
+    keeps_moments: bool
+    keeps_statistics: bool
+    keeps_impurities: bool
+    keeps_lane_sums: bool
+    is_at_most_gain: bool
+    worst_era_decides: bool
+    is_blendable: bool
+    is_gain_of_one_era: bool
+
+TRAITS: dict[SplitCriterion, CriterionTraits]
+
 class SplitRank(NamedTuple):
     primary: float
     secondary: float

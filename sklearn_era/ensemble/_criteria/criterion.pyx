@@ -27,6 +27,49 @@ from .ranking cimport rank_split, split_rank
 from .split_sums cimport add_era, eras_struct, split_sums
 
 
+class CriterionTraits(NamedTuple):
+    """What is true of a criterion; `criterion_traits` says what most of it means.
+
+    Attributes
+    ----------
+    is_blendable : bool
+        Whether the key is a gain or a share, which can be added up.
+    is_gain_of_one_era : bool
+        Whether, with a single era, splits are those of the gain.
+    """
+
+    compares_gains: bool = False
+    aggregates_gains: bool = False
+    keeps_moments: bool = False
+    keeps_statistics: bool = False
+    keeps_impurities: bool = False
+    keeps_lane_sums: bool = False
+    is_at_most_gain: bool = False
+    worst_era_decides: bool = False
+    is_blendable: bool = True
+    is_gain_of_one_era: bool = True
+
+
+_OF_AGGREGATED_GAINS = CriterionTraits(
+    compares_gains=True, aggregates_gains=True, keeps_lane_sums=True
+)
+
+TRAITS = {
+    SplitCriterion.ERA: _OF_AGGREGATED_GAINS,
+    SplitCriterion.DIRECTIONAL: _OF_AGGREGATED_GAINS,
+    SplitCriterion.TIME_ROBUST: CriterionTraits(
+        keeps_impurities=True,
+        worst_era_decides=True,  # where `takes_worst_era`
+        is_blendable=False,
+        is_gain_of_one_era=False,  # impurities know no regularization
+    ),
+    SplitCriterion.INVARIANT: CriterionTraits(
+        keeps_statistics=True, is_at_most_gain=True
+    ),
+    SplitCriterion.VREX: CriterionTraits(compares_gains=True, keeps_moments=True),
+}
+
+
 cdef class Criterion:
     """A split criterion with its parameters.
 
@@ -67,7 +110,25 @@ cdef class Criterion:
         weights=None,
     ):
         weights = weights or {}
+        parts = [SplitCriterion[part.upper()] for part in weights if part != "gain"]
+        traits = [TRAITS[part] for part in parts or [name]]
+        is_single = name != SplitCriterion.BLEND
         self.params.name = name
+        self.params.traits = criterion_traits(
+            compares_gains=any(part.compares_gains for part in traits),
+            aggregates_gains=any(part.aggregates_gains for part in traits),
+            keeps_moments=any(part.keeps_moments for part in traits),
+            keeps_statistics=any(part.keeps_statistics for part in traits),
+            keeps_impurities=any(part.keeps_impurities for part in traits),
+            keeps_lane_sums=is_single and traits[0].keeps_lane_sums,
+            is_at_most_gain=is_single and traits[0].is_at_most_gain,
+            worst_era_decides=(
+                is_single and traits[0].worst_era_decides and takes_worst_era
+            ),
+        )
+        self.params.weight_gain = weights.get("gain", 0.0)
+        for part in TRAITS:
+            self.params.weights[<int> part] = weights.get(part.name.lower(), 0.0)
         self.params.l2_regularization = l2_regularization
         self.params.boltzmann_alpha = boltzmann_alpha
         self.params.min_direction_agreement = min_direction_agreement
@@ -79,11 +140,6 @@ cdef class Criterion:
         self.params.invariance_statistic = invariance_statistic
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain = 0.0
-        self.params.weight_gain = weights.get("gain", 0.0)
-        self.params.weight_era = weights.get("era", 0.0)
-        self.params.weight_directional = weights.get("directional", 0.0)
-        self.params.weight_invariant = weights.get("invariant", 0.0)
-        self.params.weight_vrex = weights.get("vrex", 0.0)
 
     def rank(
         self,
@@ -131,8 +187,8 @@ cdef class Criterion:
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
         if impurities is not None:
             impurities_before = np.array(impurities, dtype=np.float64)
-        elif self.params.name == SplitCriterion.TIME_ROBUST:
-            raise ValueError("TIME_ROBUST needs the impurities before the split.")
+        elif self.params.traits.keeps_impurities:
+            raise ValueError("The criterion needs the impurities before the split.")
         eras.n_eras = n_eras
         eras.impurities = &impurities_before[0]
         eras.era_sizes = &sizes[0]

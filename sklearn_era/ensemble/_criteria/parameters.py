@@ -12,16 +12,12 @@ from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras, number_of_share
 from .._splitting.splitter import EraSplitter
-from .criterion import Criterion, InvarianceStatistic, SplitCriterion
+from .criterion import TRAITS, Criterion, InvarianceStatistic, SplitCriterion
 
 # What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
 SPLIT_CRITERIA: dict[str, SplitCriterion | None] = {
     "gain": None,
-    **{
-        criterion.name.lower(): criterion
-        for criterion in SplitCriterion
-        if criterion is not SplitCriterion.BLEND
-    },
+    **{criterion.name.lower(): criterion for criterion in TRAITS},
 }
 
 INVARIANCE_STATISTICS = {
@@ -30,8 +26,7 @@ INVARIANCE_STATISTICS = {
 
 _LARGEST_INT = int(np.iinfo(np.int32).max)
 
-# The criteria whose keys are gains or shares, which can be added up.
-_BLENDABLE = ("gain", "era", "directional", "invariant", "vrex")
+_BLENDABLE = ["gain", *(c.name.lower() for c in TRAITS if TRAITS[c].is_blendable)]
 
 
 def resolve_criterion(
@@ -143,14 +138,13 @@ def is_plain_gain(estimator: Any, criterion: SplitCriterion | None) -> bool:
 def reduces_to_gain(estimator: Any, criterion: SplitCriterion) -> bool:
     """Whether a criterion is the same as the gain where there is a single era.
 
-    The statistics of the one era are then the pooled ones. Impurities, however, know
-    no regularization; and the rows that each side has to have of the era may be more
-    than those that it has to have at all.
+    The statistics of the one era are then the pooled ones, of most criteria. But the
+    rows that each side has to have of the era may be more than those that it has to
+    have at all.
     """
     return (
-        criterion is not SplitCriterion.TIME_ROBUST
-        and estimator.min_samples_per_era <= estimator.min_samples_leaf
-    )
+        criterion is SplitCriterion.BLEND or TRAITS[criterion].is_gain_of_one_era
+    ) and estimator.min_samples_per_era <= estimator.min_samples_leaf
 
 
 def uses_target(estimator: Any, criterion: SplitCriterion) -> bool:

@@ -142,6 +142,7 @@ cdef inline bint rank_blend(
 ) noexcept nogil:
     """The weighted sum of keys; an agreement that is asked for stays asked for."""
     cdef:
+        const double * weights = &criterion.weights[0]
         split_rank part
         double agreement
         double unit = gain_unit(
@@ -149,26 +150,22 @@ cdef inline bint rank_blend(
         )
 
     rank.primary = criterion.weight_gain * unit * rank.gain
-    if criterion.weight_invariant > 0.0:
+    if weights[<int> SplitCriterion.INVARIANT] > 0.0:
         part.gain = rank.gain
         rank_invariant(criterion, eras, sums, &part)
-        rank.primary += criterion.weight_invariant * unit * part.primary
-    if criterion.weight_vrex > 0.0:
-        rank.primary += criterion.weight_vrex * mean_less_deviation(
-            &sums.gain_moments,
-            sums.smallest,
-            eras.n_eras,
-            criterion.invariance_penalty,
-        )
-    if criterion.weight_era > 0.0:
-        rank.primary += criterion.weight_era * aggregated_gain(
+        rank.primary += weights[<int> SplitCriterion.INVARIANT] * unit * part.primary
+    if weights[<int> SplitCriterion.VREX] > 0.0:
+        rank_vrex(criterion, eras, sums, &part)
+        rank.primary += weights[<int> SplitCriterion.VREX] * part.primary
+    if weights[<int> SplitCriterion.ERA] > 0.0:
+        rank.primary += weights[<int> SplitCriterion.ERA] * aggregated_gain(
             criterion, eras.n_eras, sums
         )
-    if criterion.weight_directional > 0.0:
+    if weights[<int> SplitCriterion.DIRECTIONAL] > 0.0:
         agreement = direction_agreement(sums.directions, eras.n_eras)
         if agreement < criterion.min_direction_agreement:
             return False
-        rank.primary += criterion.weight_directional * agreement
+        rank.primary += weights[<int> SplitCriterion.DIRECTIONAL] * agreement
     return rank.primary > 0.0
 
 
@@ -215,12 +212,7 @@ cdef inline bint may_outrank(
 
     By its gain alone, before anything is known of the eras: penalties only take away.
     """
-    return criterion.name != SplitCriterion.INVARIANT or gain >= best.primary
-
-
-cdef inline bint worst_era_decides(const criterion_struct * criterion) noexcept nogil:
-    """Whether one era can be enough for a split to rank below another."""
-    return criterion.name == SplitCriterion.TIME_ROBUST and criterion.takes_worst_era
+    return not criterion.traits.is_at_most_gain or gain >= best.primary
 
 
 cdef inline bint era_rules_out(
@@ -230,7 +222,7 @@ cdef inline bint era_rules_out(
 ) noexcept nogil:
     """Whether an era is worse off than the worst of the best split thus far.
 
-    For criteria of which `worst_era_decides` is true.
+    For criteria whose worst era decides.
     """
     return terms.informative > 0.0 and -(impurity - terms.decrease) < best.primary
 

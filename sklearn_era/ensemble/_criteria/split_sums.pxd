@@ -17,7 +17,7 @@ from .aggregation cimport (
     merge_boltzmann,
     moment_sums,
 )
-from .criterion cimport InvarianceStatistic, SplitCriterion, criterion_struct
+from .criterion cimport InvarianceStatistic, criterion_struct
 from .era_statistics cimport (
     era_changing_rate,
     era_contrast,
@@ -98,32 +98,9 @@ cdef inline bint uses_boltzmann(const criterion_struct * criterion) noexcept nog
     )
 
 
-cdef inline bint adds_to_lanes(const criterion_struct * criterion) noexcept nogil:
-    """Whether a criterion keeps so little of eras that each lane can have its sums."""
-    return (
-        criterion.name == SplitCriterion.ERA
-        or criterion.name == SplitCriterion.DIRECTIONAL
-    )
-
-
 cdef inline bint sums_up(const criterion_struct * criterion) noexcept nogil:
     """Whether all that a criterion keeps of eras are sums of one number an era each."""
-    return adds_to_lanes(criterion) and criterion.boltzmann_alpha == 0.0
-
-
-cdef inline bint compares_gains(const criterion_struct * criterion) noexcept nogil:
-    """Whether the gains of eras, or their directions, are part of the key."""
-    if criterion.name == SplitCriterion.BLEND:
-        return (
-            criterion.weight_vrex > 0.0
-            or criterion.weight_era > 0.0
-            or criterion.weight_directional > 0.0
-        )
-    return (
-        criterion.name == SplitCriterion.ERA
-        or criterion.name == SplitCriterion.DIRECTIONAL
-        or criterion.name == SplitCriterion.VREX
-    )
+    return criterion.traits.keeps_lane_sums and criterion.boltzmann_alpha == 0.0
 
 
 cdef struct era_comparison:
@@ -188,11 +165,11 @@ cdef inline void add_gain(
 ) noexcept nogil:
     """Add the gain of an era, or of `count` that have the same."""
     cdef double alpha = criterion.boltzmann_alpha
-    if criterion.name == SplitCriterion.VREX or criterion.weight_vrex > 0.0:
+    if criterion.traits.keeps_moments:
         if sums.n_gains == 0.0 or gain < sums.smallest:
             sums.smallest = gain
         add_to_moments(&sums.gain_moments, sums.n_gains == 0.0, gain, count)
-    if criterion.name == SplitCriterion.VREX:
+    if not criterion.traits.aggregates_gains:
         sums.n_gains += count
     elif uses_boltzmann(criterion):
         sums.boltzmann = add_to_boltzmann(sums.boltzmann, gain, count, alpha)
@@ -244,7 +221,7 @@ cdef inline era_terms look_at_era(
     memset(&terms, 0, sizeof(terms))
     terms.covered = is_covered(left, right, min_samples)
     terms.informative = is_informative(left, right, min_samples)
-    if compares_gains(criterion):
+    if criterion.traits.compares_gains:
         comparison = compare_sides(
             left, right, min_samples, criterion.l2_regularization
         )
@@ -254,12 +231,12 @@ cdef inline era_terms look_at_era(
         )
     if terms.informative == 0.0:
         return terms
-    if criterion.name == SplitCriterion.TIME_ROBUST:
+    if criterion.traits.keeps_impurities:
         terms.decrease = impurity_decrease(left, right)
         terms.share = (
             (left.count + right.count) / eras.era_sizes[era] * terms.decrease
         )
-    elif criterion.name == SplitCriterion.INVARIANT or criterion.weight_invariant > 0.0:
+    if criterion.traits.keeps_statistics:
         terms.statistic = invariance_statistic(criterion, left, right)
     return terms
 
@@ -306,14 +283,12 @@ cdef inline void add_terms(
 ) noexcept nogil:
     """Add what an era says to what the eras before it have said."""
     sums.n_covered += terms.covered
-    if compares_gains(criterion):
+    if criterion.traits.compares_gains:
         sums.directions += terms.direction
         add_gain(criterion, terms.gain, 1.0, sums)
-    if criterion.name == SplitCriterion.TIME_ROBUST:
+    if criterion.traits.keeps_impurities:
         add_impurity(terms, eras.impurities[era], sums)
-    elif terms.informative > 0.0 and (
-        criterion.name == SplitCriterion.INVARIANT or criterion.weight_invariant > 0.0
-    ):
+    if terms.informative > 0.0 and criterion.traits.keeps_statistics:
         add_invariance(criterion, terms.statistic, sums)
 
 
@@ -334,7 +309,7 @@ cdef inline void add_absent_eras(
     const criterion_struct * criterion, int n_absent, split_sums * sums
 ) noexcept nogil:
     """Add the eras without a row in the node: gain and direction 0, no impurity."""
-    if n_absent > 0 and compares_gains(criterion):
+    if n_absent > 0 and criterion.traits.compares_gains:
         add_gain(criterion, 0.0, n_absent, sums)
 
 

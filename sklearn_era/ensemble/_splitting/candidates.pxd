@@ -83,7 +83,6 @@ cdef inline bint is_better(
 cdef class EraScanner:
     cdef:
         criterion_struct criterion
-        bint adds_to_lanes
         const lane_functions * lanes
 
         # Of the tree being grown, from scikit-learn's splitter.

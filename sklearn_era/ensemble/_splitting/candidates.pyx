@@ -27,7 +27,6 @@ from .._criteria.ranking cimport rank_split
 from .._criteria.split_sums cimport (
     add_absent_eras,
     add_lanes,
-    adds_to_lanes,
     split_sums,
     sum_differences,
 )
@@ -44,7 +43,6 @@ cdef class EraScanner:
 
     def __init__(self, Criterion criterion):
         self.criterion = criterion.params
-        self.adds_to_lanes = adds_to_lanes(&self.criterion)
         self.lanes = <const lane_functions *> PyCapsule_GetPointer(
             lane_module().functions, "lane_functions"
         )
@@ -253,11 +251,10 @@ cdef class EraScanner:
 
     cdef void start_lanes(self, int bundle_idx, era_table * table) noexcept nogil:
         """Begin with some eras of a node."""
-        clear_lanes(
-            table,
-            self.bundles.bundles[bundle_idx].n_bins,
-            self.scans[bundle_idx].n_splits if self.adds_to_lanes else 0,
-        )
+        cdef int n_splits = 0
+        if self.criterion.traits.keeps_lane_sums:
+            n_splits = self.scans[bundle_idx].n_splits
+        clear_lanes(table, self.bundles.bundles[bundle_idx].n_bins, n_splits)
 
     cdef void end_lanes(
         self, int bundle_idx, const era_table * table, bint pools
@@ -277,7 +274,7 @@ cdef class EraScanner:
                 first = feature.first_bin
                 for i in range(first, first + bundle.n_codes[j]):
                     add_pooled_lanes(table, i, &scan.pooled[i])
-        if self.adds_to_lanes and not pools:
+        if self.criterion.traits.keeps_lane_sums and not pools:
             for i in range(scan.n_splits):
                 add_lanes(&self.criterion, &table.lanes[i], &scan.splits[i])
 

@@ -32,7 +32,7 @@ from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
 from .costs cimport stores_histograms
-from .._criteria.criterion cimport Criterion, SplitCriterion
+from .._criteria.criterion cimport Criterion
 from .rows cimport EraRows
 from .candidates cimport EraScanner, feature_split, is_better, node_struct
 from .histograms.accumulate cimport EraVisitor
@@ -108,7 +108,7 @@ cdef class EraSplitter:
             HistogramStore() if store_budget is None else HistogramStore(store_budget)
         )
         self.compares_targets = weights is not None
-        self.needs_impurities = criterion.params.name == SplitCriterion.TIME_ROBUST
+        self.needs_impurities = criterion.params.traits.keeps_impurities
         self.needs_variance = criterion.params.normalize_era_gain
         self.min_covered_eras = criterion.params.min_covered_eras
         self.min_samples_per_era = criterion.params.min_samples_per_era

@@ -15,7 +15,6 @@ from .functions cimport lane_functions, scan_order, touched_splits
 from ..._criteria.split_sums cimport (
     LANES,
     add_era,
-    adds_to_lanes,
     compare_sides,
     era_comparison,
     eras_struct,
@@ -60,7 +59,7 @@ cdef void scan_order_of_bins(
         if i < order.first:
             continue
         row = i * LANES
-        if not adds_to_lanes(criterion):
+        if not criterion.traits.keeps_lane_sums:
             for lane in range(table.n_eras):
                 left.gradients = gradients[lane]
                 left.hessians = hessians[lane]

@@ -27,7 +27,7 @@ cdef struct era_table:
     double[8] is_era          # 1 or 0, of each lane
     double[8] gains           # of a split, in each lane
     bint counts_rows          # whether hessians are counts, and all sums exact
-    # For criteria of which `adds_to_lanes` is true, what the lanes have said of each
+    # For criteria that keep lane sums, what the lanes have said of each
     # split of the bundle: at most two for a bin.
     lane_sums[512] lanes
 

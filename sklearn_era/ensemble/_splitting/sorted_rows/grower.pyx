@@ -37,7 +37,6 @@ from .node_rows cimport ask_alike, gather_rows, keys_of, part_node
 from .records cimport add_leaf, reserve, reserve_bitsets, split_leaf
 from ..categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_touched_bins
-from ..._criteria.criterion cimport SplitCriterion
 from ..._criteria.era_statistics cimport era_sums
 from ..._criteria.split_sums cimport sums_up
 
@@ -457,7 +456,7 @@ cdef class SubtreeGrower:
         if n_coverable < self.eras.criterion.min_covered_eras:
             return False
         self.eras.pooled.sum_hessians = node.sum_hessians
-        if self.eras.criterion.name == SplitCriterion.TIME_ROBUST:
+        if self.eras.criterion.traits.keeps_impurities:
             measure_impurities(
                 &self.eras, &self.rows, node.start,
                 self.tree_gradients, self.tree_hessians, &self.impurities[0],

@@ -15,12 +15,11 @@ from ..._criteria.aggregation cimport add_to_boltzmann, boltzmann_sums
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport add_squares, impurity_sums
 from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
-from ..._criteria.ranking cimport era_rules_out, split_rank, worst_era_decides
+from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
     LANES,
     add_lanes,
     add_terms,
-    adds_to_lanes,
     era_terms,
     eras_struct,
     lane_sums,
@@ -198,7 +197,7 @@ cdef inline bint is_ruled_out(
     cdef:
         moving_era * era
         int i, place
-    if not worst_era_decides(eras.criterion):
+    if not eras.criterion.traits.worst_era_decides:
         return False
     # The era that ruled out the split before is the likeliest to do so again.
     for i in range(-1, eras.n_present):
@@ -217,7 +216,7 @@ cdef inline void sum_terms(
     """Add up what the eras say of the split as it is.
 
     In the order in which the scan of histograms does, so that the last digit is the
-    same: there the eras of a criterion that `adds_to_lanes` are each in a lane.
+    same: there the eras of a criterion that keeps lane sums are each in a lane.
     """
     cdef:
         double[8] gains
@@ -225,7 +224,7 @@ cdef inline void sum_terms(
         moving_era * era
         int i
     memset(sums, 0, sizeof(split_sums))
-    if not adds_to_lanes(eras.criterion):
+    if not eras.criterion.traits.keeps_lane_sums:
         for i in range(eras.n_present):
             era = &eras.present[i]
             refresh(eras, era)
