@@ -319,7 +319,7 @@ def test_bad_arguments_are_named(demo, changes, error, message):
     [
         ("validation", lambda x: x.assign(era="X"), "era 'X' is no number"),
         ("validation", lambda x: x.sort_index(), "not lie together: sort the file by"),
-        ("validation", lambda x: x.astype({x.columns[2]: str}), "'feature.* not numer"),
+        ("validation", lambda x: x.astype({x.columns[2]: str}), "'feature.* not num"),
         ("meta_model", lambda x: pd.concat([x, x[:1]]), "more than once"),
     ],
 )
