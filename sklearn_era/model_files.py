@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -235,10 +235,16 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
                 f"({document['versions']['sklearn_era']}); this is sklearn_era "
                 f"{sklearn_era.__version__}."
             )
-        return ModelMetadata(**document)
-    except ModelFileError:
+        metadata = ModelMetadata(**document)
+        if not isinstance(metadata.versions, dict):
+            raise TypeError("versions")
+        if {type(metadata.target), type(metadata.era)} - {str, type(None)}:
+            raise TypeError("names of columns")
+        return metadata
+    except (ModelFileError, OSError):
         raise
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+    except Exception as error:
+        # What a damaged archive raises depends on where the damage is.
         raise ModelFileError(f"{path} is not a model file of sklearn_era.") from error
 
 
@@ -298,11 +304,13 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
         is_categorical = estimator._bin_mapper.is_categorical_
         if is_categorical.shape != (estimator.n_features_in_,):
             raise ValueError("its bins are those of another number of features")
+        described = _describe(estimator, target=metadata.target, era=metadata.era)
+        if replace(described, versions=metadata.versions) != metadata:
+            raise ValueError("its metadata describe another model")
         estimator._predictors = unpack_trees(content["trees"], is_categorical)
     except OSError:
         raise
     except Exception as error:
-        # What a damaged archive raises depends on where the damage is.
         raise ModelFileError(f"{path} is damaged: {error}.") from error
     return estimator, metadata
 

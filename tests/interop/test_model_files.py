@@ -222,6 +222,43 @@ def test_missing_file_folder_and_package(regressor, tmp_path, monkeypatch):
         save_model(regressor, tmp_path / "model.skops")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"versions": "1.0"}, "is not a model file of"),
+        ({"target": 3}, "is not a model file of"),
+        ({"feature_names": ["a"]}, "is damaged: its metadata describe another model"),
+        ({"feature_names": 3}, "is damaged: its metadata describe another model"),
+        ({"categorical_features": None}, "is damaged: its metadata describe another"),
+        ({"estimator": "EraForestRegressor"}, "is damaged: its metadata describe"),
+    ],
+    ids=str,
+)
+def test_metadata_of_another_model_are_refused(saved, change, message):
+    rewrite(saved, lambda document: document.update(change))
+    with pytest.raises(ModelFileError, match=message):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("at", range(0, 60, 6))
+def test_metadata_with_a_damaged_byte_are_refused(saved, at):
+    with zipfile.ZipFile(saved) as archive:
+        member = archive.getinfo(model_files._METADATA_MEMBER)
+    content = bytearray(saved.read_bytes())
+    content[member.header_offset + 30 + len(member.filename) + at] ^= 0xFF
+    saved.write_bytes(content)
+    with pytest.raises(ModelFileError, match="is not a model file of sklearn_era"):
+        load_model(saved)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
+def test_deeply_nested_metadata_are_refused(saved):
+    with zipfile.ZipFile(saved, "a") as archive:
+        archive.writestr(model_files._METADATA_MEMBER, "[" * 100_000)
+    with pytest.raises(ModelFileError, match="is not a model file of sklearn_era"):
+        load_model(saved)
+
+
 def test_damaged_file_is_refused(saved):
     content = bytearray(saved.read_bytes())
     content[len(content) // 3] ^= 0xFF
