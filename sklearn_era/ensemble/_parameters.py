@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 import sklearn_era
 
 from .._threads import N_JOBS_CONSTRAINTS
-from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA
+from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
@@ -40,7 +40,7 @@ def check_class_weight(class_weight: Any) -> None:
     if not isinstance(class_weight, dict):
         return
     for label, weight in class_weight.items():
-        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
+        if not 0 <= as_float(weight) < math.inf:
             raise ValueError(
                 f"class_weight gives class {label!r} the weight {weight!r}; weights "
                 "have to be finite numbers of at least 0."

@@ -66,7 +66,7 @@ def resolve_criterion(
                 f"split_criterion: {name!r} cannot be part of a blend: {reason}. Use "
                 f"some of {', '.join(map(repr, _BLENDABLE))}."
             )
-        if not 0 <= _as_float(weight) < math.inf:
+        if not 0 <= as_float(weight) < math.inf:
             raise ValueError(
                 f"split_criterion: the weight of {name!r} is {weight!r}; weights are "
                 "finite numbers of 0 or more."
@@ -87,7 +87,7 @@ def resolve_criterion(
     }
 
 
-def _as_float(number: Any) -> float:
+def as_float(number: Any) -> float:
     """A number as a float, infinite if it is too large; NaN for what is no number."""
     try:
         return float(number) if isinstance(number, Real) else math.nan

@@ -130,7 +130,9 @@ def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
             ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
 
 
-@pytest.mark.parametrize("weights", [{0: 1, 1: -1}, {0: np.nan}, {1: np.inf}, {0: "1"}])
+@pytest.mark.parametrize(
+    "weights", [{0: 1, 1: -1}, {0: np.nan}, {1: np.inf}, {0: "1"}, {0: 10**400}]
+)
 @BOTH
 def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion):
     X, y, eras = data
