@@ -127,6 +127,21 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
         ) from None
 
 
+def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") -> None:
+    """Warn where labels and rows have one index, in two orders: it is not looked at."""
+    index: Any = getattr(eras, "index", None)
+    rows: Any = getattr(X, "index", None)
+    if not hasattr(index, "equals") or not hasattr(rows, "equals"):
+        return
+    if not index.equals(rows) and set(index) == set(rows):
+        warnings.warn(
+            f"{name} has the index of {X_name} in another order, and labels belong to "
+            f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index].",
+            UserWarning,
+            stacklevel=_frames_to_user(),
+        )
+
+
 def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
     """Warn where the dtype of labels has an order of its own, which is not kept."""
     dtype: Any = getattr(eras, "dtype", None)

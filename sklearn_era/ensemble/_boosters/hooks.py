@@ -15,6 +15,7 @@ from ..._eras import (
     check_eras,
     check_splittable,
     encode_eras,
+    warn_of_row_order,
     warn_of_text_order,
 )
 from ..._threads import openmp_threads
@@ -140,6 +141,8 @@ class EraFitMixin(EraScoringMixin):
             meets a target of other values than 0 and 1. If `X` is a `BinnedDataset`
             of another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
         """
+        warn_of_row_order(eras, X)
+        warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
         try:
             # scikit-learn's own text, patched. It lives on another class, but calls

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from ..._eras import warn_of_row_order
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
 from .._criteria.parameters import (
@@ -113,6 +114,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         """
         before = self.__dict__.copy()
         try:
+            warn_of_row_order(eras, X)
             y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
             with openmp_threads(self.n_jobs, type(self).__name__):
                 n_threads = _openmp_effective_n_threads()

@@ -97,6 +97,19 @@ def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
         ours(split_criterion=split_criterion).fit(X, y, eras=spoil(eras))
 
 
+@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
+def test_labels_in_another_order_of_rows_are_warned_of(data, estimator):
+    X, y, eras = data
+    frame, series = pd.DataFrame(X), pd.Series(eras)
+    est = estimator(split_criterion="era", min_era_coverage=0.5)
+    with pytest.warns(UserWarning, match="^eras has the index of X in another order"):
+        est.fit(frame, y, eras=series[::-1])
+    # In the order of X, or of other rows, or without an index, they are meant.
+    est.fit(frame, y, eras=series)
+    est.fit(frame, y, eras=series.set_axis(range(1, len(series) + 1))[::-1])
+    est.fit(frame, y, eras=eras[::-1].tolist())
+
+
 @pytest.mark.parametrize("kind", ["series", "categorical", "enum"])
 def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
     X, y, eras = data
