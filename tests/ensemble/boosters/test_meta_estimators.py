@@ -268,7 +268,7 @@ def test_pandas_output_and_feature_names(data):
     X, y, eras = data
     frame = pd.DataFrame(X, columns=list("abcde"))
     # Rows of a Series are taken in order, whatever its index says.
-    labels = pd.Series(eras, index=np.random.default_rng(0).permutation(300))
+    labels = pd.Series(eras, index=1 + np.random.default_rng(0).permutation(300))
     pipeline = make_pipeline(StandardScaler(), make_regressor())
     pipeline.set_output(transform="pandas")
     pipeline.fit(frame, y, histgradientboostingregressor__eras=labels)
