@@ -16,7 +16,7 @@ from oracle.cases import SLOW, Case, fit_and_check, of_each
 from oracle.reference import check_fit
 from sklearn_era.ensemble._splitting.costs import (
     sums_jointly,
-    sums_touched_bins,
+    sums_occupied_bins,
 )
 
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
@@ -55,7 +55,7 @@ def test_kept_joint_histograms(criterion):
 )
 def test_touched_bins(criterion, shape):
     _, n_per_era, n_bins = shape
-    assert sums_touched_bins(n_bins, n_per_era)
+    assert sums_occupied_bins(n_bins, n_per_era)
     params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
     splitter = check(make_eras(*shape, n_features=3), criterion, **params)
     assert not any(is_kept for _, is_kept in splitter.nodes_stored)

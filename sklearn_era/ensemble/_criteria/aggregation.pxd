@@ -1,10 +1,12 @@
 # From one number an era to one number a split.
 #
-# Eras come one by one, so that none of their numbers has to be kept: each way to
-# aggregate is a function that adds an era to some running sums, and one that turns the
-# sums into the result.
+# Eras come one by one, so that none of their numbers has to be kept. Each way to
+# aggregate is a commutative monoid: running sums, which are neutral as zeros, a function
+# that adds an era, one that merges the sums of some eras with those of others, and one
+# that turns them into the result. Lanes of a vector, chunks of rows and small nodes may
+# thus each have sums of their own.
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 
 
 cdef inline double direction_agreement(
@@ -58,23 +60,51 @@ cdef extern from *:
     double exp_of_negative(double x) noexcept nogil
 
 
-cdef struct boltzmann_sums:
+cdef enum boltzmann_kind:
     # Of B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j), the Boltzmann
-    # operator (DeLise 2023, definition 5), for a finite alpha other than 0, at which it
-    # is the mean. At -inf it is the minimum, and at +inf the maximum.
-    #
+    # operator. DeLise (2023), definition 5.
+    MEAN      # alpha = 0
+    SMOOTHED  # any other finite alpha
+    EXTREME   # alpha = -inf is the minimum, and inf the maximum
+
+
+cdef inline boltzmann_kind kind_of_alpha(double alpha) noexcept nogil:
+    if alpha == 0.0:
+        return boltzmann_kind.MEAN
+    if -INFINITY < alpha < INFINITY:
+        return boltzmann_kind.SMOOTHED
+    return boltzmann_kind.EXTREME
+
+
+cdef struct boltzmann_sums:
     # Exponents are shifted by the largest of them, so that the largest weight is 1 and
     # none overflows, whatever the values' scale. The operator is evaluated as an offset
     # from the value with that weight: the offsets have one sign, so nothing cancels.
+    # A MEAN counts offsets from 0, and leaves the other two alone.
     double extreme  # the value with the largest weight, thus far
     double weights  # sum_j exp(alpha (x_j - extreme)); 0 as long as there is no value
     double offsets  # sum_j (x_j - extreme) exp(alpha (x_j - extreme))
 
 
 cdef inline boltzmann_sums add_to_boltzmann(
-    boltzmann_sums sums, double value, double count, double alpha
+    boltzmann_kind kind, double alpha, boltzmann_sums sums, double value, double count
 ) noexcept nogil:
-    """The sums with `count` times the value.
+    """The sums with `count` times the value."""
+    if kind == boltzmann_kind.MEAN:
+        sums.offsets += count * value
+        return sums
+    if kind == boltzmann_kind.SMOOTHED:
+        return add_smoothed(alpha, sums, value, count)
+    if count > 0.0 and (sums.weights == 0.0 or alpha * (value - sums.extreme) > 0.0):
+        sums.extreme = value
+    sums.weights += count
+    return sums
+
+
+cdef inline boltzmann_sums add_smoothed(
+    double alpha, boltzmann_sums sums, double value, double count
+) noexcept nogil:
+    """As `add_to_boltzmann`.
 
     A new extreme moves the offsets and shrinks the former weights, by the exponential
     that would else be the new value's weight: there is one for each value. Written as
@@ -101,16 +131,22 @@ cdef inline boltzmann_sums add_to_boltzmann(
 
 
 cdef inline boltzmann_sums merge_boltzmann(
-    boltzmann_sums a, boltzmann_sums b, double alpha
+    boltzmann_kind kind, double alpha, boltzmann_sums a, boltzmann_sums b
 ) noexcept nogil:
     """The sums over the values of both."""
     cdef double offset, shrunk
+    if kind == boltzmann_kind.MEAN:
+        a.offsets += b.offsets
+        return a
     if a.weights == 0.0:
         return b
     if b.weights == 0.0:
         return a
     if alpha * (b.extreme - a.extreme) > 0.0:
         a, b = b, a
+    if kind == boltzmann_kind.EXTREME:
+        a.weights += b.weights
+        return a
     offset = b.extreme - a.extreme
     shrunk = exp_of_negative(alpha * offset)
     a.weights += b.weights * shrunk
@@ -118,49 +154,84 @@ cdef inline boltzmann_sums merge_boltzmann(
     return a
 
 
-cdef inline double boltzmann(boltzmann_sums sums) noexcept nogil:
+cdef inline double boltzmann(
+    boltzmann_kind kind, boltzmann_sums sums, double n_values
+) noexcept nogil:
+    """B_alpha of the values."""
+    if kind == boltzmann_kind.MEAN:
+        return sums.offsets / n_values
+    if kind == boltzmann_kind.EXTREME:
+        return sums.extreme
     return sums.extreme + sums.offsets / sums.weights
 
 
 cdef struct moment_sums:
-    # Of the mean and the variance of values. They are counted from one of the values,
-    # which is as far from the mean as sqrt(n) deviations at most: so the difference of
-    # squares loses few digits, and values that are all alike have a variance of 0.
-    double origin   # the first value
-    double offsets  # sum_j (x_j - origin)
-    double squares  # sum_j (x_j - origin)^2
+    # Of the mean, the variance and the range of values. They are counted from one of
+    # the values, which is as far from the mean as sqrt(n) deviations at most: so the
+    # difference of squares loses few digits, and values that are all alike have a
+    # variance of 0.
+    double n_values
+    double origin    # the first value
+    double offsets   # sum_j (x_j - origin)
+    double squares   # sum_j (x_j - origin)^2
+    double smallest
+    double largest
 
 
 cdef inline void add_to_moments(
-    moment_sums * sums, bint is_first, double value, double count
+    moment_sums * sums, double value, double count
 ) noexcept nogil:
     """Add `count` times the value."""
     cdef double offset
-    if is_first:
+    if sums.n_values == 0.0:
+        sums.n_values = count
         sums.origin = value
-        sums.offsets = 0.0
-        sums.squares = 0.0
+        sums.smallest = value
+        sums.largest = value
         return
     offset = value - sums.origin
+    sums.n_values += count
     sums.offsets += count * offset
     sums.squares += count * offset * offset
+    sums.smallest = min(sums.smallest, value)
+    sums.largest = max(sums.largest, value)
 
 
-cdef inline double mean(const moment_sums * sums, double n_values) noexcept nogil:
-    return sums.origin + sums.offsets / n_values
+cdef inline void merge_moments(
+    moment_sums * sums, const moment_sums * others
+) noexcept nogil:
+    """Add the values of `others`, counted from the origin of `sums`."""
+    cdef double shift
+    if others.n_values == 0.0:
+        return
+    if sums.n_values == 0.0:
+        sums[0] = others[0]
+        return
+    shift = others.origin - sums.origin
+    sums.n_values += others.n_values
+    sums.offsets += others.offsets + others.n_values * shift
+    sums.squares += others.squares + shift * (
+        2.0 * others.offsets + others.n_values * shift
+    )
+    sums.smallest = min(sums.smallest, others.smallest)
+    sums.largest = max(sums.largest, others.largest)
 
 
-cdef inline double variance(const moment_sums * sums, double n_values) noexcept nogil:
+cdef inline double mean(const moment_sums * sums) noexcept nogil:
+    return sums.origin + sums.offsets / sums.n_values
+
+
+cdef inline double variance(const moment_sums * sums) noexcept nogil:
     """Population variance (ddof=0), and 0 of no values as of one."""
     cdef double result
-    if n_values < 2.0:
+    if sums.n_values < 2.0:
         return 0.0
-    result = (sums.squares - sums.offsets * (sums.offsets / n_values)) / n_values
-    return max(result, 0.0)  # rounding may go below
+    result = sums.squares - sums.offsets * (sums.offsets / sums.n_values)
+    return max(result / sums.n_values, 0.0)  # rounding may go below
 
 
 cdef inline double mean_less_deviation(
-    const moment_sums * sums, double smallest, double n_values, double penalty
+    const moment_sums * sums, double penalty
 ) noexcept nogil:
     """mean_j x_j - penalty std_j x_j, with ddof=0.
 
@@ -172,16 +243,56 @@ cdef inline double mean_less_deviation(
     via Risk Extrapolation (V-REx), with a deviation in place of the variance, so that
     the penalty is a pure number.
     """
-    if n_values == 2.0:
-        return smallest + 0.5 * (1.0 - penalty) * fabs(sums.offsets)
-    return mean(sums, n_values) - penalty * sqrt(variance(sums, n_values))
+    if sums.n_values == 2.0:
+        return sums.smallest + 0.5 * (1.0 - penalty) * fabs(sums.offsets)
+    return mean(sums) - penalty * sqrt(variance(sums))
 
 
-cdef inline double spread_of_ratios(
-    double smallest, double largest, double n_values
-) noexcept nogil:
+cdef inline double spread_of_ratios(const moment_sums * sums) noexcept nogil:
     """max_j I_j / min_j I_j - 1 of positive values, and 0 of no values as of one.
 
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
-    return largest / smallest - 1.0 if n_values >= 2.0 else 0.0
+    return sums.largest / sums.smallest - 1.0 if sums.n_values >= 2.0 else 0.0
+
+
+cdef struct impurity_totals:
+    # Of the impurities of eras after a split, and of what each era's share of rows
+    # makes of their decreases. Of eras that are not informative, the impurity only.
+    double n_informative
+    double impurities  # sum
+    double worst       # largest
+    double decreases   # sum
+    double least       # smallest decrease
+
+
+cdef inline void add_impurity(
+    impurity_totals * totals,
+    double before,       # the split; of the era
+    double informative,  # 0 or 1
+    double decrease,     # of an informative era
+    double share,        # the decrease, weighted by the era's share of rows
+) noexcept nogil:
+    """Add the impurity of an era after the split, and its decrease."""
+    if informative == 0.0:
+        totals.impurities += before
+        return
+    # Rounding may go below 0.
+    totals.impurities += max(before - decrease, 0.0)
+    totals.worst = max(totals.worst, before - decrease)
+    totals.decreases += share
+    totals.least = min(totals.least, share) if totals.n_informative > 0.0 else share
+    totals.n_informative += 1.0
+
+
+cdef inline void merge_impurities(
+    impurity_totals * totals, const impurity_totals * others
+) noexcept nogil:
+    totals.impurities += others.impurities
+    if others.n_informative == 0.0:
+        return
+    totals.worst = max(totals.worst, others.worst)
+    totals.decreases += others.decreases
+    if totals.n_informative == 0.0 or others.least < totals.least:
+        totals.least = others.least
+    totals.n_informative += others.n_informative

@@ -63,6 +63,7 @@ class Criterion:
         impurities: ArrayLike | None = None,
         era_sizes: ArrayLike | None = None,
         gradient_variance: float = 1.0,
+        groups: ArrayLike | None = None,
     ) -> SplitRank | None: ...
 
 class EraComparison(NamedTuple):

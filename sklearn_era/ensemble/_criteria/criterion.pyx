@@ -4,14 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from .aggregation cimport (
     add_to_boltzmann,
     boltzmann,
+    boltzmann_kind,
     boltzmann_sums,
     direction_agreement,
+    kind_of_alpha,
 )
 from .era_statistics cimport (
     era_contrast,
@@ -24,7 +25,7 @@ from .era_statistics cimport (
 )
 from .node_formulas cimport bounded, node_value
 from .ranking cimport rank_split, split_rank
-from .split_sums cimport add_era, eras_struct, split_sums
+from .split_sums cimport add_era, eras_struct, merge_sums, split_sums
 
 
 class CriterionTraits(NamedTuple):
@@ -150,8 +151,9 @@ cdef class Criterion:
         impurities=None,
         era_sizes=None,
         double gradient_variance=1.0,
+        groups=None,
     ):
-        """Rank one candidate split.
+        """Rank one candidate split; for tests, which have no other way to a formula.
 
         Parameters
         ----------
@@ -165,6 +167,9 @@ cdef class Criterion:
             Rows of each era in the training set; by default, those of the node.
         gradient_variance : float, default=1.0
             That of the root, which normalised gains are in units of.
+        groups : array-like of shape (n_eras,), default=None
+            A group of each era, 0 and up: those of a group are added up on their own,
+            and what groups say is merged. By default, eras are one group.
 
         Returns
         -------
@@ -179,9 +184,9 @@ cdef class Criterion:
             double [::1] sizes
             eras_struct eras
             era_sums left_side, right_side
-            split_sums sums
+            split_sums sums, of_group
             split_rank rank
-            int era
+            int era, group
 
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
@@ -194,15 +199,19 @@ cdef class Criterion:
         eras.era_sizes = &sizes[0]
         eras.sum_hessians = both[:, 1].sum()
         eras.gradient_variance = gradient_variance
+        groups = np.zeros(n_eras, np.int64) if groups is None else np.asarray(groups)
         memset(&sums, 0, sizeof(sums))
-        for era in range(n_eras):
-            left_side.gradients = left_sums[era, 0]
-            left_side.hessians = left_sums[era, 1]
-            left_side.count = left_sums[era, 2]
-            right_side.gradients = right_sums[era, 0]
-            right_side.hessians = right_sums[era, 1]
-            right_side.count = right_sums[era, 2]
-            add_era(&self.params, &eras, era, left_side, right_side, &sums)
+        for group in range(groups.max(initial=0) + 1):
+            memset(&of_group, 0, sizeof(of_group))
+            for era in np.flatnonzero(groups == group):
+                left_side.gradients = left_sums[era, 0]
+                left_side.hessians = left_sums[era, 1]
+                left_side.count = left_sums[era, 2]
+                right_side.gradients = right_sums[era, 0]
+                right_side.hessians = right_sums[era, 1]
+                right_side.count = right_sums[era, 2]
+                add_era(&self.params, &eras, era, left_side, right_side, &of_group)
+            merge_sums(&self.params, &sums, &of_group)
         if not rank_split(&self.params, &eras, &sums, gain, &rank):
             return None
         return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
@@ -366,18 +375,15 @@ def boltzmann_mean(const double[::1] values, double alpha):
     """
     cdef:
         double smallest, largest
+        boltzmann_kind kind = kind_of_alpha(alpha)
         boltzmann_sums sums
         int i
     if values.shape[0] == 0:
         raise ValueError("values is empty; the Boltzmann operator needs one at least.")
     smallest = np.min(values)
     largest = np.max(values)
-    if alpha == -INFINITY:
-        return smallest
-    if alpha == INFINITY:
-        return largest
     memset(&sums, 0, sizeof(sums))
     for i in range(values.shape[0]):
-        sums = add_to_boltzmann(sums, values[i], 1.0, alpha)
+        sums = add_to_boltzmann(kind, alpha, sums, values[i], 1.0)
     # Rounding alone may leave the values' range.
-    return bounded(boltzmann(sums), smallest, largest)
+    return bounded(boltzmann(kind, sums, values.shape[0]), smallest, largest)

@@ -6,12 +6,13 @@
 from .aggregation cimport (
     boltzmann,
     direction_agreement,
+    kind_of_alpha,
     mean_less_deviation,
     spread_of_ratios,
     variance,
 )
 from .criterion cimport InvarianceStatistic, SplitCriterion, criterion_struct
-from .split_sums cimport era_terms, eras_struct, gain_unit, split_sums, uses_boltzmann
+from .split_sums cimport era_terms, eras_struct, gain_unit, split_sums
 
 
 cdef struct split_rank:
@@ -27,11 +28,7 @@ cdef inline double aggregated_gain(
     const criterion_struct * criterion, int n_eras, const split_sums * sums
 ) noexcept nogil:
     """B_alpha(gain_1, ..., gain_M)."""
-    if uses_boltzmann(criterion):
-        return boltzmann(sums.boltzmann)
-    if criterion.boltzmann_alpha == 0.0:
-        return sums.gains / n_eras
-    return sums.gains
+    return boltzmann(kind_of_alpha(criterion.boltzmann_alpha), sums.gains, n_eras)
 
 
 cdef inline double invariance_penalty(
@@ -43,8 +40,8 @@ cdef inline double invariance_penalty(
     for a difference.
     """
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:
-        return spread_of_ratios(sums.smallest, sums.largest, sums.n_informative)
-    return variance(&sums.effect_moments, sums.n_informative)
+        return spread_of_ratios(&sums.statistics)
+    return variance(&sums.statistics)
 
 
 cdef inline bint rank_era(
@@ -92,13 +89,13 @@ cdef inline bint rank_time_robust(
     maximum.
     """
     if criterion.takes_worst_era:
-        rank.primary = -sums.largest
-        rank.expansion = sums.smallest
+        rank.primary = -sums.impurities.worst
+        rank.expansion = sums.impurities.least
     else:
-        rank.primary = -sums.impurities / eras.n_eras
-        rank.expansion = sums.decreases / eras.n_eras
+        rank.primary = -sums.impurities.impurities / eras.n_eras
+        rank.expansion = sums.impurities.decreases / eras.n_eras
     return (
-        sums.n_informative > 0.0
+        sums.impurities.n_informative > 0.0
         and rank.expansion > criterion.min_impurity_decrease
     )
 
@@ -129,7 +126,7 @@ cdef inline bint rank_vrex(
 ) noexcept nogil:
     """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
     rank.primary = mean_less_deviation(
-        &sums.gain_moments, sums.smallest, eras.n_eras, criterion.invariance_penalty
+        &sums.gain_moments, criterion.invariance_penalty
     )
     return rank.primary > 0.0
 

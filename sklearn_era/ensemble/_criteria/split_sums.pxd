@@ -7,14 +7,19 @@
 # The commonest criteria add several eras at a time, each to the sums of a lane of a
 # vector. What is done for a lane is free of branches but for those on the criterion.
 
-from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from .aggregation cimport (
+    add_impurity,
     add_to_boltzmann,
     add_to_moments,
+    boltzmann_kind,
     boltzmann_sums,
+    impurity_totals,
+    kind_of_alpha,
     merge_boltzmann,
+    merge_impurities,
+    merge_moments,
     moment_sums,
 )
 from .criterion cimport InvarianceStatistic, criterion_struct
@@ -47,32 +52,59 @@ cdef struct eras_struct:
 
 
 cdef struct split_sums:
-    # What the eras added thus far have said of a candidate split; zeros stand for none.
-    # A criterion keeps what it needs.
+    # What the eras added thus far have said of a candidate split: monoids, and zeros
+    # where there were none. A criterion keeps what it needs; those that keep lane sums
+    # need the first three.
     double n_covered
-    double directions           # sum of directions
-    double gains                # sum of gains; at alpha = -inf or inf, the extreme one
-    double n_gains              # eras added; or, where sums are differences, those with
-    #                             a gain other than 0
-    boltzmann_sums boltzmann    # of gains
+    double directions             # sum of directions
+    boltzmann_sums gains
+    double n_nonzero_gains        # where sums are kept as differences
     moment_sums gain_moments
-    moment_sums effect_moments
-    double n_informative
-    double smallest             # RATIO: of the ratios. TIME_ROBUST: of the decreases.
-    #                             VREX: of the gains
-    double largest              # RATIO: of the ratios. TIME_ROBUST: of the impurities
-    double impurities           # sum of impurities after the split
-    double decreases            # and of their decreases
+    moment_sums statistics        # of eras that are informative
+    impurity_totals impurities
 
 
 cdef struct lane_sums:
-    # Some fields of `split_sums`, for the eras of each lane on their own: what ERA and
-    # DIRECTIONAL need.
-    double[8] n_covered
-    double[8] directions
-    double[8] gains       # at a finite alpha other than 0: the extreme of `boltzmann`
-    double[8] weights     # at any alpha but 0, and above 0 where an era was added
-    double[8] offsets
+    # The first three fields of `split_sums`, of the eras of each lane on their own.
+    double[LANES] n_covered
+    double[LANES] directions
+    double[LANES] extreme
+    double[LANES] weights
+    double[LANES] offsets
+
+
+cdef inline void clear_sums(
+    const criterion_struct * criterion, split_sums * splits, int n_splits  # OUT
+) noexcept nogil:
+    """No eras."""
+    cdef int i
+    if not criterion.traits.keeps_lane_sums:
+        memset(splits, 0, n_splits * sizeof(split_sums))
+        return
+    for i in range(n_splits):
+        splits[i].n_covered = 0.0
+        splits[i].directions = 0.0
+        memset(&splits[i].gains, 0, sizeof(boltzmann_sums))
+        splits[i].n_nonzero_gains = 0.0
+
+
+cdef inline void merge_sums(
+    const criterion_struct * criterion,
+    split_sums * sums,          # IN and OUT
+    const split_sums * others,  # of other eras
+) noexcept nogil:
+    """Add what other eras have said of the same split."""
+    sums.n_covered += others.n_covered
+    sums.directions += others.directions
+    sums.gains = merge_boltzmann(
+        kind_of_alpha(criterion.boltzmann_alpha),
+        criterion.boltzmann_alpha,
+        sums.gains,
+        others.gains,
+    )
+    merge_moments(&sums.gain_moments, &others.gain_moments)
+    merge_moments(&sums.statistics, &others.statistics)
+    merge_impurities(&sums.impurities, &others.impurities)
 
 
 cdef inline double gain_unit(
@@ -88,14 +120,6 @@ cdef inline double gain_unit(
     if not criterion.normalize_era_gain:
         return 1.0
     return 1.0 / unit if unit > 0.0 else 0.0
-
-
-cdef inline bint uses_boltzmann(const criterion_struct * criterion) noexcept nogil:
-    """Whether gains are averaged with weights: not at alpha = 0, -inf or inf."""
-    return (
-        criterion.boltzmann_alpha != 0.0
-        and -INFINITY < criterion.boltzmann_alpha < INFINITY
-    )
 
 
 cdef inline bint sums_up(const criterion_struct * criterion) noexcept nogil:
@@ -127,37 +151,44 @@ cdef inline era_comparison compare_sides(
     return result
 
 
-cdef inline void add_lanes(
+cdef inline void add_gain_to_lane(
+    boltzmann_kind kind,
+    double alpha,
+    lane_sums * lanes,  # IN and OUT
+    Py_ssize_t lane,
+    double gain,
+    double count,       # 1, or 0 in a lane without an era, whose gain is 0
+) noexcept nogil:
+    """Add the gain of an era to those of a lane."""
+    cdef boltzmann_sums gains
+    gains.offsets = lanes.offsets[lane]
+    if kind != boltzmann_kind.MEAN:
+        gains.extreme = lanes.extreme[lane]
+        gains.weights = lanes.weights[lane]
+    gains = add_to_boltzmann(kind, alpha, gains, gain, count)
+    lanes.offsets[lane] = gains.offsets
+    if kind != boltzmann_kind.MEAN:
+        lanes.extreme[lane] = gains.extreme
+        lanes.weights[lane] = gains.weights
+
+
+cdef inline void merge_lanes(
     const criterion_struct * criterion, const lane_sums * lanes, split_sums * sums
 ) noexcept nogil:
-    """Add up the lanes."""
+    """Add what the eras of all lanes have said, lane by lane."""
     cdef:
-        boltzmann_sums of_lane
+        boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
+        boltzmann_sums gains
         int i
     for i in range(LANES):
         sums.n_covered += lanes.n_covered[i]
         sums.directions += lanes.directions[i]
-        if criterion.boltzmann_alpha == 0.0:
-            sums.gains += lanes.gains[i]
-        elif lanes.weights[i] > 0.0:
-            if uses_boltzmann(criterion):
-                of_lane.extreme = lanes.gains[i]
-                of_lane.weights = lanes.weights[i]
-                of_lane.offsets = lanes.offsets[i]
-                sums.boltzmann = merge_boltzmann(
-                    sums.boltzmann, of_lane, criterion.boltzmann_alpha
-                )
-            else:
-                add_extreme(criterion, lanes.gains[i], sums)
-
-
-cdef inline void add_extreme(
-    const criterion_struct * criterion, double gain, split_sums * sums
-) noexcept nogil:
-    """Add a gain at alpha = -inf, the minimum, or inf, the maximum."""
-    if sums.n_gains == 0.0 or (gain - sums.gains) * criterion.boltzmann_alpha > 0.0:
-        sums.gains = gain
-    sums.n_gains += 1.0
+        gains.extreme = lanes.extreme[i]
+        gains.weights = lanes.weights[i]
+        gains.offsets = lanes.offsets[i]
+        sums.gains = merge_boltzmann(
+            kind, criterion.boltzmann_alpha, sums.gains, gains
+        )
 
 
 cdef inline void add_gain(
@@ -166,19 +197,11 @@ cdef inline void add_gain(
     """Add the gain of an era, or of `count` that have the same."""
     cdef double alpha = criterion.boltzmann_alpha
     if criterion.traits.keeps_moments:
-        if sums.n_gains == 0.0 or gain < sums.smallest:
-            sums.smallest = gain
-        add_to_moments(&sums.gain_moments, sums.n_gains == 0.0, gain, count)
-    if not criterion.traits.aggregates_gains:
-        sums.n_gains += count
-    elif uses_boltzmann(criterion):
-        sums.boltzmann = add_to_boltzmann(sums.boltzmann, gain, count, alpha)
-        sums.n_gains += count
-    elif alpha == 0.0:
-        sums.gains += count * gain
-        sums.n_gains += count
-    else:
-        add_extreme(criterion, gain, sums)
+        add_to_moments(&sums.gain_moments, gain, count)
+    if criterion.traits.aggregates_gains:
+        sums.gains = add_to_boltzmann(
+            kind_of_alpha(alpha), alpha, sums.gains, gain, count
+        )
 
 
 cdef struct era_terms:
@@ -241,39 +264,6 @@ cdef inline era_terms look_at_era(
     return terms
 
 
-cdef inline void add_invariance(
-    const criterion_struct * criterion, double statistic, split_sums * sums
-) noexcept nogil:
-    """Add the statistic of an informative era."""
-    cdef bint is_first = sums.n_informative == 0.0
-    sums.n_informative += 1.0
-    if criterion.invariance_statistic == InvarianceStatistic.RATIO:
-        if is_first or statistic < sums.smallest:
-            sums.smallest = statistic
-        if is_first or statistic > sums.largest:
-            sums.largest = statistic
-        return
-    add_to_moments(&sums.effect_moments, is_first, statistic, 1.0)
-
-
-cdef inline void add_impurity(
-    const era_terms * terms,
-    double before,        # impurity of the era before the split
-    split_sums * sums,
-) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease."""
-    if terms.informative == 0.0:
-        sums.impurities += before
-        return
-    # Rounding may go below 0.
-    sums.impurities += max(before - terms.decrease, 0.0)
-    sums.largest = max(sums.largest, before - terms.decrease)
-    sums.decreases += terms.share
-    if sums.n_informative == 0.0 or terms.share < sums.smallest:
-        sums.smallest = terms.share
-    sums.n_informative += 1.0
-
-
 cdef inline void add_terms(
     const criterion_struct * criterion,
     const eras_struct * eras,
@@ -287,9 +277,12 @@ cdef inline void add_terms(
         sums.directions += terms.direction
         add_gain(criterion, terms.gain, 1.0, sums)
     if criterion.traits.keeps_impurities:
-        add_impurity(terms, eras.impurities[era], sums)
+        add_impurity(
+            &sums.impurities,
+            eras.impurities[era], terms.informative, terms.decrease, terms.share,
+        )
     if terms.informative > 0.0 and criterion.traits.keeps_statistics:
-        add_invariance(criterion, terms.statistic, sums)
+        add_to_moments(&sums.statistics, terms.statistic, 1.0)
 
 
 cdef inline void add_era(
@@ -323,9 +316,9 @@ cdef inline void sum_differences(
     """
     cdef int i
     for i in range(1, n_splits):
-        splits[i].gains += splits[i - 1].gains
+        splits[i].gains.offsets += splits[i - 1].gains.offsets
         splits[i].directions += splits[i - 1].directions
         splits[i].n_covered += splits[i - 1].n_covered
-        splits[i].n_gains += splits[i - 1].n_gains
-        if splits[i].n_gains == 0.0:
-            splits[i].gains = 0.0
+        splits[i].n_nonzero_gains += splits[i - 1].n_nonzero_gains
+        if splits[i].n_nonzero_gains == 0.0:
+            splits[i].gains.offsets = 0.0

@@ -3,12 +3,13 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 cdef enum:
     MAX_MEMBERS = 8  # features in a bundle
+    MAX_BINS = 256   # of a bundle; and cells, the combinations of its bins
 
 
 cdef struct bundle_struct:
     int n_members
-    int[8] members                    # feature indices, ascending
-    int[8] n_codes                    # of each: bins, and one more for missing values
+    int[MAX_MEMBERS] members          # feature indices, ascending
+    int[MAX_MEMBERS] n_codes          # of each: bins, and one more for missing values
     int n_cells                       # combinations of their codes
     int n_bins                        # sum of n_codes
     Py_ssize_t first_bin              # among the bins of all bundles

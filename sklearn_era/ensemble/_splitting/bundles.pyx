@@ -18,7 +18,7 @@ from sklearn.utils._typedefs cimport uint8_t
 from .costs cimport sums_jointly
 
 MAX_CELLS = 256  # numbers in a byte
-MAX_CODES = 16  # `sums_touched_bins` asks for more
+MAX_CODES = 16  # `sums_occupied_bins` asks for more
 
 
 def bundle_features(n_codes):

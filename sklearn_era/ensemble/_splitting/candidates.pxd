@@ -1,21 +1,17 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    X_BINNED_DTYPE_C,
-    hist_struct,
-)
+from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
 from .._criteria.criterion cimport criterion_struct
-from .histograms.sums cimport bin_sums
-from .lanes.table cimport era_table
-from .bundles cimport FeatureBundles, bundle_struct
-from .lanes.functions cimport lane_functions, scan_order, touched_splits
+from .bundles cimport MAX_MEMBERS, FeatureBundles, bundle_struct
+from .lanes.functions cimport bin_order
 from .._criteria.ranking cimport compare_ranks, split_rank
 from .._criteria.split_sums cimport eras_struct, split_sums
+from .tree_data cimport tree_data
 
 
 cdef struct node_struct:
-    # What the scan needs to know of the node, pooled over eras.
+    # A node, pooled over eras.
     unsigned int n_samples
     double sum_gradients
     double sum_hessians
@@ -23,6 +19,10 @@ cdef struct node_struct:
     double lower_bound  # of the children's values
     double upper_bound
     eras_struct eras
+
+
+cdef enum:
+    BITSET_SIZE = 8  # words of a BITSET_DTYPE_C
 
 
 cdef struct feature_split:
@@ -37,25 +37,6 @@ cdef struct feature_split:
     unsigned int n_samples_left
     double sum_gradients_left
     double sum_hessians_left
-
-
-cdef struct feature_scan:
-    # A feature to scan: its candidate splits are in at most two orders.
-    int feature_idx
-    int first_bin               # of the feature, among the bins of its bundle
-    bint is_wanted
-    bint is_pooled              # before the scan, not in its course
-    int n_orders
-    scan_order[2] orders
-
-
-cdef struct bundle_scan:
-    # The features of a bundle: what of them the eras thus far have said.
-    int n_splits
-    bint sums_differences       # a split's sums are differences from the split before
-    feature_scan[8] features
-    hist_struct * pooled        # (n_bins,), sums over eras by bin
-    split_sums * splits         # (n_splits,)
 
 
 cdef inline bint is_better(
@@ -80,79 +61,52 @@ cdef inline bint is_better(
     )
 
 
-cdef class EraScanner:
+cdef struct feature_candidates:
+    # The candidate splits of a feature: its bins move in at most two orders.
+    int feature_idx
+    int first_bin               # of the feature, among the bins of its bundle
+    bint is_wanted
+    bint is_pooled              # before the eras are compared, not along with it
+    int n_orders
+    bin_order[2] orders
+
+
+cdef struct bundle_candidates:
+    # The candidate splits of a bundle of features.
+    int n_splits
+    bint sums_differences       # a split's sums are differences from the split before
+    feature_candidates[MAX_MEMBERS] features
+    hist_struct * pooled        # (n_bins,), sums over eras by bin
+    split_sums * splits         # (n_splits,), what the eras have said
+    feature_split best          # when they are ranked
+
+
+cdef class CandidateTable:
     cdef:
-        criterion_struct criterion
-        const lane_functions * lanes
-
-        # Of the tree being grown, from scikit-learn's splitter.
-        const unsigned int [::1] n_bins_non_missing
-        const uint8_t [::1] has_missing_values
-        const uint8_t [::1] is_categorical
-        const signed char [::1] monotonic_cst
-        uint8_t missing_values_bin_idx
-        unsigned int min_samples_leaf
-        double min_hessian_to_split
-
+        const tree_data * tree
+        const criterion_struct * criterion
         # Of the bundles of features that the tree uses.
         FeatureBundles bundles
-        bundle_scan * scans      # (n_bundles,)
-        hist_struct * pooled     # (n_bins,) of all features
-        split_sums * splits      # of all bundles
+        bundle_candidates * candidates  # (n_bundles,)
+        hist_struct * pooled            # (n_bins,) of all features
+        split_sums * splits             # of all bundles
 
     cdef void _free(self)
     cdef int most_splits(self, const bundle_struct * bundle) noexcept nogil
     cdef bint needs_pooling(self, int bundle_idx) noexcept nogil
     cdef bint start_bundle(
-        self, int bundle_idx, const uint8_t * is_wanted, bint is_pooled, bint is_touched
+        self, int bundle_idx, const uint8_t * is_wanted, bint is_pooled
     ) noexcept nogil
     cdef void order_bins(
         self, int bundle_idx, const node_struct * node
     ) noexcept nogil
-    cdef void set_order(
+    cdef void add_numeric_orders(
+        self, bundle_candidates * bundle, feature_candidates * feature, int n_codes
+    ) noexcept nogil
+    cdef void add_categorical_orders(
         self,
-        bundle_scan * scan,
-        feature_scan * feature,
-        int n_bins,
-        int first,
-        int stop,
-        bint missing_go_to_left,
-    ) noexcept nogil
-    cdef void start_lanes(self, int bundle_idx, era_table * table) noexcept nogil
-    cdef void end_lanes(
-        self, int bundle_idx, const era_table * table, bint pools
-    ) noexcept nogil
-    cdef void scan_eras(
-        self, int bundle_idx, const eras_struct * eras, era_table * table
-    ) noexcept nogil
-    cdef void scan_touched_bins(
-        self,
-        int bundle_idx,
-        const eras_struct * eras,
-        const bin_sums * sums,
-        double unit,
-        const unsigned char * touched,
-        int n_touched,
-        touched_splits * splits,
-    ) noexcept nogil
-    cdef void find_best(
-        self,
-        int bundle_idx,
+        bundle_candidates * bundle,
+        feature_candidates * feature,
+        int n_codes,
         const node_struct * node,
-        int n_absent,
-        feature_split * best,
-    ) noexcept nogil
-    cdef void rank_order(
-        self,
-        const bundle_scan * scan,
-        const feature_scan * feature,
-        const scan_order * order,
-        const node_struct * node,
-        feature_split * best,
-    ) noexcept nogil
-    cdef void store_categories(
-        self, const X_BINNED_DTYPE_C * bins, int n_left, feature_split * split
-    ) noexcept nogil
-    cdef double child_value(
-        self, const node_struct * node, double sum_gradients, double sum_hessians
     ) noexcept nogil

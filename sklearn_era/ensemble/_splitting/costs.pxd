@@ -7,7 +7,7 @@
 cpdef bint sums_jointly(
     int n_members, int n_cells, double rows_per_era
 ) noexcept nogil
-cpdef bint sums_touched_bins(int n_bins, double rows_per_era) noexcept nogil
+cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil
 cpdef bint stores_histograms(
-    double n_rows, double n_columns, double n_bins, double n_eras
+    double n_rows_saved, double n_columns, double n_bins, double n_eras
 ) noexcept

@@ -12,7 +12,7 @@ cpdef bint sums_jointly(
     return n_members > 1 and rows_per_era * (n_members - 1) > 0.75 * n_cells
 
 
-cpdef bint sums_touched_bins(int n_bins, double rows_per_era) noexcept nogil:
+cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil:
     """Whether to look, era by era, at the bins that have rows rather than at all.
 
     A bin costs some three times as much if it has to be found.
@@ -21,12 +21,12 @@ cpdef bint sums_touched_bins(int n_bins, double rows_per_era) noexcept nogil:
 
 
 cpdef bint stores_histograms(
-    double n_rows, double n_columns, double n_bins, double n_eras
+    double n_rows_saved, double n_columns, double n_bins, double n_eras
 ) noexcept:
-    """Whether to keep a node's histograms, for the children to be differences.
+    """Whether to keep a node's histograms, so that one child's is a difference.
 
-    Kept, they spare the larger child the rows: half of `n_rows` at least, in each of
-    `n_columns`. But `n_bins` (of all features) x `n_eras` cells are written, read,
-    and subtracted, out of a memory that is larger than the caches.
+    Kept, they spare the larger child its rows, in each of `n_columns`. But `n_bins` (of
+    all features) x `n_eras` cells are written, read, and subtracted, out of a memory
+    that is larger than the caches.
     """
-    return 0.5 * n_rows * n_columns > 3.0 * n_bins * n_eras
+    return n_rows_saved * n_columns > 6.0 * n_bins * n_eras

@@ -10,7 +10,8 @@ cdef struct row_block:
     int era
     int start  # among the node's rows
     int stop
-    int lane   # of the era, counted from the first one of the chunk
+    int first_word  # of its rows, among the chunk's words
+    int lane        # of the era, counted from the first one of the chunk
 
 
 cdef struct impurity_sums:
@@ -71,11 +72,10 @@ cdef class EraRows:
 
     cdef bint fix_point(self, const G_H_DTYPE_C * values) noexcept
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
-    cdef int first_row_of_chunk(self, int chunk) noexcept nogil
     cdef int end_of_era(self, int first_block) noexcept nogil
     cdef int next_era(self, int era, int start) noexcept nogil
     cdef impurity_sums sum_squares(self, const row_block * block) noexcept nogil
-    cdef void pack(self, const row_block * block, int first_row) noexcept nogil
+    cdef void pack(self, const row_block * block) noexcept nogil
     cdef bint packs_integers(self) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept
     cdef double root_variance(self) noexcept

@@ -199,7 +199,6 @@ cdef class EraRows:
                 self.n_chunks += 1
                 n_in_chunk = 0
                 lane = 0
-            n_in_chunk += n_in_era
             start = node_offsets[era]
             while start < node_offsets[era + 1]:
                 self.blocks[self.n_blocks].era = era
@@ -207,9 +206,13 @@ cdef class EraRows:
                 self.blocks[self.n_blocks].stop = min(
                     start + self.block_size, node_offsets[era + 1]
                 )
+                self.blocks[self.n_blocks].first_word = (
+                    n_in_chunk + start - node_offsets[era]
+                )
                 self.blocks[self.n_blocks].lane = lane
                 self.n_blocks += 1
                 start += self.block_size
+            n_in_chunk += n_in_era
             lane = (lane + 1) % LANES
         self.chunks[self.n_chunks] = self.n_blocks
 
@@ -230,9 +233,6 @@ cdef class EraRows:
                 high = middle
         return low
 
-    cdef int first_row_of_chunk(self, int chunk) noexcept nogil:
-        return self.blocks[self.chunks[chunk]].start
-
     cdef int end_of_era(self, int first_block) noexcept nogil:
         """The block after the last one of an era."""
         cdef int block = first_block + 1
@@ -246,16 +246,14 @@ cdef class EraRows:
     cdef bint packs_integers(self) noexcept nogil:
         return self.uses_integers and not self.sums_targets
 
-    cdef void pack(self, const row_block * block, int first_row) noexcept nogil:
-        """Write the words of a block's rows, those of a chunk that begins at a row."""
+    cdef void pack(self, const row_block * block) noexcept nogil:
+        """Write the words of a block's rows."""
         cdef:
             const unsigned int * indices = self.sample_indices
             const G_H_DTYPE_C * first = &self.gradients[0]
             const G_H_DTYPE_C * second = &self.hessians[0]
-            long long * words = &self.words[0] - first_row
-            G_H_DTYPE_C * pairs = (
-                <G_H_DTYPE_C *> &self.words[0] - 2 * <Py_ssize_t> first_row
-            )
+            long long * words = &self.words[0] + block.first_word - block.start
+            G_H_DTYPE_C * pairs = <G_H_DTYPE_C *> words
             long long one = 1
             long long shift = one << self.count_bits
             double scale = self.scale
@@ -266,7 +264,7 @@ cdef class EraRows:
         if self.packs_integers():
             if self.eras_fit_blocks:
                 memset(
-                    &self.lanes[0] + (block.start - first_row),
+                    &self.lanes[0] + block.first_word,
                     block.lane,
                     block.stop - block.start,
                 )

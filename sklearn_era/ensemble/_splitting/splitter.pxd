@@ -1,39 +1,37 @@
 from .rows cimport EraRows
-from .candidates cimport EraScanner, feature_split, node_struct
-from .histograms.accumulate cimport EraVisitor
 from .bundles cimport FeatureBundles
+from .candidates cimport CandidateTable, feature_split, node_struct
+from .histograms.accumulate cimport Accumulator
 from .histograms.stored cimport HistogramStore
+from .tree_data cimport tree_data
+from .._criteria.criterion cimport criterion_struct
 
 
 cdef class EraSplitter:
     cdef:
         EraRows rows
-        EraScanner scanner
-        EraVisitor visitor
+        CandidateTable candidates
+        Accumulator accumulator
         readonly HistogramStore store
+        criterion_struct criterion
         bint compares_targets
-        bint needs_impurities
-        bint needs_variance
-        int min_covered_eras
-        int min_samples_per_era
         double [::1] impurities  # (n_eras,), of the node, if needed
         double [::1] era_sizes   # (n_eras,), rows of an era in the training set
         double gradient_variance
 
         # Of the tree being grown.
-        object X_binned
+        tree_data tree
+        object X_binned          # to keep what `tree` points at, as `splitter` does
+        object splitter
         object totals            # sums of all gradients and hessians
         readonly bint hessians_are_constant
         readonly object hessians
-        object n_bins_non_missing
-        object has_missing_values
-        int missing_values_bin_idx
-        double feature_fraction_per_split
-        object rng
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
-        int n_threads
 
+    cdef void _point_at_tree(self, splitter)
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)
+    cdef const feature_split * _rank(self, const node_struct * node) noexcept
+    cdef void _describe(self, node, node_struct * c_node)
     cdef _make_split_info(self, const feature_split * split, const node_struct * node)

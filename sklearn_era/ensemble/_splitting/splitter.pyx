@@ -13,30 +13,43 @@ A node's histograms are
 
 The steps, for one node:
 
-1. `era_rows` finds the eras among its rows, and turns rows into words to add up;
-2. `era_visits` takes the node's eras, and each bundle of features, through
-3. `era_histogram`, which sums words up by bin, and
-4. `era_scan`, which adds what an era says of each candidate split to the split's sums,
-   and ranks the splits after the last era;
-5. the best split over features becomes an `EraSplitInfo`.
+1. plan: `EraRows` finds the eras among its rows, and the bundles of features to look at
+   are chosen;
+2. accumulate: the `Accumulator` adds up the rows of each era by bin, and what the era
+   says of each candidate split to the split's sums, in the `CandidateTable`;
+3. merge: what lanes and chunks have added up is merged in the table. Processes that hold
+   other eras would merge theirs here;
+4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
+   `EraSplitInfo`.
 """
 
 from cython.parallel import prange
 from libc.math cimport ceil
-from libc.stdlib cimport calloc, free
 
 import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C,
+    X_BINNED_DTYPE_C,
+)
+from sklearn.utils._typedefs cimport uint8_t
 
-from .costs cimport stores_histograms
-from .._criteria.criterion cimport Criterion
-from .rows cimport EraRows
-from .candidates cimport EraScanner, feature_split, is_better, node_struct
-from .histograms.accumulate cimport EraVisitor
+from .best_split cimport child_value, rank_bundle
 from .bundles cimport FeatureBundles
+from .candidates cimport (
+    BITSET_SIZE,
+    CandidateTable,
+    bundle_candidates,
+    feature_split,
+    is_better,
+    node_struct,
+)
+from .costs cimport stores_histograms
+from .rows cimport EraRows
+from .histograms.accumulate cimport Accumulator
+from .._criteria.criterion cimport Criterion
 from .._criteria.node_formulas cimport node_loss
 from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
 
@@ -102,16 +115,18 @@ cdef class EraSplitter:
         self.rows = EraRows(
             era_codes, n_eras, row_order, positive_weights, weights
         )
-        self.scanner = EraScanner(criterion)
-        self.visitor = EraVisitor(self.rows, self.scanner, weights is not None)
+        self.criterion = criterion.params
+        self.candidates = CandidateTable()
+        self.candidates.criterion = &self.criterion
+        self.candidates.tree = &self.tree
+        self.accumulator = Accumulator(
+            self.rows, self.candidates, weights is not None
+        )
+        self.accumulator.tree = &self.tree
         self.store = (
             HistogramStore() if store_budget is None else HistogramStore(store_budget)
         )
         self.compares_targets = weights is not None
-        self.needs_impurities = criterion.params.traits.keeps_impurities
-        self.needs_variance = criterion.params.normalize_era_gain
-        self.min_covered_eras = criterion.params.min_covered_eras
-        self.min_samples_per_era = criterion.params.min_samples_per_era
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
 
@@ -130,11 +145,11 @@ cdef class EraSplitter:
         self.X_binned = X_binned
         self.hessians = hessians
         self.hessians_are_constant = hessians_are_constant
-        self.n_threads = n_threads
+        self.tree.n_threads = n_threads
         self.store.take_all_back()
         self.totals = self.rows.start_tree(gradients, hessians, n_threads)
         self.gradient_variance = 1.0
-        if self.needs_variance:
+        if self.criterion.normalize_era_gain:
             self.gradient_variance = self.rows.root_variance()
         return self
 
@@ -148,18 +163,28 @@ cdef class EraSplitter:
         """
         if self.rows.order is not None:
             np.asarray(splitter.partition)[:] = self.rows.order
-        self.n_bins_non_missing = splitter.n_bins_non_missing
-        self.has_missing_values = splitter.has_missing_values
-        self.feature_fraction_per_split = splitter.feature_fraction_per_split
-        self.rng = splitter.rng
-        self.missing_values_bin_idx = splitter.missing_values_bin_idx
-        self.scanner.start_tree(splitter)
-        self.visitor.start_tree(
-            self.X_binned,
-            self.n_bins_non_missing,
-            self.missing_values_bin_idx,
-            self.n_threads,
-        )
+        self.splitter = splitter
+        self.criterion.l2_regularization = splitter.l2_regularization
+        self.criterion.min_gain = splitter.min_gain_to_split
+        self._point_at_tree(splitter)
+
+    cdef void _point_at_tree(self, splitter):
+        cdef:
+            const X_BINNED_DTYPE_C [::1, :] X_binned = self.X_binned
+            const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
+            const uint8_t [::1] has_missing_values = splitter.has_missing_values
+            const uint8_t [::1] is_categorical = splitter.is_categorical
+            const signed char [::1] monotonic_cst = splitter.monotonic_cst
+        self.tree.X_binned = &X_binned[0, 0]
+        self.tree.n_samples = X_binned.shape[0]
+        self.tree.n_features = X_binned.shape[1]
+        self.tree.n_bins_non_missing = &n_bins_non_missing[0]
+        self.tree.has_missing_values = &has_missing_values[0]
+        self.tree.is_categorical = &is_categorical[0]
+        self.tree.monotonic_cst = &monotonic_cst[0]
+        self.tree.missing_values_bin_idx = splitter.missing_values_bin_idx
+        self.tree.min_samples_leaf = splitter.min_samples_leaf
+        self.tree.min_hessian_to_split = splitter.min_hessian_to_split
 
     def compute_histograms_brute(
         self, const unsigned int [::1] sample_indices, allowed_features=None
@@ -189,7 +214,7 @@ cdef class EraSplitter:
             self._bundle_features(allowed_features)
             if self._is_worth_storing(0.5 * histograms.n_rows):
                 histograms.allocate(self.bundles.n_bins)
-                self.visitor.fill(histograms)
+                self.accumulator.fill(histograms)
         return histograms
 
     def compute_histograms_subtraction(
@@ -209,13 +234,13 @@ cdef class EraSplitter:
         ):
             return histograms
         sibling_histograms.allocate(self.bundles.n_bins)
-        self.visitor.fill(sibling_histograms)
+        self.accumulator.fill(sibling_histograms)
         parent_histograms.hand_over(histograms)
         for i in prange(
             self.bundles.n_bundles,
             schedule="static",
             nogil=True,
-            num_threads=self.n_threads,
+            num_threads=self.tree.n_threads,
         ):
             subtract(histograms, sibling_histograms, &self.bundles.bundles[i])
         return histograms
@@ -235,24 +260,24 @@ cdef class EraSplitter:
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
-        n_features = self.X_binned.shape[1]
+        n_features = self.tree.n_features
         if allowed_features is not None and len(allowed_features) < n_features:
             self.bundles = self._make_bundles(np.sort(allowed_features))
         else:
             if self.all_features is None:
                 self.all_features = self._make_bundles(np.arange(n_features))
             self.bundles = self.all_features
-        self.scanner.use_bundles(self.bundles)
-        self.visitor.use_bundles(self.bundles)
+        self.candidates.use_bundles(self.bundles)
+        self.accumulator.start_tree(self.bundles)
 
     def _make_bundles(self, features):
         return FeatureBundles(
             self.X_binned,
             features,
-            self.n_bins_non_missing,
-            self.has_missing_values,
+            self.splitter.n_bins_non_missing,
+            self.splitter.has_missing_values,
             self.rows.n_samples / self.rows.n_eras,
-            self.n_threads,
+            self.tree.n_threads,
         )
 
     def find_node_split(self, node):
@@ -269,19 +294,48 @@ cdef class EraSplitter:
             None where no split is admissible.
         """
         cdef:
-            NodeHistograms histograms = node.histograms
+            const feature_split * best
             node_struct c_node
-            feature_split * splits
-            feature_split * best
-            int n_tasks, i
-
         is_wanted = self._draw_features(node.allowed_features)
         self.rows.start_node(node.sample_indices)
         if not self._has_enough_eras():
             return None
-        if self.needs_impurities:
-            self.rows.measure_impurities(self.impurities)
+        self.accumulator.plan(is_wanted)
+        if self.accumulator.n_tasks == 0:
+            return None
+        self._describe(node, &c_node)
+        self.accumulator.accumulate(&c_node, node.histograms)
+        best = self._rank(&c_node)
+        return self._make_split_info(best, &c_node) if best.found else None
 
+    cdef const feature_split * _rank(self, const node_struct * node) noexcept:
+        """The best of all candidates, when the eras have been added to them."""
+        cdef:
+            bundle_candidates * candidates = self.candidates.candidates
+            const int * tasks = &self.accumulator.tasks[0]
+            int n_tasks = self.accumulator.n_tasks
+            int n_absent = self.rows.n_eras - self.rows.n_present
+            const feature_split * best
+            int i
+        for i in prange(
+            n_tasks,
+            schedule="static",
+            nogil=True,
+            num_threads=self.accumulator.threads_for_node(),
+        ):
+            rank_bundle(
+                &self.tree, &self.criterion, &self.bundles.bundles[tasks[i]],
+                &candidates[tasks[i]], node, n_absent,
+            )
+        best = &candidates[tasks[0]].best
+        for i in range(1, n_tasks):
+            if is_better(&candidates[tasks[i]].best, best):
+                best = &candidates[tasks[i]].best
+        return best
+
+    cdef void _describe(self, node, node_struct * c_node):
+        if self.criterion.traits.keeps_impurities:
+            self.rows.measure_impurities(self.impurities)
         c_node.n_samples = node.n_samples
         c_node.sum_gradients = node.sum_gradients
         c_node.sum_hessians = node.sum_hessians
@@ -294,33 +348,16 @@ cdef class EraSplitter:
         c_node.eras.sum_hessians = node.sum_hessians
         c_node.eras.gradient_variance = self.gradient_variance
 
-        self.visitor.plan(is_wanted)
-        n_tasks = self.visitor.n_tasks
-        if n_tasks == 0:
-            return None
-        splits = <feature_split *> calloc(n_tasks, sizeof(feature_split))
-        if splits == NULL:
-            raise MemoryError(f"cannot allocate the splits of {n_tasks} bundles")
-        try:
-            self.visitor.scan(&c_node, histograms, splits)
-            best = &splits[0]
-            for i in range(1, n_tasks):
-                if is_better(&splits[i], best):
-                    best = &splits[i]
-            return self._make_split_info(best, &c_node) if best.found else None
-        finally:
-            free(splits)
-
     cdef bint _has_enough_eras(self) noexcept:
         """Whether enough eras have the rows that both sides of a split take."""
         cdef:
             const int * offsets = &self.rows.node_offsets[0]
-            long long n_needed = 2 * <long long> self.min_samples_per_era
+            long long n_needed = 2 * <long long> self.criterion.min_samples_per_era
             int n_coverable = 0
             int era
         for era in range(self.rows.n_eras):
             n_coverable += offsets[era + 1] - offsets[era] >= n_needed
-        return n_coverable >= self.min_covered_eras
+        return n_coverable >= self.criterion.min_covered_eras
 
     cdef _draw_features(self, allowed_features):
         """Which features to look at: those allowed, less the ones drawn out.
@@ -328,8 +365,8 @@ cdef class EraSplitter:
         The draw is scikit-learn's own, so that `max_features` means the same and uses
         the generator in the same way.
         """
-        n_features = self.X_binned.shape[1]
-        fraction = self.feature_fraction_per_split
+        n_features = self.tree.n_features
+        fraction = self.splitter.feature_fraction_per_split
         if allowed_features is None:
             features = np.arange(n_features)
         else:
@@ -338,7 +375,7 @@ cdef class EraSplitter:
             n_drawn = max(1, int(ceil(fraction * features.size)))
             mask = np.full(features.size, False)
             mask[:n_drawn] = True
-            self.rng.shuffle(mask)
+            self.splitter.rng.shuffle(mask)
             features = features[mask]
         is_wanted = np.zeros(n_features, dtype=np.uint8)
         is_wanted[features] = 1
@@ -353,13 +390,13 @@ cdef class EraSplitter:
 
         bitset = None
         if split.is_categorical:
-            bitset = np.empty(8, dtype=np.uint32)
-            for i in range(8):
+            bitset = np.empty(BITSET_SIZE, dtype=np.uint32)
+            for i in range(BITSET_SIZE):
                 bitset[i] = split.left_cat_bitset[i]
             # scikit-learn takes a split at the last bin for one that parts numbers from
             # missing values, and leaves its categories out. So the bin of a categorical
             # split, which nothing else reads, must not be the only one there is.
-            bin_idx = self.n_bins_non_missing[split.feature_idx] == 1
+            bin_idx = self.tree.n_bins_non_missing[split.feature_idx] == 1
         return EraSplitInfo(
             priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
             gain=split.rank.gain,
@@ -372,11 +409,11 @@ cdef class EraSplitter:
             sum_hessian_right=sum_hessians_right,
             n_samples_left=split.n_samples_left,
             n_samples_right=node.n_samples - split.n_samples_left,
-            value_left=self.scanner.child_value(
-                node, split.sum_gradients_left, split.sum_hessians_left
+            value_left=child_value(
+                &self.criterion, node, split.sum_gradients_left, split.sum_hessians_left
             ),
-            value_right=self.scanner.child_value(
-                node, sum_gradients_right, sum_hessians_right
+            value_right=child_value(
+                &self.criterion, node, sum_gradients_right, sum_hessians_right
             ),
             is_categorical=split.is_categorical,
             left_cat_bitset=bitset,

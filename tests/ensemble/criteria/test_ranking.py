@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sklearn_era.ensemble._criteria.criterion import (
     Criterion,
@@ -28,7 +30,7 @@ AGREEMENT = 1 / 3
 DEVIATION = math.sqrt(32 / 9)  # of the gains, around their mean 28/3
 
 
-OF_SPLIT = {"impurities", "era_sizes", "gradient_variance"}
+OF_SPLIT = {"impurities", "era_sizes", "gradient_variance", "groups"}
 
 
 def rank(name, left=LEFT, right=RIGHT, *, gain=10.0, **params):
@@ -201,6 +203,60 @@ def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
         smaller = compare_sides([left], [right]).gains.min()
         for order in ([0, 1], [1, 0]):
             assert rank(VREX, left[order], right[order]).primary == smaller
+
+
+@given(
+    st.sampled_from(
+        [
+            (name, {"boltzmann_alpha": alpha})
+            for name in (ERA, DIRECTIONAL)
+            for alpha in (0.0, -math.inf, math.inf, -2.0, 0.5)
+        ]
+        + [
+            (INVARIANT, {"invariance_statistic": statistic})
+            for statistic in InvarianceStatistic
+        ]
+        + [(TIME_ROBUST, {"takes_worst_era": worst}) for worst in (True, False)]
+        + [
+            (VREX, {}),
+            (VREX, {"normalize_era_gain": True}),
+            (BLEND, {"weights": {"era": 1.0, "vrex": 1.0, "invariant": 1.0}}),
+        ]
+    ),
+    st.lists(
+        st.tuples(*[st.integers(-4, 4), st.integers(0, 4)] * 2, st.integers(0, 5)),
+        min_size=1,
+        max_size=9,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_eras_may_be_added_in_groups_that_are_merged(criterion, eras, random):
+    """In any groups, in any order, some of them empty: a commutative monoid."""
+    name, params = criterion
+    left, right = (
+        # RATIO takes gradients for positive rows, of which there is a part of all.
+        [
+            (g if not params.get("invariance_statistic") else h / 2, h, h)
+            for g, h in side
+        ]
+        for side in ([era[:2] for era in eras], [era[2:4] for era in eras])
+    )
+    given = {"impurities": [9.0 + era[4] for era in eras], "gain": 10.0, **params}
+    expected = rank(name, left, right, **given)
+    last = rank(name, left, right, groups=[3] * len(eras), **given)
+    assert last == expected  # the other groups are neutral, to the last bit
+    order = random.sample(range(len(eras)), len(eras))
+    given["impurities"] = [given["impurities"][i] for i in order]
+    merged = rank(
+        name,
+        [left[i] for i in order],
+        [right[i] for i in order],
+        groups=[random.randrange(4) for _ in eras],
+        **given,
+    )
+    assert (merged is None) == (expected is None)
+    if merged is not None:
+        assert merged == approx(expected, rel=1e-12, abs=1e-12)
 
 
 def test_compare_sides_of_several_splits():

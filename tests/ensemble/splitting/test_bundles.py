@@ -10,7 +10,7 @@ from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.costs import (
     stores_histograms,
     sums_jointly,
-    sums_touched_bins,
+    sums_occupied_bins,
 )
 
 MOST_CODES = 256  # of a feature: 255 bins and missing values
@@ -73,7 +73,7 @@ def test_features_are_summed_jointly_where_eras_have_rows_for_all_combinations()
 
 
 def test_touched_bins_are_looked_for_where_most_have_no_rows():
-    assert sums_touched_bins(255, 15)
-    assert not sums_touched_bins(255, 1000)
-    assert not sums_touched_bins(64, 64)
-    assert not sums_touched_bins(5, 1)  # as few as they are
+    assert sums_occupied_bins(255, 15)
+    assert not sums_occupied_bins(255, 1000)
+    assert not sums_occupied_bins(64, 64)
+    assert not sums_occupied_bins(5, 1)  # as few as they are

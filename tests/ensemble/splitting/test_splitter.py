@@ -21,7 +21,7 @@ from helpers.trees import assert_same_splits, trees_of
 from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.costs import (
     sums_jointly,
-    sums_touched_bins,
+    sums_occupied_bins,
 )
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import (
     available_levels,
@@ -142,7 +142,7 @@ def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
 def test_touched_bins_and_all_bins_give_the_same_trees(criterion, n_bins, coverage):
     n_per_era = int(0.3 * n_bins)
     X, y, eras = make_eras(150, n_per_era, n_bins=n_bins, n_features=3)
-    assert sums_touched_bins(n_bins, n_per_era)
+    assert sums_occupied_bins(n_bins, n_per_era)
     params = {"min_era_coverage": coverage, "min_samples_leaf": 210, "max_bins": 255}
     touched, recorder = fit(
         (X, y, eras), criterion, splitter=RecordingSplitter, **params

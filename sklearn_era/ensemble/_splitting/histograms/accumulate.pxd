@@ -1,41 +1,40 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from .sums cimport columns_struct, histogram_scratch
+from .sums cimport bin_sums, histogram_scratch
 from ..rows cimport EraRows
-from ..candidates cimport EraScanner, feature_split, node_struct
+from ..candidates cimport CandidateTable, node_struct
+from ..lanes.functions cimport lane_functions, occupied_splits
 from ..lanes.table cimport era_table
-from ..bundles cimport FeatureBundles
-from ..lanes.functions cimport touched_splits
+from ..bundles cimport MAX_BINS, FeatureBundles
 from .stored cimport NodeHistograms
+from ..tree_data cimport tree_data
 
 
 cdef struct thread_scratch:
     histogram_scratch histogram
     era_table table
-    touched_splits splits
-    unsigned char[256] touched
+    occupied_splits splits
+    unsigned char[MAX_BINS] occupied
 
 
-cdef class EraVisitor:
+cdef class Accumulator:
     cdef:
         EraRows rows
-        EraScanner scanner
+        CandidateTable candidates
+        const lane_functions * lanes
         bint compares_targets
 
         # Of the tree being grown.
-        const X_BINNED_DTYPE_C [::1, :] X_binned
-        const unsigned int [::1] n_bins_non_missing
-        columns_struct columns
+        const tree_data * tree
         FeatureBundles bundles
+        thread_scratch * scratch       # (n_threads,)
         int n_threads
-        thread_scratch * scratch   # (n_threads,)
 
         # Of the node: what to look at, and how.
         const uint8_t [::1] is_wanted  # (n_features,); None for all
         int [::1] tasks                # (n_tasks,), bundles to look at
         uint8_t [::1] is_joint         # (n_bundles,)
-        uint8_t [::1] is_touched       # (n_bundles,)
+        uint8_t [::1] is_sparse        # (n_bundles,)
         int n_tasks
 
     cdef void plan(self, const uint8_t [::1] is_wanted) noexcept
@@ -43,44 +42,43 @@ cdef class EraVisitor:
     cdef void fill(self, NodeHistograms histograms) noexcept
     cdef void fill_chunk(
         self,
-        int thread_idx,
+        thread_scratch * scratch,
         int bundle_idx,
         int chunk,
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
-    cdef void scan(
-        self,
-        const node_struct * node,
-        NodeHistograms histograms,
-        feature_split * splits,
+    cdef void accumulate(
+        self, const node_struct * node, NodeHistograms histograms
     ) noexcept
-    cdef void visit_eras(
-        self,
-        const node_struct * node,
-        NodeHistograms histograms,
-        bint pools,
-        int n_threads,
+    cdef void add_eras(
+        self, const node_struct * node, NodeHistograms histograms, bint pools
     ) noexcept
-    cdef void visit_chunk(
+    cdef void add_chunk(
         self,
-        int thread_idx,
+        thread_scratch * scratch,
         int bundle_idx,
         int chunk,
         EraRows rows,
-        EraScanner scanner,
         NodeHistograms histograms,
         const node_struct * node,
         bint pools,
     ) noexcept nogil
-    cdef void visit_touched_bins(
+    cdef int fill_lanes(
         self,
         thread_scratch * scratch,
         int bundle_idx,
         int first,
         int last,
-        int first_row,
         EraRows rows,
-        EraScanner scanner,
+        NodeHistograms histograms,
+    ) noexcept nogil
+    cdef void add_occupied_bins(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int first,
+        int last,
+        EraRows rows,
         const node_struct * node,
     ) noexcept nogil

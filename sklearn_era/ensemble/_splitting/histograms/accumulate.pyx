@@ -1,4 +1,4 @@
-"""The visit of a node's eras, bundle by bundle of its features: what threads share.
+"""The eras of a node, added up bundle by bundle of its features.
 
 The rows of a node come in chunks of whole eras. A chunk's rows are turned into words by
 all threads; then each bundle of features sums them up by bin, era by era, and either
@@ -6,6 +6,7 @@ keeps the sums or adds what the era says of the candidate splits. A bundle is on
 thread's from beginning to end, so that the result does not depend on their number.
 """
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from cython.parallel import parallel, prange
 from libc.stdlib cimport calloc, free
 
@@ -14,68 +15,71 @@ import numpy as np
 from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 from sklearn.utils._typedefs cimport uint8_t
 
-from ..costs cimport sums_jointly, sums_touched_bins
-from .sums cimport add_to_lanes, bin_sums, histogram_scratch, sum_era, sum_touched_bins
-from ..lanes.table cimport empty_lanes, era_table, pool_lanes, set_lane
+from ..costs cimport sums_jointly, sums_occupied_bins
+from .contributions cimport (
+    add_lanes,
+    add_occupied,
+    end_lanes,
+    pool_occupied,
+    set_sides,
+    start_lanes,
+)
+from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
+from ..lanes.instruction_sets import lane_module
+from ..lanes.table cimport empty_lanes, era_table, pool_eras, set_lane
 from ..bundles cimport bundle_struct
-from ..._criteria.split_sums cimport LANES, sums_up
+from ..candidates cimport bundle_candidates
+from ..rows cimport row_block
+from ..._criteria.split_sums cimport LANES, sum_differences, sums_up
 
 
-cdef class EraVisitor:
-    """Visits the eras of one node after another, for the trees of a fit.
+cdef class Accumulator:
+    """Adds up the eras of one node after another, for the trees of a fit.
 
     Parameters
     ----------
     rows : EraRows
         What knows the eras of the rows.
-    scanner : EraScanner
-        What ranks the splits.
+    candidates : CandidateTable
+        What the eras are added to.
     compares_targets : bool
         Whether eras are compared by sums of targets, not of gradients.
     """
 
-    def __init__(self, EraRows rows, EraScanner scanner, bint compares_targets):
+    def __init__(
+        self, EraRows rows, CandidateTable candidates, bint compares_targets
+    ):
         self.rows = rows
-        self.scanner = scanner
+        self.candidates = candidates
         self.compares_targets = compares_targets
         self.n_threads = 0
+        self.lanes = <const lane_functions *> PyCapsule_GetPointer(
+            lane_module().functions, "lane_functions"
+        )
 
     def __dealloc__(self):
         free(self.scratch)
 
-    def start_tree(
-        self,
-        const X_BINNED_DTYPE_C [::1, :] X_binned,
-        const unsigned int [::1] n_bins_non_missing,
-        int missing_values_bin_idx,
-        int n_threads,
-    ):
-        """Take over the data of a tree about to be grown."""
-        self.X_binned = X_binned
-        self.n_bins_non_missing = n_bins_non_missing
-        self.columns.X_binned = &X_binned[0, 0]
-        self.columns.n_samples = X_binned.shape[0]
-        self.columns.missing_values_bin_idx = missing_values_bin_idx
-        self.columns.n_bins_non_missing = &n_bins_non_missing[0]
-        if self.n_threads == n_threads:
-            return
-        free(self.scratch)
-        self.n_threads = 0
-        self.scratch = <thread_scratch *> calloc(n_threads, sizeof(thread_scratch))
-        if self.scratch == NULL:
-            raise MemoryError(
-                f"cannot allocate {n_threads * sizeof(thread_scratch)} bytes for "
-                f"{n_threads} threads"
-            )
-        self.n_threads = n_threads
-
-    def use_bundles(self, FeatureBundles bundles):
-        """Make room to plan the visits of some bundles of features."""
-        self.bundles = bundles
+    def start_tree(self, FeatureBundles bundles):
+        """Make room for the threads and the bundles of features of a tree."""
         if self.tasks is None or self.tasks.shape[0] < bundles.n_bundles:
             self.tasks = np.empty(bundles.n_bundles, dtype=np.int32)
             self.is_joint = np.empty(bundles.n_bundles, dtype=np.uint8)
-            self.is_touched = np.empty(bundles.n_bundles, dtype=np.uint8)
+            self.is_sparse = np.empty(bundles.n_bundles, dtype=np.uint8)
+        self.bundles = bundles
+        if self.n_threads == self.tree.n_threads:
+            return
+        free(self.scratch)
+        self.n_threads = 0
+        self.scratch = <thread_scratch *> calloc(
+            self.tree.n_threads, sizeof(thread_scratch)
+        )
+        if self.scratch == NULL:
+            raise MemoryError(
+                f"cannot allocate {self.tree.n_threads * sizeof(thread_scratch)} bytes "
+                f"for {self.tree.n_threads} threads"
+            )
+        self.n_threads = self.tree.n_threads
 
     cdef void plan(self, const uint8_t [::1] is_wanted) noexcept:
         """Choose the bundles to look at, and how each is to be summed up.
@@ -87,7 +91,7 @@ cdef class EraVisitor:
             double rows_per_era = (
                 <double> self.rows.n_rows / max(self.rows.n_present, 1)
             )
-            int n_wanted
+            int n_wanted, feature_idx
             int i, j
         self.is_wanted = is_wanted
         self.n_tasks = 0
@@ -105,13 +109,19 @@ cdef class EraVisitor:
             self.is_joint[i] = bundle.codes != NULL and sums_jointly(
                 bundle.n_members, bundle.n_cells, rows_per_era
             )
-            self.is_touched[i] = (
+            feature_idx = bundle.members[0]
+            self.is_sparse[i] = (
                 bundle.n_members == 1
-                and bundle.n_codes[0] == self.n_bins_non_missing[bundle.members[0]]
-                and not self.scanner.is_categorical[bundle.members[0]]
-                and sums_up(&self.scanner.criterion)
-                and sums_touched_bins(bundle.n_bins, rows_per_era)
+                and bundle.n_codes[0] == <int> self.tree.n_bins_non_missing[feature_idx]
+                and not self.tree.is_categorical[feature_idx]
+                and sums_up(self.candidates.criterion)
+                and sums_occupied_bins(bundle.n_bins, rows_per_era)
             )
+
+    cdef int threads_for_node(self) noexcept nogil:
+        """Threads that have enough to do, for what it takes to wake them up."""
+        cdef double n_additions = <double> self.rows.n_rows * self.n_tasks
+        return self.n_threads if n_additions > 20_000 else 1
 
     cdef void fill(self, NodeHistograms histograms) noexcept:
         """Sum up the rows of a node, and keep the sums."""
@@ -129,20 +139,16 @@ cdef class EraVisitor:
                 for i in prange(
                     rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
                 ):
-                    rows.pack(&rows.blocks[i], rows.first_row_of_chunk(chunk))
+                    rows.pack(&rows.blocks[i])
                 for i in prange(self.n_tasks, schedule="static", chunksize=1):
                     self.fill_chunk(
-                        omp_get_thread_num(), self.tasks[i], chunk, rows, histograms
+                        &self.scratch[omp_get_thread_num()], self.tasks[i], chunk,
+                        rows, histograms,
                     )
-
-    cdef int threads_for_node(self) noexcept nogil:
-        """Threads that have enough to do, for what it takes to wake them up."""
-        cdef double n_additions = <double> self.rows.n_rows * self.n_tasks
-        return self.n_threads if n_additions > 20_000 else 1
 
     cdef void fill_chunk(
         self,
-        int thread_idx,
+        thread_scratch * scratch,
         int bundle_idx,
         int chunk,
         EraRows rows,
@@ -151,7 +157,6 @@ cdef class EraVisitor:
         """Sum up the eras of a chunk, and keep the sums."""
         cdef:
             const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            int first_row = rows.first_row_of_chunk(chunk)
             int first = rows.chunks[chunk]
             int stop
             bin_sums sums
@@ -159,203 +164,195 @@ cdef class EraVisitor:
             stop = rows.end_of_era(first)
             histograms.point_at(bundle, rows.blocks[first].era, &sums)
             sum_era(
-                &self.columns, bundle, self.is_joint[bundle_idx], rows, first_row,
-                &rows.blocks[first], stop - first,
-                &self.scratch[thread_idx].histogram, &sums,
+                self.tree, bundle, self.is_joint[bundle_idx], rows,
+                &rows.blocks[first], stop - first, &scratch.histogram, &sums,
             )
             first = stop
 
-    cdef void scan(
-        self,
-        const node_struct * node,
-        NodeHistograms histograms,
-        feature_split * splits,   # OUT, (n_tasks,)
+    cdef void accumulate(
+        self, const node_struct * node, NodeHistograms histograms
     ) noexcept:
-        """Best split of each bundle of features."""
+        """Add the eras of a node to the candidate splits that are planned."""
         cdef:
-            EraScanner scanner = self.scanner
-            int n_threads = self.threads_for_node()
+            CandidateTable candidates = self.candidates
             bint pools = False
+            int n_threads = self.threads_for_node()
             int i, bundle_idx
 
         for i in range(self.n_tasks):
             bundle_idx = self.tasks[i]
-            self.is_touched[bundle_idx] &= not histograms.is_stored
-            pools |= scanner.start_bundle(
-                bundle_idx,
-                &self.is_wanted[0],
-                self.compares_targets,
-                self.is_touched[bundle_idx],
+            pools |= candidates.start_bundle(
+                bundle_idx, &self.is_wanted[0], self.compares_targets
+            )
+            self.is_sparse[bundle_idx] &= not histograms.is_stored
+            candidates.candidates[bundle_idx].sums_differences = (
+                self.is_sparse[bundle_idx]
             )
         # Categories are ordered by sums over eras, before the eras are looked at; and
         # sums of targets say nothing of gradients.
         if pools:
             self.rows.sums_targets = False
-            self.visit_eras(node, histograms, True, n_threads)
+            self.add_eras(node, histograms, True)
         for i in prange(
             self.n_tasks, schedule="static", nogil=True, num_threads=n_threads
         ):
-            scanner.order_bins(self.tasks[i], node)
+            candidates.order_bins(self.tasks[i], node)
         self.rows.sums_targets = self.compares_targets
-        self.visit_eras(node, histograms, False, n_threads)
-        for i in prange(
-            self.n_tasks, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            scanner.find_best(
-                self.tasks[i], node, self.rows.n_eras - self.rows.n_present, &splits[i]
-            )
+        self.add_eras(node, histograms, False)
+        for i in range(self.n_tasks):
+            bundle_idx = self.tasks[i]
+            if self.is_sparse[bundle_idx]:
+                sum_differences(
+                    candidates.candidates[bundle_idx].splits,
+                    candidates.candidates[bundle_idx].n_splits,
+                )
 
-    cdef void visit_eras(
+    cdef void add_eras(
         self,
         const node_struct * node,
         NodeHistograms histograms,
-        bint pools,     # pool sums over eras, or else scan the candidate splits
-        int n_threads,
+        bint pools,     # pool sums over eras, or else compare the sides of splits
     ) noexcept:
         """Look at the eras of a node, one after the other, bundle by bundle."""
         cdef:
             EraRows rows = self.rows
-            EraScanner scanner = self.scanner
             int chunk = 0
             int i
-        if histograms.is_stored:
-            for i in prange(
-                self.n_tasks,
-                schedule="static",
-                chunksize=1,
-                nogil=True,
-                num_threads=n_threads,
-            ):
-                # By the same groups of eras as below, so that sums are the same.
-                for chunk in range(rows.n_chunks):
-                    self.visit_chunk(
-                        omp_get_thread_num(), self.tasks[i], chunk,
-                        rows, scanner, histograms, node, pools,
-                    )
-            return
-        with nogil, parallel(num_threads=n_threads):
+        with nogil, parallel(num_threads=self.threads_for_node()):
             for chunk in range(rows.n_chunks):
-                for i in prange(
-                    rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
-                ):
-                    rows.pack(&rows.blocks[i], rows.first_row_of_chunk(chunk))
+                if not histograms.is_stored:
+                    for i in prange(
+                        rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
+                    ):
+                        rows.pack(&rows.blocks[i])
                 for i in prange(self.n_tasks, schedule="static", chunksize=1):
-                    self.visit_chunk(
-                        omp_get_thread_num(), self.tasks[i], chunk,
-                        rows, scanner, histograms, node, pools,
+                    self.add_chunk(
+                        &self.scratch[omp_get_thread_num()], self.tasks[i], chunk,
+                        rows, histograms, node, pools,
                     )
 
-    cdef void visit_chunk(
+    cdef void add_chunk(
         self,
-        int thread_idx,
+        thread_scratch * scratch,
         int bundle_idx,
         int chunk,
         EraRows rows,
-        EraScanner scanner,
         NodeHistograms histograms,
         const node_struct * node,
         bint pools,
     ) noexcept nogil:
-        """Look at the eras of a chunk, for a bundle of features."""
+        """Add the eras of a chunk to a bundle of features."""
         cdef:
+            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
+            bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
+            era_table * table = &scratch.table
             int first = rows.chunks[chunk]   # block
             int last = rows.chunks[chunk + 1]
-            int first_row = rows.first_row_of_chunk(chunk)
+
+        if pools and not self.candidates.needs_pooling(bundle_idx):
+            return
+        if self.is_sparse[bundle_idx] and not pools:
+            self.add_occupied_bins(scratch, bundle_idx, first, last, rows, node)
+            return
+        table.counts_rows = rows.packs_integers()
+        start_lanes(self.candidates.criterion, bundle, candidates, table)
+        while first < last:
+            first = self.fill_lanes(scratch, bundle_idx, first, last, rows, histograms)
+            if not pools:
+                add_lanes(
+                    self.lanes, self.candidates.criterion, bundle, candidates,
+                    &node.eras, table,
+                )
+        end_lanes(self.candidates.criterion, bundle, candidates, table, pools)
+
+    cdef int fill_lanes(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int first,        # block
+        int last,
+        EraRows rows,
+        NodeHistograms histograms,
+    ) noexcept nogil:
+        """Put the next eras into the lanes, and pool them; return the block after."""
+        cdef:
             const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            thread_scratch * scratch = &self.scratch[thread_idx]
+            const row_block * group = &rows.blocks[first]
             era_table * table = &scratch.table
-            bint is_stored = histograms.is_stored
-            bint adds_to_lanes = (
-                not is_stored
+            bint adds_words = (
+                not histograms.is_stored
                 and not self.is_joint[bundle_idx]
                 and rows.packs_integers()
                 and rows.eras_fit_blocks
             )
             bin_sums sums
-            int group, lane, stop, era, i
+            int lane = 0
+            int stop, i
 
-        if pools and not scanner.needs_pooling(bundle_idx):
-            return
-        if self.is_touched[bundle_idx] and not pools:
-            self.visit_touched_bins(
-                scratch, bundle_idx, first, last, first_row, rows, scanner, node
-            )
-            return
-        table.counts_rows = rows.packs_integers()
-        scanner.start_lanes(bundle_idx, table)
-        point_at_scratch(&scratch.histogram, rows, &sums)
-        while first < last:
-            group = first
-            lane = 0
-            while lane < LANES and first < last:
-                stop = rows.end_of_era(first)
-                era = rows.blocks[first].era
-                table.eras[lane] = era
-                if is_stored:
-                    histograms.point_at(bundle, era, &sums)
-                elif not adds_to_lanes:
+        point_at_scratch(scratch, rows, &sums)
+        while lane < LANES and first < last:
+            stop = rows.end_of_era(first)
+            table.codes[lane] = rows.blocks[first].era
+            if not adds_words:
+                if histograms.is_stored:
+                    histograms.point_at(bundle, table.codes[lane], &sums)
+                else:
                     sum_era(
-                        &self.columns, bundle, self.is_joint[bundle_idx], rows,
-                        first_row, &rows.blocks[first], stop - first,
-                        &scratch.histogram, &sums,
+                        self.tree, bundle, self.is_joint[bundle_idx], rows,
+                        &rows.blocks[first], stop - first, &scratch.histogram, &sums,
                     )
-                if not adds_to_lanes:
-                    set_lane(table, lane, &sums, rows.unit, bundle.n_bins)
-                first = stop
-                lane += 1
-            table.n_eras = lane
-            for i in range(LANES):
-                table.is_era[i] = 1.0 if i < lane else 0.0
-            if adds_to_lanes:
-                add_to_lanes(
-                    &self.columns, bundle, rows, first_row,
-                    rows.blocks[group].start, rows.blocks[first - 1].stop,
-                    table.words, LANES,
-                )
-                scanner.lanes.take_apart(
-                    table, bundle.n_bins, rows.count_bits, rows.unit
-                )
-            else:
-                empty_lanes(table, lane, bundle.n_bins)
-                pool_lanes(table, bundle.n_bins)
-            if not pools:
-                scanner.scan_eras(bundle_idx, &node.eras, table)
-        scanner.end_lanes(bundle_idx, table, pools)
+                set_lane(table, lane, &sums, rows.unit, bundle.n_bins)
+            first = stop
+            lane += 1
+        table.n_eras = lane
+        for i in range(LANES):
+            table.is_era[i] = 1.0 if i < lane else 0.0
+        if adds_words:
+            add_words_to_lanes(
+                self.tree, bundle, rows, group, rows.blocks[first - 1].stop, table.words
+            )
+            self.lanes.unpack_lanes(table, bundle.n_bins, rows.count_bits, rows.unit)
+        else:
+            empty_lanes(table, lane, bundle.n_bins)
+            pool_eras(table, bundle.n_bins)
+        return first
 
-    cdef void visit_touched_bins(
+    cdef void add_occupied_bins(
         self,
         thread_scratch * scratch,
         int bundle_idx,
         int first,       # block
         int last,
-        int first_row,
         EraRows rows,
-        EraScanner scanner,
         const node_struct * node,
     ) noexcept nogil:
-        """As `visit_chunk`, where few bins have rows."""
+        """As `add_chunk`, where few bins have rows."""
         cdef:
-            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
+            bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
             bin_sums sums
-            int n_touched, stop
-        point_at_scratch(&scratch.histogram, rows, &sums)
+            int n_occupied, stop
+        point_at_scratch(scratch, rows, &sums)
         while first < last:
             stop = rows.end_of_era(first)
-            n_touched = sum_touched_bins(
-                &self.columns, bundle, rows, first_row,
-                &rows.blocks[first], stop - first, &scratch.histogram, scratch.touched,
+            n_occupied = sum_occupied_bins(
+                self.tree, &self.bundles.bundles[bundle_idx], rows,
+                &rows.blocks[first], stop - first, &scratch.histogram, scratch.occupied,
             )
-            scanner.scan_touched_bins(
-                bundle_idx, &node.eras, &sums, rows.unit,
-                scratch.touched, n_touched, &scratch.splits,
+            pool_occupied(
+                candidates.pooled, &sums, rows.unit, scratch.occupied, n_occupied
+            )
+            set_sides(&sums, rows.unit, n_occupied, &scratch.splits)
+            add_occupied(
+                self.lanes, self.candidates.criterion, candidates, &node.eras,
+                scratch.occupied, n_occupied, &scratch.splits,
             )
             first = stop
 
 
 cdef inline void point_at_scratch(
-    histogram_scratch * scratch, EraRows rows, bin_sums * sums
+    thread_scratch * scratch, EraRows rows, bin_sums * sums
 ) noexcept nogil:
-    sums.integers = scratch.integers if rows.packs_integers() else NULL
-    sums.gradients = scratch.gradients
-    sums.hessians = scratch.hessians
-    sums.counts = scratch.counts
+    sums.integers = scratch.histogram.integers if rows.packs_integers() else NULL
+    sums.gradients = scratch.histogram.gradients
+    sums.hessians = scratch.histogram.hessians
+    sums.counts = scratch.histogram.counts

@@ -1,10 +1,7 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
-
 from ..rows cimport EraRows, row_block
-from ..bundles cimport bundle_struct
+from ..bundles cimport MAX_BINS, bundle_struct
+from ..tree_data cimport tree_data
 
-
-# A bundle has 256 bins and 256 cells at most.
 
 cdef struct cell_sums:
     double gradients
@@ -23,62 +20,50 @@ cdef struct bin_sums:
 
 cdef struct code_sums:
     # Sums by bin, of which some at a time are not 0.
-    long long[256] words
-    long long[256] integers
-    double[256] gradients
-    double[256] hessians
-    int[256] counts
+    long long[MAX_BINS] words
+    long long[MAX_BINS] integers
+    double[MAX_BINS] gradients
+    double[MAX_BINS] hessians
+    int[MAX_BINS] counts
 
 
 cdef struct histogram_scratch:
     # What a thread needs to sum up one era of one bundle.
-    long long[256] words
-    cell_sums[256] cells
-    long long[256] integers
-    double[256] gradients
-    double[256] hessians
-    int[256] counts
+    long long[MAX_BINS] words
+    cell_sums[MAX_BINS] cells
+    long long[MAX_BINS] integers
+    double[MAX_BINS] gradients
+    double[MAX_BINS] hessians
+    int[MAX_BINS] counts
     code_sums by_code
 
 
-cdef struct columns_struct:
-    # The binned features, column by column.
-    const X_BINNED_DTYPE_C * X_binned
-    Py_ssize_t n_samples
-    int missing_values_bin_idx
-    const unsigned int * n_bins_non_missing
-
-
 cdef void sum_era(
-    const columns_struct * columns,
+    const tree_data * tree,
     const bundle_struct * bundle,
     bint is_joint,
     EraRows rows,
-    int first_row,
     const row_block * blocks,
     int n_blocks,
     histogram_scratch * scratch,
     bin_sums * sums,
 ) noexcept nogil
 
-cdef int sum_touched_bins(
-    const columns_struct * columns,
+cdef int sum_occupied_bins(
+    const tree_data * tree,
     const bundle_struct * bundle,
     EraRows rows,
-    int first_row,
     const row_block * blocks,
     int n_blocks,
     histogram_scratch * scratch,
-    unsigned char * touched,
+    unsigned char * occupied,
 ) noexcept nogil
 
-cdef void add_to_lanes(
-    const columns_struct * columns,
+cdef void add_words_to_lanes(
+    const tree_data * tree,
     const bundle_struct * bundle,
     EraRows rows,
-    int first_row,
-    int start,
+    const row_block * first,
     int stop,
     long long * words,
-    int n_lanes,
 ) noexcept nogil

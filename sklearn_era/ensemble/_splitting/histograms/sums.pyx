@@ -11,13 +11,18 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     X_BINNED_DTYPE_C,
 )
 
+from ..bundles cimport MAX_BINS
+from ..._criteria.split_sums cimport LANES
+
+cdef enum:
+    WORDS_OF_BINS = 4  # of 64 bits, one for each of MAX_BINS
+
 
 cdef void sum_era(
-    const columns_struct * columns,
+    const tree_data * tree,
     const bundle_struct * bundle,
     bint is_joint,
     EraRows rows,
-    int first_row,            # of the chunk
     const row_block * blocks,
     int n_blocks,
     histogram_scratch * scratch,
@@ -44,53 +49,51 @@ cdef void sum_era(
         if is_joint:
             if are_integers:
                 memset(scratch.words, 0, bundle.n_cells * sizeof(long long))
-                add_words(bundle.codes, rows, block, first_row, scratch.words)
-                split_words(bundle, rows.count_bits, scratch.words, sums)
+                add_words(bundle.codes, rows, block, scratch.words)
+                add_marginal_words(bundle, rows.count_bits, scratch.words, sums)
             else:
                 memset(scratch.cells, 0, bundle.n_cells * sizeof(cell_sums))
-                add_pairs(bundle.codes, rows, block, first_row, scratch.cells)
-                split_cells(bundle, scratch.cells, sums)
+                add_pairs(bundle.codes, rows, block, scratch.cells)
+                add_marginal_cells(bundle, scratch.cells, sums)
             continue
         first_bin = 0
         for j in range(bundle.n_members):
-            column = columns.X_binned + bundle.members[j] * columns.n_samples
-            n_bins = columns.n_bins_non_missing[bundle.members[j]]
+            column = tree.X_binned + bundle.members[j] * tree.n_samples
+            n_bins = tree.n_bins_non_missing[bundle.members[j]]
             if are_integers:
                 memset(scratch.words, 0, n_bins * sizeof(long long))
-                scratch.words[columns.missing_values_bin_idx] = 0
-                add_words(column, rows, block, first_row, scratch.words)
+                scratch.words[tree.missing_values_bin_idx] = 0
+                add_words(column, rows, block, scratch.words)
                 if bundle.n_codes[j] > n_bins:
                     scratch.words[n_bins] = (
-                        scratch.words[columns.missing_values_bin_idx]
+                        scratch.words[tree.missing_values_bin_idx]
                     )
-                take_words(
+                unpack_words(
                     scratch.words, bundle.n_codes[j], rows.count_bits,
                     sums.integers + first_bin, sums.counts + first_bin,
                 )
             else:
                 memset(scratch.cells, 0, n_bins * sizeof(cell_sums))
                 memset(
-                    &scratch.cells[columns.missing_values_bin_idx],
+                    &scratch.cells[tree.missing_values_bin_idx],
                     0, sizeof(cell_sums),
                 )
-                add_pairs(column, rows, block, first_row, scratch.cells)
+                add_pairs(column, rows, block, scratch.cells)
                 if bundle.n_codes[j] > n_bins:
                     scratch.cells[n_bins] = (
-                        scratch.cells[columns.missing_values_bin_idx]
+                        scratch.cells[tree.missing_values_bin_idx]
                     )
-                take_cells(scratch.cells, bundle.n_codes[j], first_bin, sums)
+                add_cells(scratch.cells, bundle.n_codes[j], first_bin, sums)
             first_bin += bundle.n_codes[j]
 
 
-cdef void add_to_lanes(
-    const columns_struct * columns,
+cdef void add_words_to_lanes(
+    const tree_data * tree,
     const bundle_struct * bundle,
     EraRows rows,
-    int first_row,       # of the chunk
-    int start,
-    int stop,
-    long long * words,   # IN and OUT, shape (n_bins, n_lanes)
-    int n_lanes,
+    const row_block * first,  # block, of those of a chunk
+    int stop,                 # after the last row
+    long long * words,        # IN and OUT, shape (n_bins, LANES)
 ) noexcept nogil:
     """Add the words of rows, each to the lane of its era, for all features of a bundle.
 
@@ -99,39 +102,45 @@ cdef void add_to_lanes(
     """
     cdef:
         const unsigned int * indices = rows.sample_indices
-        const long long * of_rows = &rows.words[0] - first_row
-        const unsigned char * lanes = &rows.lanes[0] - first_row
+        const long long * of_rows = words_of(rows, first)
+        const unsigned char * lanes = &rows.lanes[0] + first.first_word - first.start
         const X_BINNED_DTYPE_C * column
         int last_code
         int i, j, code
     for j in range(bundle.n_members):
-        column = columns.X_binned + bundle.members[j] * columns.n_samples
+        column = tree.X_binned + bundle.members[j] * tree.n_samples
         last_code = bundle.n_codes[j] - 1
-        if bundle.n_codes[j] > <int> columns.n_bins_non_missing[bundle.members[j]]:
-            for i in range(start, stop):  # missing values are the last of the codes
+        if bundle.n_codes[j] > <int> tree.n_bins_non_missing[bundle.members[j]]:
+            for i in range(first.start, stop):  # missing ones are the last of the codes
                 code = column[i if indices == NULL else indices[i]]
                 code = min(code, last_code)
-                words[code * n_lanes + lanes[i]] += of_rows[i]
+                words[code * LANES + lanes[i]] += of_rows[i]
         elif indices == NULL:
-            for i in range(start, stop):
-                words[column[i] * n_lanes + lanes[i]] += of_rows[i]
+            for i in range(first.start, stop):
+                words[column[i] * LANES + lanes[i]] += of_rows[i]
         else:
-            for i in range(start, stop):
-                words[column[indices[i]] * n_lanes + lanes[i]] += of_rows[i]
-        words += bundle.n_codes[j] * n_lanes
+            for i in range(first.start, stop):
+                words[column[indices[i]] * LANES + lanes[i]] += of_rows[i]
+        words += bundle.n_codes[j] * LANES
+
+
+cdef inline const long long * words_of(
+    EraRows rows, const row_block * block
+) noexcept nogil:
+    """The word of each row, to be counted from the node's first one."""
+    return &rows.words[0] + block.first_word - block.start
 
 
 cdef inline void add_words(
     const X_BINNED_DTYPE_C * codes,
     EraRows rows,
     const row_block * block,
-    int first_row,
     long long * cells,  # IN and OUT
 ) noexcept nogil:
     """Add each row of a block to its code's cell: where a fit spends its time."""
     cdef:
         const unsigned int * indices = rows.sample_indices
-        const long long * words = &rows.words[0] - first_row
+        const long long * words = words_of(rows, block)
         int start = block.start
         int stop = block.stop
         int i
@@ -143,24 +152,23 @@ cdef inline void add_words(
             cells[codes[indices[i]]] += words[i]
 
 
-cdef inline const G_H_DTYPE_C * pairs_from(
-    EraRows rows, int first_row
+cdef inline const G_H_DTYPE_C * pairs_of(
+    EraRows rows, const row_block * block
 ) noexcept nogil:
     """Gradient and hessian of each row, to be counted from the node's first one."""
-    return <const G_H_DTYPE_C *> &rows.words[0] - 2 * <Py_ssize_t> first_row
+    return <const G_H_DTYPE_C *> words_of(rows, block)
 
 
 cdef inline void add_pairs(
     const X_BINNED_DTYPE_C * codes,
     EraRows rows,
     const row_block * block,
-    int first_row,
     cell_sums * cells,  # IN and OUT
 ) noexcept nogil:
     """As `add_words`, for gradients and hessians."""
     cdef:
         const unsigned int * indices = rows.sample_indices
-        const G_H_DTYPE_C * pairs = pairs_from(rows, first_row)
+        const G_H_DTYPE_C * pairs = pairs_of(rows, block)
         cell_sums * cell
         Py_ssize_t i
     for i in range(block.start, block.stop):
@@ -170,14 +178,14 @@ cdef inline void add_pairs(
         cell.count += 1
 
 
-cdef inline void take_words(
+cdef inline void unpack_words(
     const long long * words,
     int n_words,
     int count_bits,
     long long * integers,  # IN and OUT
     int * counts,          # IN and OUT
 ) noexcept nogil:
-    """Take words apart: the count is in the low bits, the sum of integers above."""
+    """Add words, unpacked: the count is in the low bits, the sum of integers above."""
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
@@ -187,7 +195,7 @@ cdef inline void take_words(
         counts[i] += <int> (words[i] & mask)
 
 
-cdef inline void take_cells(
+cdef inline void add_cells(
     const cell_sums * cells, int n_cells, int first_bin, bin_sums * sums
 ) noexcept nogil:
     cdef int i
@@ -197,7 +205,7 @@ cdef inline void take_cells(
         sums.counts[first_bin + i] += <int> cells[i].count
 
 
-cdef inline void split_words(
+cdef inline void add_marginal_words(
     const bundle_struct * bundle,
     int count_bits,
     long long * words,  # IN and OUT, (n_cells,): used up
@@ -209,7 +217,7 @@ cdef inline void split_words(
     the sum over its bins is the joint histogram of the features before it.
     """
     cdef:
-        long long[256] bins
+        long long[MAX_BINS] bins
         int first_bin = bundle.n_bins
         int n_cells = bundle.n_cells
         int n_codes
@@ -222,7 +230,7 @@ cdef inline void split_words(
             bins[k] = 0
             for i in range(n_cells):
                 bins[k] += words[k * n_cells + i]
-        take_words(
+        unpack_words(
             bins, n_codes, count_bits,
             sums.integers + first_bin, sums.counts + first_bin,
         )
@@ -231,14 +239,14 @@ cdef inline void split_words(
                 words[i] += words[k * n_cells + i]
 
 
-cdef inline void split_cells(
+cdef inline void add_marginal_cells(
     const bundle_struct * bundle,
     cell_sums * cells,  # IN and OUT, (n_cells,): used up
     bin_sums * sums,    # IN and OUT
 ) noexcept nogil:
-    """As `split_words`."""
+    """As `add_marginal_words`."""
     cdef:
-        cell_sums[256] bins
+        cell_sums[MAX_BINS] bins
         int first_bin = bundle.n_bins
         int n_cells = bundle.n_cells
         int n_codes
@@ -251,7 +259,7 @@ cdef inline void split_cells(
             memset(&bins[k], 0, sizeof(cell_sums))
             for i in range(n_cells):
                 add_cell(&bins[k], &cells[k * n_cells + i])
-        take_cells(bins, n_codes, first_bin, sums)
+        add_cells(bins, n_codes, first_bin, sums)
         for k in range(1, n_codes):
             for i in range(n_cells):
                 add_cell(&cells[i], &cells[k * n_cells + i])
@@ -263,44 +271,45 @@ cdef inline void add_cell(cell_sums * total, const cell_sums * cell) noexcept no
     total.count += cell.count
 
 
-cdef int sum_touched_bins(
-    const columns_struct * columns,
+cdef int sum_occupied_bins(
+    const tree_data * tree,
     const bundle_struct * bundle,  # of one feature, without missing values
     EraRows rows,
-    int first_row,                 # of the chunk
     const row_block * blocks,
     int n_blocks,
     histogram_scratch * scratch,
-    unsigned char * touched,       # OUT, (n_touched,)
+    unsigned char * occupied,      # OUT, (n_occupied,)
 ) noexcept nogil:
     """Sum up the blocks of an era by bin, for the bins that have rows only.
 
-    The sums of bin touched[i] go to place i of the scratch arrays.
+    The sums of bin occupied[i] go to place i of the scratch arrays.
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = (
-            columns.X_binned + bundle.members[0] * columns.n_samples
+            tree.X_binned + bundle.members[0] * tree.n_samples
         )
         const unsigned int * indices = rows.sample_indices
         const row_block * block
-        const long long * words = &rows.words[0] - first_row
-        const G_H_DTYPE_C * pairs = pairs_from(rows, first_row)
+        const long long * words
+        const G_H_DTYPE_C * pairs
         bint are_integers = rows.packs_integers()
-        code_sums * sums = &scratch.by_code  # zeros, but for what is touched here
-        unsigned long long[4] is_touched
+        code_sums * sums = &scratch.by_code  # zeros, but for what is occupied here
+        unsigned long long[WORDS_OF_BINS] is_occupied
         unsigned long long one = 1
         unsigned long long bits
-        int n_touched = 0
+        int n_occupied = 0
         int b
         Py_ssize_t i
         unsigned char code
 
-    memset(is_touched, 0, sizeof(is_touched))
+    memset(is_occupied, 0, sizeof(is_occupied))
     for b in range(n_blocks):
         block = &blocks[b]
+        words = words_of(rows, block)
+        pairs = pairs_of(rows, block)
         for i in range(block.start, block.stop):
             code = codes[i if indices == NULL else indices[i]]
-            is_touched[code >> 6] |= one << (code & 63)
+            is_occupied[code >> 6] |= one << (code & 63)
             if are_integers:
                 sums.words[code] += words[i]
             else:
@@ -308,32 +317,32 @@ cdef int sum_touched_bins(
                 sums.hessians[code] += pairs[2 * i + 1]
                 sums.counts[code] += 1
         if are_integers:
-            for i in range(4):
-                bits = is_touched[i]
+            for i in range(WORDS_OF_BINS):
+                bits = is_occupied[i]
                 while bits:
                     code = 64 * i + count_trailing_zeros(bits)
                     bits &= bits - 1
-                    take_words(
+                    unpack_words(
                         &sums.words[code], 1, rows.count_bits,
                         &sums.integers[code], &sums.counts[code],
                     )
                     sums.words[code] = 0
-    for i in range(4):
-        bits = is_touched[i]
+    for i in range(WORDS_OF_BINS):
+        bits = is_occupied[i]
         while bits:
             code = 64 * i + count_trailing_zeros(bits)
             bits &= bits - 1
-            touched[n_touched] = code
-            scratch.integers[n_touched] = sums.integers[code]
-            scratch.gradients[n_touched] = sums.gradients[code]
-            scratch.hessians[n_touched] = sums.hessians[code]
-            scratch.counts[n_touched] = sums.counts[code]
+            occupied[n_occupied] = code
+            scratch.integers[n_occupied] = sums.integers[code]
+            scratch.gradients[n_occupied] = sums.gradients[code]
+            scratch.hessians[n_occupied] = sums.hessians[code]
+            scratch.counts[n_occupied] = sums.counts[code]
             sums.integers[code] = 0
             sums.gradients[code] = 0.0
             sums.hessians[code] = 0.0
             sums.counts[code] = 0
-            n_touched += 1
-    return n_touched
+            n_occupied += 1
+    return n_occupied
 
 
 cdef extern from *:

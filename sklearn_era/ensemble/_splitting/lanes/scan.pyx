@@ -7,27 +7,28 @@ contracted or reordered.
 
 from cpython.pycapsule cimport PyCapsule_New
 
-from ..._criteria.aggregation cimport add_to_boltzmann, boltzmann_sums
+from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport era_sums
 from .table cimport era_table
-from .functions cimport lane_functions, scan_order, touched_splits
+from .functions cimport bin_order, lane_functions, occupied_splits
 from ..._criteria.split_sums cimport (
     LANES,
     add_era,
+    add_gain_to_lane,
     compare_sides,
     era_comparison,
     eras_struct,
     gain_unit,
+    lane_sums,
     split_sums,
     sums_up,
-    uses_boltzmann,
 )
 
 
-cdef void scan_order_of_bins(
+cdef void scan_bins(
     const criterion_struct * criterion,
-    const scan_order * order,
+    const bin_order * order,
     int first_bin,
     const eras_struct * eras,
     era_table * table,
@@ -35,15 +36,17 @@ cdef void scan_order_of_bins(
 ) noexcept nogil:
     """Move bins to the left side in order, and add what the eras say on the way."""
     cdef:
-        double[8] gradients, hessians, counts
+        double[LANES] gradients, hessians, counts, gains
+        double min_samples = criterion.min_samples_per_era
+        double l2 = criterion.l2_regularization
         era_sums left, right
-        era_comparison comparison
+        era_comparison era
         Py_ssize_t split_idx = order.first_split
         Py_ssize_t row, lane
         int i
 
     if table.counts_rows and sums_up(criterion) and not criterion.normalize_era_gain:
-        sum_counted_eras(criterion, order, first_bin, table)
+        scan_counted_eras(criterion, order, first_bin, table)
         return
     sum_from_far_end(order, first_bin, table)
     for lane in range(LANES):
@@ -53,102 +56,89 @@ cdef void scan_order_of_bins(
     for i in range(order.stop):
         row = (first_bin + order.bins[i]) * LANES
         for lane in range(LANES):
-            gradients[lane] += table.gradients[row + lane]
-            counts[lane] += table.counts[row + lane]
-            hessians[lane] += table.hessians[row + lane]
+            gradients[lane] += table.eras.gradients[row + lane]
+            counts[lane] += table.eras.counts[row + lane]
+            hessians[lane] += table.eras.hessians[row + lane]
         if i < order.first:
             continue
         row = i * LANES
-        if not criterion.traits.keeps_lane_sums:
-            for lane in range(table.n_eras):
-                left.gradients = gradients[lane]
-                left.hessians = hessians[lane]
-                left.count = counts[lane]
-                right.gradients = table.gradients_right[row + lane]
-                right.hessians = table.hessians_right[row + lane]
-                right.count = table.counts_right[row + lane]
-                add_era(
-                    criterion, eras, table.eras[lane], left, right, &splits[split_idx]
-                )
-            split_idx += 1
-            continue
-        for lane in range(LANES):
+        for lane in range(
+            LANES if criterion.traits.keeps_lane_sums else table.n_eras
+        ):
             left.gradients = gradients[lane]
             left.hessians = hessians[lane]
             left.count = counts[lane]
-            right.gradients = table.gradients_right[row + lane]
-            right.hessians = table.hessians_right[row + lane]
-            right.count = table.counts_right[row + lane]
-            comparison = compare_sides(
-                left, right, criterion.min_samples_per_era, criterion.l2_regularization
-            )
-            table.lanes[split_idx].n_covered[lane] += comparison.covered
-            table.lanes[split_idx].directions[lane] += comparison.direction
-            table.gains[lane] = comparison.gain
-        if criterion.normalize_era_gain:
-            for lane in range(LANES):
-                table.gains[lane] *= gain_unit(
-                    criterion,
-                    hessians[lane] + table.hessians_right[row + lane],
-                    eras.gradient_variance,
+            right.gradients = table.right.gradients[row + lane]
+            right.hessians = table.right.hessians[row + lane]
+            right.count = table.right.counts[row + lane]
+            if not criterion.traits.keeps_lane_sums:
+                add_era(
+                    criterion, eras, table.codes[lane], left, right, &splits[split_idx]
                 )
-        add_gains_to_lanes(criterion, table, split_idx)
+                continue
+            era = compare_sides(left, right, min_samples, l2)
+            table.splits[split_idx].n_covered[lane] += era.covered
+            table.splits[split_idx].directions[lane] += era.direction
+            gains[lane] = era.gain
+        if criterion.traits.keeps_lane_sums:
+            if criterion.normalize_era_gain:
+                for lane in range(LANES):
+                    gains[lane] *= gain_unit(
+                        criterion,
+                        hessians[lane] + table.right.hessians[row + lane],
+                        eras.gradient_variance,
+                    )
+            add_gains(criterion, table, &gains[0], &table.splits[split_idx])
         split_idx += 1
 
 
-cdef inline void add_gains_to_lanes(
-    const criterion_struct * criterion, era_table * table, Py_ssize_t split_idx
+cdef inline void add_gains(
+    const criterion_struct * criterion,
+    const era_table * table,
+    const double * gains,
+    lane_sums * lanes,     # IN and OUT, of a split
 ) noexcept nogil:
-    """Add the gain of each lane's era."""
+    """Add the gain of each lane's era, by a loop for each kind of aggregation."""
     cdef:
         double alpha = criterion.boltzmann_alpha
-        double is_extreme
-        boltzmann_sums sums
+        boltzmann_kind kind = kind_of_alpha(alpha)
         Py_ssize_t lane
-    if alpha == 0.0:
+    if kind == boltzmann_kind.MEAN:
         for lane in range(LANES):
-            table.lanes[split_idx].gains[lane] += table.gains[lane]
-    elif uses_boltzmann(criterion):
+            add_gain_to_lane(boltzmann_kind.MEAN, alpha, lanes, lane, gains[lane], 1.0)
+    elif kind == boltzmann_kind.SMOOTHED:
         for lane in range(LANES):
-            sums.extreme = table.lanes[split_idx].gains[lane]
-            sums.weights = table.lanes[split_idx].weights[lane]
-            sums.offsets = table.lanes[split_idx].offsets[lane]
-            sums = add_to_boltzmann(
-                sums, table.gains[lane], table.is_era[lane], alpha
+            add_gain_to_lane(
+                boltzmann_kind.SMOOTHED, alpha, lanes, lane, gains[lane],
+                table.is_era[lane],
             )
-            table.lanes[split_idx].gains[lane] = sums.extreme
-            table.lanes[split_idx].weights[lane] = sums.weights
-            table.lanes[split_idx].offsets[lane] = sums.offsets
     else:
         for lane in range(table.n_eras):
-            is_extreme = alpha * (
-                table.gains[lane] - table.lanes[split_idx].gains[lane]
+            add_gain_to_lane(
+                boltzmann_kind.EXTREME, alpha, lanes, lane, gains[lane], 1.0
             )
-            if table.lanes[split_idx].weights[lane] == 0.0 or is_extreme > 0.0:
-                table.lanes[split_idx].gains[lane] = table.gains[lane]
-            table.lanes[split_idx].weights[lane] += 1.0
 
 
-cdef inline void sum_counted_eras(
+cdef inline void scan_counted_eras(
     const criterion_struct * criterion,
-    const scan_order * order,
+    const bin_order * order,
     int first_bin,
     era_table * table,
 ) noexcept nogil:
-    """As `scan_order_of_bins`, where hessians are counts, and sums of gains are kept.
+    """As `scan_bins`, where hessians are counts, and means of gains are asked for.
 
     The loop that many eras and bins are spent in: all of it is done for a lane before
     the next one, and so a vector stays in registers. Sums are exact, and the right side
     is what is left of the total.
     """
     cdef:
-        double[8] total_gradients, total_counts, gradients, counts
+        double[LANES] total_gradients, total_counts, gradients, counts
         double min_samples = criterion.min_samples_per_era
         double l2 = criterion.l2_regularization
         Py_ssize_t split_idx = order.first_split
         Py_ssize_t row, lane
         era_sums left, right
-        era_comparison comparison
+        era_comparison era
         int i
 
     for lane in range(LANES):
@@ -159,13 +149,13 @@ cdef inline void sum_counted_eras(
     for i in range(order.n_bins):
         row = (first_bin + order.bins[i]) * LANES
         for lane in range(LANES):
-            total_gradients[lane] += table.gradients[row + lane]
-            total_counts[lane] += table.counts[row + lane]
+            total_gradients[lane] += table.eras.gradients[row + lane]
+            total_counts[lane] += table.eras.counts[row + lane]
     for i in range(order.stop):
         row = (first_bin + order.bins[i]) * LANES
         for lane in range(LANES):
-            gradients[lane] += table.gradients[row + lane]
-            counts[lane] += table.counts[row + lane]
+            gradients[lane] += table.eras.gradients[row + lane]
+            counts[lane] += table.eras.counts[row + lane]
         if i < order.first:
             continue
         for lane in range(LANES):
@@ -175,15 +165,17 @@ cdef inline void sum_counted_eras(
             right.gradients = total_gradients[lane] - gradients[lane]
             right.hessians = total_counts[lane] - counts[lane]
             right.count = total_counts[lane] - counts[lane]
-            comparison = compare_sides(left, right, min_samples, l2)
-            table.lanes[split_idx].n_covered[lane] += comparison.covered
-            table.lanes[split_idx].directions[lane] += comparison.direction
-            table.lanes[split_idx].gains[lane] += comparison.gain
+            era = compare_sides(left, right, min_samples, l2)
+            table.splits[split_idx].n_covered[lane] += era.covered
+            table.splits[split_idx].directions[lane] += era.direction
+            add_gain_to_lane(
+                boltzmann_kind.MEAN, 0.0, &table.splits[split_idx], lane, era.gain, 1.0
+            )
         split_idx += 1
 
 
 cdef inline void sum_from_far_end(
-    const scan_order * order, int first_bin, era_table * table
+    const bin_order * order, int first_bin, era_table * table
 ) noexcept nogil:
     """What is to the right of the split after each move.
 
@@ -191,7 +183,7 @@ cdef inline void sum_from_far_end(
     of the other side's sum, and with a value.
     """
     cdef:
-        double[8] gradients, hessians, counts
+        double[LANES] gradients, hessians, counts
         int i, lane, row
     for lane in range(LANES):
         gradients[lane] = 0.0
@@ -200,18 +192,18 @@ cdef inline void sum_from_far_end(
     for i in range(order.n_bins - 1, -1, -1):
         row = (first_bin + order.bins[i]) * LANES
         for lane in range(LANES):
-            table.gradients_right[i * LANES + lane] = gradients[lane]
-            table.hessians_right[i * LANES + lane] = hessians[lane]
-            table.counts_right[i * LANES + lane] = counts[lane]
-            gradients[lane] += table.gradients[row + lane]
-            hessians[lane] += table.hessians[row + lane]
-            counts[lane] += table.counts[row + lane]
+            table.right.gradients[i * LANES + lane] = gradients[lane]
+            table.right.hessians[i * LANES + lane] = hessians[lane]
+            table.right.counts[i * LANES + lane] = counts[lane]
+            gradients[lane] += table.eras.gradients[row + lane]
+            hessians[lane] += table.eras.hessians[row + lane]
+            counts[lane] += table.eras.counts[row + lane]
 
 
-cdef void compare(
+cdef void compare_occupied(
     const criterion_struct * criterion,
     const eras_struct * eras,
-    touched_splits * splits,   # IN and OUT
+    occupied_splits * splits,   # IN and OUT
     int n_splits,
 ) noexcept nogil:
     """Compare the sides of splits in one era."""
@@ -241,7 +233,7 @@ cdef void compare(
             )
 
 
-cdef void take_apart(
+cdef void unpack_lanes(
     era_table * table, int n_bins, int count_bits, double unit
 ) noexcept nogil:
     """From sums of words, which are cleared, to sums and to sums over eras.
@@ -253,18 +245,18 @@ cdef void take_apart(
         long long mask = (one << count_bits) - 1
         Py_ssize_t i
     for i in range(<Py_ssize_t> n_bins * LANES):
-        table.gradients[i] = unit * <double> (table.words[i] >> count_bits)
-        table.counts[i] = <double> (table.words[i] & mask)
+        table.eras.gradients[i] = unit * <double> (table.words[i] >> count_bits)
+        table.eras.counts[i] = <double> (table.words[i] & mask)
         table.words[i] = 0
     for i in range(<Py_ssize_t> n_bins * LANES):
-        table.hessians[i] = table.counts[i]
-        table.pooled_gradients[i] += table.gradients[i]
-        table.pooled_counts[i] += table.counts[i]
+        table.eras.hessians[i] = table.eras.counts[i]
+        table.pooled.gradients[i] += table.eras.gradients[i]
+        table.pooled.counts[i] += table.eras.counts[i]
 
 
 cdef lane_functions _functions
-_functions.scan_order = scan_order_of_bins
-_functions.compare = compare
-_functions.take_apart = take_apart
+_functions.scan_bins = scan_bins
+_functions.compare_occupied = compare_occupied
+_functions.unpack_lanes = unpack_lanes
 
 functions = PyCapsule_New(&_functions, "lane_functions", NULL)

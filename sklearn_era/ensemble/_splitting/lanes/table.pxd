@@ -1,35 +1,37 @@
-# Sums by bin of some eras, one in each lane of a vector.
+# Histograms of some eras, one in each lane of a vector, and what is made of them.
 
 from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from ..histograms.sums cimport bin_sums
+from ..bundles cimport MAX_BINS
 from ..._criteria.split_sums cimport LANES, lane_sums
 
 
-cdef struct era_table:
+cdef enum:
+    MAX_CELLS = MAX_BINS * LANES
+
+
+cdef struct lane_histograms:
     # Of a bundle of features; arrays have shape (n_bins, LANES).
-    double[2048] gradients
-    double[2048] hessians
-    double[2048] counts
-    long long[2048] words     # sums of words, not taken apart yet; else zeros
-    # Sums over the eras that were in a lane.
-    double[2048] pooled_gradients
-    double[2048] pooled_hessians
-    double[2048] pooled_counts
-    # Sums over the bins to the right of a split.
-    double[2048] gradients_right
-    double[2048] hessians_right
-    double[2048] counts_right
-    int[8] eras
+    double[MAX_CELLS] gradients
+    double[MAX_CELLS] hessians
+    double[MAX_CELLS] counts
+
+
+cdef struct era_table:
+    lane_histograms eras      # of the eras in the lanes
+    lane_histograms pooled    # sums over all eras that were in a lane
+    lane_histograms right     # sums over the bins to the right of a split
+    long long[MAX_CELLS] words  # sums of words, before they are unpacked; else zeros
+    int[LANES] codes          # of the eras in the lanes
+    double[LANES] is_era      # 1 or 0, of each lane
     int n_eras                # in lanes
-    double[8] is_era          # 1 or 0, of each lane
-    double[8] gains           # of a split, in each lane
     bint counts_rows          # whether hessians are counts, and all sums exact
-    # For criteria that keep lane sums, what the lanes have said of each
-    # split of the bundle: at most two for a bin.
-    lane_sums[512] lanes
+    # For criteria that keep lane sums, what the lanes have said of each split of the
+    # bundle: at most two for a bin.
+    lane_sums[2 * MAX_BINS] splits
 
 
 cdef inline void set_lane(
@@ -39,14 +41,14 @@ cdef inline void set_lane(
     cdef int i
     if sums.integers != NULL:
         for i in range(n_bins):
-            table.gradients[i * LANES + lane] = unit * sums.integers[i]
-            table.hessians[i * LANES + lane] = sums.counts[i]
-            table.counts[i * LANES + lane] = sums.counts[i]
+            table.eras.gradients[i * LANES + lane] = unit * sums.integers[i]
+            table.eras.hessians[i * LANES + lane] = sums.counts[i]
+            table.eras.counts[i * LANES + lane] = sums.counts[i]
     else:
         for i in range(n_bins):
-            table.gradients[i * LANES + lane] = sums.gradients[i]
-            table.hessians[i * LANES + lane] = sums.hessians[i]
-            table.counts[i * LANES + lane] = sums.counts[i]
+            table.eras.gradients[i * LANES + lane] = sums.gradients[i]
+            table.eras.hessians[i * LANES + lane] = sums.hessians[i]
+            table.eras.counts[i * LANES + lane] = sums.counts[i]
 
 
 cdef inline void empty_lanes(
@@ -56,33 +58,33 @@ cdef inline void empty_lanes(
     cdef int i, lane
     for i in range(n_bins):
         for lane in range(first_lane, LANES):
-            table.gradients[i * LANES + lane] = 0.0
-            table.hessians[i * LANES + lane] = 0.0
-            table.counts[i * LANES + lane] = 0.0
+            table.eras.gradients[i * LANES + lane] = 0.0
+            table.eras.hessians[i * LANES + lane] = 0.0
+            table.eras.counts[i * LANES + lane] = 0.0
 
 
-cdef inline void clear_lanes(
+cdef inline void clear_table(
     era_table * table, int n_bins, int n_splits
 ) noexcept nogil:
     """Begin the sums over eras."""
-    memset(table.pooled_gradients, 0, n_bins * LANES * sizeof(double))
-    memset(table.pooled_hessians, 0, n_bins * LANES * sizeof(double))
-    memset(table.pooled_counts, 0, n_bins * LANES * sizeof(double))
-    memset(table.lanes, 0, n_splits * sizeof(lane_sums))
+    memset(table.pooled.gradients, 0, n_bins * LANES * sizeof(double))
+    memset(table.pooled.hessians, 0, n_bins * LANES * sizeof(double))
+    memset(table.pooled.counts, 0, n_bins * LANES * sizeof(double))
+    memset(table.splits, 0, n_splits * sizeof(lane_sums))
 
 
-cdef inline void pool_lanes(era_table * table, int n_bins) noexcept nogil:
-    """Add the eras of a table to the sums over eras."""
+cdef inline void pool_eras(era_table * table, int n_bins) noexcept nogil:
+    """Add the eras in the lanes to the sums over eras."""
     cdef int i
     for i in range(n_bins * LANES):
-        table.pooled_gradients[i] += table.gradients[i]
-        table.pooled_counts[i] += table.counts[i]
+        table.pooled.gradients[i] += table.eras.gradients[i]
+        table.pooled.counts[i] += table.eras.counts[i]
     if not table.counts_rows:
         for i in range(n_bins * LANES):
-            table.pooled_hessians[i] += table.hessians[i]
+            table.pooled.hessians[i] += table.eras.hessians[i]
 
 
-cdef inline void add_pooled_lanes(
+cdef inline void add_pooled_bin(
     const era_table * table, int bin_idx, hist_struct * pooled
 ) noexcept nogil:
     """Add the sums over eras of a bin to those of a node."""
@@ -92,9 +94,9 @@ cdef inline void add_pooled_lanes(
         double count = 0.0
         int i
     for i in range(bin_idx * LANES, (bin_idx + 1) * LANES):
-        gradients += table.pooled_gradients[i]
-        hessians += table.pooled_hessians[i]
-        count += table.pooled_counts[i]
+        gradients += table.pooled.gradients[i]
+        hessians += table.pooled.hessians[i]
+        count += table.pooled.counts[i]
     pooled.sum_gradients += gradients
     pooled.sum_hessians += count if table.counts_rows else hessians
     pooled.count += <unsigned int> count

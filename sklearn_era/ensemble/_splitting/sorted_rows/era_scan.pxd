@@ -151,7 +151,7 @@ cdef inline bint scan_eras_in_order(
             continue
         if keeps_sums:
             memset(&of_eras, 0, sizeof(of_eras))
-            of_eras.gains = running.gains
+            of_eras.gains.offsets = running.gains
             of_eras.directions = running.directions
             of_eras.n_covered = eras.n_covered
         else:

@@ -36,7 +36,7 @@ from .node cimport is_like, make_children
 from .node_rows cimport ask_alike, gather_rows, keys_of, part_node
 from .records cimport add_leaf, reserve, reserve_bitsets, split_leaf
 from ..categories cimport MIN_CATEGORY_SUPPORT
-from ..costs cimport sums_touched_bins
+from ..costs cimport sums_occupied_bins
 from ..._criteria.era_statistics cimport era_sums
 from ..._criteria.split_sums cimport sums_up
 
@@ -186,7 +186,7 @@ cdef class SubtreeGrower:
             self.rows.gradient_scale = splitter.rows.scale
         self.impurities = np.zeros(splitter.rows.n_eras)
 
-        self.eras.criterion = &splitter.scanner.criterion
+        self.eras.criterion = &splitter.criterion
         self.eras.pooled.n_eras = splitter.rows.n_eras
         self.eras.pooled.impurities = &self.impurities[0]
         self.eras.pooled.era_sizes = &splitter.era_sizes[0]
@@ -431,7 +431,7 @@ cdef class SubtreeGrower:
                 feature, keys, missing_code,
                 sums_are_kept
                 and missing_code < 0
-                and sums_touched_bins(n_bins, rows_per_era),
+                and sums_occupied_bins(n_bins, rows_per_era),
                 node, &self.rows.sums, &self.limits,
                 &self.eras, self.rows.scratch, split,
             )

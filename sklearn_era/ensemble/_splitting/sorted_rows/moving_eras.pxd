@@ -11,22 +11,21 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 from .node cimport hessian_of, row_sums
 from .node_rows cimport small_rows
 from .keys cimport ROW_MASK
-from ..._criteria.aggregation cimport add_to_boltzmann, boltzmann_sums
+from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport add_squares, impurity_sums
 from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
     LANES,
-    add_lanes,
+    add_gain_to_lane,
     add_terms,
     era_terms,
     eras_struct,
     lane_sums,
     look_at_era,
+    merge_lanes,
     split_sums,
-    sums_up,
-    uses_boltzmann,
 )
 
 
@@ -219,7 +218,7 @@ cdef inline void sum_terms(
     same: there the eras of a criterion that keeps lane sums are each in a lane.
     """
     cdef:
-        double[8] gains
+        boltzmann_kind kind = kind_of_alpha(eras.criterion.boltzmann_alpha)
         lane_sums lanes
         moving_era * era
         int i
@@ -230,46 +229,18 @@ cdef inline void sum_terms(
             refresh(eras, era)
             add_terms(eras.criterion, &eras.pooled, era.era, &era.terms, sums)
         return
-    if sums_up(eras.criterion):
-        memset(gains, 0, sizeof(gains))
-        for i in range(eras.n_present):
-            era = &eras.present[i]
-            refresh(eras, era)
-            gains[i % LANES] += era.terms.gain
-            sums.directions += era.terms.direction
-        for i in range(LANES):
-            sums.gains += gains[i]
-        sums.n_covered = eras.n_covered
-        return
     memset(&lanes, 0, sizeof(lanes))
     for i in range(eras.n_present):
         era = &eras.present[i]
         refresh(eras, era)
-        add_to_lane(eras.criterion, &era.terms, &lanes, i % LANES)
-    add_lanes(eras.criterion, &lanes, sums)
-
-
-cdef inline void add_to_lane(
-    const criterion_struct * criterion,
-    const era_terms * terms,
-    lane_sums * lanes,
-    int lane,
-) noexcept nogil:
-    """Add an era to a lane, for a criterion with an alpha other than 0."""
-    cdef boltzmann_sums sums
-    lanes.n_covered[lane] += terms.covered
-    lanes.directions[lane] += terms.direction
-    if uses_boltzmann(criterion):
-        sums.extreme = lanes.gains[lane]
-        sums.weights = lanes.weights[lane]
-        sums.offsets = lanes.offsets[lane]
-        sums = add_to_boltzmann(sums, terms.gain, 1.0, criterion.boltzmann_alpha)
-        lanes.gains[lane] = sums.extreme
-        lanes.weights[lane] = sums.weights
-        lanes.offsets[lane] = sums.offsets
-        return
-    if lanes.weights[lane] == 0.0 or (
-        criterion.boltzmann_alpha * (terms.gain - lanes.gains[lane]) > 0.0
-    ):
-        lanes.gains[lane] = terms.gain
-    lanes.weights[lane] += 1.0
+        lanes.n_covered[i % LANES] += era.terms.covered
+        lanes.directions[i % LANES] += era.terms.direction
+        add_gain_to_lane(
+            kind,
+            eras.criterion.boltzmann_alpha,
+            &lanes,
+            i % LANES,
+            era.terms.gain,
+            1.0,
+        )
+    merge_lanes(eras.criterion, &lanes, sums)
