@@ -1,5 +1,6 @@
 """The pages of docs/ and docstrings: examples run, links lead on, all is told of."""
 
+import ast
 import contextlib
 import doctest
 import importlib
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from sklearn import ensemble as stock
 
+from docs import rooms
 from sklearn_era import ensemble, inspection
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +119,18 @@ def test_a_single_category_beside_missing_values_is_a_fault_of_scikit_learn():
     eras = np.arange(80) // 2 % 2
     for criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
         assert n_predictions(ensemble, half, eras, split_criterion=criterion) == 2
+
+
+# The rooms of the package.
+
+
+@pytest.mark.slow
+def test_picture_of_the_rooms_is_what_its_script_draws():
+    assert rooms.PICTURE.read_text() == rooms.picture(), "run python docs/rooms.py"
+    _, imports = rooms.read_rooms()
+    imports["_eras"].add("_boosters")
+    with pytest.raises(ValueError, match="cycle"):
+        rooms.check_cycles(imports)
 
 
 # Docstrings of all that is public: examples run, parameters are all there.

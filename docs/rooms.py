@@ -1,0 +1,148 @@
+"""Draw docs/rooms.svg: the rooms of the package, and which of them imports which.
+
+    python docs/rooms.py
+
+What rooms there are, what they say of themselves and import is read from the sources.
+"""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from html import escape
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "sklearn_era"
+PICTURE = Path(__file__).with_suffix(".svg")
+
+# From top to bottom. What a room imports should stand above it; other imports are red.
+LAYERS = {
+    "Beneath all": ("#8290a6", "_optional _plotting _threads _eras _tables _trees"),
+    "Rows become bytes": ("#0d9488", "_binning"),
+    "What a split is worth": ("#8b5cf6", "_criteria"),
+    "Plan, accumulate, merge, rank": ("#3b82f6", "_splitting"),
+    "Boosters and forests": (
+        "#16a34a",
+        "_parameters _docstrings _hist_gradient_boosting _boosters _forests",
+    ),
+    "Prediction": ("#0891b2", "_prediction"),
+    "What uses these": (
+        "#ca8a04",
+        "datasets environments metrics model_selection inspection interop model_files "
+        "numerai cli",
+    ),
+}
+ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
+# Imports that close a cycle, and why they may.
+CLOSES_A_CYCLE = {
+    ("_criteria", "_splitting"): "`parameters` makes the splitter of its criterion",
+}
+
+IMPORT = re.compile(
+    r"^[ \t]*(?:from +(\.*)([\w.]*) +c?import +(\([^)]*\)|.+)|c?import +([\w.]+))", re.M
+)
+RED = "#e11d48"
+STYLE = """
+text { font: 12px system-ui, Helvetica, Arial, sans-serif; fill: #475569 }
+.page { fill: #ffffff } .box { fill: #f1f5f9 } .name { font-weight: 600; fill: #0f172a }
+.row { stroke: #cbd5e1; shape-rendering: crispEdges }
+.line { fill: none; stroke-width: 2 }
+@media (prefers-color-scheme: dark) {
+  .page { fill: #0f172a } .box { fill: #1e293b } .name { fill: #f8fafc }
+  .row { stroke: #475569 } text { fill: #cbd5e1 }
+}
+"""
+
+
+def imported_names(path):
+    """The full name of each thing that a file imports."""
+    folder = ("sklearn_era", *path.relative_to(PACKAGE).parts[:-1])
+    for dots, module, names, plain in IMPORT.findall(path.read_text()):
+        parents = folder[: len(folder) + 1 - len(dots)] if dots else ()
+        source = [*parents, module] if module else parents
+        for name in re.sub(r"#.*|[()]", "", names or plain).split(","):
+            if name.strip():
+                yield ".".join([*source, name.split()[0]])
+
+
+def read_rooms():
+    """The path of each room, and the rooms that it imports."""
+    children = [*PACKAGE.iterdir(), *(PACKAGE / "ensemble").iterdir()]
+    paths = {p.stem: p for p in children if p.suffix == ".py" or any(p.glob("*.py"))}
+    if missing := paths.keys() - {"__init__", "ensemble", *ROOMS}:
+        raise ValueError(f"Put {sorted(missing)} into a layer of docs/rooms.py.")
+    public = {  # what `from sklearn_era.ensemble import name` takes from a room
+        f"sklearn_era.ensemble.{name.rpartition('.')[2]}": name
+        for name in imported_names(PACKAGE / "ensemble/__init__.py")
+    }
+    imports = {}
+    for room in ROOMS:
+        files = [f for s in ("py", "pyx", "pxd") for f in paths[room].rglob(f"*.{s}")]
+        names = [n for f in files or [paths[room]] for n in imported_names(f)]
+        full = " ".join(public.get(name, name) for name in names)
+        found = re.findall(r"\bsklearn_era\.(?:ensemble\.)?(\w+)", full)
+        imports[room] = {*found} & {*ROOMS} - {room}
+    return paths, imports
+
+
+def check_cycles(imports):
+    """Raise CycleError, a ValueError, for a cycle that is not among those above."""
+    graph = {room: set(others) for room, others in imports.items()}
+    for room, other in CLOSES_A_CYCLE:
+        graph[room].remove(other)
+    TopologicalSorter(graph).prepare()
+
+
+def draw(paths, imports):
+    """A box for each room, a line that leads to it, and a dot for each import of it."""
+    boxes, lines, dots = [], [], []
+    imported = [room for room in ROOMS if any(room in i for i in imports.values())]
+    x = {room: 880 - 17 * track for track, room in enumerate(imported)}
+    y, colours, top = {}, {}, 4
+    for layer, (colour, rooms) in LAYERS.items():
+        boxes.append(f'<text x="16" y="{top + 20}">{layer}</text>')
+        top += 26
+        for room in rooms.split():
+            y[room], colours[room], path = top + 17, colour, paths[room]
+            source = path / "__init__.py" if path.is_dir() else path
+            summary = ast.get_docstring(ast.parse(source.read_text())).splitlines()[0]
+            inner = ", ".join(sorted(p.parent.name for p in path.glob("*/__init__.py")))
+            inner = f" with {inner}" if inner and room[0] == "_" else ""
+            boxes.append(
+                f'<rect class="box" x="16" y="{top}" width="510" height="34"/>'
+                f'<rect x="16" y="{top}" width="4" height="34" fill="{colour}"/>'
+                f'<text x="30" y="{top + 14}"><tspan class="name">{room}</tspan>'
+                f'{inner}</text><text x="30" y="{top + 29}">'
+                f"{escape(summary.replace('`', ''))}</text>"
+            )
+            top += 38
+    for room, other in ((r, o) for r in ROOMS for o in ROOMS if o in imports[r]):
+        start, end, is_red = y[other] - 6, y[room] + 6, y[room] < y[other]
+        colour = RED if is_red else colours[other]
+        lines += [
+            f'<path class="row" d="M526 {end}H{x[other]}"/>',
+            f'<path class="line" stroke="{colour}" d="M532 {start}H{x[other] - 6}'
+            f'q6 0 6 {-6 if is_red else 6}V{end}"/>',
+            f'<path fill="{colour}" d="M528 {start}l8 -4v8z"/>',
+        ]
+        dots.append(f'<circle cx="{x[other]}" cy="{end}" r="4" fill="{colour}"/>')
+    lines.sort(key=lambda line: 'class="row"' not in line)  # these lie below the others
+    size = f'width="900" height="{top + 34}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {top + 34}" {size}>',
+        f'<style>{STYLE}</style><rect class="page" {size} rx="8"/>',
+        *boxes, *lines, *dots,
+        f'<text x="16" y="{top + 18}">A dot in the row of a room: it imports the room '
+        "to which the line leads. Red: against the order.</text>\n</svg>\n",
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def picture():
+    """The text of docs/rooms.svg."""
+    paths, imports = read_rooms()
+    check_cycles(imports)
+    return draw(paths, imports)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture())
