@@ -1,1 +1,5 @@
-"""Tables of any kind, read column by column."""
+"""Tables of any kind, read column by column.
+
+- ``columns``: a column of a table in memory, as numbers or as categories;
+- ``parquet``: columns of Parquet files, in batches.
+"""

@@ -1,4 +1,12 @@
-"""The command line program, ``sklearn-era``."""
+"""The command line program, ``sklearn-era``.
+
+- ``_app``: the commands; ``_fit``, ``_predict`` and ``_demo``, one each, the last with
+  ``_demo_figure``; ``numerai``, a group of them;
+- ``_criterion_options``: the options that say how eras are compared;
+- ``_tables``: files; ``_columns``: which columns an option means; ``_frames``: what an
+  estimator gets of them;
+- ``_errors``: what is wrong with the input, in a sentence.
+"""
 
 from sklearn_era._optional import MissingPackageError, import_optional
 

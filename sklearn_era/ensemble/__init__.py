@@ -2,7 +2,7 @@
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
-is scikit-learn's own.
+is scikit-learn's own. Boosters and forests share ``_parameters`` and ``_docstrings``.
 """
 
 try:

@@ -10,6 +10,8 @@ Its steps can be called as well, each a package of its own, in the order of the 
 - ``model_upload``: the model as a file that Numerai runs.
 
 ``config`` is the configuration file, ``workspace`` the folders beside it, and ``steps``
-puts them together. :mod:`sklearn_era.numerai.metrics` needs nothing but NumPy and
-SciPy; for the rest, install ``sklearn-era[numerai]``.
+puts them together; ``state`` is what of a week is done already. ``errors``, ``files``
+and ``targets`` are what they share, and ``demo`` makes files as Numerai's.
+:mod:`sklearn_era.numerai.metrics` needs nothing but NumPy and SciPy; for the rest,
+install ``sklearn-era[numerai]``.
 """

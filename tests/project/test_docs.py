@@ -133,6 +133,25 @@ def test_picture_of_the_rooms_is_what_its_script_draws():
         rooms.check_cycles(imports)
 
 
+@pytest.mark.parametrize(
+    "room",
+    [  # What is public tells of functions, not of modules.
+        path
+        for path in sorted((ROOT / "sklearn_era").rglob("__init__.py"))
+        if re.match("sklearn_era/(_[a-z]|cli|ensemble|numerai)", page_id(path))
+    ],
+    ids=page_id,
+)
+def test_docstring_of_a_room_names_each_module_once(room):
+    inside = [
+        *room.parent.glob("*.p[yx]*"),
+        *(path.parent for path in room.parent.glob("*/__init__.py")),
+    ]
+    text = ast.get_docstring(ast.parse(room.read_text()))
+    names = {path.stem for path in inside} - {"__init__"}
+    assert [n for n in sorted(names) if text.count(f"``{n}``") != 1] == []
+
+
 # Docstrings of all that is public: examples run, parameters are all there.
 
 MODULES = [

@@ -1,8 +1,8 @@
 """Forests of trees whose splits compare eras: the fit, in the order of its steps.
 
 1. ``estimators`` has the parameters, and what a forest predicts;
-2. ``fit`` checks (``checks``), encodes eras (``granularity``), bins
-   the rows, and for each tree (``iteration``)
+2. ``fit`` checks (``checks``), encodes eras, bins the rows, and for each tree
+   (``iteration``)
 3. draws the eras that it compares (``granularity``) and its rows (``sampling``),
 4. grows it (``tree_growing``, ``top_grower``), and
 5. gives its nodes their values (``leaf_values``; of classes, ``class_forest``);

@@ -1,4 +1,8 @@
-"""``numerai.toml``: all that a model is made and submitted by."""
+"""``numerai.toml``: all that a model is made and submitted by.
+
+- ``sections``: the tables of the file; ``loading``: reads them, ``toml_text`` writes;
+- ``messages``: what is wrong with a file, in a sentence.
+"""
 
 from sklearn_era.numerai.config.loading import (
     Config,

@@ -1,4 +1,9 @@
-"""Numerai's files: downloaded, checked, read."""
+"""Numerai's files: downloaded, checked, read.
+
+- ``download``: fetches what is missing; ``locking``: one run at a time;
+- ``dataset``: what the files hold, and whether they are whole;
+- ``feature_blocks``: their features, an era at a time.
+"""
 
 from sklearn_era.numerai.data.dataset import (
     FeatureMetadata,

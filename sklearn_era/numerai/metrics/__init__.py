@@ -1,4 +1,10 @@
-"""Numerai's scores, and what they are made of; NumPy and SciPy is all they need."""
+"""Numerai's scores, and what they are made of; NumPy and SciPy is all they need.
+
+- ``scores``: the scores; ``ranks``, ``neutralization``, ``feature_exposure``: what they
+  are made of;
+- ``id_matching``: predictions and targets that are not of the same rows; ``_era_rows``:
+  rows era by era, and checks.
+"""
 
 from sklearn_era.numerai.metrics.feature_exposure import (
     feature_exposures,

@@ -1,4 +1,8 @@
-"""A model as a file that Numerai runs, and the run of it by their rules."""
+"""A model as a file that Numerai runs, and the run of it by their rules.
+
+- ``portable``: a model as a pickle, which ``pickle_calls`` writes;
+- ``portable_check``: runs it as Numerai does, by ``portable_runner`` in a process.
+"""
 
 from sklearn_era.numerai.model_upload.portable import (
     PortableModel,

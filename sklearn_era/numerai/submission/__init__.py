@@ -1,4 +1,8 @@
-"""From the live file to a confirmed submission."""
+"""From the live file to a confirmed submission.
+
+- ``prediction``: of the live era; ``submission_file``: the file that Numerai takes;
+- ``upload``: to confirmed; ``record``: what was sent, and how far it came.
+"""
 
 from sklearn_era.numerai.submission.prediction import predict_live
 from sklearn_era.numerai.submission.record import SubmissionRecord

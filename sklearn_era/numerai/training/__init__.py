@@ -1,4 +1,10 @@
-"""From Parquet files to a model with a record of how it came about."""
+"""From Parquet files to a model with a record of how it came about.
+
+- ``fitting``: the training; ``arguments``, ``estimator_parameters``: what it is asked;
+- ``era_selection``: the eras that it takes;
+- ``checkpoints``: the trees so far, and ``fit_identity``, whether they are this fit's;
+- ``model_store``: the model in its folder, with its record.
+"""
 
 from sklearn_era.numerai.training.fitting import GAIN, MODEL, train
 from sklearn_era.numerai.training.model_store import (

@@ -1,4 +1,9 @@
-"""How a model does in eras it has not seen, and the report of it."""
+"""How a model does in eras it has not seen, and the report of it.
+
+- ``eras``: those that are scored; ``scoring``: how the model does in them;
+- ``report``: the numbers, with ``report_figures``; ``training_sample``: rows that show
+  how far eras agree on splits.
+"""
 
 from sklearn_era.numerai.validation.report import (
     ReportFiles,
