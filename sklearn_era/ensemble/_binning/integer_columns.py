@@ -22,7 +22,7 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns with as many bits, as what the loops of `integer_codes` take.
+    """Columns with as many bits, as what the loops of `codes` take.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Eras follow the rows into early stopping, its scorers and warm starts.
 
-Rows are held out at random here; test_era_validation.py holds out whole eras.
+Rows are held out at random here; test_held_out_eras.py holds out whole eras.
 The first feature of the data is the number of a row's era. Bins of so few values are
 the values, so a scorer, which is shown binned rows, can tell which eras it should get.
 """
