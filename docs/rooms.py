@@ -88,7 +88,7 @@ def check_cycles(imports):
     """Raise CycleError, a ValueError, for a cycle that is not among those above."""
     graph = {room: set(others) for room, others in imports.items()}
     for room, other in CLOSES_A_CYCLE:
-        graph[room].remove(other)
+        graph[room].remove(other)  # KeyError: it is not imported any more
     TopologicalSorter(graph).prepare()
 
 
