@@ -1,10 +1,10 @@
 # From one number an era to one number a split.
 #
 # Eras come one by one, so that none of their numbers has to be kept. Each way to
-# aggregate is a commutative monoid: running sums, which are neutral as zeros, a function
-# that adds an era, one that merges the sums of some eras with those of others, and one
-# that turns them into the result. Lanes of a vector, chunks of rows and small nodes may
-# thus each have sums of their own.
+# aggregate is a commutative monoid: running sums, neutral as zeros, a function that
+# adds an era, one that merges the sums of some eras with those of others, and one that
+# turns them into the result. Lanes of a vector, chunks of rows and small nodes may thus
+# each have sums of their own.
 
 from libc.math cimport INFINITY, fabs, sqrt
 

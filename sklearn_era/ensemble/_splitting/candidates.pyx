@@ -2,9 +2,9 @@
 
 A table holds, for each bundle of features, the orders in which bins move to the left
 side, the sums of the node by bin over all eras, and for each candidate split the sums
-over eras that its criterion needs (`split_sums`). It is started for a node, its eras are
-accumulated, and then it is ranked. Both arrays of sums are one piece of memory each: the
-sums of other processes, which hold other eras, can be merged with them.
+over eras that its criterion needs (`split_sums`). It is started for a node, its eras
+are accumulated, and then it is ranked. Both arrays of sums are one piece of memory
+each: the sums of other processes, which hold other eras, can be merged with them.
 """
 
 from libc.stdlib cimport calloc, free
@@ -116,10 +116,10 @@ cdef class CandidateTable:
     cdef bint needs_pooling(self, int bundle_idx) noexcept nogil:
         """Whether a feature of a bundle is pooled before the eras are compared."""
         cdef:
-            const feature_candidates * features = &self.candidates[bundle_idx].features[0]
+            const bundle_candidates * candidates = &self.candidates[bundle_idx]
             int j
         for j in range(self.bundles.bundles[bundle_idx].n_members):
-            if features[j].is_wanted and features[j].is_pooled:
+            if candidates.features[j].is_wanted and candidates.features[j].is_pooled:
                 return True
         return False
 
@@ -137,7 +137,9 @@ cdef class CandidateTable:
             if not feature.is_wanted:
                 continue
             if self.tree.is_categorical[feature.feature_idx]:
-                self.add_categorical_orders(candidates, feature, bundle.n_codes[j], node)
+                self.add_categorical_orders(
+                    candidates, feature, bundle.n_codes[j], node
+                )
             else:
                 self.add_numeric_orders(candidates, feature, bundle.n_codes[j])
         clear_sums(self.criterion, candidates.splits, candidates.n_splits)

@@ -17,8 +17,8 @@ The steps, for one node:
    are chosen;
 2. accumulate: the `Accumulator` adds up the rows of each era by bin, and what the era
    says of each candidate split to the split's sums, in the `CandidateTable`;
-3. merge: what lanes and chunks have added up is merged in the table. Processes that hold
-   other eras would merge theirs here;
+3. merge: what lanes and chunks have added up is merged in the table. Processes that
+   hold other eras would merge theirs here;
 4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
    `EraSplitInfo`.
 """
