@@ -3,6 +3,8 @@
 # A criterion is one function, which fills a `split_rank` and says whether the split is
 # valid.
 
+from libc.math cimport INFINITY
+
 from .aggregation cimport (
     boltzmann,
     direction_agreement,
@@ -86,7 +88,7 @@ cdef inline bint rank_time_robust(
     Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
     also orders the nodes, as impurities of different nodes say little. An era that is
     not informative has its impurity before the split in the mean, and no part in the
-    maximum.
+    maximum. Gradients that overflow have no finite gain, and may pass for a decrease.
     """
     if criterion.takes_worst_era:
         rank.primary = -sums.impurities.worst
@@ -97,6 +99,7 @@ cdef inline bint rank_time_robust(
     return (
         sums.impurities.n_informative > 0.0
         and rank.expansion > criterion.min_impurity_decrease
+        and rank.gain < INFINITY
     )
 
 
