@@ -9,6 +9,7 @@ import copy
 import json
 import os
 import tempfile
+import warnings
 import zipfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -307,12 +308,29 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
         described = _describe(estimator, target=metadata.target, era=metadata.era)
         if replace(described, versions=metadata.versions) != metadata:
             raise ValueError("its metadata describe another model")
+        _check_preprocessor(estimator)
         estimator._predictors = unpack_trees(content["trees"], is_categorical)
     except OSError:
         raise
     except Exception as error:
         raise ModelFileError(f"{path} is damaged: {error}.") from error
     return estimator, metadata
+
+
+def _check_preprocessor(estimator: Estimator) -> None:
+    """Raise ValueError if rows to predict have another width than the trees know.
+
+    scikit-learn reads the features of a row without a look at how many there are.
+    """
+    preprocessor = estimator._preprocessor
+    if preprocessor is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names, which this row has not
+        row = np.full((1, estimator.n_features_in_), np.nan, dtype=object)
+        width = preprocessor.transform(row).shape
+    if width != row.shape:
+        raise ValueError("it has another number of features than its trees")
 
 
 def _describe(

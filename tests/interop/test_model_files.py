@@ -321,6 +321,17 @@ def test_forged_trees_are_refused(regressor, tmp_path, monkeypatch, field, value
         load_model(tmp_path / "model.skops")
 
 
+def test_rows_of_another_width_are_refused(saved):
+    """By a forged preprocessor, which hands on fewer features than the trees know."""
+    model, _ = load_model(saved)
+    encoder, (name, function, columns), *rest = model._preprocessor.transformers_
+    fewer = columns & (np.arange(columns.size) < columns.size - 1)
+    model._preprocessor.transformers_ = [encoder, (name, function, fewer), *rest]
+    save_model(model, saved)
+    with pytest.raises(ModelFileError, match="another number of features than its t"):
+        load_model(saved)
+
+
 @pytest.mark.parametrize(
     "scoring", [make_scorer(mean_absolute_error), lambda estimator, X, y: 0.0]
 )
