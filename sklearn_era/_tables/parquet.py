@@ -60,19 +60,24 @@ class ParquetColumns:
         return [x for x in metadata.get("index_columns", []) if isinstance(x, str)]
 
     def check_has(self, name: Any, argument: str) -> None:
-        """Check that each file has a column, once."""
+        """Check that each file has a column, once, with a single value a row."""
         if not isinstance(name, str):
             raise ValueError(f"{argument}: {name!r} is not the name of a column.")
         for file, schema in zip(self._files, self._schemas, strict=True):
             count = len(schema.get_all_field_indices(name))
-            if count == 1:
-                continue
-            shown = ", ".join(map(repr, schema.names[:10]))
-            raise ValueError(
-                f"{argument}: {file} has {'no' if count == 0 else count} column(s) "
-                f"named {name!r}; its columns are {shown}"
-                f"{', ...' if len(schema.names) > 10 else ''}."
-            )
+            if count != 1:
+                shown = ", ".join(map(repr, schema.names[:10]))
+                raise ValueError(
+                    f"{argument}: {file} has {'no' if count == 0 else count} column(s) "
+                    f"named {name!r}; its columns are {shown}"
+                    f"{', ...' if len(schema.names) > 10 else ''}."
+                )
+            arrow_type = schema.field(name).type
+            if self._arrow.types.is_nested(arrow_type):
+                raise ValueError(
+                    f"{argument}: column {name!r} of {file} holds {arrow_type}; name a "
+                    "column with a single value a row."
+                )
 
     def check_same_names(self) -> None:
         """Check that all files have the columns of the first."""
@@ -89,11 +94,11 @@ class ParquetColumns:
             if self.names.count(name) > 1:
                 self.check_has(name, "path")
 
-    def check_numeric(self, features: list[str]) -> None:
+    def check_numeric(self, names: list[str], argument: str = "features") -> None:
         """Check that columns are numbers in all files."""
         types = self._arrow.types
         for file, schema in zip(self._files, self._schemas, strict=True):
-            for name in features:
+            for name in names:
                 arrow_type = schema.field(name).type
                 if not (
                     types.is_integer(arrow_type)
@@ -101,9 +106,9 @@ class ParquetColumns:
                     or types.is_boolean(arrow_type)
                 ):
                     raise ValueError(
-                        f"features: column {name!r} of {file} is not numeric: it holds "
-                        f"{arrow_type}. Encode it as numbers, or leave it out of "
-                        "features."
+                        f"{argument}: column {name!r} of {file} is not numeric: it "
+                        f"holds {arrow_type}. Encode it as numbers, or leave it out of "
+                        f"{argument}."
                     )
 
     def sample_dtype(self, name: str) -> np.dtype[Any]:
@@ -160,9 +165,9 @@ class ParquetColumns:
             column = column.cast(column.type.value_type)
         return np.array(column.to_numpy())
 
-    def read_numbers(self, name: str) -> NDArray[np.float64]:
-        """All values of a column of numbers."""
-        self.check_numeric([name])
+    def read_numbers(self, name: str, argument: str) -> NDArray[np.float64]:
+        """All values of a column of numbers, which an argument names."""
+        self.check_numeric([name], argument)
         return np.concatenate(
             [self.values(batch, name) for _, batch in self.iter_batches([name])]
         ).astype(np.float64)

@@ -86,8 +86,10 @@ def bin_parquet(
     rows = kept[labelled]
     weights = None
     if sample_weight is not None:
-        weights = columns.read_numbers(sample_weight)[rows]
-        weights = _check_sample_weight(weights, y, dtype=np.float64, copy=True)
+        weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
+        weights = _check_sample_weight(
+            weights, y, dtype=np.float64, copy=True, ensure_non_negative=True
+        )
     if eras is not None:
         eras = eras.take(labelled)
         order = eras.sorting()

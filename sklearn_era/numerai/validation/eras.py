@@ -175,7 +175,7 @@ def select_scored_eras(
             f"after_era = {after_era!r} is no era: write its number, such as '0574'."
         )
     try:
-        targets = columns.read_numbers(target)
+        targets = columns.read_numbers(target, "target")
     except ValueError as error:
         raise DataError(f"{path}: target {target!r} is not numeric.") from error
     if np.isinf(targets).any():

@@ -77,7 +77,7 @@ def read_training_sample(
     for i in sorted({i for _, i, _ in eras}):
         runs = sorted((run for _, j, run in eras if j == i), key=lambda run: run.start)
         blocks = read_blocks(columns[i], paths[i], features, runs)
-        y = columns[i].read_numbers(target)
+        y = columns[i].read_numbers(target, "target")
         for run, X in zip(runs, blocks, strict=True):
             own = y[run.start : run.stop]
             known = ~np.isnan(own)

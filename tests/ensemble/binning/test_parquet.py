@@ -235,7 +235,12 @@ def test_missing_targets(tmp_path):
         ({"features": ["small", "target"]}, "and not the target 'target'"),
         ({"features": ["era"]}, "column 'era' of .* is not numeric: it holds"),
         ({"features": None}, "column 'kind' of .* is not numeric: it holds dictionary"),
-        ({"sample_weight": "era"}, "column 'era' of .* is not numeric"),
+        ({"sample_weight": "era"}, "^sample_weight: column 'era' of .* is not numeric"),
+        ({"sample_weight": "real"}, "Negative values in data passed to `sample_weight"),
+        ({"sample_weight": "list"}, "^sample_weight: column 'list' of .* holds list<"),
+        ({"era": "list"}, "^era: column 'list' of .*parquet holds list<.* name a col"),
+        ({"target": "list"}, "^target: column 'list' of .* holds list<"),
+        ({"features": ["list"]}, "^features: column 'list' of .* holds list<"),
         ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
         ({"features": ["small", "none"]}, "Column 'none' has only missing values"),
         ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
@@ -260,6 +265,7 @@ def test_missing_targets(tmp_path):
 def test_arguments_are_checked(tmp_path, arguments, message):
     frame = make_frame().assign(kind=pd.Categorical(["a", "b"] * 200))
     frame["none"] = np.nan
+    frame["list"] = [[1.0]] * len(frame)
     frame["spoiled"] = 1.0
     frame.loc[frame.index[frame["era"] == "w1"][:5], "spoiled"] = np.nan
     path = write(frame, tmp_path / "rows.parquet")
