@@ -5,7 +5,9 @@ import warnings
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 import sklearn
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -26,6 +28,8 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "invariance_penalty": [Interval(Real, 0, None, closed="left")],
     "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
     "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    # What a C unsigned int holds.
+    "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
     "validation_eras": [StrOptions({"last", "random"}), None],
     "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
     "n_jobs": N_JOBS_CONSTRAINTS,
@@ -45,6 +49,23 @@ def check_class_weight(class_weight: Any) -> None:
                 f"class_weight gives class {label!r} the weight {weight!r}; weights "
                 "have to be finite numbers of at least 0."
             )
+
+
+def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> None:
+    """Raise ValueError for negative weights of rows, where they are compared.
+
+    scikit-learn's boosters, and so the plain gain, take them, and make what they can.
+    """
+    is_gain = estimator._is_plain_gain
+    if sample_weight is None or (is_gain and estimator.min_impurity_decrease == 0):
+        return
+    n_negative = np.count_nonzero(sample_weight < 0)
+    if n_negative:
+        name = "min_impurity_decrease" if is_gain else "split_criterion"
+        raise ValueError(
+            f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
+            f"and {name}={getattr(estimator, name)!r} takes weights of 0 or more."
+        )
 
 
 class VersionedStateMixin(BaseEstimator):

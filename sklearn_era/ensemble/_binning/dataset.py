@@ -149,7 +149,7 @@ class BinnedDataset:
         ------
         ValueError
             If a column is categorical or not numeric, lengths differ, the target has
-            missing values, or eras have missing labels.
+            missing values, eras have missing labels, or a weight is negative.
         MemoryError
             If there is no room for the binned matrix; the message says for how much.
         """
@@ -173,7 +173,11 @@ class BinnedDataset:
             y = y.astype(np.float64, copy=False)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
-                sample_weight, y, dtype=np.float64, copy=True
+                sample_weight,
+                y,
+                dtype=np.float64,
+                copy=True,
+                ensure_non_negative=True,
             )
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
         order = None if encoded is None else encoded.sorting()
@@ -273,8 +277,8 @@ class BinnedDataset:
         ------
         ValueError
             If a column is missing, in one of the files too, or not numeric (the message
-            names it); if targets or eras are missing; if `keep_eras` names an era that
-            no file has, or is given without `era`.
+            names it); if targets or eras are missing; if a weight is negative; if
+            `keep_eras` names an era that no file has, or is given without `era`.
         MemoryError
             If there is no room for the binned matrix; the message says for how much.
         ImportError

@@ -5,6 +5,7 @@ int16 or bool has few distinct values, though: its thresholds follow from how of
 occurs, and its bins from a table with an entry for each.
 """
 
+import re
 from time import time
 from typing import Any
 
@@ -63,6 +64,17 @@ class IntegerBinningMixin(BaseHistGradientBoosting):
         # of features remain.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
+
+    def _check_categories(self) -> list[NDArray[np.float64] | None]:
+        """As in scikit-learn, but an error counts columns as X does."""
+        try:
+            return super()._check_categories()
+        except ValueError as error:
+            columns = np.flatnonzero(self.is_categorical_)
+            message = re.sub(
+                r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
+            )
+            raise ValueError(message) from None
 
     def _bin_data(
         self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool

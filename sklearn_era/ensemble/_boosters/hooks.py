@@ -32,6 +32,7 @@ from .._criteria.parameters import (
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
+from .._parameters import check_weights
 from .._splitting.splitter import EraSplitter
 from .held_out_eras import (
     ScoringEras,
@@ -264,6 +265,7 @@ class EraFitMixin(EraScoringMixin):
         sample_weight: NDArray[Any] | None,
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
+        check_weights(self, sample_weight)
         self._compares_eras = False
         self._scoring_eras = ScoringEras(eras, eras_val)
         if self._is_plain_gain:

@@ -52,14 +52,13 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
             "invariance_penalty",
             "invariance_statistic",
             "min_impurity_decrease",
+            "min_samples_leaf",
         )
     },
     **{
         name: _UPSTREAM_CONSTRAINTS[name]
         for name in (
-            "max_depth",
             "max_leaf_nodes",
-            "min_samples_leaf",
             "l2_regularization",
             "max_bins",
             "categorical_features",
@@ -68,6 +67,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
             "random_state",
         )
     },
+    "max_depth": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],  # a C int
     "bootstrap": [StrOptions({"rows", "era", "eras"}), Options(bool, {False})],
     "max_samples": [
         None,

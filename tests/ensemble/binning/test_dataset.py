@@ -297,6 +297,7 @@ TWO_ROWS = pd.DataFrame({"a": [1.5, 2], "b": [np.nan, np.nan]})
         ({"eras": [1, 2, None]}, "missing label"),
         ({"sample_weight": [1.0, 2.0]}, "sample_weight.shape == "),
         ({"sample_weight": [1.0, 2.0, np.nan]}, "sample_weight contains NaN"),
+        ({"sample_weight": [1.0, 2.0, -1.0]}, "Negative values in data passed to `sam"),
         ({"X": [1.0, 2.0, 3.0]}, "Expected 2D array"),
         ({"X": [["a"], ["b"], ["c"]]}, "could not convert string to float"),
         ({"X": TWO_ROWS}, "Column 'b' has only missing values"),

@@ -12,6 +12,7 @@ from sklearn.inspection import partial_dependence
 from helpers.criteria import NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
+from helpers.trees import assert_same_model
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -153,6 +154,59 @@ def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion
         est = kind(split_criterion=split_criterion, class_weight=weights)
         with pytest.raises(ValueError, match=r"^class_weight gives class [01] the w"):
             est.fit(X, y > 0, eras=eras)
+
+
+def test_negative_weights_of_rows_are_those_of_scikit_learn_or_refused(data):
+    X, y, eras = data
+    weights = np.where(eras == 1, -1.0, 1.0)
+    model = ours(split_criterion="gain").fit(X, y, weights)
+    assert_same_model(model, stock().fit(X, y, weights), X)
+    message = "^sample_weight is negative in 30 of 120 rows, and {}=.* takes weights"
+    for name, value in {"split_criterion": "era", "min_impurity_decrease": 0.1}.items():
+        with pytest.raises(ValueError, match=message.format(name)):
+            ours(**{name: value}).fit(X, y, weights, eras=eras)
+
+
+@pytest.mark.parametrize("split_criterion", NAMES)
+@pytest.mark.parametrize("unit", [1e38, 1e300])
+def test_gradients_that_overflow_leave_no_nan(data, split_criterion, unit):
+    X, y, eras = data
+    eras = np.sort(eras)
+    est = ours(split_criterion=split_criterion, min_samples_leaf=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NumPy, and of no split
+        assert np.isfinite(est.fit(X, y * unit, eras=eras).predict(X)).all()
+        assert np.isfinite(est.fit(X, y, y * 0 + unit, eras=eras).predict(X)).all()
+
+
+@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
+def test_too_many_categories_are_of_the_column_of_X(data, estimator):
+    X, y, _ = data
+    X[:, 2] = np.arange(len(X))
+    est = estimator(categorical_features=[0, 2], max_bins=100)
+    X[:, 0] = 1.0
+    with pytest.raises(ValueError, match="feature at index 2 is expected"):
+        est.fit(X, y)
+    with pytest.raises(ValueError, match="feature 'c' is expected"):
+        est.fit(pd.DataFrame(X, columns=list("abcde")), y)
+
+
+@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
+def test_limits_that_no_machine_integer_holds(data, estimator):
+    X, y, _ = data
+    assert np.ptp(estimator(min_samples_leaf=2**32 - 1).fit(X, y).predict(X)) == 0
+    with pytest.raises(
+        ValueError, match=r"'min_samples_leaf' .* the range \[1, 4294967"
+    ):
+        estimator(min_samples_leaf=10**30).fit(X, y)
+    deep = estimator(max_depth=10**30)
+    if estimator is ours:  # it compares depths in Python
+        deep.fit(X, y)
+        return
+    with pytest.raises(
+        ValueError, match=r"'max_depth' .* in the range \[1, 2147483647"
+    ):
+        deep.fit(X, y)
 
 
 @BOTH
