@@ -138,7 +138,7 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
             f"{name} has the index of {X_name} in another order, and labels belong to "
             f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index].",
             UserWarning,
-            stacklevel=_frames_to_user(),
+            stacklevel=frames_to_user(),
         )
 
 
@@ -159,12 +159,12 @@ def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
                 f"categories, of which {in_order[i]!r} comes before "
                 f"{in_order[i + 1]!r}. Pass the codes of the categories.",
                 UserWarning,
-                stacklevel=_frames_to_user(),
+                stacklevel=frames_to_user(),
             )
             return
 
 
-def _frames_to_user() -> int:
+def frames_to_user() -> int:
     """The `stacklevel` of the caller's warning that points to the user's line.
 
     Labels are checked by much that a user calls, at many depths.

@@ -5,32 +5,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from sklearn_era._criterion_parameters import (
+    CRITERION_PARAMETERS,
+    parameters_read,
+)
 from sklearn_era.cli._errors import InputError, list_names, not_nan
 
 _PANEL = "Comparing eras"
 
-_PENALTY = "--invariance-penalty"
-_COVERAGE = ("--min-samples-per-era", "--min-era-coverage")
-
-# The options that each criterion makes use of, beside those that all do; the estimators
-# leave the others alone in silence.
-CRITERION_OPTIONS: dict[str, tuple[str, ...]] = {
-    "gain": (),
-    "era": (*_COVERAGE, "--normalize-era-gain", "--boltzmann-alpha"),
-    "directional": (
-        *_COVERAGE,
-        "--normalize-era-gain",
-        "--boltzmann-alpha",
-        "--min-direction-agreement",
-    ),
-    "time_robust": (*_COVERAGE, "--period-aggregation"),
-    "invariant": (*_COVERAGE, "--invariance-penalty", "--invariance-statistic"),
-    "vrex": (*_COVERAGE, "--normalize-era-gain", "--invariance-penalty"),
-}
-
-# All keys of a blend are normalised with those of the eras.
-_BLEND_OPTIONS = ("--normalize-era-gain",)
-
+_NAMES = list(CRITERION_PARAMETERS)
 _BLEND = "era=0.5,vrex=0.5"
 
 _VALIDATION_ERAS: dict[str, str | None] = {
@@ -82,11 +65,10 @@ def parse_criterion(text: str) -> str | dict[str, float]:
 
 
 def _check_name(name: str) -> str:
-    if name not in CRITERION_OPTIONS:
+    if name not in _NAMES:
         raise typer.BadParameter(
             f"'{name}' is no criterion; use one of "
-            f"{list_names(list(CRITERION_OPTIONS), most=len(CRITERION_OPTIONS))}, or a "
-            f"blend such as {_BLEND}."
+            f"{list_names(_NAMES, most=len(_NAMES))}, or a blend such as {_BLEND}."
         )
     return name
 
@@ -96,36 +78,6 @@ def spell_criterion(split_criterion: str | Mapping[str, float]) -> str:
     if isinstance(split_criterion, str):
         return split_criterion
     return ",".join(f"{name}={weight:g}" for name, weight in split_criterion.items())
-
-
-def used_options(
-    split_criterion: str | Mapping[str, float],
-    invariance_penalty: float | None = None,
-) -> set[str]:
-    """Return the options that a criterion, or a blend of several, makes use of.
-
-    Parameters
-    ----------
-    split_criterion : str or mapping of str to float
-        What `parse_criterion` made of a text. A part of a blend that weighs nothing
-        makes use of nothing.
-
-    invariance_penalty : float or None
-        The option, None if it was not given. "invariant" with a penalty of 0 makes use
-        of no other option, as "gain" does.
-
-    Returns
-    -------
-    options : set of str
-        As they are typed, ``"--boltzmann-alpha"`` for one.
-    """
-    if isinstance(split_criterion, str):
-        split_criterion = {split_criterion: 1.0}
-    parts = [name for name, weight in split_criterion.items() if weight]
-    if parts == ["invariant"] and invariance_penalty == 0:
-        return {_PENALTY}
-    options = {option for name in parts for option in CRITERION_OPTIONS[name]}
-    return options | set(_BLEND_OPTIONS if len(parts) > 1 else ())
 
 
 def make_era_parameters(
@@ -182,14 +134,14 @@ def make_era_parameters(
         name: value for name, value in criterion_options.items() if value is not None
     }
     penalty = given.get("invariance_penalty")
-    used = used_options(split_criterion, penalty)
-    if used == {_PENALTY}:
-        criterion += f" {_PENALTY} {penalty:g}"
+    read = parameters_read(split_criterion, penalty)
+    if read == {"invariance_penalty"}:
+        criterion += f" --invariance-penalty {penalty:g}"
     for name in given:
-        option = f"--{name.replace('_', '-')}"
-        if option not in used:
+        if name not in read:
             raise InputError(
-                f"{option} has no effect with {criterion}: leave one of them out."
+                f"--{name.replace('_', '-')} has no effect with {criterion}: leave one "
+                "of them out."
             )
     parameters: dict[str, Any] = {"split_criterion": split_criterion, **given}
     if min_impurity_decrease is not None:
@@ -215,7 +167,7 @@ SplitCriterionOption = Annotated[
         rich_help_panel=_PANEL,
         parser=parse_criterion,
         metavar="NAME",
-        help=f"What splits are ranked by: {', '.join(CRITERION_OPTIONS)}; or a blend "
+        help=f"What splits are ranked by: {', '.join(_NAMES)}; or a blend "
         f"of several, such as {_BLEND}. All but gain need --era.",
     ),
 ]

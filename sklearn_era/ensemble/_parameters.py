@@ -1,7 +1,11 @@
 """What the estimators' parameters may be, and what a pickle says of its versions."""
 
+import difflib
+import inspect
 import math
 import warnings
+from collections.abc import Iterable
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,15 +14,21 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 
 import sklearn_era
 
+from .._criterion_parameters import CRITERION_PARAMETERS, parameters_read
+from .._eras import frames_to_user
 from .._threads import N_JOBS_CONSTRAINTS
 from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "split_criterion": [StrOptions(set(SPLIT_CRITERIA)), dict],
+    "split_criterion": [StrOptions(SPLIT_CRITERIA.keys()), dict],
     "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
     "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
     "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
@@ -26,7 +36,7 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "normalize_era_gain": ["boolean"],
     "period_aggregation": [StrOptions({"max", "mean"})],
     "invariance_penalty": [Interval(Real, 0, None, closed="left")],
-    "invariance_statistic": [StrOptions(set(INVARIANCE_STATISTICS))],
+    "invariance_statistic": [StrOptions(INVARIANCE_STATISTICS.keys())],
     "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
     # What a C unsigned int holds.
     "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
@@ -66,6 +76,77 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
             f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
             f"and {name}={getattr(estimator, name)!r} takes weights of 0 or more."
         )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the one that was meant, if any."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+class ParametersMixin(BaseEstimator):
+    """Parameters that are misspelt, or without effect, are told of."""
+
+    split_criterion: str | dict[str, float]
+    invariance_penalty: float
+
+    def set_params(self, **params: Any) -> Any:
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            The parameters to change, by name.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name not in known and (hint := did_you_mean(name, known)):
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}.{hint}"
+                )
+        return super().set_params(**params)
+
+    def _validate_params(self) -> None:
+        """As scikit-learn does at the beginning of a fit."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            for name, constraints in self._parameter_constraints.items():
+                value = getattr(self, name)
+                options = [
+                    option
+                    for constraint in constraints
+                    if isinstance(constraint, StrOptions)
+                    for option in constraint.options
+                ]
+                if isinstance(value, str) and f"The {name!r} parameter" in str(error):
+                    raise InvalidParameterError(
+                        f"{error}{did_you_mean(value, options)}"
+                    ) from None
+            raise
+        self._warn_of_parameters_without_effect()
+
+    def _warn_of_parameters_without_effect(self) -> None:
+        """Warn of parameters that were set, and that the criterion does not read."""
+        read = parameters_read(self.split_criterion, self.invariance_penalty)
+        defaults = inspect.signature(type(self).__init__).parameters
+        unread = [
+            f"{name}={getattr(self, name)!r}"
+            for name in dict.fromkeys(chain(*CRITERION_PARAMETERS.values()))
+            if name not in read and getattr(self, name) != defaults[name].default
+        ]
+        if unread:
+            warnings.warn(
+                f"split_criterion={self.split_criterion!r} makes no use of "
+                f"{', '.join(unread)}: leave that out, or choose another criterion.",
+                UserWarning,
+                stacklevel=frames_to_user(),
+            )
 
 
 class VersionedStateMixin(BaseEstimator):

@@ -10,8 +10,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor as UpstreamRegressor
 from helpers.cli import fail, fit, read, run, to_options, write
 from helpers.criteria import CRITERIA
 from helpers.grids import slow
+from sklearn_era._criterion_parameters import CRITERION_PARAMETERS, parameters_read
 from sklearn_era.cli import _criterion_options, _demo
-from sklearn_era.cli._criterion_options import CRITERION_OPTIONS, used_options
 from sklearn_era.cli._fit import fit as fit_command
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -206,17 +206,16 @@ def test_program_knows_every_parameter():
         assert parameters_of(estimator) - NOT_OFFERED == offered
     # The parameters that are not scikit-learn's are those of eras, but for one.
     upstream = parameters_of(UpstreamRegressor)
-    options = {option for used in CRITERION_OPTIONS.values() for option in used}
+    of_some = {name for read in CRITERION_PARAMETERS.values() for name in read}
     of_any_criterion = {
         "split_criterion", "min_impurity_decrease", "validation_eras",
         "colsample_bytree",
     }  # fmt: skip
-    ours = offered - upstream - of_any_criterion
-    assert {option[2:].replace("-", "_") for option in options} == ours
+    assert offered - upstream - of_any_criterion == of_some
 
 
 def test_program_knows_every_criterion_and_value():
-    assert set(CRITERION_OPTIONS) == set(_demo._CRITERIA) == set(SPLIT_CRITERIA)
+    assert set(CRITERION_PARAMETERS) == set(_demo._CRITERIA) == set(SPLIT_CRITERIA)
     constraints = Regressor._parameter_constraints
     assert choices("InvarianceStatisticOption") == set(INVARIANCE_STATISTICS)
     aggregations = constraints["period_aggregation"][0].options
@@ -277,13 +276,13 @@ def test_options_without_effect_are_refused_and_no_others(criterion):
     default = predict_after()
     effective = set()
     for name, value in OTHER_VALUES.items():
-        option = f"--{name.replace('_', '-')}"
         if not np.array_equal(default, predict_after(**{name: value})):
-            effective.add(option)
+            effective.add(name)
             continue
+        option = f"--{name.replace('_', '-')}"
         chosen = ["--era", "week", "--split-criterion", criterion]
         assert fail(*fit(), *chosen, *to_options({name: value})) == (
             f"{option} has no effect with --split-criterion {criterion}: leave one of "
             "them out."
         )
-    assert effective == used_options(split_criterion)
+    assert effective == parameters_read(split_criterion)

@@ -16,6 +16,7 @@ from .._binning.integers import IntegerBinningMixin
 from .._docstrings import era_docstring
 from .._parameters import (
     ERA_PARAMETER_CONSTRAINTS,
+    ParametersMixin,
     VersionedStateMixin,
     check_class_weight,
 )
@@ -33,6 +34,7 @@ class HistGradientBoostingRegressor(
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
+    ParametersMixin,
     VersionedStateMixin,
     ensemble.HistGradientBoostingRegressor,
 ):
@@ -127,6 +129,7 @@ class HistGradientBoostingClassifier(
     BinnedFitMixin,
     IntegerBinningMixin,
     EraFitMixin,
+    ParametersMixin,
     VersionedStateMixin,
     ensemble.HistGradientBoostingClassifier,
 ):

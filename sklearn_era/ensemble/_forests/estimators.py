@@ -25,6 +25,7 @@ from .._binning.hooks import BinnedFitMixin
 from .._binning.integers import IntegerBinningMixin
 from .._parameters import (
     ERA_PARAMETER_CONSTRAINTS,
+    ParametersMixin,
     VersionedStateMixin,
     check_class_weight,
 )
@@ -93,6 +94,7 @@ class _ForestMixin(
     BinnedFitMixin,
     IntegerBinningMixin,
     ForestFitMixin,
+    ParametersMixin,
     VersionedStateMixin,
 ):
     """What both forests have before scikit-learn's estimator in their bases."""

@@ -54,7 +54,7 @@ _ERA_PARAMETERS = (
 # scikit-learn's sentence about a bad parameter, and the beginning of one of ours.
 _BAD_PARAMETER = re.compile(
     r"The '(\w+)' parameter of \w+ (must be .*)\. Got (.*?)"
-    r"(?: instead)?\.?"
+    r"(?: instead)?\.?( Did you mean .*)?"
 )
 _OWN_PARAMETER = re.compile(r"(\w+)(?=: |=)")
 
@@ -140,8 +140,8 @@ def blame_parameter(error: Exception) -> ConfigError:
     """An error of the estimator about one of its parameters, as one about the table."""
     message = " ".join(str(error).split())
     if match := _BAD_PARAMETER.fullmatch(message):
-        name, demand, value = match.groups()
-        return ConfigError(f"{_TABLE} {name} {demand}, got {value}.")
+        name, demand, value, hint = match.groups("")
+        return ConfigError(f"{_TABLE} {name} {demand}, got {value}.{hint}")
     known = HistGradientBoostingRegressor().get_params()
     match = _OWN_PARAMETER.match(message)
     if match and match[1] in known:

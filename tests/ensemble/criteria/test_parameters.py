@@ -14,6 +14,7 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._eras import number_of_share
+from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.criterion import (
     InvarianceStatistic,
     SplitCriterion,
@@ -127,6 +128,41 @@ def test_bad_values_are_refused_by_name(name, value):
         model = ours(split_criterion=split_criterion).set_params(**{name: value})
         with pytest.raises(ValueError, match=f"The '{name}' parameter of Hist"):
             model.fit(X, y, eras=eras)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
+def test_a_name_that_was_meant_is_suggested(kind):
+    for name, value, meant in (
+        ("split_criterion", "Directionl", "directional"),
+        ("invariance_statistic", "changing-rate", "changing_rate"),
+    ):
+        message = rf"'{name}' parameter of {kind.__name__} .*Did you mean '{meant}'\?$"
+        with pytest.raises(ValueError, match=message):
+            kind(**{name: value}).fit([[0]], [0])
+    message = f"^{kind.__name__} has no parameter 'boltzman_alpha'. Did you mean 'bo"
+    with pytest.raises(ValueError, match=message):
+        kind().set_params(boltzman_alpha=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'xyz' for estimator"):
+        kind().set_params(xyz=1)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"boltzmann_alpha": -1, "min_era_coverage": 0.5},
+         r"='gain' makes no use of min_era_coverage=0\.5, boltzmann_alpha=-1: leave "),
+        ({"split_criterion": {"era": 1, "vrex": 0}, "invariance_penalty": 2},
+         r"^split_criterion=\{'era': 1, 'vrex': 0\} makes no use of invariance_pe"),
+        ({"split_criterion": "invariant", "invariance_penalty": 0,
+          "min_samples_per_era": 2}, "makes no use of min_samples_per_era=2:"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
+def test_parameters_without_effect_are_warned_of(kind, params, message):
+    X, y, _, eras = make_data(n_samples=60)
+    with pytest.warns(UserWarning, match=message) as caught:
+        kind(**params).fit(X, y, eras=eras)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize("split_criterion", [*NAMES[1:], BLEND], ids=str)
