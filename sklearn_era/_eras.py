@@ -127,6 +127,32 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
         ) from None
 
 
+def blame_weights(sample_weight: Any, error: Exception) -> None:
+    """Raise an error that asks for `eras=`, if their labels may have come as weights.
+
+    That is the third argument of ``fit``, where others take the eras.
+    """
+    if sample_weight is None:
+        return
+    reason, are_labels = None, True
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        distinct = np.unique(weights)
+        are_labels = 1 < distinct.size < weights.size and not (distinct % 1).any()
+    except (TypeError, ValueError) as failure:
+        reason = str(failure)
+    if reason == str(error):
+        raise ValueError(
+            f"sample_weight is not numeric: {error}. If it holds the labels of eras, "
+            "pass them by name, as fit(X, y, eras=...)."
+        ) from error
+    if are_labels and "needs eras: " in str(error):
+        raise ValueError(
+            f"{error} If sample_weight, the third argument, holds these labels, pass "
+            "it as eras=."
+        ) from error
+
+
 def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") -> None:
     """Warn where labels and rows have one index, in two orders: it is not looked at."""
     index: Any = getattr(eras, "index", None)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from ..._eras import (
     EncodedEras,
+    blame_weights,
     check_eras,
     check_splittable,
     encode_eras,
@@ -162,6 +163,7 @@ class EraFitMixin(EraScoringMixin):
                 )
         except (TypeError, ValueError) as error:
             blame_column(X, error)
+            blame_weights(sample_weight, error)
             raise
         finally:
             compared_eras = getattr(self, "_compares_eras", False)
@@ -176,6 +178,8 @@ class EraFitMixin(EraScoringMixin):
             warn_if_nothing_split(self, "model", stacklevel=2)
         self._warn_if_interaction_sets_moved()
         return self
+
+    fit.__qualname__ = "fit"  # what Python's errors about arguments say
 
     def _arrays_of_fit(
         self, X: Any, y: Any, sample_weight: Any, eras: Any

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ..._eras import warn_of_row_order
+from ..._eras import blame_weights, warn_of_row_order
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
 from .._criteria.parameters import (
@@ -127,10 +127,13 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             self.__dict__.update(before)
             if isinstance(error, TypeError | ValueError):
                 blame_column(X, error)
+                blame_weights(sample_weight, error)
             raise
         for name in RUNNING_FIT:
             self.__dict__.pop(name, None)
         return self
+
+    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int

@@ -172,6 +172,19 @@ def test_missing_eras_are_asked_for(split_criterion):
         ours(split_criterion=split_criterion).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
+def test_labels_among_the_weights_are_guessed(kind):
+    X, y, weights, eras = make_data(n_samples=60)
+    est, texts = kind(split_criterion="era"), [f"week{era}" for era in eras]
+    for labels in (eras, eras * 1.0, eras.astype("M8[D]"), texts):
+        with pytest.raises(ValueError, match=r"era.* pass (it as eras=|them by name)"):
+            est.fit(X, y, labels)
+    with pytest.raises(ValueError, match=r"needs eras: [^_]*(split_criter.*)?$"):
+        est.fit(X, y, weights)
+    with pytest.raises(ValueError, match=r"^sample_weight is not numeric: .* 'week\d'"):
+        kind().fit(X, y, texts)
+
+
 # Eras that are too small.
 
 
