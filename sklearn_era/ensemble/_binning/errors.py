@@ -35,33 +35,25 @@ def blame_column(X: Any, error: Exception) -> None:
 def blame_missing_values(
     estimator: Any, X: NDArray[np.float64], rows: NDArray[np.intp]
 ) -> None:
-    """Raise an error with the name of the first column that cannot be binned.
+    """Raise an error with the name of the first column without a value in some rows.
 
-    scikit-learn's own names neither the column nor what is wrong.
-
-    Parameters
-    ----------
-    estimator : estimator
-        In the course of its fit.
-    X : ndarray of shape (n_samples, n_features), dtype=float64
-        Categorical features first.
-    rows : ndarray of shape (n_rows,), dtype=intp
-        The rows that bins are made from.
-
-    Raises
-    ------
-    ValueError
-        If a numeric column has only missing values in these rows.
+    X has categorical features first, and bins are made from the rows. scikit-learn's
+    own error names neither the column nor what is wrong.
     """
     is_categorical = estimator._is_categorical_remapped
     for feature in np.flatnonzero(np.isnan(X[rows]).all(axis=0)):
         if is_categorical is not None and is_categorical[feature]:
             continue
         name = column_name(estimator, column_of_feature(estimator)[feature])
-        raise ValueError(
-            f"X: column {name} has only missing values in the {rows.size} rows that "
-            "its bins are made from; leave it out."
-        )
+        raise no_values(f"X: column {name}", rows.size)
+
+
+def no_values(column: str, n_rows: int) -> ValueError:
+    """The error about a column that no bins can be made of."""
+    return ValueError(
+        f"{column} has only missing values in the {n_rows} rows that its bins are made "
+        "from; leave it out."
+    )
 
 
 def column_name(estimator: Any, column: int) -> str:
@@ -70,4 +62,4 @@ def column_name(estimator: Any, column: int) -> str:
     return str(column) if names is None else repr(str(names[column]))
 
 
-__all__ = ["blame_column", "blame_missing_values", "column_name"]
+__all__ = ["blame_column", "blame_missing_values", "column_name", "no_values"]

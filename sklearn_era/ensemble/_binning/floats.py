@@ -14,6 +14,7 @@ from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array
 
+from .errors import no_values
 from .integer_columns import is_pyarrow_table
 from .integers import draw_rows, set_thresholds
 
@@ -109,18 +110,8 @@ def fit_and_bin_columns(
 ) -> None:
     """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
 
-    Parameters
-    ----------
-    mapper : _BinMapper
-        Gets the attributes that its own ``fit`` would give it.
-    columns : FloatColumns of shape (n_samples, n_features)
-        The rows as given.
-    order : ndarray of shape (n_samples,), dtype=intp, or None
-        The order in which they are to be taken.
-    sample_weight : ndarray of shape (n_samples,) or None
-        Their weights, in that order.
-    binned : ndarray of shape (n_samples, n_features), dtype=uint8
-        Fortran-ordered; overwritten.
+    Rows are taken in an order, in which their weights and `binned` are; that is
+    Fortran-ordered.
     """
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
     if drawn is not None:
@@ -165,10 +156,7 @@ def find_thresholds(
     if sample_weight is not None:
         is_known &= sample_weight != 0
     if not is_known.any():
-        raise ValueError(
-            f"Column {name} has only missing values in the {values.size} rows that its "
-            "bins are made from; leave it out."
-        )
+        raise no_values(f"Column {name}", values.size)
     return _find_binning_thresholds(values, max_bins, sample_weight)
 
 

@@ -1,5 +1,6 @@
-"""What ``fit`` does with a `BinnedDataset`: take its bins rather than make them."""
+"""Where the patched ``fit`` asks for bins: of a data set, of integers, or of floats."""
 
+import re
 from time import time
 from typing import Any
 
@@ -8,44 +9,58 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
+from sklearn.utils.validation import _check_categorical_features, validate_data
 
 from .dataset import BinnedDataset
-from .integers import allocate_binned, take_rows
+from .errors import blame_missing_values
+from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
+from .integers import (
+    allocate_binned,
+    bin_columns,
+    fit_bin_mapper,
+    matrix_of_own_bins,
+    rows_of_bins,
+    take_rows,
+)
 
 
-class BinnedRows:
-    """Rows of a data set: what ``fit`` passes around as X until they are binned."""
+class DatasetRows(UnbinnedRows):
+    """X that is a `BinnedDataset`, or rows of it."""
 
-    ndim = 2
-
-    def __init__(self, dataset: BinnedDataset, rows: NDArray[np.intp] | None = None):
+    def __init__(self, dataset: BinnedDataset):
+        super().__init__(*dataset.shape)
         self.dataset = dataset
-        self.rows = rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n_rows, n_features = self.dataset.shape
-        return (n_rows if self.rows is None else self.rows.size), n_features
 
     @property
     def nbytes(self) -> int:
         n_rows, n_features = self.shape
         return n_rows * n_features
 
-    def __len__(self) -> int:
-        return self.shape[0]
+    def copy_bin_mapper(self, mapper: Any) -> None:
+        """Make of the fit's own bin mapper what that of the data set is."""
+        for name, value in vars(self.dataset.bin_mapper).items():
+            if name.endswith("_"):
+                setattr(mapper, name, value)
+        mapper.bin_thresholds_ = list(mapper.bin_thresholds_)
 
-    def __getitem__(self, key: Any) -> "BinnedRows":
-        """Rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
-        taken = np.asarray(key[0] if isinstance(key, tuple) else key)
-        rows = np.arange(len(self.dataset)) if self.rows is None else self.rows
-        return BinnedRows(self.dataset, rows[taken].astype(np.intp))
+    def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
+        """The bins of the rows: the data set's own matrix if these are all of them."""
+        if self.rows is None:
+            return self.dataset.X_binned
+        binned = allocate_binned(self.shape, order)
+        take_rows(self.dataset.X_binned, self.rows, binned, n_threads)
+        return binned
 
 
-class BinnedFitMixin(BaseHistGradientBoosting):
-    """Fits to a `BinnedDataset`; to be mixed in before `IntegerBinningMixin`."""
+class BinningMixin(BaseHistGradientBoosting):
+    """Takes the bins of a `BinnedDataset`, and makes those of small integers by table.
+
+    The thresholds, bins and trees are those of scikit-learn, bit for bit. All other X,
+    and X with categorical features, takes scikit-learn's way, by a float64 copy.
+    """
 
     _bin_mapper: Any
+    _preprocessor: Any
     categorical_features: Any
     max_bins: int
     verbose: int
@@ -72,8 +87,36 @@ class BinnedFitMixin(BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        if not isinstance(X, BinnedDataset):
+        """As in scikit-learn, but bins and small integers stay what they are."""
+        if reset:
+            # From here to the binning of the training rows, all rows that come are
+            # those of a fit. Before and after, scikit-learn wants float64 to predict.
+            self._keeps_integers = True
+        if isinstance(X, BinnedDataset):
+            self._check_dataset(X, reset)
+            return DatasetRows(X), None
+        columns = None
+        if getattr(self, "_keeps_integers", False):
+            columns = as_integer_columns(X)
+        if columns is None:
             return super()._preprocess_X(X, reset=reset)
+        if reset:
+            self.is_categorical_ = _check_categorical_features(
+                X, self.categorical_features
+            )
+            if self.is_categorical_ is not None:
+                return super()._preprocess_X(X, reset=True)
+            self._preprocessor = None
+            self._is_categorical_remapped = None
+        elif self._preprocessor is not None:
+            return super()._preprocess_X(X, reset=False)
+        # Such rows cannot fail the checks of an array; those of names and the number
+        # of features remain.
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return (columns, None) if reset else columns
+
+    def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
+        """Check that a data set can be fitted to, and take its names of features."""
         if not reset:
             raise ValueError(
                 "X is a BinnedDataset, which only fit takes: rows to predict, X_val "
@@ -91,7 +134,6 @@ class BinnedFitMixin(BaseHistGradientBoosting):
                 "has no categorical features. Fit to the raw rows, or set "
                 "categorical_features=None."
             )
-        self._keeps_integers = True  # those of X_val, see `IntegerBinningMixin`
         self.is_categorical_ = None
         self._preprocessor = None
         self._is_categorical_remapped = None
@@ -100,33 +142,62 @@ class BinnedFitMixin(BaseHistGradientBoosting):
             self.feature_names_in_ = X.feature_names.copy()
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return BinnedRows(X), None
+
+    def _check_categories(self) -> list[NDArray[np.float64] | None]:
+        """As in scikit-learn, but an error counts columns as X does."""
+        try:
+            return super()._check_categories()
+        except ValueError as error:
+            columns = np.flatnonzero(self.is_categorical_)
+            message = re.sub(
+                r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
+            )
+            raise ValueError(message) from None
 
     def _bin_data(
         self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        if not isinstance(X, BinnedRows):
-            return super()._bin_data(X, sample_weight, is_training_data)
-        tic = time()
+        """As in scikit-learn; the matrix may be X's own memory, and is then read-only.
+
+        Training rows are Fortran-ordered, validation rows C-ordered.
+        """
         if is_training_data:
             self._keeps_integers = False
-            # The fit's own mapper, made by `fit`, with what the data set's has learnt.
-            for name, value in vars(X.dataset.bin_mapper).items():
-                if name.endswith("_"):
-                    setattr(self._bin_mapper, name, value)
-            self._bin_mapper.bin_thresholds_ = list(self._bin_mapper.bin_thresholds_)
-        if X.rows is None:
-            binned = X.dataset.X_binned
-        else:
-            binned = allocate_binned(X.shape, order="F" if is_training_data else "C")
-            take_rows(X.dataset.X_binned, X.rows, binned, self._bin_mapper.n_threads)
+        if not isinstance(X, DatasetRows | IntegerColumns):
+            try:
+                return super()._bin_data(X, sample_weight, is_training_data)
+            except ValueError:
+                if is_training_data:
+                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
+                    blame_missing_values(self, X, rows)
+                raise
+        is_binned = isinstance(X, DatasetRows)
         if self.verbose:
             print(
-                f"Taking {X.nbytes / 1e9:.3f} GB of binned "
-                f"{'training' if is_training_data else 'validation'} data: "
-                f"{time() - tic:.3f} s"
+                f"{'Taking' if is_binned else 'Binning'} {X.nbytes / 1e9:.3f} GB of "
+                f"{'binned ' if is_binned else ''}"
+                f"{'training' if is_training_data else 'validation'} data: ",
+                end="",
+                flush=True,
             )
-        X.rows = None  # not needed any more, and kept by `fit` to its end
+        tic = time()
+        mapper, order = self._bin_mapper, "F" if is_training_data else "C"
+        binned: NDArray[np.uint8] | None
+        if isinstance(X, DatasetRows):
+            if is_training_data:
+                X.copy_bin_mapper(mapper)
+            binned = X.bins(order, mapper.n_threads)
+        else:
+            binned = None
+            if is_training_data:
+                fit_bin_mapper(mapper, X, sample_weight)
+                binned = matrix_of_own_bins(mapper, X)
+            if binned is None:
+                binned = allocate_binned(X.shape, order)
+                bin_columns(mapper, X, binned)
+        X.forget()
+        if self.verbose:
+            print(f"{time() - tic:.3f} s")
         return binned
 
 
@@ -137,4 +208,4 @@ def _names_features(categorical_features: Any) -> bool:
     return bool(given.any() if given.dtype == np.bool_ else given.size)
 
 
-__all__ = ["BinnedFitMixin", "BinnedRows"]
+__all__ = ["BinningMixin"]

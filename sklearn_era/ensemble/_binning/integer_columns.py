@@ -1,8 +1,9 @@
 """Matrices and data frames of small integers, read column by column without a copy."""
 
+import copy
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +44,43 @@ class ColumnBatch(NamedTuple):
     itemsize: int
 
 
-class IntegerColumns:
-    """What ``fit`` passes around as X where all columns are small integers.
+class UnbinnedRows:
+    """What ``fit`` passes around as X until its rows are binned.
 
-    It has of an array what ``fit`` asks for before rows are binned: a shape, a number
-    of bytes, and rows taken by their indices, which copies nothing.
+    It has of an array what ``fit`` asks for: a shape, and rows taken by their indices,
+    which copies nothing.
+    """
+
+    ndim = 2
+    rows: NDArray[np.intp] | None = None  # those taken, all of them by default
+
+    def __init__(self, n_rows: int, n_features: int):
+        self._n_rows = n_rows
+        self._n_features = n_features
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows = self._n_rows if self.rows is None else self.rows.size
+        return n_rows, self._n_features
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Self:
+        """Rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
+        taken = np.asarray(key[0] if isinstance(key, tuple) else key)
+        rows = np.arange(self._n_rows) if self.rows is None else self.rows
+        some = copy.copy(self)
+        some.rows = rows[taken].astype(np.intp)
+        return some
+
+    def forget(self) -> None:
+        """Let go of what is held, once binned: ``fit`` keeps this to its end."""
+        self.rows = None
+
+
+class IntegerColumns(UnbinnedRows):
+    """X whose columns all are small integers.
 
     Parameters
     ----------
@@ -57,49 +90,25 @@ class IntegerColumns:
         The dtype of each column, one of `SMALL_DTYPES`.
     n_rows : int
         Number of rows of each column.
-    rows : ndarray of shape (n_taken,), dtype=intp, default=None
-        The rows that were taken of the columns; all of them by default.
     """
-
-    ndim = 2
 
     def __init__(
         self,
         columns: list[NDArray[Any] | Callable[[], NDArray[Any]]],
         dtypes: list[np.dtype[Any]],
         n_rows: int,
-        rows: NDArray[np.intp] | None = None,
     ):
+        super().__init__(n_rows, len(columns))
         self._columns = columns
-        self._n_rows = n_rows
         self.dtypes = dtypes
-        self.rows = rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        n_rows = self._n_rows if self.rows is None else self.rows.size
-        return n_rows, len(self._columns)
 
     @property
     def nbytes(self) -> int:
         return self.shape[0] * sum(dtype.itemsize for dtype in self.dtypes)
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: Any) -> "IntegerColumns":
-        """Rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
-        taken = key[0] if isinstance(key, tuple) else key
-        taken = np.asarray(taken)
-        rows = np.arange(self._n_rows) if self.rows is None else self.rows
-        return IntegerColumns(
-            self._columns, self.dtypes, self._n_rows, rows[taken].astype(np.intp)
-        )
-
     def forget(self) -> None:
-        """Let go of what is held, once binned: ``fit`` keeps this to its end."""
+        super().forget()
         self._columns = []
-        self.rows = None
 
     def column(self, feature: int) -> NDArray[Any]:
         """The rows of one column, a copy where rows were taken."""
@@ -292,6 +301,7 @@ def _owner(array: NDArray[Any]) -> Any:
 __all__ = [
     "ColumnBatch",
     "IntegerColumns",
+    "UnbinnedRows",
     "addresses_of",
     "as_integer_columns",
     "is_pyarrow_table",

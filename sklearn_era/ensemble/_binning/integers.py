@@ -5,8 +5,6 @@ int16 or bool has few distinct values, though: its thresholds follow from how of
 occurs, and its bins from a table with an entry for each.
 """
 
-import re
-from time import time
 from typing import Any
 
 import numpy as np
@@ -15,104 +13,11 @@ from sklearn.ensemble._hist_gradient_boosting.binning import (
     _BinMapper,
     _find_binning_thresholds,
 )
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-    BaseHistGradientBoosting,
-)
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_categorical_features, validate_data
 
 from .codes import count_codes, map_codes
-from .errors import blame_missing_values
-from .integer_columns import IntegerColumns, as_integer_columns, values_of_codes
-
-
-class IntegerBinningMixin(BaseHistGradientBoosting):
-    """Bins small integers without a float64 copy; to be mixed in before `EraFitMixin`.
-
-    The thresholds, bins and trees are those of scikit-learn, bit for bit. All other X,
-    and X with categorical features, takes scikit-learn's way.
-    """
-
-    _bin_mapper: Any
-    _preprocessor: Any
-    categorical_features: Any
-    verbose: int
-
-    def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """As in scikit-learn, but small integers stay what they are until binned."""
-        if reset:
-            # From here to the binning of the training rows, all rows that come are
-            # those of a fit. Before and after, scikit-learn wants float64 to predict.
-            self._keeps_integers = True
-        elif not getattr(self, "_keeps_integers", False):
-            return super()._preprocess_X(X, reset=False)
-        columns = as_integer_columns(X)
-        if columns is None:
-            return super()._preprocess_X(X, reset=reset)
-        if reset:
-            self.is_categorical_ = _check_categorical_features(
-                X, self.categorical_features
-            )
-            if self.is_categorical_ is not None:
-                return super()._preprocess_X(X, reset=True)
-            self._preprocessor = None
-            self._is_categorical_remapped = None
-        elif self._preprocessor is not None:
-            return super()._preprocess_X(X, reset=False)
-        # Such rows cannot fail the checks of an array; those of names and the number
-        # of features remain.
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return (columns, None) if reset else columns
-
-    def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but an error counts columns as X does."""
-        try:
-            return super()._check_categories()
-        except ValueError as error:
-            columns = np.flatnonzero(self.is_categorical_)
-            message = re.sub(
-                r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
-            )
-            raise ValueError(message) from None
-
-    def _bin_data(
-        self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
-    ) -> NDArray[np.uint8]:
-        """As in scikit-learn; the matrix may be X's own memory, and is then read-only.
-
-        Training rows are Fortran-ordered, validation rows C-ordered.
-        """
-        if is_training_data:
-            self._keeps_integers = False
-        if not isinstance(X, IntegerColumns):
-            try:
-                return super()._bin_data(X, sample_weight, is_training_data)
-            except ValueError:
-                if is_training_data:
-                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
-                    blame_missing_values(self, X, rows)
-                raise
-        if self.verbose:
-            print(
-                f"Binning {X.nbytes / 1e9:.3f} GB of "
-                f"{'training' if is_training_data else 'validation'} data: ",
-                end="",
-                flush=True,
-            )
-        tic = time()
-        mapper = self._bin_mapper
-        binned = None
-        if is_training_data:
-            fit_bin_mapper(mapper, X, sample_weight)
-            binned = matrix_of_own_bins(mapper, X)
-        if binned is None:
-            binned = allocate_binned(X.shape, order="F" if is_training_data else "C")
-            bin_columns(mapper, X, binned)
-        X.forget()
-        if self.verbose:
-            print(f"{time() - tic:.3f} s")
-        return binned
+from .integer_columns import IntegerColumns, values_of_codes
 
 
 def draw_rows(
@@ -339,7 +244,6 @@ def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint
 
 
 __all__ = [
-    "IntegerBinningMixin",
     "allocate_binned",
     "bin_columns",
     "draw_rows",
@@ -347,6 +251,7 @@ __all__ = [
     "fit_bin_mapper",
     "make_tables",
     "matrix_of_own_bins",
+    "rows_of_bins",
     "set_thresholds",
     "take_rows",
 ]

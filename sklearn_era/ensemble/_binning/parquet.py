@@ -39,44 +39,12 @@ def bin_parquet(
     keep_eras: Collection[Any] | Mapping[Any, Any] | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
-    """What a `BinnedDataset` holds of Parquet files, but for the mapper itself.
+    """The arguments of ``BinnedDataset``, but for the mapper, which is fitted here.
 
-    Parameters
-    ----------
-    path, target, era, features, sample_weight, drop_missing_target, keep_eras, \
-            on_progress
-        As in ``BinnedDataset.from_parquet``.
-    mapper : _BinMapper
-        Gets the attributes that its own ``fit`` would give it.
-
-    Returns
-    -------
-    arrays : dict
-        The arguments of ``BinnedDataset``.
+    The parameters are those of ``BinnedDataset.from_parquet``.
     """
     columns = ParquetColumns(path)
-    for argument, name in (
-        ("target", target),
-        ("era", era),
-        ("sample_weight", sample_weight),
-    ):
-        if name is not None:
-            columns.check_has(name, argument)
-    if features is None:
-        others = {target, era, sample_weight, *columns.index_names}
-        features = [name for name in columns.names if name not in others]
-        columns.check_same_names()
-    else:
-        features = as_list(features)
-        for name in features:
-            columns.check_has(name, "features")
-    if len(set(features)) < len(features) or target in features or not features:
-        raise ValueError(
-            f"features={features!r} must name one column at least, none of them twice, "
-            f"and not the target {target!r}."
-        )
-    columns.check_numeric(features)
-
+    features = _check_names(columns, features, target, era, sample_weight)
     eras, kept = None, np.arange(columns.n_rows)
     if era is not None:
         eras, kept = _read_eras(columns, era, keep_eras)
@@ -107,6 +75,35 @@ def bin_parquet(
         "sample_weight": weights,
         "feature_names": np.array(features, dtype=object),
     }
+
+
+def _check_names(
+    columns: ParquetColumns,
+    features: Any,
+    target: str,
+    era: str | None,
+    sample_weight: str | None,
+) -> list[str]:
+    """The features by name, where all that is named is in the files and fit for it."""
+    others = {"target": target, "era": era, "sample_weight": sample_weight}
+    for argument, name in others.items():
+        if name is not None:
+            columns.check_has(name, argument)
+    if features is None:
+        left_out = {*others.values(), *columns.index_names}
+        features = [name for name in columns.names if name not in left_out]
+        columns.check_same_names()
+    else:
+        features = as_list(features)
+        for name in features:
+            columns.check_has(name, "features")
+    if len(set(features)) < len(features) or target in features or not features:
+        raise ValueError(
+            f"features={features!r} must name one column at least, none of them twice, "
+            f"and not the target {target!r}."
+        )
+    columns.check_numeric(features)
+    return features
 
 
 def _read_target(
@@ -312,8 +309,29 @@ def _read_bins(
     binned: NDArray[np.uint8],
 ) -> None:
     """Bin all rows, each into its place in `binned`."""
-    dtypes = [columns.sample_dtype(name) for name in group]
-    # Of each number of bytes a value: which columns have it, and their tables.
+    tables = _make_small_tables([columns.sample_dtype(n) for n in group], thresholds)
+    for first, batch in columns.iter_batches(group, is_kept):
+        places = place[first : first + batch.num_rows]
+        kept = np.flatnonzero(places >= 0)
+        if not kept.size:
+            continue
+        places = places[kept]
+        arrays = [columns.values(batch, name) for name in group]
+        # A run of rows goes where it belongs at once, others by way of a copy.
+        if kept.size == batch.num_rows and (np.diff(places) == 1).all():
+            out = binned[places[0] : places[0] + kept.size]
+            _bin_batch(arrays, tables, thresholds, mapper, out)
+        else:
+            out = np.empty((batch.num_rows, len(group)), dtype=np.uint8, order="F")
+            _bin_batch(arrays, tables, thresholds, mapper, out)
+            for i in range(len(group)):
+                binned[places, i] = out[kept, i]
+
+
+def _make_small_tables(
+    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64]]
+) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+    """By the bytes of a value: the columns of small integers, and their tables."""
     tables = {}
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]
@@ -322,41 +340,33 @@ def _read_bins(
                 np.array(small, dtype=np.intp),
                 make_tables([thresholds[i] for i in small], [dtypes[i] for i in small]),
             )
-    for first, batch in columns.iter_batches(group, is_kept):
-        places = place[first : first + batch.num_rows]
-        kept = np.flatnonzero(places >= 0)
-        if not kept.size:
-            continue
-        places = places[kept]
-        # A run of rows goes where it belongs at once, others by way of a copy.
-        is_run = kept.size == batch.num_rows and (np.diff(places) == 1).all()
-        out = (
-            binned[places[0] : places[0] + kept.size]
-            if is_run
-            else np.empty((batch.num_rows, len(group)), dtype=np.uint8, order="F")
+    return tables
+
+
+def _bin_batch(
+    arrays: list[NDArray[Any]],
+    tables: dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]],
+    thresholds: list[NDArray[np.float64]],
+    mapper: _BinMapper,
+    out: NDArray[np.uint8],
+) -> None:
+    """Write the bins of some rows, given by columns, into `out`."""
+    for itemsize, (small, small_tables) in tables.items():
+        # Those with a missing value here are float64 in this batch.
+        has_all = np.array([arrays[i].dtype != np.float64 for i in small])
+        chosen = small[has_all]
+        map_codes(
+            *addresses_of([arrays[i] for i in chosen]),
+            itemsize,
+            None,
+            chosen,
+            small_tables if has_all.all() else small_tables[has_all],
+            out,
+            mapper.n_threads,
         )
-        arrays = [columns.values(batch, name) for name in group]
-        for itemsize, (small_columns, small_tables) in tables.items():
-            has_all = np.array([arrays[i].dtype != np.float64 for i in small_columns])
-            take = slice(None) if has_all.all() else np.flatnonzero(has_all)
-            chosen = small_columns[take]
-            addresses, strides = addresses_of([arrays[i] for i in chosen])
-            map_codes(
-                addresses,
-                strides,
-                itemsize,
-                None,
-                chosen,
-                small_tables[take],
-                out,
-                mapper.n_threads,
-            )
-        for i, values in enumerate(arrays):
-            if values.dtype == np.float64:
-                bin_floats(mapper, values, thresholds[i], out[:, i])
-        if not is_run:
-            for i in range(len(group)):
-                binned[places, i] = out[kept, i]
+    for i, values in enumerate(arrays):
+        if values.dtype == np.float64:
+            bin_floats(mapper, values, thresholds[i], out[:, i])
 
 
 __all__ = ["bin_parquet"]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn import ensemble
 
 from ..._threads import ThreadsMixin
-from .._binning.hooks import BinnedFitMixin
-from .._binning.integers import IntegerBinningMixin
+from .._binning.hooks import BinningMixin
 from .._docstrings import era_docstring
 from .._parameters import (
     ERA_PARAMETER_CONSTRAINTS,
@@ -31,8 +30,7 @@ class HistGradientBoostingRegressor(
     CallbackFitMixin,
     BlockPredictionMixin,
     PartialDependenceMixin,
-    BinnedFitMixin,
-    IntegerBinningMixin,
+    BinningMixin,
     EraFitMixin,
     ParametersMixin,
     VersionedStateMixin,
@@ -126,8 +124,7 @@ class HistGradientBoostingClassifier(
     CallbackFitMixin,
     BlockPredictionMixin,
     PartialDependenceMixin,
-    BinnedFitMixin,
-    IntegerBinningMixin,
+    BinningMixin,
     EraFitMixin,
     ParametersMixin,
     VersionedStateMixin,

@@ -181,12 +181,6 @@ class EraFitMixin(EraScoringMixin):
 
     fit.__qualname__ = "fit"  # what Python's errors about arguments say
 
-    def _arrays_of_fit(
-        self, X: Any, y: Any, sample_weight: Any, eras: Any
-    ) -> tuple[Any, Any, Any]:
-        """`y`, `sample_weight` and `eras` of a fit, as given with X."""
-        return y, sample_weight, eras
-
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:

@@ -21,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._threads import N_JOBS_CONSTRAINTS, ThreadsMixin
 from ..._trees.walk import column_of_feature
-from .._binning.hooks import BinnedFitMixin
-from .._binning.integers import IntegerBinningMixin
+from .._binning.hooks import BinningMixin
 from .._parameters import (
     ERA_PARAMETER_CONSTRAINTS,
     ParametersMixin,
@@ -91,8 +90,7 @@ class _ForestMixin(
     ThreadsMixin,
     BlockPredictionMixin,
     PartialDependenceMixin,
-    BinnedFitMixin,
-    IntegerBinningMixin,
+    BinningMixin,
     ForestFitMixin,
     ParametersMixin,
     VersionedStateMixin,
