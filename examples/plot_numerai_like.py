@@ -48,11 +48,12 @@ def correlation(y_true, y_pred):
 # rows are noisy judges: an effect that holds in all of them is seen in the right
 # direction by about three of four, which is an agreement of 0.5.
 
+directional = {"split_criterion": "directional", "min_era_coverage": 0.5}
 settings = {
     "gain": {"split_criterion": "gain"},
-    "directional": {"split_criterion": "directional"},
-    "agreement 0.3": {"split_criterion": "directional", "min_direction_agreement": 0.3},
-    "agreement 0.5": {"split_criterion": "directional", "min_direction_agreement": 0.5},
+    "directional": directional,
+    "agreement 0.3": {**directional, "min_direction_agreement": 0.3},
+    "agreement 0.5": {**directional, "min_direction_agreement": 0.5},
 }
 periods = {
     "training": (X_train, y_train, eras_train),
@@ -68,7 +69,6 @@ for name, parameters in settings.items():
         learning_rate=0.05,
         max_leaf_nodes=16,
         max_bins=5,
-        min_era_coverage=0.5,
         early_stopping=False,
         **parameters,
     ).fit(X_train, y_train, eras=eras_train)
