@@ -2,8 +2,6 @@
 
 import math
 import re
-import sys
-import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -11,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
+
+from ._warnings import warn_user
 
 
 def check_eras(
@@ -60,9 +60,8 @@ def check_eras(
         # NumPy has made strings of all that a list holds, of NaN and None too.
         labels = np.asarray(eras, dtype=object)
     elif labels.dtype.kind == "T":
-        labels = labels.astype(
-            object
-        )  # strings of any length, perhaps with missing ones
+        # Strings of any length, perhaps with missing ones.
+        labels = labels.astype(object)
     if labels.ndim != 1:
         raise ValueError(
             f"{name} must be one-dimensional, with one label a row of {X_name}; got an "
@@ -160,11 +159,9 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
     if not hasattr(index, "equals") or not hasattr(rows, "equals"):
         return
     if not index.equals(rows) and set(index) == set(rows):
-        warnings.warn(
+        warn_user(
             f"{name} has the index of {X_name} in another order, and labels belong to "
-            f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index].",
-            UserWarning,
-            stacklevel=frames_to_user(),
+            f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index]."
         )
 
 
@@ -180,28 +177,12 @@ def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
     in_order = [label for label in categories if label in present]
     for i in range(len(in_order) - 1):
         if in_order[i] > in_order[i + 1]:
-            warnings.warn(
+            warn_user(
                 f"{what} takes eras in the order of their labels, and not of their "
                 f"categories, of which {in_order[i]!r} comes before "
-                f"{in_order[i + 1]!r}. Pass the codes of the categories.",
-                UserWarning,
-                stacklevel=frames_to_user(),
+                f"{in_order[i + 1]!r}. Pass the codes of the categories."
             )
             return
-
-
-def frames_to_user() -> int:
-    """The `stacklevel` of the caller's warning that points to the user's line.
-
-    Labels are checked by much that a user calls, at many depths.
-    """
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back is not None:
-        package = frame.f_globals.get("__name__", "").split(".")[0]
-        if package not in ("sklearn_era", "sklearn"):
-            break
-        frame, depth = frame.f_back, depth + 1
-    return depth
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
@@ -304,7 +285,7 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
     return EncodedEras(labels, codes, np.bincount(codes, minlength=labels.size))
 
 
-def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None:
+def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
     """Warn where numbered labels are sorted as text, and the order matters.
 
     Parameters
@@ -313,8 +294,6 @@ def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None
         Distinct labels, sorted.
     what : str
         What depends on the order, as the beginning of the message.
-    stacklevel : int
-        Frames between here and the user's line.
     """
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
@@ -323,12 +302,10 @@ def warn_of_text_order(labels: NDArray[Any], what: str, stacklevel: int) -> None
         return
     for i in range(len(numbers) - 1):
         if numbers[i] > numbers[i + 1]:
-            warnings.warn(
+            warn_user(
                 f"{what} takes eras in the order of their labels, which are text: "
                 f"{texts[i]!r} comes before {texts[i + 1]!r}. Fill the numbers up with "
-                "zeros, or pass them as numbers.",
-                UserWarning,
-                stacklevel=stacklevel + 1,
+                "zeros, or pass them as numbers."
             )
             return
 

@@ -23,8 +23,8 @@ from sklearn.utils._param_validation import (
 import sklearn_era
 
 from .._criterion_parameters import CRITERION_PARAMETERS, parameters_read
-from .._eras import frames_to_user
 from .._threads import N_JOBS_CONSTRAINTS
+from .._warnings import warn_user
 from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -141,11 +141,9 @@ class ParametersMixin(BaseEstimator):
             if name not in read and getattr(self, name) != defaults[name].default
         ]
         if unread:
-            warnings.warn(
+            warn_user(
                 f"split_criterion={self.split_criterion!r} makes no use of "
-                f"{', '.join(unread)}: leave that out, or choose another criterion.",
-                UserWarning,
-                stacklevel=frames_to_user(),
+                f"{', '.join(unread)}: leave that out, or choose another criterion."
             )
 
 

@@ -1,7 +1,6 @@
 """Subsets of rows in which features are as little correlated as can be, as eras."""
 
 import math
-import warnings
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -16,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._warnings import warn_user
 from sklearn_era.environments._era_moments import EraMoments
 from sklearn_era.environments._numeric import check_numbers, number_by_size
 
@@ -182,11 +182,10 @@ def decorrelated_partition(
     with threadpool_limits(1, user_api="blas"):
         has_converged = search.run(rng, least, max_iter, tol)
     if not has_converged:
-        warnings.warn(
+        warn_user(
             f"The search for {n_eras} decorrelated eras has not ended in max_iter="
             f"{max_iter} sweeps; raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return number_by_size(search.labels, n_eras)
 

@@ -98,7 +98,7 @@ def time_blocks(
         )
     if by == "time":
         return _blocks_of_time(encoded, n_blocks)
-    warn_of_text_order(encoded.labels, "time_blocks", stacklevel=3)
+    warn_of_text_order(encoded.labels, "time_blocks")
     return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 

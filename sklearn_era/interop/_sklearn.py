@@ -3,7 +3,6 @@
 import copy
 import pickle
 import pickletools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn import ensemble
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_era._warnings import warn_user
 from sklearn_era.ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -135,12 +135,10 @@ def to_sklearn(
         for name in stock_class().get_params(deep=False)
     }
     if _is_of_this_package(parameters["scoring"]):
-        warnings.warn(
+        warn_user(
             f"scoring={parameters['scoring']!r} is made of sklearn_era's, which "
             "scikit-learn's estimator is to do without: it gets scoring='loss', which "
-            "matters only if it is fitted again.",
-            UserWarning,
-            stacklevel=2,
+            "matters only if it is fitted again."
         )
         parameters["scoring"] = "loss"
     stock = stock_class(**parameters)

@@ -12,6 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_era._eras import warn_of_text_order
+from sklearn_era._warnings import warn_user
 from sklearn_era.metrics._era_scores import (
     EraScores,
     era_scores,
@@ -148,8 +149,7 @@ default="mean"
         return float(np.min(values) if greater_is_better else np.max(values))
     if aggregation == "max_drawdown":
         if names is not None:
-            what = "aggregation='max_drawdown'"
-            warn_of_text_order(names, what, _STACKLEVEL - 1)
+            warn_of_text_order(names, "aggregation='max_drawdown'")
         running_sum = np.cumsum(values)
         return float(np.max(np.maximum.accumulate(running_sum) - running_sum))
     return _sharpe(values, undefined)
@@ -303,11 +303,7 @@ def _resolve_undefined(
         return np.where(bad, float(undefined), values)
     what = f"The metric is undefined (NaN or infinite) in {_name_eras(bad, names)}"
     if undefined == "omit" and not bad.all():
-        warnings.warn(
-            f"{what}, left out by undefined='omit'.",
-            UndefinedMetricWarning,
-            stacklevel=_STACKLEVEL,
-        )
+        warn_user(f"{what}, left out by undefined='omit'.", UndefinedMetricWarning)
         return values[~bad]
     raise ValueError(
         f"{what}. Drop or merge these eras, choose another metric, or pass "
@@ -316,10 +312,6 @@ def _resolve_undefined(
         else f"{what}, and so undefined='omit' leaves none. Choose another metric, or "
         "pass as undefined a number to score these eras with."
     )
-
-
-# From `_resolve_undefined` through validate_params to the caller.
-_STACKLEVEL = 4
 
 
 def _name_eras(selected: NDArray[np.bool_], names: NDArray[Any] | None) -> str:

@@ -185,7 +185,7 @@ def reverse_learning_curve(
     True
     """
     encoded = encode_eras(check_eras(eras, X, ordered_for="reverse_learning_curve"))
-    warn_of_text_order(encoded.labels, "reverse_learning_curve", stacklevel=3)
+    warn_of_text_order(encoded.labels, "reverse_learning_curve")
     if _num_samples(y) != _num_samples(X):
         raise ValueError(
             f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "

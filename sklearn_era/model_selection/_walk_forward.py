@@ -173,7 +173,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
         encoded = encode_eras(
             check_eras(groups, X, name="groups", ordered_for=type(self).__name__)
         )
-        warn_of_text_order(encoded.labels, type(self).__name__, stacklevel=2)
+        warn_of_text_order(encoded.labels, type(self).__name__)
         for train, test in self._blocks(encoded.labels.size):
             yield (
                 np.flatnonzero(_within(encoded.codes, train)),
@@ -216,7 +216,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
         labels = encode_eras(
             check_eras(eras, eras, X_name="the data", ordered_for=type(self).__name__)
         ).labels
-        warn_of_text_order(labels, type(self).__name__, stacklevel=2)
+        warn_of_text_order(labels, type(self).__name__)
         for train, test in self._blocks(labels.size):
             yield labels[train.start : train.stop], labels[test.start : test.stop]
 

@@ -1,7 +1,6 @@
 """Eras in early stopping: which rows are held out, and the eras that a scorer sees."""
 
 import inspect
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 
 from ..._eras import EncodedEras, number_of_share
+from ..._warnings import warn_user
 
 # Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.
 N_ROWS_SCORED = 10_000
@@ -217,7 +217,6 @@ def warn_of_unseen_classes(
     y: NDArray[Any],
     train: NDArray[np.intp],
     classes: NDArray[Any],
-    stacklevel: int,
 ) -> None:
     """Warn of classes that only occur in the eras that are held out.
 
@@ -229,18 +228,14 @@ def warn_of_unseen_classes(
         The rows to train on.
     classes : ndarray of shape (n_classes,)
         Labels of the classes.
-    stacklevel : int
-        Frames between here and the user's line.
     """
     is_seen = np.zeros(classes.size, dtype=bool)
     is_seen[y[train].astype(np.intp)] = True
     unseen = classes[~is_seen].tolist()
     if unseen:
-        warnings.warn(
+        warn_user(
             f"The eras that early stopping holds out are the only ones with class(es) "
             f"{', '.join(map(str, unseen))} of y, which the model will not learn. Set "
             "validation_eras=None to hold out rows of all eras, or pass X_val and "
-            "y_val.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
+            "y_val."
         )

@@ -1,6 +1,5 @@
 """The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ from ..._eras import (
     warn_of_text_order,
 )
 from ..._threads import openmp_threads
+from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._criteria.parameters import (
@@ -175,7 +175,7 @@ class EraFitMixin(EraScoringMixin):
                 if isinstance(self.__dict__.get(name), list):
                     setattr(self, name, np.asarray(getattr(self, name)))
         if compared_eras:
-            warn_if_nothing_split(self, "model", stacklevel=2)
+            warn_if_nothing_split(self, "model")
         self._warn_if_interaction_sets_moved()
         return self
 
@@ -237,9 +237,9 @@ class EraFitMixin(EraScoringMixin):
         )
         self._training_rows = train
         if self.validation_eras == "last" and eras.labels.size > 1:
-            warn_of_text_order(eras.labels, "validation_eras='last'", stacklevel=5)
+            warn_of_text_order(eras.labels, "validation_eras='last'")
         if stratify is not None:
-            warn_of_unseen_classes(stratify, train, self.classes_, stacklevel=5)
+            warn_of_unseen_classes(stratify, train, self.classes_)
         eras_train = eras.take(train)
         if (
             not self._is_plain_gain
@@ -278,13 +278,11 @@ class EraFitMixin(EraScoringMixin):
         if not is_gain:
             check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
         if n_eras == 1:
-            warnings.warn(
+            warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "
                 f"split_criterion={self.split_criterion!r} "
                 + ("is the same as 'gain'" if is_gain else "has nothing to compare")
-                + ". Pass the labels of two eras or more to train on.",
-                UserWarning,
-                stacklevel=5,
+                + ". Pass the labels of two eras or more to train on."
             )
         if is_gain:
             return None
@@ -321,13 +319,11 @@ class EraFitMixin(EraScoringMixin):
         position = np.argsort(~self.is_categorical_, kind="stable")
         if np.array_equal(position, np.arange(position.size)):
             return
-        warnings.warn(
+        warn_user(
             "interaction_cst counts features in the order in which scikit-learn trains "
             "on them, categorical features first, and not in the order of the columns "
             f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
-            "columns of X first, so that both orders are the same.",
-            UserWarning,
-            stacklevel=3,
+            "columns of X first, so that both orders are the same."
         )
 
 

@@ -2,7 +2,6 @@
 
 import math
 import sys
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras, number_of_share
+from ..._warnings import warn_user
 from .._splitting.splitter import EraSplitter
 from .criterion import TRAITS, Criterion, InvarianceStatistic, SplitCriterion
 
@@ -254,7 +254,7 @@ def least_gain(estimator: Any, total_weight: float) -> float:
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
-def warn_if_nothing_split(estimator: Any, what: str, stacklevel: int) -> None:
+def warn_if_nothing_split(estimator: Any, what: str) -> None:
     """A model without a split predicts a constant: say so, and why.
 
     Parameters
@@ -263,8 +263,6 @@ def warn_if_nothing_split(estimator: Any, what: str, stacklevel: int) -> None:
         Fitted, by a criterion that compares eras.
     what : str
         What the message calls it.
-    stacklevel : int
-        Frames between here and the user's line.
     """
     if any(
         predictor.nodes.shape[0] > 1
@@ -272,13 +270,11 @@ def warn_if_nothing_split(estimator: Any, what: str, stacklevel: int) -> None:
         for predictor in predictors
     ):
         return
-    warnings.warn(
+    warn_user(
         f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
         f"and the fitted {what} predicts a constant: a split must leave "
         f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
         f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides, and improve "
         "on the criterion. Check that eras overlap in the features and have weight, "
-        "merge small eras, or lower the thresholds.",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+        "merge small eras, or lower the thresholds."
     )

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import warnings
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from ..._eras import check_splittable, warn_of_text_order
+from ..._warnings import warn_user
 from .granularity import EraBlocks
 
 
@@ -111,11 +111,9 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
             "warm_start=True keeps; raise n_estimators, or set warm_start=False."
         )
     if forest.n_estimators == n_grown:
-        warnings.warn(
+        warn_user(
             f"warm_start=True adds no tree: there are n_estimators={n_grown} already. "
-            "Raise n_estimators to grow more.",
-            UserWarning,
-            stacklevel=5,
+            "Raise n_estimators to grow more."
         )
     return PreviousFit(
         n_features=forest.n_features_in_,
@@ -154,16 +152,14 @@ def check_forest_eras(
                     f"{labels.size} distinct eras, which segments consist of; lower "
                     "it, or pass finer eras."
                 )
-            warn_of_text_order(labels, "random_segments", stacklevel=6)
+            warn_of_text_order(labels, "random_segments")
         if is_plain_gain:
             continue
         if labels.size == 1:
-            warnings.warn(
+            warn_user(
                 f"eras holds the single era {labels[0]!s}, with which "
                 f"split_criterion={forest.split_criterion!r} has nothing to compare. "
-                "Pass the labels of two eras or more.",
-                UserWarning,
-                stacklevel=5,
+                "Pass the labels of two eras or more."
             )
         elif forest.random_segments is None:
             check_splittable(

@@ -221,7 +221,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._loss = self._get_loss(training.sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         if not self._is_plain_gain:
-            warn_if_nothing_split(self, "forest", stacklevel=4)
+            warn_if_nothing_split(self, "forest")
 
     @property
     def n_iter_(self) -> int:

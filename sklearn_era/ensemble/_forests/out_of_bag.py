@@ -1,6 +1,5 @@
 """Out-of-bag predictions and scores: each row by the trees that have not seen it."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.parallel import Parallel, delayed
+
+from ..._warnings import warn_user
 
 
 class OutOfBagMixin:
@@ -33,12 +34,10 @@ class OutOfBagMixin:
         means = self._predict_out_of_bag(training, n_threads)
         is_known = ~np.isnan(means[:, 0])
         if not is_known.all():
-            warnings.warn(
+            warn_user(
                 f"{np.count_nonzero(~is_known)} of {is_known.size} rows were drawn for "
                 f"every one of the {self.n_estimators} trees: they have no out-of-bag "
-                "prediction (NaN) and no part in the scores. Grow more trees.",
-                UserWarning,
-                stacklevel=4,
+                "prediction (NaN) and no part in the scores. Grow more trees."
             )
         if is_classifier(self):
             y_true, y_pred = self._out_of_bag_classes(training, means, is_known)

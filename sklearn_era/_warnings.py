@@ -1,0 +1,15 @@
+"""Warnings that point to the user's line."""
+
+import sys
+import warnings
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line that called this package, from however deep within it."""
+    frame, stacklevel = sys._getframe(), 1
+    while frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in ("sklearn_era", "sklearn"):
+            break
+        frame, stacklevel = frame.f_back, stacklevel + 1
+    warnings.warn(message, category, stacklevel=stacklevel)
