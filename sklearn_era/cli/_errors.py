@@ -98,16 +98,11 @@ def check_parameters(estimator: Any) -> None:
     InputError
         Naming the option of a parameter's name, if one has a bad value.
     """
-    from sklearn_era.ensemble._criteria.parameters import (
-        make_criterion,
-        resolve_criterion,
-    )
+    from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 
     try:
         estimator._validate_params()
-        criterion, weights = resolve_criterion(estimator.split_criterion)
-        if criterion is not None:
-            make_criterion(estimator, criterion, weights, n_eras=1)
+        CriterionPlan.of(estimator)
     except ValueError as error:
         message = one_sentence(error)
         if match := _PARAMETER.fullmatch(message):

@@ -4,6 +4,7 @@ import numpy as np
 
 from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.ensemble._forests.fit import TrainingSet
 from sklearn_era.ensemble._forests.granularity import encode_granularities
 
@@ -47,7 +48,8 @@ def drawn_columns(forest, X, eras=None):
 def _draws(forest, X, eras):
     granularities = [] if eras is None else encode_granularities(eras, X)
     shape = np.empty(np.shape(X), dtype=np.uint8)
-    training = TrainingSet(shape, np.empty((len(shape), 1)), None, granularities)
+    targets, plan = np.empty((len(shape), 1)), CriterionPlan.of(forest)
+    training = TrainingSet(shape, targets, None, granularities, plan)
     return [forest._draw(training, i) for i in range(forest.n_iter_)]
 
 

@@ -8,9 +8,8 @@ import numpy as np
 from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._criteria.parameters import (
+    CriterionPlan,
     make_criterion,
-    resolve_criterion,
-    uses_target,
 )
 from sklearn_era.ensemble._forests.tree_growing import (
     TreeBins,
@@ -134,15 +133,15 @@ def grow(
     splitter = None
     if criterion is not None:
         estimator = EraForestRegressor(**CRITERIA[criterion] | params)
-        name, blend = resolve_criterion(estimator.split_criterion)
+        plan = CriterionPlan.of(estimator)
         weights: tuple[np.ndarray, ...] = ()
-        if uses_target(estimator, name):
+        if plan.needs_target:
             weight = np.broadcast_to(rows.hessians, rows.target.shape)
             weight = np.ascontiguousarray(weight, dtype=np.float32)
             weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)
         splitter = EraSplitter(
             rows.eras, rows.n_eras, None,
-            make_criterion(estimator, name, blend, rows.n_eras), *weights,
+            make_criterion(estimator, plan, rows.n_eras), *weights,
         )  # fmt: skip
     return grow_tree(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,

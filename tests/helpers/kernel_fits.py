@@ -1,13 +1,14 @@
 """Fits that show by which of its ways the era kernel made their histograms."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 
 from helpers.criteria import ERA_CRITERIA
 from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria import parameters as era_criterion
+from sklearn_era.ensemble._splitting.choice import choose_splitter
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 CRITERIA = ERA_CRITERIA
@@ -63,19 +64,18 @@ def fit(
     } | params  # fmt: skip
     made = []
 
-    def make_splitter(*args, **kwargs):
-        made.append(splitter(*args, store_budget=store_budget, **kwargs))
-        return made[-1]
+    class Model(HistGradientBoostingRegressor):
+        def _make_era_splitter(self, eras, eras_val, y, sample_weight):
+            assert super()._make_era_splitter(eras, eras_val, y, sample_weight)
+            make = partial(splitter, store_budget=store_budget)
+            plan = self._fit_state.plan
+            made.append(choose_splitter(self, plan, eras, y, sample_weight, make))
+            return made[-1]
 
-    model = HistGradientBoostingRegressor(**criterion, **params)
-    before = era_criterion.EraSplitter
-    era_criterion.EraSplitter = make_splitter
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            model.fit(X, y, weights, eras=eras)
-    finally:
-        era_criterion.EraSplitter = before
+    model = Model(**criterion, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, weights, eras=eras)
     assert n_splits(model) > 2, "trees too small to tell ways apart"
     return model, made[0]
 

@@ -91,12 +91,12 @@ class BinningMixin(BaseHistGradientBoosting):
         if reset:
             # From here to the binning of the training rows, all rows that come are
             # those of a fit. Before and after, scikit-learn wants float64 to predict.
-            self._keeps_integers = True
+            self._fit_state.keeps_integers = True
         if isinstance(X, BinnedDataset):
             self._check_dataset(X, reset)
             return DatasetRows(X), None
         columns = None
-        if getattr(self, "_keeps_integers", False):
+        if hasattr(self, "_fit_state") and self._fit_state.keeps_integers:
             columns = as_integer_columns(X)
         if columns is None:
             return super()._preprocess_X(X, reset=reset)
@@ -162,7 +162,7 @@ class BinningMixin(BaseHistGradientBoosting):
         Training rows are Fortran-ordered, validation rows C-ordered.
         """
         if is_training_data:
-            self._keeps_integers = False
+            self._fit_state.keeps_integers = False
         if not isinstance(X, DatasetRows | IntegerColumns):
             try:
                 return super()._bin_data(X, sample_weight, is_training_data)

@@ -19,8 +19,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..._eras import EncodedEras
 from .._binning.dataset import BinnedDataset
-from .held_out_eras import asks_for_eras
-from .hooks import RUNNING_FIT
+from .._fit_state import RUNNING_FIT
+from .scoring import asks_for_eras
 
 # What scikit-learn keeps on an estimator for the callbacks of a running fit.
 _RUNNING_CALLBACKS = (
@@ -207,8 +207,8 @@ class _TrainingRows:
     def _indices(self) -> NDArray[np.intp]:
         """The rows that early stopping has left to train on."""
         estimator = self._estimator
-        if hasattr(estimator, "_training_rows"):
-            return estimator._training_rows
+        if estimator._fit_state.training_rows is not None:
+            return estimator._fit_state.training_rows
         # Without eras, scikit-learn has split arrays. The seed gives the same indices.
         indices, _ = train_test_split(
             np.arange(self._y.size),

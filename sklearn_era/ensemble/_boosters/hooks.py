@@ -22,40 +22,22 @@ from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
-from .._criteria.parameters import (
-    is_plain_gain,
-    least_gain,
-    make_splitter,
-    reduces_to_gain,
-    resolve_criterion,
-    warn_if_nothing_split,
-)
+from .._criteria.parameters import CriterionPlan, least_gain, warn_if_nothing_split
+from .._fit_state import FitState, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
 from .._parameters import check_weights
+from .._splitting.choice import choose_splitter
 from .._splitting.splitter import EraSplitter
 from .held_out_eras import (
-    ScoringEras,
     check_rows_left,
     split_arrays,
     split_rows_of_eras,
     warn_of_unseen_classes,
 )
-from .scoring import EraScoringMixin
+from .scoring import EraScoringMixin, ScoringEras
 from .tree_features import draw_tree_features
-
-# What an estimator has in the course of a fit only. Left over from one that failed,
-# `_in_fit` would have it take rows to predict for bins, and `_raw_predict` ignore them.
-RUNNING_FIT = (
-    "_in_fit",
-    "_raw_predict",
-    "_keeps_integers",
-    "_is_plain_gain",
-    "_training_rows",
-    "_scoring_eras",
-    "_compares_eras",
-)
 
 
 class EraFitMixin(EraScoringMixin):
@@ -146,6 +128,7 @@ class EraFitMixin(EraScoringMixin):
         warn_of_row_order(eras, X)
         warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
+        self._fit_state = state = FitState()
         try:
             # scikit-learn's own text, patched. It lives on another class, but calls
             # nothing on `self` that this one lacks.
@@ -166,15 +149,13 @@ class EraFitMixin(EraScoringMixin):
             blame_weights(sample_weight, error)
             raise
         finally:
-            compared_eras = getattr(self, "_compares_eras", False)
-            for name in RUNNING_FIT:
-                self.__dict__.pop(name, None)
+            end_fit(self)
             # Lists while the fit goes on; an interrupted one has to be of use to a warm
             # start too.
             for name in ("train_score_", "validation_score_"):
                 if isinstance(self.__dict__.get(name), list):
                     setattr(self, name, np.asarray(getattr(self, name)))
-        if compared_eras:
+        if state.compares_eras:
             warn_if_nothing_split(self, "model")
         self._warn_if_interaction_sets_moved()
         return self
@@ -185,8 +166,7 @@ class EraFitMixin(EraScoringMixin):
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check both arrays of labels against the rows that they label."""
-        name, _ = resolve_criterion(self.split_criterion)
-        self._is_plain_gain = is_plain_gain(self, name)
+        self._fit_state.plan = plan = CriterionPlan.of(self)
         encoded = None
         if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
             encoded = eras
@@ -200,7 +180,7 @@ class EraFitMixin(EraScoringMixin):
             )
             ordered_for = "validation_eras='last'" if holds_out_last else None
             encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
-        elif not self._is_plain_gain:
+        elif not plan.is_plain_gain:
             raise ValueError(
                 f"split_criterion={self.split_criterion!r} needs eras: pass "
                 "fit(X, y, eras=...) with one label a row, or use "
@@ -221,8 +201,9 @@ class EraFitMixin(EraScoringMixin):
         """
         if eras is None:
             return None, None, train_test_split
+        plan = self._fit_state.plan
         if (
-            not self._is_plain_gain
+            not plan.is_plain_gain
             and eras.labels.size > 1
             and self.validation_eras != "last"
         ):
@@ -235,14 +216,14 @@ class EraFitMixin(EraScoringMixin):
             stratify=stratify,
             random_state=self._random_seed,
         )
-        self._training_rows = train
+        self._fit_state.training_rows = train
         if self.validation_eras == "last" and eras.labels.size > 1:
             warn_of_text_order(eras.labels, "validation_eras='last'")
         if stratify is not None:
             warn_of_unseen_classes(stratify, train, self.classes_)
         eras_train = eras.take(train)
         if (
-            not self._is_plain_gain
+            not plan.is_plain_gain
             and self.validation_eras is None
             and self.min_era_coverage == 1
         ):
@@ -264,29 +245,21 @@ class EraFitMixin(EraScoringMixin):
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
         check_weights(self, sample_weight)
-        self._compares_eras = False
-        self._scoring_eras = ScoringEras(eras, eras_val)
-        if self._is_plain_gain:
+        state = self._fit_state
+        state.scoring_eras = ScoringEras(eras, eras_val)
+        splitter = choose_splitter(self, state.plan, eras, y, sample_weight)
+        state.compares_eras = splitter is not None
+        if eras is None or state.plan.is_plain_gain:
             return None
-        assert eras is not None  # by `_check_eras`
-        name, weights = resolve_criterion(self.split_criterion)
-        assert name is not None  # it would be the plain gain
-        n_eras = eras.labels.size
-        # Made first, since it checks the parameters and the target.
-        splitter = make_splitter(self, name, weights, eras, y, sample_weight)
-        is_gain = n_eras == 1 and reduces_to_gain(self, name)
-        if not is_gain:
+        if splitter is not None:
             check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
-        if n_eras == 1:
+        if eras.labels.size == 1:
             warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "
                 f"split_criterion={self.split_criterion!r} "
-                + ("is the same as 'gain'" if is_gain else "has nothing to compare")
+                + ("has nothing to compare" if splitter else "is the same as 'gain'")
                 + ". Pass the labels of two eras or more to train on."
             )
-        if is_gain:
-            return None
-        self._compares_eras = True
         return splitter
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -310,7 +283,7 @@ class EraFitMixin(EraScoringMixin):
             total = float(hessians[0]) * n_samples
         else:
             total = float(hessians.sum(dtype=np.float64))
-        return least_gain(self, total)
+        return least_gain(self, self._fit_state.plan, total)
 
     def _warn_if_interaction_sets_moved(self) -> None:
         """Say so where scikit-learn applies `interaction_cst` to other columns."""
@@ -327,4 +300,4 @@ class EraFitMixin(EraScoringMixin):
         )
 
 
-__all__ = ["RUNNING_FIT", "EraFitMixin"]
+__all__ = ["EraFitMixin"]

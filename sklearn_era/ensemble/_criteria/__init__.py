@@ -1,6 +1,6 @@
 """What a split is worth: formulas, without rows or threads.
 
-- ``parameters``: the criterion that an estimator's parameters stand for;
+- ``parameters``: what an estimator's parameters stand for: a plan, and a criterion;
 - ``criterion``: criteria and their parameters as a C struct, and as Python objects;
 - ``node_formulas`` (a node), ``era_statistics`` (an era of a split), ``aggregation``
   (over eras): the equations, with their sources;

@@ -2,16 +2,15 @@
 
 import math
 import sys
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
-from ..._eras import EncodedEras, number_of_share
+from ..._eras import number_of_share
 from ..._warnings import warn_user
-from .._splitting.splitter import EraSplitter
 from .criterion import TRAITS, Criterion, InvarianceStatistic, SplitCriterion
 
 # What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
@@ -95,25 +94,70 @@ def as_float(number: Any) -> float:
         return math.inf
 
 
-def make_criterion(
-    estimator: Any, name: SplitCriterion, weights: dict[str, float], n_eras: int
-) -> Criterion:
-    """The criterion of an estimator's parameters, for a number of eras in training.
+@dataclass(frozen=True)
+class CriterionPlan:
+    """What an estimator's parameters rank splits by, found out once a fit.
 
-    Raises
-    ------
-    ValueError
-        If a blend is to have an invariant part with the statistic "ratio".
+    Attributes
+    ----------
+    name : SplitCriterion or None
+    weights : dict of str to float
+        As `resolve_criterion` returns them.
+    is_plain_gain : bool
+        Whether it is the gain, whatever the eras: "invariant" without a penalty too.
+    is_gain_of_one_era : bool
+        Whether it is the same as the gain where there is a single era, whose statistics
+        are the pooled ones. But each side may have to have more rows of an era than it
+        has to have at all.
+    needs_target : bool
+        Whether eras are compared by the target rather than by gradients.
     """
-    statistic = INVARIANCE_STATISTICS[estimator.invariance_statistic]
-    if "invariant" in weights and statistic is InvarianceStatistic.RATIO:
-        raise ValueError(
-            "invariance_statistic='ratio' compares counts of the target and no "
-            "gradients, and so cannot be part of a blend; use 'effect' or "
-            "'changing_rate'."
+
+    name: SplitCriterion | None
+    weights: dict[str, float]
+    is_plain_gain: bool
+    is_gain_of_one_era: bool
+    needs_target: bool
+
+    @classmethod
+    def of(cls, estimator: Any) -> "CriterionPlan":
+        """The plan of an estimator's parameters.
+
+        Raises
+        ------
+        ValueError
+            As `resolve_criterion`, or if a blend is to have an invariant part with the
+            statistic "ratio".
+        """
+        name, weights = resolve_criterion(estimator.split_criterion)
+        is_ratio = estimator.invariance_statistic == "ratio"
+        if is_ratio and "invariant" in weights:
+            raise ValueError(
+                "invariance_statistic='ratio' compares counts of the target and no "
+                "gradients, and so cannot be part of a blend; use 'effect' or "
+                "'changing_rate'."
+            )
+        is_invariant = name is SplitCriterion.INVARIANT
+        return cls(
+            name,
+            weights,
+            is_plain_gain=name is None
+            or (is_invariant and estimator.invariance_penalty == 0),
+            is_gain_of_one_era=(name not in TRAITS or TRAITS[name].is_gain_of_one_era)
+            and estimator.min_samples_per_era <= estimator.min_samples_leaf,
+            needs_target=is_invariant and is_ratio,
         )
+
+    def compares(self, n_eras: int) -> bool:
+        """Whether splits of rows of so many eras are ranked by more than the gain."""
+        return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
+
+
+def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterion:
+    """The criterion of an estimator's parameters, for a number of eras in training."""
+    assert plan.name is not None  # it would be the plain gain
     return Criterion(
-        name,
+        plan.name,
         boltzmann_alpha=estimator.boltzmann_alpha,
         min_direction_agreement=estimator.min_direction_agreement,
         # No era has as many rows as the largest C int: any more makes no difference.
@@ -122,36 +166,9 @@ def make_criterion(
         normalize_era_gain=estimator.normalize_era_gain,
         takes_worst_era=estimator.period_aggregation == "max",
         invariance_penalty=estimator.invariance_penalty,
-        invariance_statistic=statistic,
+        invariance_statistic=INVARIANCE_STATISTICS[estimator.invariance_statistic],
         min_impurity_decrease=estimator.min_impurity_decrease,
-        weights=weights,
-    )
-
-
-def is_plain_gain(estimator: Any, criterion: SplitCriterion | None) -> bool:
-    """Whether a criterion is the gain, whatever the eras: one without a penalty too."""
-    if criterion is SplitCriterion.INVARIANT:
-        return estimator.invariance_penalty == 0
-    return criterion is None
-
-
-def reduces_to_gain(estimator: Any, criterion: SplitCriterion) -> bool:
-    """Whether a criterion is the same as the gain where there is a single era.
-
-    The statistics of the one era are then the pooled ones, of most criteria. But the
-    rows that each side has to have of the era may be more than those that it has to
-    have at all.
-    """
-    return (
-        criterion is SplitCriterion.BLEND or TRAITS[criterion].is_gain_of_one_era
-    ) and estimator.min_samples_per_era <= estimator.min_samples_leaf
-
-
-def uses_target(estimator: Any, criterion: SplitCriterion) -> bool:
-    """Whether eras are compared by the target rather than by gradients."""
-    return (
-        criterion is SplitCriterion.INVARIANT
-        and estimator.invariance_statistic == "ratio"
+        weights=plan.weights,
     )
 
 
@@ -197,56 +214,11 @@ def make_target_weights(
     return np.where(y == 1, weights, np.float32(0)), weights
 
 
-def make_splitter(
-    estimator: Any,
-    name: SplitCriterion,
-    weights: dict[str, float],
-    eras: EncodedEras,
-    y: NDArray[Any],
-    sample_weight: NDArray[Any] | None,
-) -> EraSplitter:
-    """What finds splits by the criterion of an estimator's parameters.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the era parameters.
-    name, weights : SplitCriterion, dict of str to float
-        As returned by `resolve_criterion`.
-    eras : EncodedEras
-        The eras of the rows.
-    y : ndarray of shape (n_samples,)
-        Target, encoded.
-    sample_weight : ndarray of shape (n_samples,) or None
-
-    Returns
-    -------
-    splitter : EraSplitter
-
-    Raises
-    ------
-    ValueError
-        As `make_criterion` and `make_target_weights`.
-    """
-    n_eras = eras.labels.size
-    criterion = make_criterion(estimator, name, weights, n_eras)
-    positive_weights = all_weights = None
-    if uses_target(estimator, name):
-        positive_weights, all_weights = make_target_weights(
-            y,
-            sample_weight,
-            estimator.classes_.size if is_classifier(estimator) else None,
-        )
-    return EraSplitter(
-        eras.codes, n_eras, eras.sorting(), criterion, positive_weights, all_weights
-    )
-
-
-def least_gain(estimator: Any, total_weight: float) -> float:
+def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> float:
     """The gain that a split has to exceed, by the sum of hessians of a tree."""
     if (
         estimator.min_impurity_decrease == 0
-        or estimator.split_criterion == "time_robust"  # which has its own decrease
+        or plan.name is SplitCriterion.TIME_ROBUST  # which has its own decrease
     ):
         return 0.0
     # The grower wants more than its least gain, the parameter is one that suffices,

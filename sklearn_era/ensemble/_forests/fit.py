@@ -24,11 +24,8 @@ from sklearn.utils.validation import (
 from ..._eras import blame_weights, warn_of_row_order
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
-from .._criteria.parameters import (
-    is_plain_gain,
-    resolve_criterion,
-    warn_if_nothing_split,
-)
+from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
+from .._fit_state import FitState, end_fit
 from .checks import (
     check_bootstrap,
     check_forest_eras,
@@ -39,9 +36,6 @@ from .checks import (
 from .granularity import encode_granularities
 from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
-
-# What a forest has in the course of a fit only.
-RUNNING_FIT = ("_keeps_integers", "_is_plain_gain")
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
@@ -113,6 +107,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             come with it.
         """
         before = self.__dict__.copy()
+        self._fit_state = FitState()
         try:
             warn_of_row_order(eras, X)
             y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
@@ -129,8 +124,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 blame_column(X, error)
                 blame_weights(sample_weight, error)
             raise
-        for name in RUNNING_FIT:
-            self.__dict__.pop(name, None)
+        end_fit(self)
         return self
 
     fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
@@ -140,8 +134,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     ) -> TrainingSet:
         """Check, encode and bin what ``fit`` was given."""
         previous = check_warm_start(self)
-        criterion, _ = resolve_criterion(self.split_criterion)
-        self._is_plain_gain = is_plain_gain(self, criterion)
+        plan = CriterionPlan.of(self)
         granularities = (
             []
             if eras is None
@@ -149,7 +142,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 eras, X, None if self.random_segments is None else "random_segments"
             )
         )
-        check_forest_eras(self, granularities, self._is_plain_gain)
+        check_forest_eras(self, granularities, plan.is_plain_gain)
         X, known_categories = self._preprocess_X(X, reset=True)
         y = self._encode_y(_check_y(y, estimator=self))
         check_consistent_length(X, y)
@@ -191,7 +184,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         else:
             self.__dict__.pop("era_labels_", None)
         return TrainingSet(
-            X_binned, self._make_targets(y), sample_weight, granularities
+            X_binned, self._make_targets(y), sample_weight, granularities, plan
         )
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
@@ -209,7 +202,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         n_grown = len(self._predictors)
         n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
         trees = Parallel(n_jobs=n_workers, prefer="threads", verbose=self.verbose)(
-            delayed(self._grow_iteration)(training, i, n_threads // n_workers)
+            delayed(self._grow_iteration)(training, i, n_threads, n_workers)
             for i in range(n_grown, self.n_estimators)
         )
         # To scikit-learn, predictions are sums over trees, and so each leaf holds a
@@ -220,7 +213,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         ]
         self._loss = self._get_loss(training.sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
-        if not self._is_plain_gain:
+        if not training.plan.is_plain_gain:
             warn_if_nothing_split(self, "forest")
 
     @property
@@ -243,4 +236,4 @@ def _rescaled_tree(tree: TreePredictor, factor: float) -> TreePredictor:
     return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
 
 
-__all__ = ["RUNNING_FIT", "ForestFitMixin", "TrainingSet"]
+__all__ = ["ForestFitMixin", "TrainingSet"]

@@ -1,19 +1,16 @@
 """One iteration of a forest's fit: rows are drawn, and a tree grown for each output."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-from ..._eras import EncodedEras
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
-from .._criteria.parameters import (
-    least_gain,
-    make_splitter,
-    reduces_to_gain,
-    resolve_criterion,
-)
+from .._criteria.parameters import CriterionPlan, least_gain
+from .._splitting.choice import choose_splitter
+from .._splitting.histograms.stored import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
 from .checks import number_of_features
 from .granularity import EraBlocks, merge_into_segments
@@ -34,12 +31,15 @@ class TrainingSet(NamedTuple):
     sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
     granularities : list of EraBlocks
         The eras, in each of their granularities.
+    plan : CriterionPlan
+        What ranks the splits.
     """
 
     X_binned: NDArray[np.uint8]
     targets: NDArray[np.float64]
     sample_weight: NDArray[np.float64] | None
     granularities: list[EraBlocks]
+    plan: CriterionPlan
 
 
 class IterationMixin:
@@ -48,21 +48,17 @@ class IterationMixin:
     It reads the forest and the training data, and writes neither.
     """
 
-    split_criterion: str | dict[str, float]
     bootstrap: Bootstrap
     max_samples: float | int | None
     max_features: float | int | str | None
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int
-    min_impurity_decrease: float
     l2_regularization: float
     max_bins: int
     random_segments: int | None
-    classes_: NDArray[Any]
     _bin_mapper: Any
     _forest_seed: int
-    _is_plain_gain: bool
     _n_features: int
 
     def _draw(
@@ -90,9 +86,13 @@ class IterationMixin:
         return rng, drawn
 
     def _grow_iteration(
-        self, training: TrainingSet, iteration: int, n_threads: int
+        self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Draw rows, and grow a tree for each output."""
+        """Draw rows, and grow a tree for each output; by one of several workers.
+
+        They share threads and the memory for histograms.
+        """
+        n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)
         targets, sample_weight = training.targets, training.sample_weight
         rows = drawn.rows
@@ -110,7 +110,15 @@ class IterationMixin:
         X_binned = allocate_binned((rows.size, columns.size))
         take_rows(training.X_binned, rows, X_binned, n_threads, columns)
         bins = self._tree_bins(X_binned, columns)
-        splitter = self._make_era_splitter(drawn.eras, targets[:, 0], sample_weight)
+        splitter = choose_splitter(
+            self,
+            training.plan,
+            drawn.eras,
+            targets[:, 0],
+            sample_weight,
+            partial(EraSplitter, store_budget=STORE_BUDGET // n_workers),
+        )
+        limits = self._tree_limits(training.plan, rows.size, sample_weight)
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
             mean = _mean(target, sample_weight)
@@ -127,7 +135,7 @@ class IterationMixin:
                 gradients.astype(np.float32),
                 hessians,
                 bins=bins,
-                limits=self._tree_limits(target.size, sample_weight),
+                limits=limits,
                 rng=rng,
                 n_threads=n_threads,
                 era_splitter=splitter,
@@ -161,7 +169,10 @@ class IterationMixin:
         )
 
     def _tree_limits(
-        self, n_rows: int, sample_weight: NDArray[np.float64] | None
+        self,
+        plan: CriterionPlan,
+        n_rows: int,
+        sample_weight: NDArray[np.float64] | None,
     ) -> TreeLimits:
         """How far a tree may grow."""
         total = n_rows if sample_weight is None else float(sample_weight.sum())
@@ -169,26 +180,10 @@ class IterationMixin:
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_leaf=self.min_samples_leaf,
-            min_gain_to_split=least_gain(self, total),
+            min_gain_to_split=least_gain(self, plan, total),
             l2_regularization=self.l2_regularization,
             max_features=number_of_features(self.max_features, self._n_features),
         )
-
-    def _make_era_splitter(
-        self,
-        eras: EncodedEras | None,
-        target: NDArray[np.float64],
-        sample_weight: NDArray[np.float64] | None,
-    ) -> EraSplitter | None:
-        """What finds the splits of a tree: None for scikit-learn's own splitter."""
-        if self._is_plain_gain:
-            return None
-        assert eras is not None  # by `check_forest_eras`
-        name, weights = resolve_criterion(self.split_criterion)
-        assert name is not None  # it would be the plain gain
-        if eras.labels.size == 1 and reduces_to_gain(self, name):
-            return None
-        return make_splitter(self, name, weights, eras, target, sample_weight)
 
 
 def _name_columns(nodes: NDArray[np.void], columns: NDArray[np.intp]) -> None:

@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria.parameters import (
-    is_plain_gain,
-    make_criterion,
-    resolve_criterion,
-)
+from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.numerai.errors import ConfigError
 
 _TABLE = "[train.parameters]"
@@ -125,8 +121,7 @@ def gain_parameters(
     ConfigError
         If the model itself splits by the gain.
     """
-    criterion, _ = resolve_criterion(model.split_criterion)
-    if is_plain_gain(model, criterion):
+    if CriterionPlan.of(model).is_plain_gain:
         raise ConfigError(
             f"compare_with_gain has nothing to compare: {_TABLE} split_criterion = "
             f"{model.split_criterion!r} is the gain itself. Set another criterion, "
@@ -155,9 +150,7 @@ def _check_values(
     """Check values as ``fit`` would, before there are data."""
     try:
         estimator._validate_params()
-        criterion, weights = resolve_criterion(estimator.split_criterion)
-        if criterion is not None:
-            make_criterion(estimator, criterion, weights, n_eras=1)
+        CriterionPlan.of(estimator)
         estimator._get_loss(sample_weight=None)
         named = clone(estimator)
         named.n_features_in_ = len(features)

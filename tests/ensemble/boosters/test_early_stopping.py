@@ -81,7 +81,7 @@ def test_scorer_gets_eras_of_both_sets(estimator, n_samples, criterion):
         held_out = scorer.calls[1][2]
         for era, count in zip(seen, counts, strict=True):
             assert count == (eras == era).sum() - (held_out == era).sum()
-    assert "_scoring_eras" not in vars(model)
+    assert "_fit_state" not in vars(model)
     assert model._scorer is scorer
 
 
@@ -189,7 +189,7 @@ def test_missing_eras_are_named(arguments, message):
     keywords = {"eras": "eras"} | arguments
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, **{name: data[value] for name, value in keywords.items()})
-    assert "_scoring_eras" not in vars(model)
+    assert "_fit_state" not in vars(model)
 
 
 # What random rows can leave of an era.

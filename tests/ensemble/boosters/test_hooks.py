@@ -345,7 +345,7 @@ def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     est.set_params(early_stopping=True, scoring=interrupt)
     with pytest.raises(KeyboardInterrupt):
         est.fit(X, y, eras=eras)
-    assert not {"_in_fit", "_raw_predict", "_scoring_eras"} & set(vars(est))
+    assert not {"_in_fit", "_raw_predict", "_fit_state"} & set(vars(est))
 
 
 def test_interaction_sets_of_other_columns_are_warned_of(data):

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from helpers.kernel_fits import CRITERIA, RecordingSplitter, fit, make_eras
+from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble._forests import iteration
 from sklearn_era.ensemble._splitting.histograms.stored import (
     STORE_BUDGET,
     HistogramStore,
 )
+from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 BYTES_PER_CELL = 12
 
@@ -52,6 +56,22 @@ def test_a_fit_stays_within_its_budget(n_nodes):
     assert splitter.store.budget == budget
     assert 0 < max(splitter.allocated) <= budget
     assert 0 < sum(kept) < len(kept)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_trees_of_a_forest_share_the_budget(n_jobs, monkeypatch):
+    budgets = []
+
+    def make(*args, store_budget):
+        budgets.append(store_budget)
+        return EraSplitter(*args, store_budget=store_budget)
+
+    monkeypatch.setattr(iteration, "EraSplitter", make)
+    X, y, eras = make_eras(4, 50, n_bins=6)
+    forest = EraForestRegressor(4, split_criterion="era", n_jobs=n_jobs)
+    forest.fit(X, y, eras=eras)
+    n_at_a_time = min(n_jobs, _openmp_effective_n_threads())
+    assert budgets == [STORE_BUDGET // n_at_a_time] * 4
 
 
 @pytest.mark.parametrize("params", [{}, {"colsample_bytree": 0.5}])
