@@ -3,7 +3,9 @@
 import math
 import re
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,8 +224,9 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
     return np.searchsorted(cuts, np.arange(counts.size), side="right").astype(np.intp)
 
 
-class EncodedEras(NamedTuple):
-    """Era labels of rows, encoded.
+@dataclass(eq=False)
+class EncodedEras:
+    """Era labels of rows, encoded; what else there is to know is found out once.
 
     Attributes
     ----------
@@ -231,29 +234,34 @@ class EncodedEras(NamedTuple):
         The distinct labels, sorted.
     codes : ndarray of shape (n_samples,), dtype=int32
         Index into `labels` of each row.
-    counts : ndarray of shape (n_eras,), dtype=intp
-        Rows in each era.
     """
 
     labels: NDArray[Any]
     codes: NDArray[np.int32]
-    counts: NDArray[np.intp]
 
-    def take(self, indices: NDArray[np.intp]) -> "EncodedEras":
-        """The eras of some of the rows; labels that none of them has are dropped."""
-        codes = self.codes[indices]
-        counts = np.bincount(codes, minlength=self.labels.size)
-        is_present = counts > 0
-        new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        return EncodedEras(
-            self.labels[is_present], new_codes[codes], counts[is_present]
-        )
+    @cached_property
+    def counts(self) -> NDArray[np.intp]:
+        """Rows in each era."""
+        return np.bincount(self.codes, minlength=self.labels.size)
 
-    def sorting(self) -> NDArray[np.intp] | None:
+    @cached_property
+    def offsets(self) -> NDArray[np.intp]:
+        """Where the rows of each era begin in `order`; n_eras + 1 numbers."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    @cached_property
+    def order(self) -> NDArray[np.uint32] | None:
         """Indices that sort the rows by era, stably; None where they are sorted."""
         if (self.codes[1:] >= self.codes[:-1]).all():
             return None
-        return np.argsort(self.codes, kind="stable")
+        return np.argsort(self.codes, kind="stable").astype(np.uint32)
+
+    def take(self, indices: NDArray[np.integer]) -> "EncodedEras":
+        """The eras of some of the rows; labels that none of them has are dropped."""
+        codes = self.codes[indices]
+        is_present = np.bincount(codes, minlength=self.labels.size) > 0
+        new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
+        return EncodedEras(self.labels[is_present], new_codes[codes])
 
     def decode(self) -> NDArray[Any]:
         """The label of each row."""
@@ -282,7 +290,7 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
     else:
         labels, inverse = np.unique(eras, return_inverse=True)
         codes = inverse.astype(np.int32)
-    return EncodedEras(labels, codes, np.bincount(codes, minlength=labels.size))
+    return EncodedEras(labels, codes)
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
@@ -318,6 +326,11 @@ def number_of_share(share: float, n_all: int) -> int:
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
+def rows_to_split(min_samples_per_era: int) -> int:
+    """The rows that an era has to have for both sides of a split to cover it."""
+    return 2 * int(min_samples_per_era)
+
+
 def check_splittable(
     encoded: EncodedEras, min_samples_per_era: int, min_era_coverage: float
 ) -> None:
@@ -328,7 +341,7 @@ def check_splittable(
     ValueError
         If fewer eras than a split has to cover have twice `min_samples_per_era` rows.
     """
-    n_needed = 2 * int(min_samples_per_era)
+    n_needed = rows_to_split(min_samples_per_era)
     small = np.flatnonzero(encoded.counts < n_needed)
     n_eras = encoded.labels.size
     n_covered = number_of_share(min_era_coverage, n_eras)

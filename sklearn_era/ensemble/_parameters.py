@@ -66,7 +66,7 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
 
     scikit-learn's boosters, and so the plain gain, take them, and make what they can.
     """
-    is_gain = estimator._is_plain_gain
+    is_gain = estimator._fit_state.plan.is_plain_gain
     if sample_weight is None or (is_gain and estimator.min_impurity_decrease == 0):
         return
     n_negative = np.count_nonzero(sample_weight < 0)

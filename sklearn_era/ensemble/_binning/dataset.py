@@ -180,7 +180,7 @@ class BinnedDataset:
                 ensure_non_negative=True,
             )
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
-        order = None if encoded is None else encoded.sorting()
+        order = None if encoded is None else encoded.order
         if encoded is not None and order is not None:
             y, encoded = y[order], encoded.take(order)
             sample_weight = None if sample_weight is None else sample_weight[order]

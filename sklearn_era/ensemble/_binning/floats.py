@@ -104,7 +104,7 @@ class FloatColumns:
 def fit_and_bin_columns(
     mapper: _BinMapper,
     columns: FloatColumns,
-    order: NDArray[np.intp] | None,
+    order: NDArray[np.uint32] | None,
     sample_weight: NDArray[np.float64] | None,
     binned: NDArray[np.uint8],
 ) -> None:

@@ -60,7 +60,7 @@ def bin_parquet(
         )
     if eras is not None:
         eras = eras.take(labelled)
-        order = eras.sorting()
+        order = eras.order
         if order is not None:
             y, rows, eras = y[order], rows[order], eras.take(order)
             weights = None if weights is None else weights[order]
@@ -152,13 +152,7 @@ def _read_eras(
     encoded = encode_eras(labels)
     code_of = np.zeros(distinct.size, dtype=np.int32)
     code_of[used] = encoded.codes
-    codes = code_of[index]
-    return (
-        EncodedEras(
-            encoded.labels, codes, np.bincount(codes, minlength=encoded.labels.size)
-        ),
-        kept,
-    )
+    return EncodedEras(encoded.labels, code_of[index]), kept
 
 
 def _choose_eras(

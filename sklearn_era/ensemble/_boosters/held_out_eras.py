@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ..._eras import EncodedEras, number_of_share
+from ..._eras import EncodedEras, number_of_share, rows_to_split
 from ..._warnings import warn_user
 
 
@@ -111,8 +111,8 @@ def split_arrays(
 
 
 def check_rows_left(
-    before: EncodedEras,
-    after: EncodedEras,
+    eras: EncodedEras,
+    train: NDArray[np.intp],
     validation_fraction: float | int,
     min_samples_per_era: int,
 ) -> None:
@@ -123,20 +123,17 @@ def check_rows_left(
     ValueError
         If an era has too few rows left for the two sides of a split.
     """
-    left = dict(zip(after.labels.tolist(), after.counts.tolist(), strict=True))
-    for label, count in zip(
-        before.labels.tolist(), before.counts.tolist(), strict=True
-    ):
-        if left.get(label, 0) < 2 * int(min_samples_per_era):
-            raise ValueError(
-                f"eras: early stopping has held out validation_fraction="
-                f"{validation_fraction!r} of the rows at random, which leaves "
-                f"{left.get(label, 0)} of the {count} rows of era {label!s} to train "
-                f"on, too few to split with min_samples_per_era="
-                f"{min_samples_per_era}. Hold out whole eras (validation_eras='last'), "
-                "pass X_val and y_val, set early_stopping=False, or merge the era with "
-                "others."
-            )
+    left = np.bincount(eras.codes[train], minlength=eras.labels.size)
+    for j in np.flatnonzero(left < rows_to_split(min_samples_per_era)):
+        raise ValueError(
+            f"eras: early stopping has held out validation_fraction="
+            f"{validation_fraction!r} of the rows at random, which leaves "
+            f"{left[j]} of the {eras.counts[j]} rows of era {eras.labels[j]!s} to "
+            "train on, too few to split with min_samples_per_era="
+            f"{min_samples_per_era}. Hold out whole eras (validation_eras='last'), "
+            "pass X_val and y_val, set early_stopping=False, or merge the era with "
+            "others."
+        )
 
 
 def warn_of_unseen_classes(

@@ -221,17 +221,16 @@ class EraFitMixin(EraScoringMixin):
             warn_of_text_order(eras.labels, "validation_eras='last'")
         if stratify is not None:
             warn_of_unseen_classes(stratify, train, self.classes_)
-        eras_train = eras.take(train)
         if (
             not plan.is_plain_gain
             and self.validation_eras is None
             and self.min_era_coverage == 1
         ):
             check_rows_left(
-                eras, eras_train, self.validation_fraction, self.min_samples_per_era
+                eras, train, self.validation_fraction, self.min_samples_per_era
             )
         return (
-            eras_train,
+            eras.take(train),
             eras.take(validation).decode(),
             partial(split_arrays, train=train, validation=validation),
         )

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ..._eras import check_splittable, warn_of_text_order
+from ..._eras import EncodedEras, check_splittable, warn_of_text_order
 from ..._warnings import warn_user
-from .granularity import EraBlocks
 
 
 class PreviousFit(NamedTuple):
@@ -73,12 +72,14 @@ class PreviousFit(NamedTuple):
         )
 
 
-def describe_draws(forest: Any, n_samples: int, granularities: list[EraBlocks]) -> str:
+def describe_draws(
+    forest: Any, n_samples: int, granularities: list[EncodedEras]
+) -> str:
     """A digest of all that the draws of rows depend on, but for the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
-    for blocks in granularities:
-        digest.update(blocks.encoded.codes.tobytes())
+    for eras in granularities:
+        digest.update(eras.codes.tobytes())
     return digest.hexdigest()
 
 
@@ -126,7 +127,7 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 
 
 def check_forest_eras(
-    forest: Any, granularities: list[EraBlocks], is_plain_gain: bool
+    forest: Any, granularities: list[EncodedEras], is_plain_gain: bool
 ) -> None:
     """Check that there are eras where they are needed, and rows enough to split them.
 
@@ -143,8 +144,8 @@ def check_forest_eras(
                 "a row."
             )
         return
-    for blocks in granularities:
-        labels = blocks.encoded.labels
+    for eras in granularities:
+        labels = eras.labels
         if forest.random_segments is not None:
             if labels.size < forest.random_segments:
                 raise ValueError(
@@ -162,9 +163,7 @@ def check_forest_eras(
                 "Pass the labels of two eras or more."
             )
         elif forest.random_segments is None:
-            check_splittable(
-                blocks.encoded, forest.min_samples_per_era, forest.min_era_coverage
-            )
+            check_splittable(eras, forest.min_samples_per_era, forest.min_era_coverage)
 
 
 def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
@@ -180,7 +179,7 @@ def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
 
 
 def check_bootstrap(
-    forest: Any, n_samples: int, granularities: list[EraBlocks]
+    forest: Any, n_samples: int, granularities: list[EncodedEras]
 ) -> None:
     """Check that the draws of rows are possible and leave something to compare.
 
@@ -205,10 +204,10 @@ def check_bootstrap(
         n_available, what = n_samples, "rows"
     elif forest.bootstrap == "era":
         what = "rows of the largest era"
-        n_available = min(int(b.encoded.counts.max()) for b in granularities)
+        n_available = min(int(eras.counts.max()) for eras in granularities)
     else:
         what = "eras"
-        n_available = min(b.encoded.labels.size for b in granularities)
+        n_available = min(eras.labels.size for eras in granularities)
     if forest.max_samples > n_available:
         raise ValueError(
             f"max_samples={forest.max_samples} is more than the {n_available} {what}; "

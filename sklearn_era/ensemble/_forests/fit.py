@@ -180,7 +180,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         if previous is not None and self.oob_score:
             previous.check_same_draws(self)
         if granularities:
-            self.era_labels_ = granularities[0].encoded.labels
+            self.era_labels_ = granularities[0].labels
         else:
             self.__dict__.pop("era_labels_", None)
         return TrainingSet(

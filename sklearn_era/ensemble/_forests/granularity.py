@@ -1,6 +1,6 @@
 """How finely a tree divides rows into eras: one way for all trees, or one for each."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,26 +8,9 @@ from numpy.typing import NDArray
 from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
 
 
-class EraBlocks(NamedTuple):
-    """Encoded eras, and where the rows of each are.
-
-    Attributes
-    ----------
-    encoded : EncodedEras
-    order : ndarray of shape (n_samples,), dtype=intp
-        Row indices, sorted by era and then by row.
-    offsets : ndarray of shape (n_eras + 1,), dtype=intp
-        Where the rows of each era begin in `order`.
-    """
-
-    encoded: EncodedEras
-    order: NDArray[np.intp]
-    offsets: NDArray[np.intp]
-
-
 def encode_granularities(
     eras: Any, X: Any, ordered_for: str | None = None
-) -> list[EraBlocks]:
+) -> list[EncodedEras]:
     """Check and encode the eras given to ``fit``, column by column.
 
     Parameters
@@ -41,7 +24,7 @@ def encode_granularities(
 
     Returns
     -------
-    granularities : list of EraBlocks
+    granularities : list of EncodedEras
         One a column.
 
     Raises
@@ -51,11 +34,9 @@ def encode_granularities(
         fewer labels than others.
     """
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
-        return [_block_up(eras)]
+        return [eras]
     return [
-        _block_up(
-            encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
-        )
+        encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
         for name, column in _columns(eras)
     ]
 
@@ -91,39 +72,25 @@ def _as_table(eras: Any) -> NDArray[Any] | None:
     return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
 
 
-def _block_up(encoded: EncodedEras) -> EraBlocks:
-    order = encoded.sorting()
-    return EraBlocks(
-        encoded,
-        np.arange(encoded.codes.size) if order is None else order,
-        np.concatenate([[0], np.cumsum(encoded.counts)]),
-    )
-
-
-def merge_into_segments(blocks: EraBlocks, n_segments: int) -> EraBlocks:
+def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
     """Merge consecutive eras into segments of about as many rows each.
 
     Parameters
     ----------
-    blocks : EraBlocks
+    eras : EncodedEras
         The eras, whose order is that of their labels.
     n_segments : int
         How many segments; no more than there are eras.
 
     Returns
     -------
-    segments : EraBlocks
+    segments : EncodedEras
         Labelled 0..n_segments-1. The rows of an era stay together.
     """
-    segments = consecutive_blocks(blocks.encoded.counts, n_segments)
-    firsts = np.searchsorted(segments, np.arange(n_segments + 1))
-    offsets = blocks.offsets[firsts]
-    encoded = EncodedEras(
-        np.arange(n_segments),
-        segments.astype(np.int32)[blocks.encoded.codes],
-        np.diff(offsets),
-    )
-    return EraBlocks(encoded, blocks.order, offsets)
+    segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
+    merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
+    merged.order = eras.order  # sorts them too, and is not looked for again
+    return merged
 
 
-__all__ = ["EraBlocks", "encode_granularities", "merge_into_segments"]
+__all__ = ["encode_granularities", "merge_into_segments"]

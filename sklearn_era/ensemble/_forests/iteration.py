@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from ..._eras import EncodedEras
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criteria.parameters import CriterionPlan, least_gain
 from .._splitting.choice import choose_splitter
 from .._splitting.histograms.stored import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
 from .checks import number_of_features
-from .granularity import EraBlocks, merge_into_segments
+from .granularity import merge_into_segments
 from .leaf_values import node_means
 from .sampling import Bootstrap, TreeRows, draw_tree_rows
 from .tree_growing import TreeBins, TreeLimits, grow_tree
@@ -29,7 +30,7 @@ class TrainingSet(NamedTuple):
     targets : ndarray of shape (n_samples, n_outputs), dtype=float64
         What the trees of an iteration predict; of classes, 1 where a row is of it.
     sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-    granularities : list of EraBlocks
+    granularities : list of EncodedEras
         The eras, in each of their granularities.
     plan : CriterionPlan
         What ranks the splits.
@@ -38,7 +39,7 @@ class TrainingSet(NamedTuple):
     X_binned: NDArray[np.uint8]
     targets: NDArray[np.float64]
     sample_weight: NDArray[np.float64] | None
-    granularities: list[EraBlocks]
+    granularities: list[EncodedEras]
     plan: CriterionPlan
 
 
@@ -70,16 +71,16 @@ class IterationMixin:
         can be grown in any order, and rows be drawn again to know who was left out.
         """
         rng = np.random.default_rng([self._forest_seed, iteration])
-        blocks = None
+        eras = None
         if training.granularities:
-            blocks = training.granularities[rng.integers(len(training.granularities))]
+            eras = training.granularities[rng.integers(len(training.granularities))]
             if self.random_segments is not None:
                 n_segments = rng.integers(2, self.random_segments, endpoint=True)
-                blocks = merge_into_segments(blocks, int(n_segments))
+                eras = merge_into_segments(eras, int(n_segments))
         drawn = draw_tree_rows(
             rng,
             training.X_binned.shape[0],
-            blocks,
+            eras,
             self.bootstrap,
             self.max_samples,
         )
@@ -118,7 +119,8 @@ class IterationMixin:
             sample_weight,
             partial(EraSplitter, store_budget=STORE_BUDGET // n_workers),
         )
-        limits = self._tree_limits(training.plan, rows.size, sample_weight)
+        total = rows.size if sample_weight is None else float(sample_weight.sum())
+        limits = self._tree_limits(least_gain(self, training.plan, total))
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
             mean = _mean(target, sample_weight)
@@ -168,19 +170,13 @@ class IterationMixin:
             bin_thresholds=[mapper.bin_thresholds_[j] for j in columns],
         )
 
-    def _tree_limits(
-        self,
-        plan: CriterionPlan,
-        n_rows: int,
-        sample_weight: NDArray[np.float64] | None,
-    ) -> TreeLimits:
+    def _tree_limits(self, min_gain_to_split: float) -> TreeLimits:
         """How far a tree may grow."""
-        total = n_rows if sample_weight is None else float(sample_weight.sum())
         return TreeLimits(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_samples_leaf=self.min_samples_leaf,
-            min_gain_to_split=least_gain(self, plan, total),
+            min_gain_to_split=min_gain_to_split,
             l2_regularization=self.l2_regularization,
             max_features=number_of_features(self.max_features, self._n_features),
         )

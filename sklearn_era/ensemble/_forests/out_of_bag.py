@@ -46,13 +46,13 @@ class OutOfBagMixin:
             y_true, y_pred = training.targets[:, 0], means[:, 0]
         self.oob_score_ = self._score_rows(training, y_true, y_pred, is_known)
         if training.granularities:
-            encoded = training.granularities[0].encoded
+            eras = training.granularities[0]
             self.oob_era_scores_ = np.array(
                 [
                     self._score_rows(
-                        training, y_true, y_pred, is_known & (encoded.codes == j)
+                        training, y_true, y_pred, is_known & (eras.codes == j)
                     )
-                    for j in range(encoded.labels.size)
+                    for j in range(eras.labels.size)
                 ]
             )
 

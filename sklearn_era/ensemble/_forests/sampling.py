@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._eras import EncodedEras
-from .granularity import EraBlocks
 
 Bootstrap = Literal["rows", "era", "eras", False]
 
@@ -41,7 +40,7 @@ def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
 def draw_tree_rows(
     rng: np.random.Generator,
     n_samples: int,
-    blocks: EraBlocks | None,
+    eras: EncodedEras | None,
     bootstrap: Bootstrap,
     max_samples: float | int | None,
 ) -> TreeRows:
@@ -53,7 +52,7 @@ def draw_tree_rows(
         The tree's own.
     n_samples : int
         Number of rows in training.
-    blocks : EraBlocks or None
+    eras : EncodedEras or None
         The eras that the tree compares.
     bootstrap : {'rows', 'era', 'eras'} or False
         From all rows; from those of each era, as many as it has; whole eras; or
@@ -65,51 +64,47 @@ def draw_tree_rows(
     -------
     drawn : TreeRows
     """
-    encoded = None if blocks is None else blocks.encoded
     if bootstrap is False:
-        return TreeRows(None, encoded)
+        return TreeRows(None, eras)
     if bootstrap == "rows":
         n_drawn = number_to_draw(max_samples, n_samples)
         rows = np.sort(rng.integers(n_samples, size=n_drawn))
-        return TreeRows(*_sorted_by_era(rows, encoded))
-    assert blocks is not None  # by `check_bootstrap`
+        if eras is None:
+            return TreeRows(rows, None)
+        rows = rows[np.argsort(eras.codes[rows], kind="stable")]
+        return TreeRows(rows, eras.take(rows))
+    assert eras is not None  # by `check_forest_eras`
     if bootstrap == "era":
-        return _draw_within_eras(rng, blocks, max_samples)
-    return _draw_eras(rng, blocks, max_samples)
-
-
-def _sorted_by_era(
-    rows: NDArray[np.intp], encoded: EncodedEras | None
-) -> tuple[NDArray[np.intp], EncodedEras | None]:
-    if encoded is None:
-        return rows, None
-    rows = rows[np.argsort(encoded.codes[rows], kind="stable")]
-    return rows, encoded.take(rows)
+        return _draw_within_eras(rng, eras, max_samples)
+    return _draw_eras(rng, eras, max_samples)
 
 
 def _draw_within_eras(
-    rng: np.random.Generator, blocks: EraBlocks, max_samples: float | int | None
+    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None
 ) -> TreeRows:
-    counts = blocks.encoded.counts
-    n_drawn = np.array([number_to_draw(max_samples, int(n)) for n in counts])
-    codes = np.repeat(np.arange(counts.size, dtype=np.int32), n_drawn)
-    within = rng.integers(counts[codes])
-    rows = blocks.order[np.sort(blocks.offsets[codes] + within)]
-    return TreeRows(rows, EncodedEras(blocks.encoded.labels, codes, n_drawn))
+    n_drawn = [number_to_draw(max_samples, int(n)) for n in eras.counts]
+    codes = np.repeat(np.arange(eras.labels.size, dtype=np.int32), n_drawn)
+    within = rng.integers(eras.counts[codes])
+    places = np.sort(eras.offsets[codes] + within)
+    return TreeRows(_rows_at(eras, places), EncodedEras(eras.labels, codes))
 
 
 def _draw_eras(
-    rng: np.random.Generator, blocks: EraBlocks, max_samples: float | int | None
+    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None
 ) -> TreeRows:
     """Whole eras. One that is drawn twice is two eras, as a row drawn twice is two."""
-    n_eras = blocks.encoded.labels.size
+    n_eras = eras.labels.size
     drawn = np.sort(rng.integers(n_eras, size=number_to_draw(max_samples, n_eras)))
-    counts = blocks.encoded.counts[drawn]
-    rows = np.concatenate(
-        [blocks.order[blocks.offsets[j] : blocks.offsets[j + 1]] for j in drawn]
+    places = np.concatenate(
+        [np.arange(eras.offsets[j], eras.offsets[j + 1]) for j in drawn]
     )
-    codes = np.repeat(np.arange(drawn.size, dtype=np.int32), counts)
-    return TreeRows(rows, EncodedEras(blocks.encoded.labels[drawn], codes, counts))
+    codes = np.repeat(np.arange(drawn.size, dtype=np.int32), eras.counts[drawn])
+    return TreeRows(_rows_at(eras, places), EncodedEras(eras.labels[drawn], codes))
+
+
+def _rows_at(eras: EncodedEras, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows at some places, where rows are sorted by era."""
+    return places if eras.order is None else eras.order[places].astype(np.intp)
 
 
 __all__ = ["Bootstrap", "TreeRows", "draw_tree_rows", "number_to_draw"]

@@ -31,7 +31,7 @@ class EraSplitter:
         self,
         era_codes: NDArray[np.int32],
         n_eras: int,
-        row_order: NDArray[np.intp] | None,
+        row_order: NDArray[np.uint32] | None,
         criterion: Criterion,
         positive_weights: NDArray[np.float32] | None = None,
         weights: NDArray[np.float32] | None = None,

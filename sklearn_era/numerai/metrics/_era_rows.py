@@ -16,7 +16,7 @@ MAX_MISSING_SHARE = 0.2
 # How many names a message spells out before it only counts them.
 _MAX_NAMED = 5
 
-Index = slice | NDArray[np.intp]
+Index = slice | NDArray[np.integer]
 
 
 class EraRows:
@@ -55,11 +55,12 @@ class EraRows:
         self.labels: NDArray[Any] | None = None
         self.counts: NDArray[np.intp] = np.array([predictions.shape[0]], np.intp)
         self._codes: NDArray[np.int32] | None = None
-        self._order: NDArray[np.intp] | None = None
+        self._order: NDArray[np.uint32] | None = None
         if eras is not None:
             encoded = encode_eras(check_eras(eras, predictions, X_name=name))
-            self.labels, self._codes, self.counts = encoded
-            self._order = encoded.sorting()
+            self.labels, self.counts = encoded.labels, encoded.counts
+            self._codes = encoded.codes
+            self._order = encoded.order
 
     def __len__(self) -> int:
         return self.counts.size

@@ -15,28 +15,24 @@ from sklearn.ensemble import RandomForestRegressor
 from helpers.forests import drawn_rows, make_data, regressor
 from helpers.grids import grid
 from helpers.trees import assert_same_trees, trees_of
-from sklearn_era._eras import consecutive_blocks
+from sklearn_era._eras import consecutive_blocks, encode_eras
 from sklearn_era.ensemble._forests.checks import number_of_features
-from sklearn_era.ensemble._forests.granularity import (
-    encode_granularities,
-    merge_into_segments,
-)
+from sklearn_era.ensemble._forests.granularity import merge_into_segments
 from sklearn_era.ensemble._forests.sampling import draw_tree_rows, number_to_draw
 
 LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
 SHARES = st.one_of(st.none(), st.floats(0.01, 1.0))
 
 
-def blocks_of(labels):
-    (blocks,) = encode_granularities(labels, np.zeros((len(labels), 1)))
-    return blocks
+def encoded(labels):
+    return encode_eras(np.array(labels))
 
 
 def draw(labels, bootstrap, max_samples=None, seed=0):
     return draw_tree_rows(
         np.random.default_rng(seed),
         len(labels),
-        None if bootstrap == "no eras" else blocks_of(labels),
+        None if bootstrap == "no eras" else encoded(labels),
         "rows" if bootstrap == "no eras" else bootstrap,
         max_samples,
     )
@@ -73,12 +69,12 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
 @pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
 def test_each_row_is_as_likely_as_any(bootstrap):
     labels = np.repeat(np.arange(8), 5)
-    blocks = blocks_of(labels)
+    eras = encoded(labels)
     n_draws = 4000
     counts = np.zeros(labels.size)
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
-        drawn = draw_tree_rows(rng, labels.size, blocks, bootstrap, None)
+        drawn = draw_tree_rows(rng, labels.size, eras, bootstrap, None)
         np.add.at(counts, drawn.rows, 1)
     # Five standard deviations of the most variable of the three, with whole eras.
     assert np.abs(counts / n_draws - 1).max() < 5 / np.sqrt(n_draws)
@@ -136,17 +132,17 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
     n_segments = min(n_segments, len(counts))
     labels = np.repeat(np.arange(len(counts)) * 10, counts)
     np.random.default_rng(seed).shuffle(labels)
-    blocks = blocks_of(labels)
-    merged = merge_into_segments(blocks, n_segments)
-    codes = merged.encoded.codes
-    assert_array_equal(merged.encoded.labels, np.arange(n_segments))
-    assert_array_equal(np.bincount(codes, minlength=n_segments), merged.encoded.counts)
-    assert (merged.encoded.counts > 0).all()
+    merged = merge_into_segments(encoded(labels), n_segments)
+    codes = merged.codes
+    assert_array_equal(merged.labels, np.arange(n_segments))
+    assert_array_equal(np.bincount(codes, minlength=n_segments), merged.counts)
+    assert (merged.counts > 0).all()
     assert (np.diff(codes[np.argsort(labels, kind="stable")]) >= 0).all()
     for label in np.unique(labels):  # no era is divided
         assert np.unique(codes[labels == label]).size == 1
+    order = np.arange(codes.size) if merged.order is None else merged.order
     for segment in range(n_segments):
-        rows = merged.order[merged.offsets[segment] : merged.offsets[segment + 1]]
+        rows = order[merged.offsets[segment] : merged.offsets[segment + 1]]
         assert_array_equal(np.sort(rows), np.flatnonzero(codes == segment))
 
 
@@ -156,10 +152,10 @@ def test_segments_are_of_consecutive_eras_and_none_is_empty(counts, n_segments, 
 )
 def test_segments_have_about_as_many_rows(sizes, n_segments):
     merged = merge_into_segments(
-        blocks_of(np.repeat(np.arange(len(sizes)), sizes)), n_segments
+        encoded(np.repeat(np.arange(len(sizes)), sizes)), n_segments
     )
     target = sum(sizes) / n_segments
-    assert np.abs(merged.encoded.counts - target).max() <= max(sizes)
+    assert np.abs(merged.counts - target).max() <= max(sizes)
 
 
 @settings(max_examples=4 * settings().max_examples)
@@ -277,7 +273,7 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     theirs = RandomForestRegressor(1, max_features=max_features).fit(X, y)
     expected = theirs.estimators_[0].max_features_
     assert number_of_features(max_features, n_features) == expected
-    limits = regressor(max_features=max_features).fit(X, y)._tree_limits(20, None)
+    limits = regressor(max_features=max_features).fit(X, y)._tree_limits(0.0)
     assert limits.max_features == expected
 
 
