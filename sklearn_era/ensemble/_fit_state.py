@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ._criteria.parameters import CriterionPlan
 
@@ -32,6 +33,8 @@ class FitState:
         What a scorer is told of eras.
     compares_eras : bool
         Whether splits are found by what eras say of them.
+    trees : list of list of TreePredictor
+        Those that a forest has grown, an iteration after the other.
     """
 
     keeps_integers: bool = False
@@ -39,6 +42,7 @@ class FitState:
     training_rows: NDArray[np.intp] | None = None
     scoring_eras: "ScoringEras | None" = None
     compares_eras: bool = False
+    trees: list[list[TreePredictor]] = field(default_factory=list)
 
 
 def end_fit(estimator: Any) -> None:

@@ -3,6 +3,5 @@
 - ``estimators``: the parameters, and the two classes;
 - ``hooks``: what the patched ``fit`` calls, in the order of the calls;
 - ``held_out_eras``: the rows of early stopping; ``scoring``: the eras of a scorer;
-- ``callbacks``: what scikit-learn's callbacks hear of a fit;
 - ``tree_features``: the features that are drawn for a tree.
 """

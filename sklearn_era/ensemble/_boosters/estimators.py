@@ -21,13 +21,11 @@ from .._parameters import (
 )
 from .._prediction.blocks import BlockPredictionMixin
 from .._prediction.partial_dependence import PartialDependenceMixin
-from .callbacks import CallbackFitMixin
 from .hooks import EraFitMixin
 
 
 class HistGradientBoostingRegressor(
     ThreadsMixin,
-    CallbackFitMixin,
     BlockPredictionMixin,
     PartialDependenceMixin,
     BinningMixin,
@@ -121,7 +119,6 @@ class HistGradientBoostingRegressor(
 
 class HistGradientBoostingClassifier(
     ThreadsMixin,
-    CallbackFitMixin,
     BlockPredictionMixin,
     PartialDependenceMixin,
     BinningMixin,

@@ -1,11 +1,13 @@
 """The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.callback import CallbackSupportMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
@@ -22,6 +24,7 @@ from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
+from .._callbacks import Tasks, TrainingRows, begin_tasks, copy_attributes
 from .._criteria.parameters import CriterionPlan, least_gain, warn_if_nothing_split
 from .._fit_state import FitState, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
@@ -40,7 +43,7 @@ from .scoring import EraScoringMixin, ScoringEras
 from .tree_features import draw_tree_features
 
 
-class EraFitMixin(EraScoringMixin):
+class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
     """The patched ``fit`` and the hooks that it calls, in the order of the calls.
 
     To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose every
@@ -264,6 +267,30 @@ class EraFitMixin(EraScoringMixin):
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Whether each column has missing values, by columns: without a copy of all."""
         return find_missing_values(X_binned, self._bin_mapper)
+
+    def _begin_tasks(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        y_train: NDArray[Any],
+        sample_weight: Any,
+        eras: EncodedEras | None,
+        first_iteration: int,
+    ) -> Tasks:
+        """What hears of the iterations; the rows are as they were given to ``fit``."""
+        rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
+        n_tasks = self.max_iter - first_iteration
+        return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
+
+    def _fitted_so_far(self) -> dict[str, Any]:
+        """The attributes of the estimator of a fit that stopped here."""
+        fitted = copy_attributes(self)
+        # What goes on to change: the copy may be kept, and even fitted further.
+        fitted["_predictors"] = list(fitted["_predictors"])
+        fitted["train_score_"] = np.array(fitted["train_score_"])
+        fitted["validation_score_"] = np.array(fitted["validation_score_"])
+        fitted["_feature_subsample_rng"] = deepcopy(fitted["_feature_subsample_rng"])
+        return fitted
 
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None

@@ -1,11 +1,13 @@
 """The fit of a forest: bin the rows once, then grow each tree on a draw of them."""
 
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import _fit_context
+from sklearn.callback import CallbackSupportMixin
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
@@ -24,6 +26,13 @@ from sklearn.utils.validation import (
 from ..._eras import blame_weights, warn_of_row_order
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
+from .._callbacks import (
+    RUNNING_CALLBACKS,
+    Tasks,
+    TrainingRows,
+    begin_tasks,
+    copy_attributes,
+)
 from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
 from .._fit_state import FitState, end_fit
 from .checks import (
@@ -38,7 +47,9 @@ from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
 
 
-class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
+class ForestFitMixin(
+    CallbackSupportMixin, IterationMixin, OutOfBagMixin, BaseHistGradientBoosting
+):
     """``fit`` of a forest, and its steps in the order of their calls.
 
     To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose
@@ -113,11 +124,20 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
             with openmp_threads(self.n_jobs, type(self).__name__):
                 n_threads = _openmp_effective_n_threads()
-                training = self._prepare(X, y, sample_weight, eras, n_threads)
-                self._grow_forest(training, n_threads)
+                training, y = self._prepare(X, y, sample_weight, eras, n_threads)
+                labels = training.granularities[0] if training.granularities else None
+                rows = TrainingRows(self, X, y, y, sample_weight, labels)
+                n_trees = self.n_estimators - len(self._predictors)
+                tasks = begin_tasks(self, rows, n_trees, self._fitted_so_far)
+                self._grow_forest(training, tasks, n_threads)
                 self._score_out_of_bag(training, n_threads)
+                tasks.end()
         except BaseException as error:
             # Trees of an earlier fit, for a warm start, are not lost by a failed one.
+            # Callbacks are yet to be torn down.
+            for name in RUNNING_CALLBACKS:
+                if name in self.__dict__:
+                    before[name] = self.__dict__[name]
             self.__dict__.clear()
             self.__dict__.update(before)
             if isinstance(error, TypeError | ValueError):
@@ -131,8 +151,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
-    ) -> TrainingSet:
-        """Check, encode and bin what ``fit`` was given."""
+    ) -> tuple[TrainingSet, NDArray[np.float64]]:
+        """Check, encode and bin what ``fit`` was given; the encoded `y` as well."""
         previous = check_warm_start(self)
         plan = CriterionPlan.of(self)
         granularities = (
@@ -183,9 +203,10 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             self.era_labels_ = granularities[0].labels
         else:
             self.__dict__.pop("era_labels_", None)
-        return TrainingSet(
-            X_binned, self._make_targets(y), sample_weight, granularities, plan
-        )
+        self._loss = self._get_loss(sample_weight)
+        self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
+        targets = self._make_targets(y)
+        return TrainingSet(X_binned, targets, sample_weight, granularities, plan), y
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return HalfSquaredError()
@@ -197,24 +218,54 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         classes = np.arange(self.n_trees_per_iteration_)
         return np.asarray(y[:, np.newaxis] == classes, dtype=np.float64, order="F")
 
-    def _grow_forest(self, training: TrainingSet, n_threads: int) -> None:
+    def _grow_forest(self, training: TrainingSet, tasks: Tasks, n_threads: int) -> None:
         """Grow the trees that are missing, several at a time."""
         n_grown = len(self._predictors)
         n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
-        trees = Parallel(n_jobs=n_workers, prefer="threads", verbose=self.verbose)(
-            delayed(self._grow_iteration)(training, i, n_threads, n_workers)
-            for i in range(n_grown, self.n_estimators)
+        trees, is_stopped = self._fit_state.trees, False
+        iterations = takewhile(
+            lambda _: not is_stopped, range(n_grown, self.n_estimators)
         )
-        # To scikit-learn, predictions are sums over trees, and so each leaf holds a
-        # share of the mean over trees.
-        self._predictors = [
-            *_rescaled(self._predictors, n_grown / self.n_estimators),
-            *_rescaled(trees, 1.0 / self.n_estimators),
-        ]
-        self._loss = self._get_loss(training.sample_weight)
-        self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
+        grown = Parallel(
+            n_jobs=n_workers,
+            prefer="threads",
+            verbose=self.verbose,
+            return_as="generator",
+        )(
+            delayed(self._grow_iteration)(training, i, n_threads, n_workers)
+            for i in iterations
+        )
+        try:
+            while n_grown + len(trees) < self.n_estimators and not is_stopped:
+                tasks.begin_iteration()
+                trees.append(next(grown))
+                is_stopped = tasks.end_iteration()
+        finally:
+            is_stopped = True
+            for _ in grown:  # those that were begun before a callback stopped the fit
+                pass
+        self._predictors = self._trees_so_far()
+        trees.clear()
         if not training.plan.is_plain_gain:
             warn_if_nothing_split(self, "forest")
+
+    def _trees_so_far(self) -> list[list[TreePredictor]]:
+        """The trees of before, and those grown since, as one forest.
+
+        To scikit-learn, predictions are sums over trees, and so each leaf holds a share
+        of the mean over trees.
+        """
+        before, grown = self._predictors, self._fit_state.trees
+        n_trees = max(1, len(before) + len(grown))
+        return [
+            *_rescaled(before, len(before) / n_trees),
+            *_rescaled(grown, 1.0 / n_trees),
+        ]
+
+    def _fitted_so_far(self) -> dict[str, Any] | None:
+        """The attributes of a forest of the trees so far; None where there is none."""
+        trees = self._trees_so_far()
+        return copy_attributes(self) | {"_predictors": trees} if trees else None
 
     @property
     def n_iter_(self) -> int:

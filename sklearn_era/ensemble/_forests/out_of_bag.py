@@ -15,7 +15,6 @@ class OutOfBagMixin:
     """The out-of-bag part of a forest's fit."""
 
     oob_score: Any
-    n_estimators: int
     classes_: NDArray[Any]
     _predictors: Any
     _bin_mapper: Any
@@ -36,8 +35,8 @@ class OutOfBagMixin:
         if not is_known.all():
             warn_user(
                 f"{np.count_nonzero(~is_known)} of {is_known.size} rows were drawn for "
-                f"every one of the {self.n_estimators} trees: they have no out-of-bag "
-                "prediction (NaN) and no part in the scores. Grow more trees."
+                f"every one of the {len(self._predictors)} trees: they have no out-of-"
+                "bag prediction (NaN) and no part in the scores. Grow more trees."
             )
         if is_classifier(self):
             y_true, y_pred = self._out_of_bag_classes(training, means, is_known)
@@ -58,20 +57,18 @@ class OutOfBagMixin:
 
     def _predict_out_of_bag(self, training: Any, n_threads: int) -> NDArray[np.float64]:
         """Mean over trees; NaN for rows that all trees have seen."""
+        n_grown = len(self._predictors)
         totals = np.zeros(training.targets.shape, order="F")
         n_trees = np.zeros(totals.shape[0], dtype=np.intp)
         # By tree, in the order of the trees: sums do not depend on the threads.
         for is_left_out, values in Parallel(
             n_jobs=n_threads, prefer="threads", return_as="generator"
-        )(
-            delayed(self._predict_left_out)(training, i)
-            for i in range(self.n_estimators)
-        ):
+        )(delayed(self._predict_left_out)(training, i) for i in range(n_grown)):
             totals[is_left_out] += values
             n_trees += is_left_out
         with np.errstate(divide="ignore", invalid="ignore"):
             # Leaves hold a share of the mean over all trees.
-            return totals * (self.n_estimators / n_trees)[:, np.newaxis]
+            return totals * (n_grown / n_trees)[:, np.newaxis]
 
     def _predict_left_out(
         self, training: Any, iteration: int

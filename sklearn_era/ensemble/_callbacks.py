@@ -1,71 +1,64 @@
 """What scikit-learn's callbacks hear of a fit: a task, and one in it per iteration.
 
-The patched ``fit`` asks the estimator for an object and tells it where iterations begin
-and end. Nothing is computed that no callback asks for.
+A tree of a forest, or one of each class, is an iteration as well. ``fit`` tells an
+object where they begin and end. Nothing is computed that no callback asks for.
 """
 
-import copy
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.callback import CallbackContext, CallbackSupportMixin, ScoringMonitor
+from sklearn.callback import CallbackContext, ScoringMonitor
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight
 
-from ..._eras import EncodedEras
-from .._binning.dataset import BinnedDataset
-from .._fit_state import RUNNING_FIT
-from .scoring import asks_for_eras
+from .._eras import EncodedEras
+from ._binning.dataset import BinnedDataset
+from ._boosters.scoring import asks_for_eras
+from ._fit_state import RUNNING_FIT
 
 # What scikit-learn keeps on an estimator for the callbacks of a running fit.
-_RUNNING_CALLBACKS = (
+RUNNING_CALLBACKS = (
     "_callback_fit_ctx",
     "_parent_callback_ctx",
     "_skl_callbacks_to_teardown",
 )
 
 
-class CallbackFitMixin(CallbackSupportMixin):
-    """``set_callbacks``, and the object that reports a ``fit`` to what it set.
+def begin_tasks(
+    estimator: Any,
+    rows: "TrainingRows",
+    n_tasks: int,
+    fitted: Callable[[], dict[str, Any] | None],
+) -> "Tasks":
+    """Report that a fit begins, all of its arguments checked.
 
-    To be mixed in before ``EraFitMixin``.
+    Parameters
+    ----------
+    estimator : estimator
+        With scikit-learn's `CallbackSupportMixin`.
+    rows : TrainingRows
+        What callbacks may ask for.
+    n_tasks : int
+        The number of iterations that are to come, at most.
+    fitted : callable
+        Returns the attributes of the estimator of a fit that stopped here, or None
+        where that cannot predict yet. See `copy_attributes`.
     """
+    if not hasattr(estimator, "_skl_callbacks"):
+        return _NO_TASKS
+    return _ReportedTasks(estimator, rows, n_tasks, fitted)
 
-    def _begin_tasks(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        y_train: NDArray[Any],
-        sample_weight: Any,
-        eras: EncodedEras | None,
-        first_iteration: int,
-    ) -> "Tasks":
-        """Report that the fit begins, all of its arguments checked.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows as they were given to ``fit``.
-        y : ndarray of shape (n_samples,)
-            Their targets, encoded.
-        y_train : ndarray of shape (n_train,)
-            `y`, or what of it early stopping leaves to train on.
-        sample_weight : array-like of shape (n_samples,), float or None
-            The weights as they were given to ``fit``.
-        eras : EncodedEras or None
-            The eras of the rows to train on.
-        first_iteration : int
-            The number of iterations that a warm start finds done.
-        """
-        if not hasattr(self, "_skl_callbacks"):
-            return _NO_TASKS
-        rows = _TrainingRows(self, X, y, y_train, sample_weight, eras)
-        return _ReportedTasks(self, rows, first_iteration)
+def copy_attributes(estimator: Any) -> dict[str, Any]:
+    """What an estimator has, but for what it has in the course of a fit only."""
+    running = (*RUNNING_FIT, *RUNNING_CALLBACKS)
+    return {name: x for name, x in vars(estimator).items() if name not in running}
 
 
 class _NoTasks:
@@ -84,8 +77,15 @@ class _NoTasks:
 class _ReportedTasks:
     """The tasks of one fit, each reported to the callbacks as it begins and ends."""
 
-    def __init__(self, estimator: Any, rows: "_TrainingRows", first_iteration: int):
+    def __init__(
+        self,
+        estimator: Any,
+        rows: "TrainingRows",
+        n_tasks: int,
+        fitted: Callable[[], dict[str, Any] | None],
+    ):
         self._estimator = estimator
+        self._fitted = fitted
         # Functions, which are called if a callback asks for what they return.
         self._data = {
             "X": lambda: rows.X,
@@ -93,7 +93,7 @@ class _ReportedTasks:
             "metadata": lambda: rows.metadata,
         }
         self._fit: CallbackContext = estimator._init_callback_context(
-            max_subtasks=estimator.max_iter - first_iteration
+            max_subtasks=n_tasks
         )
         self._iteration: CallbackContext = None
         self._call(self._fit.call_on_fit_task_begin)
@@ -127,29 +127,34 @@ class _ReportedTasks:
             self._estimator._in_fit = in_fit
         return result
 
-    def _stopped_here(self) -> dict[str, Any]:
+    def _stopped_here(self) -> dict[str, Any] | None:
         """What makes of a copy the estimator of a fit that stopped here.
 
         That is its whole `__dict__`, since a fit that runs also has attributes that
         one which stopped does not.
         """
-        fitted = {
-            name: value
-            for name, value in vars(self._estimator).items()
-            if name not in RUNNING_FIT and name not in _RUNNING_CALLBACKS
-        }
-        # What goes on to change: the copy may be kept, and even fitted further.
-        fitted["_predictors"] = list(fitted["_predictors"])
-        fitted["train_score_"] = np.array(fitted["train_score_"])
-        fitted["validation_score_"] = np.array(fitted["validation_score_"])
-        fitted["_feature_subsample_rng"] = copy.deepcopy(
-            fitted["_feature_subsample_rng"]
-        )
-        return {"__dict__": fitted}
+        fitted = self._fitted()
+        return None if fitted is None else {"__dict__": fitted}
 
 
-class _TrainingRows:
-    """The rows to train on, such as ``fit`` was given them: not binned, not encoded."""
+class TrainingRows:
+    """The rows to train on, such as ``fit`` was given them: not binned, not encoded.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What they are for.
+    X : array-like of shape (n_samples, n_features)
+        The rows as they were given to ``fit``.
+    y : ndarray of shape (n_samples,)
+        Their targets, encoded.
+    y_train : ndarray of shape (n_train,)
+        `y`, or what of it early stopping leaves to train on.
+    sample_weight : array-like of shape (n_samples,), float or None
+        The weights as they were given to ``fit``.
+    eras : EncodedEras or None
+        The eras of the rows to train on.
+    """
 
     def __init__(
         self,
@@ -240,4 +245,10 @@ _NO_TASKS = _NoTasks()
 
 Tasks: TypeAlias = _NoTasks | _ReportedTasks
 
-__all__ = ["CallbackFitMixin"]
+__all__ = [
+    "RUNNING_CALLBACKS",
+    "Tasks",
+    "TrainingRows",
+    "begin_tasks",
+    "copy_attributes",
+]
