@@ -113,6 +113,11 @@ ERA_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', \
         but one. The results are the same with any number of threads, bit for bit.
 """
 
+_ATTRIBUTES = """    validation_eras_ : ndarray of shape (n_held_out,)
+        The labels of the eras that early stopping has held out, sorted. It exists only
+        where it held out whole eras (see `validation_eras`).
+"""
+
 REFERENCES = """    References
     ----------
     .. [1] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
@@ -157,8 +162,8 @@ def era_docstring(upstream: type) -> str | None:
     first_line, _, rest = inspect.cleandoc(upstream.__doc__).partition("\n")
     body, _, _ = rest.partition("Examples\n--------\n")
     body = re.sub(
-        r"(?m)^\n(?=Attributes\n-+\n)",
-        lambda _: dedent(ERA_PARAMETERS) + "\n",
+        r"(?m)^\n(Attributes\n-+\n)",
+        lambda match: dedent(ERA_PARAMETERS) + "\n" + match[1] + dedent(_ATTRIBUTES),
         body,
         count=1,
     )

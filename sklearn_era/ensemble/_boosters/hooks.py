@@ -59,6 +59,7 @@ class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
     colsample_bytree: float
     n_jobs: int | None
     classes_: NDArray[Any]
+    validation_eras_: NDArray[Any]
     n_trees_per_iteration_: int
 
     # With metadata routing enabled, meta-estimators hand eras over without being told.
@@ -170,6 +171,7 @@ class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check both arrays of labels against the rows that they label."""
         self._fit_state.plan = plan = CriterionPlan.of(self)
+        self.__dict__.pop("validation_eras_", None)
         encoded = None
         if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
             encoded = eras
@@ -222,6 +224,9 @@ class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
         self._fit_state.training_rows = train
         if self.validation_eras == "last" and eras.labels.size > 1:
             warn_of_text_order(eras.labels, "validation_eras='last'")
+        held_out = eras.take(validation)
+        if self.validation_eras is not None and eras.labels.size > 1:
+            self.validation_eras_ = held_out.labels
         if stratify is not None:
             warn_of_unseen_classes(stratify, train, self.classes_)
         if (
@@ -234,7 +239,7 @@ class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
             )
         return (
             eras.take(train),
-            eras.take(validation).decode(),
+            held_out.decode(),
             partial(split_arrays, train=train, validation=validation),
         )
 

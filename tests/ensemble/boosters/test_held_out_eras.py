@@ -61,6 +61,7 @@ def held_out(eras, target="real", **params):
     train, validation = set(scorer.train.tolist()), set(scorer.validation.tolist())
     assert not train & validation
     assert len(scorer.train) + len(scorer.validation) == len(y)
+    assert model.validation_eras_.tolist() == sorted(validation)
     return validation
 
 
@@ -120,6 +121,24 @@ def test_share_of_eras_is_rounded_up_and_a_number_is_a_number(
         max_iter=1,
     )
     assert len(found) == n_held_out
+
+
+@pytest.mark.parametrize(
+    ("params", "eras"),
+    [
+        ({"validation_eras": None}, CODES),
+        ({"early_stopping": False}, CODES),
+        ({"split_criterion": "gain"}, None),
+        ({"split_criterion": "gain"}, np.zeros(N_SAMPLES)),
+    ],
+    ids=["rows of all eras", "no early stopping", "no eras", "one era"],
+)
+def test_no_eras_are_named_where_none_is_held_out(params, eras):
+    X, y, _, _ = make_data()
+    model = ours(max_iter=1).fit(X, y, eras=CODES)
+    assert model.validation_eras_.tolist() == [9]
+    model.set_params(**params).fit(X, y, eras=eras)
+    assert not hasattr(model, "validation_eras_")
 
 
 def test_random_eras_depend_on_the_random_state_only():
