@@ -25,32 +25,12 @@ def check_eras(
 ) -> NDArray[Any]:
     """Check that `eras` holds one label for each row of `X`, none of them missing.
 
-    Parameters
-    ----------
-    eras : array-like of shape (n_samples,)
-        Era labels: anything that `np.unique` sorts, such as int, str or datetime64.
-    X : array-like of shape (n_samples, n_features)
-        The rows that `eras` labels.
-    name, X_name : str
-        What error messages call the two arguments.
-    ordered_for : str or None
-        What depends on the order of the labels, if anything does.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,)
-        The labels, in a dtype that sorts.
-
-    Raises
-    ------
-    ValueError
-        If `eras` is not one-dimensional, has another length than `X`, has missing
-        labels (NaN, None, NaT or a masked value), or mixes types that do not sort.
-
-    Warns
-    -----
-    UserWarning
-        If the order matters, and that of an ordered categorical is another one.
+    Labels are anything that `np.unique` sorts, such as int, str or datetime64, and are
+    returned in a dtype that sorts. `name` and `X_name` are what messages call the
+    arguments, and `ordered_for` what depends on the order of the labels, if anything
+    does: then an ordered categorical of another order is warned of. ValueError if
+    `eras` is not one-dimensional, has another length than `X`, has missing labels
+    (NaN, None, NaT or a masked value), or mixes types that do not sort.
     """
     try:
         labels = np.asarray(eras)
@@ -192,19 +172,8 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
 
     An era of more rows than a block has counts as one that fills a block, so that the
     others are not crowded for it: with t the rows of a block, sum_j min(n_j, t) is
-    n_blocks t, and an era goes where its middle falls.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_eras,), dtype=intp
-        Rows in each era, in their order.
-    n_blocks : int
-        No more than there are eras.
-
-    Returns
-    -------
-    blocks : ndarray of shape (n_eras,), dtype=intp
-        The block of each era, from 0 to `n_blocks - 1`, ascending. None is empty.
+    n_blocks t, and an era goes where its middle falls. Returns the block of each era,
+    ascending; none is empty, so there are no more blocks than eras.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -269,17 +238,7 @@ class EncodedEras:
 
 
 def encode_eras(eras: NDArray[Any]) -> EncodedEras:
-    """Encode checked era labels as 0..n_eras-1, in the labels' order.
-
-    Parameters
-    ----------
-    eras : ndarray of shape (n_samples,)
-        Labels as returned by `check_eras`.
-
-    Returns
-    -------
-    encoded : EncodedEras
-    """
+    """Encode labels as `check_eras` returns them as 0..n_eras-1, in their order."""
     if eras.dtype.kind == "O":
         # Python objects: hashing all and sorting the few distinct ones is several
         # times faster than to sort them all, as `np.unique` does.
@@ -294,14 +253,9 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn where numbered labels are sorted as text, and the order matters.
+    """Warn where numbered labels are sorted as text, and the order matters for `what`.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_eras,)
-        Distinct labels, sorted.
-    what : str
-        What depends on the order, as the beginning of the message.
+    `labels` are distinct and sorted; the message begins with `what`.
     """
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
@@ -334,13 +288,7 @@ def rows_to_split(min_samples_per_era: int) -> int:
 def check_splittable(
     encoded: EncodedEras, min_samples_per_era: int, min_era_coverage: float
 ) -> None:
-    """Check that enough eras have the rows that both sides of a split take.
-
-    Raises
-    ------
-    ValueError
-        If fewer eras than a split has to cover have twice `min_samples_per_era` rows.
-    """
+    """Raise ValueError if fewer eras than a split has to cover have the rows for it."""
     n_needed = rows_to_split(min_samples_per_era)
     small = np.flatnonzero(encoded.counts < n_needed)
     n_eras = encoded.labels.size

@@ -36,19 +36,10 @@ def begin_tasks(
     n_tasks: int,
     fitted: Callable[[], dict[str, Any] | None],
 ) -> "Tasks":
-    """Report that a fit begins, all of its arguments checked.
+    """Report that a fit begins, all of its arguments checked, of so many tasks at most.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With scikit-learn's `CallbackSupportMixin`.
-    rows : TrainingRows
-        What callbacks may ask for.
-    n_tasks : int
-        The number of iterations that are to come, at most.
-    fitted : callable
-        Returns the attributes of the estimator of a fit that stopped here, or None
-        where that cannot predict yet. See `copy_attributes`.
+    `fitted` returns the attributes of the estimator of a fit that stopped here, or None
+    where that cannot predict yet; see `copy_attributes`.
     """
     if not hasattr(estimator, "_skl_callbacks"):
         return _NO_TASKS
@@ -140,20 +131,8 @@ class _ReportedTasks:
 class TrainingRows:
     """The rows to train on, such as ``fit`` was given them: not binned, not encoded.
 
-    Parameters
-    ----------
-    estimator : estimator
-        What they are for.
-    X : array-like of shape (n_samples, n_features)
-        The rows as they were given to ``fit``.
-    y : ndarray of shape (n_samples,)
-        Their targets, encoded.
-    y_train : ndarray of shape (n_train,)
-        `y`, or what of it early stopping leaves to train on.
-    sample_weight : array-like of shape (n_samples,), float or None
-        The weights as they were given to ``fit``.
-    eras : EncodedEras or None
-        The eras of the rows to train on.
+    `X` and `sample_weight` are as given, `y` is encoded. `y_train` is `y`, or what of
+    it early stopping leaves to train on, whose eras are `eras`.
     """
 
     def __init__(

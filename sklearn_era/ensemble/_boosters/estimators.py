@@ -10,28 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import ensemble
 
-from ..._threads import ThreadsMixin
-from .._binning.hooks import BinningMixin
 from .._docstrings import era_docstring
-from .._parameters import (
-    ERA_PARAMETER_CONSTRAINTS,
-    ParametersMixin,
-    VersionedStateMixin,
-    check_class_weight,
-)
-from .._prediction.blocks import BlockPredictionMixin
-from .._prediction.partial_dependence import PartialDependenceMixin
+from .._estimator import EraEstimatorMixin
+from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
 from .hooks import EraFitMixin
 
 
 class HistGradientBoostingRegressor(
-    ThreadsMixin,
-    BlockPredictionMixin,
-    PartialDependenceMixin,
-    BinningMixin,
+    EraEstimatorMixin,
     EraFitMixin,
-    ParametersMixin,
-    VersionedStateMixin,
     ensemble.HistGradientBoostingRegressor,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
@@ -118,13 +105,8 @@ class HistGradientBoostingRegressor(
 
 
 class HistGradientBoostingClassifier(
-    ThreadsMixin,
-    BlockPredictionMixin,
-    PartialDependenceMixin,
-    BinningMixin,
+    EraEstimatorMixin,
     EraFitMixin,
-    ParametersMixin,
-    VersionedStateMixin,
     ensemble.HistGradientBoostingClassifier,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)

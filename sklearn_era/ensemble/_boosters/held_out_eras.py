@@ -21,30 +21,8 @@ def split_rows_of_eras(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Training and validation rows of early stopping.
 
-    Parameters
-    ----------
-    eras : EncodedEras
-        Eras of all rows.
-    validation_fraction : float or int
-        Share of the eras to hold out, rounded up, or their number; with
-        ``validation_eras=None``, of the rows.
-    validation_eras : {"last", "random"} or None
-        The latest eras in the order of their labels, random ones, or rows of all eras
-        at random.
-    stratify : ndarray of shape (n_samples,) or None
-        Classes to keep the shares of, where rows are drawn.
-    random_state : int
-        Seed of the draw.
-
-    Returns
-    -------
-    train, validation : ndarray of shape (n_rows,), dtype=intp
-        Row indices.
-
-    Raises
-    ------
-    ValueError
-        If no era would be left to train on.
+    `validation_fraction` is a share of the eras, rounded up, or their number; with
+    ``validation_eras=None``, of the rows. ValueError if no era is left to train on.
     """
     n_samples, n_eras = eras.codes.size, eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -86,14 +64,9 @@ def split_arrays(
     stratify: NDArray[Any] | None,
     random_state: int,
 ) -> list[Any]:
-    """Split arrays as `train_test_split` does, by the indices given.
+    """Split arrays as `train_test_split` does, whose options have made the indices.
 
-    Stands in for that function, whose options were heeded in making the indices.
-
-    Raises
-    ------
-    ValueError
-        If all rows of a part have no weight.
+    ValueError if all rows of a part have no weight.
     """
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
@@ -116,13 +89,7 @@ def check_rows_left(
     validation_fraction: float | int,
     min_samples_per_era: int,
 ) -> None:
-    """Check what random validation rows have left of each era.
-
-    Raises
-    ------
-    ValueError
-        If an era has too few rows left for the two sides of a split.
-    """
+    """Raise ValueError if random validation rows leave an era too few to be split."""
     left = np.bincount(eras.codes[train], minlength=eras.labels.size)
     for j in np.flatnonzero(left < rows_to_split(min_samples_per_era)):
         raise ValueError(
@@ -141,17 +108,7 @@ def warn_of_unseen_classes(
     train: NDArray[np.intp],
     classes: NDArray[Any],
 ) -> None:
-    """Warn of classes that only occur in the eras that are held out.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Classes, encoded.
-    train : ndarray of shape (n_train,), dtype=intp
-        The rows to train on.
-    classes : ndarray of shape (n_classes,)
-        Labels of the classes.
-    """
+    """Warn of classes that only occur in the eras that are held out."""
     is_seen = np.zeros(classes.size, dtype=bool)
     is_seen[y[train].astype(np.intp)] = True
     unseen = classes[~is_seen].tolist()

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.callback import CallbackSupportMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
@@ -43,7 +42,7 @@ from .scoring import EraScoringMixin, ScoringEras
 from .tree_features import draw_tree_features
 
 
-class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
+class EraFitMixin(EraScoringMixin):
     """The patched ``fit`` and the hooks that it calls, in the order of the calls.
 
     To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose every
@@ -61,9 +60,6 @@ class EraFitMixin(CallbackSupportMixin, EraScoringMixin):
     classes_: NDArray[Any]
     validation_eras_: NDArray[Any]
     n_trees_per_iteration_: int
-
-    # With metadata routing enabled, meta-estimators hand eras over without being told.
-    __metadata_request__fit: ClassVar = {"eras": True}
 
     def fit(
         self,

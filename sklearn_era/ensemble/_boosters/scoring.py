@@ -54,13 +54,7 @@ class ScoringEras:
         return self._is_asked_for
 
     def of(self, X: Any) -> NDArray[Any]:
-        """Era labels of `X`, which is one of the two sets.
-
-        Raises
-        ------
-        ValueError
-            If `fit` was not given them.
-        """
+        """Era labels of `X`, which is one of the two sets; ValueError if not given."""
         if X is self._X_train:
             if self._eras is None:
                 raise _missing("eras")

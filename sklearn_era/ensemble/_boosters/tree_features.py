@@ -14,25 +14,9 @@ def draw_tree_features(
     """Draw the features of one tree, and put them as interaction constraints.
 
     scikit-learn's grower builds histograms of the features that the constraints allow,
-    and of no others: what a tree costs shrinks nearly as their number does.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        What also draws the features of each split (`max_features`). It is left alone
-        where all features are drawn.
-    n_features : int
-        Number of features in training, counted as scikit-learn trains on them:
-        categorical ones first.
-    share : float
-        Share of the features to draw, in (0, 1].
-    interaction_cst : list of set of int, or None
-        The constraints of the whole model, each feature in one group at least.
-
-    Returns
-    -------
-    tree_interaction_cst : list of set of int, or None
-        The groups, as far as they were drawn; without constraints, one group.
+    and of no others: what a tree costs shrinks nearly as their number does. Features
+    are counted as scikit-learn trains on them, categorical ones first. The generator,
+    which also draws for splits (`max_features`), is left alone where all are drawn.
     """
     n_drawn = number_of_share(share, n_features)
     if n_drawn == n_features:

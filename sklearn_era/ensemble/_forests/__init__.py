@@ -6,8 +6,7 @@
 3. draws the eras that it compares (``granularity``) and its rows (``sampling``),
 4. grows it (``tree_growing``, ``top_grower``), and
 5. gives its nodes their values (``leaf_values``; of classes, ``class_forest``);
-6. ``out_of_bag`` scores each row by the trees that have not seen it, and
-   ``importances`` reads off what the features are worth.
+6. ``out_of_bag`` scores each row by the trees that have not seen it.
 
 ``presets`` names the forests of the papers, and ``docstrings`` documents all of it.
 """

@@ -98,10 +98,7 @@ def _known_categories(forest: Any) -> list[tuple[Any, ...]]:
 def check_warm_start(forest: Any) -> PreviousFit | None:
     """What a warm start goes on from; None for a fit from the beginning.
 
-    Raises
-    ------
-    ValueError
-        If there are more trees than `n_estimators` already.
+    ValueError if there are more trees than `n_estimators` already.
     """
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
@@ -129,14 +126,7 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 def check_forest_eras(
     forest: Any, granularities: list[EncodedEras], is_plain_gain: bool
 ) -> None:
-    """Check that there are eras where they are needed, and rows enough to split them.
-
-    Raises
-    ------
-    ValueError
-        If eras are needed and not given; if there are fewer eras than
-        `random_segments`; or if too few eras have the rows that a split takes.
-    """
+    """Raise ValueError if eras are missing, or are too few, or have too few rows."""
     if not granularities:
         for name, value in _uses_of_eras(forest, is_plain_gain):
             raise ValueError(
@@ -181,14 +171,7 @@ def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
 def check_bootstrap(
     forest: Any, n_samples: int, granularities: list[EncodedEras]
 ) -> None:
-    """Check that the draws of rows are possible and leave something to compare.
-
-    Raises
-    ------
-    ValueError
-        If `max_samples` or `oob_score` are set and nothing is drawn, or `max_samples`
-        is more than there is.
-    """
+    """Raise ValueError if rows cannot be drawn so, or draws leave nothing to score."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)
@@ -237,21 +220,8 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 def check_single_precision(
     y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> None:
-    """Check that what trees sum up, differences of y times weights, is in range.
-
-    Out of it, splits would be lost without a word.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), dtype=float64
-        The target, encoded.
-    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-        Not all 0.
-
-    Raises
-    ------
-    ValueError
-        If the largest is above what float32 holds, or below what it holds in full.
+    """Raise ValueError if what trees sum up, differences of y times weights, is out of
+    range: splits would be lost without a word. Not all weights are 0.
     """
     limits = np.finfo(np.float32)
     tiny, huge = float(limits.tiny), float(limits.max)

@@ -19,21 +19,13 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..._threads import N_JOBS_CONSTRAINTS, ThreadsMixin
+from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import column_of_feature
-from .._binning.hooks import BinningMixin
-from .._parameters import (
-    ERA_PARAMETER_CONSTRAINTS,
-    ParametersMixin,
-    VersionedStateMixin,
-    check_class_weight,
-)
-from .._prediction.blocks import BlockPredictionMixin
-from .._prediction.partial_dependence import PartialDependenceMixin
+from .._estimator import EraEstimatorMixin
+from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
 from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
-from .importances import mean_decrease_in_impurity
 
 _UPSTREAM_CONSTRAINTS = ensemble.HistGradientBoostingRegressor._parameter_constraints
 
@@ -86,22 +78,27 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class _ForestMixin(
-    ThreadsMixin,
-    BlockPredictionMixin,
-    PartialDependenceMixin,
-    BinningMixin,
-    ForestFitMixin,
-    ParametersMixin,
-    VersionedStateMixin,
-):
+class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """What both forests have before scikit-learn's estimator in their bases."""
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The share of each feature in the gains of the splits, averaged over trees."""
+        """The share of each feature in the gains of the splits, averaged over trees.
+
+        A loss counts as no gain. All are 0 where no tree has a split.
+        """
         check_is_fitted(self)
-        return mean_decrease_in_impurity(self, column_of_feature(self))
+        columns = column_of_feature(self)
+        importances = np.zeros(columns.size)
+        for predictors in self._predictors:
+            gains = np.zeros(columns.size)
+            for predictor in predictors:
+                splits = predictor.nodes[predictor.nodes["is_leaf"] == 0]
+                # Eras may want a split that loses over all, once leaves are shrunk.
+                gained = np.maximum(splits["gain"], 0.0)
+                np.add.at(gains, columns[splits["feature_idx"]], gained)
+            importances += gains / (gains.sum() or 1.0)
+        return importances / (importances.sum() or 1.0)
 
     def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """The mean of the first tree, of the first two, and so on."""

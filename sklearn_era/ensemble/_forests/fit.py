@@ -1,13 +1,12 @@
 """The fit of a forest: bin the rows once, then grow each tree on a draw of them."""
 
 from itertools import takewhile
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import _fit_context
-from sklearn.callback import CallbackSupportMixin
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
@@ -47,9 +46,7 @@ from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
 
 
-class ForestFitMixin(
-    CallbackSupportMixin, IterationMixin, OutOfBagMixin, BaseHistGradientBoosting
-):
+class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     """``fit`` of a forest, and its steps in the order of their calls.
 
     To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose
@@ -68,9 +65,6 @@ class ForestFitMixin(
     verbose: int
     n_trees_per_iteration_: int
     _is_categorical_remapped: Any
-
-    # With metadata routing enabled, meta-estimators hand eras over without being told.
-    __metadata_request__fit: ClassVar = {"eras": True}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -13,25 +13,8 @@ def encode_granularities(
 ) -> list[EncodedEras]:
     """Check and encode the eras given to ``fit``, column by column.
 
-    Parameters
-    ----------
-    eras : array-like of shape (n_samples,) or (n_samples, n_columns), or EncodedEras
-        Labels, in one or several granularities.
-    X : array-like of shape (n_samples, n_features)
-        The rows that they label.
-    ordered_for : str or None
-        What depends on the order of the labels, if anything does.
-
-    Returns
-    -------
-    granularities : list of EncodedEras
-        One a column.
-
-    Raises
-    ------
-    ValueError
-        As `check_eras`, of any column; if there is no column, or rows have more or
-        fewer labels than others.
+    `ordered_for` is what depends on the order of the labels, if anything does.
+    ValueError as in `check_eras`, or if there is no column, or rows differ in length.
     """
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
         return [eras]
@@ -75,17 +58,7 @@ def _as_table(eras: Any) -> NDArray[Any] | None:
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
     """Merge consecutive eras into segments of about as many rows each.
 
-    Parameters
-    ----------
-    eras : EncodedEras
-        The eras, whose order is that of their labels.
-    n_segments : int
-        How many segments; no more than there are eras.
-
-    Returns
-    -------
-    segments : EncodedEras
-        Labelled 0..n_segments-1. The rows of an era stay together.
+    Segments are labelled 0..n_segments-1; there are no more than eras.
     """
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])

@@ -21,26 +21,7 @@ def node_means(
 
     ``(sum(w y) + l2 mean) / (sum(w) + l2)``, the Newton value of squared error at the
     baseline `mean`, of sums in double precision: the proportion of a class in a pure
-    leaf is 0 or 1, and not nearly so.
-
-    Parameters
-    ----------
-    predictor : TreePredictor
-        The tree.
-    X_binned : ndarray of shape (n_rows, n_features), dtype=uint8
-        The rows that it was grown on.
-    missing_values_bin_idx : int
-        The bin of missing values.
-    target : ndarray of shape (n_rows,), dtype=float64
-    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
-    mean : float
-        The mean of the tree's target; also the value of nodes without weight.
-    l2_regularization : float
-    n_threads : int
-
-    Returns
-    -------
-    means : ndarray of shape (n_nodes,), dtype=float64
+    leaf is 0 or 1, and not nearly so. Nodes without weight have the mean of all.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

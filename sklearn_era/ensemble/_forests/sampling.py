@@ -46,23 +46,8 @@ def draw_tree_rows(
 ) -> TreeRows:
     """Draw the rows of one tree, with replacement.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        The tree's own.
-    n_samples : int
-        Number of rows in training.
-    eras : EncodedEras or None
-        The eras that the tree compares.
-    bootstrap : {'rows', 'era', 'eras'} or False
-        From all rows; from those of each era, as many as it has; whole eras; or
-        nothing is drawn. See `EraForestRegressor`.
-    max_samples : float, int or None
-        How many to draw; see `EraForestRegressor`.
-
-    Returns
-    -------
-    drawn : TreeRows
+    `bootstrap` says from what: all rows, the rows of each era, or the eras; see
+    `EraForestRegressor`.
     """
     if bootstrap is False:
         return TreeRows(None, eras)

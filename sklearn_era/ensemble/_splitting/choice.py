@@ -22,24 +22,8 @@ def choose_splitter(
 ) -> EraSplitter | None:
     """What finds splits by an estimator's parameters: None for scikit-learn's splitter.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With the era parameters.
-    plan : CriterionPlan
-        That of these parameters.
-    eras : EncodedEras or None
-        The eras of the rows; None only if `plan` is the plain gain.
-    y : ndarray of shape (n_samples,)
-        Target, encoded.
-    sample_weight : ndarray of shape (n_samples,) or None
-    make : callable, default=EraSplitter
-        What makes the splitter, with a `store_budget` perhaps.
-
-    Raises
-    ------
-    ValueError
-        As `make_target_weights`.
+    `eras` may be None only for the plain gain; `make` may give the splitter another
+    budget. ValueError as in `make_target_weights`.
     """
     if plan.is_plain_gain:
         return None
