@@ -2,8 +2,8 @@
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
-is scikit-learn's own. Boosters and forests share ``_estimator``, the parameters, the
-state of a running fit (``_fit_state``) and its ``_callbacks``.
+is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``,
+``_docstrings``, the state of a running fit (``_fit_state``) and its ``_callbacks``.
 """
 
 try:

@@ -19,8 +19,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from .._eras import EncodedEras
 from ._binning.dataset import BinnedDataset
-from ._boosters.scoring import asks_for_eras
-from ._fit_state import RUNNING_FIT
+from ._fit_state import RUNNING_FIT, asks_for_eras
 
 # What scikit-learn keeps on an estimator for the callbacks of a running fit.
 RUNNING_CALLBACKS = (

@@ -25,7 +25,7 @@ from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks, copy_attributes
 from .._criteria.parameters import CriterionPlan, least_gain, warn_if_nothing_split
-from .._fit_state import FitState, end_fit
+from .._fit_state import FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
@@ -38,7 +38,7 @@ from .held_out_eras import (
     split_rows_of_eras,
     warn_of_unseen_classes,
 )
-from .scoring import EraScoringMixin, ScoringEras
+from .scoring import EraScoringMixin
 from .tree_features import draw_tree_features
 
 
