@@ -24,12 +24,12 @@ LAYERS = {
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "_criteria"),
     "Plan, accumulate, merge, rank": ("#3b82f6", "_splitting"),
+    "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",
         "_parameters _docstrings _fit_state _callbacks _estimator "
         "_hist_gradient_boosting _boosters _forests",
     ),
-    "Prediction": ("#0891b2", "_prediction"),
     "What uses these": (
         "#ca8a04",
         "datasets environments metrics model_selection inspection interop model_files "
@@ -94,7 +94,7 @@ def draw(paths, imports):
     """A box for each room, a line that leads to it, and a dot for each import of it."""
     boxes, lines, dots = [], [], []
     imported = [room for room in ROOMS if any(room in i for i in imports.values())]
-    x = {room: 880 - 17 * track for track, room in enumerate(imported)}
+    x = {room: 880 - 13 * track for track, room in enumerate(imported)}
     y, colours, top = {}, {}, 4
     for layer, (colour, rooms) in LAYERS.items():
         boxes.append(f'<text x="16" y="{top + 20}">{layer}</text>')
