@@ -183,7 +183,6 @@ cdef class Criterion:
             double [::1] impurities_before = np.zeros(n_eras)
             double [::1] sizes
             eras_struct eras
-            era_sums left_side, right_side
             split_sums sums, of_group
             split_rank rank
             int era, group
@@ -204,17 +203,22 @@ cdef class Criterion:
         for group in range(groups.max(initial=0) + 1):
             memset(&of_group, 0, sizeof(of_group))
             for era in np.flatnonzero(groups == group):
-                left_side.gradients = left_sums[era, 0]
-                left_side.hessians = left_sums[era, 1]
-                left_side.count = left_sums[era, 2]
-                right_side.gradients = right_sums[era, 0]
-                right_side.hessians = right_sums[era, 1]
-                right_side.count = right_sums[era, 2]
-                add_era(&self.params, &eras, era, left_side, right_side, &of_group)
+                add_era(
+                    &self.params, &eras, era,
+                    sums_of(left_sums[era]), sums_of(right_sums[era]), &of_group,
+                )
             merge_sums(&self.params, &sums, &of_group)
         if not rank_split(&self.params, &eras, &sums, gain, &rank):
             return None
         return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
+
+
+cdef inline era_sums sums_of(const double [::1] row) noexcept:
+    cdef era_sums sums
+    sums.gradients = row[0]
+    sums.hessians = row[1]
+    sums.count = row[2]
+    return sums
 
 
 class SplitRank(NamedTuple):
@@ -293,12 +297,8 @@ def compare_sides(
         double [:, ::1] values_right = result.values_right
     for split in range(n_splits):
         for era in range(n_eras):
-            a.gradients = left_sums[split, era, 0]
-            a.hessians = left_sums[split, era, 1]
-            a.count = left_sums[split, era, 2]
-            b.gradients = right_sums[split, era, 0]
-            b.hessians = right_sums[split, era, 1]
-            b.count = right_sums[split, era, 2]
+            a = sums_of(left_sums[split, era])
+            b = sums_of(right_sums[split, era])
             covered[split, era] = is_covered(a, b, min_samples_per_era) > 0.0
             if a.hessians > 0.0:
                 values_left[split, era] = node_value(a.gradients, a.hessians, l2)

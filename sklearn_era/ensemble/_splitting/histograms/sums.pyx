@@ -29,62 +29,73 @@ cdef void sum_era(
     bin_sums * sums,          # OUT
 ) noexcept nogil:
     """Sum up the blocks of an era by bin, for all features of a bundle."""
-    cdef:
-        const row_block * block
-        const X_BINNED_DTYPE_C * column
-        bint are_integers = rows.packs_integers()
-        int n_bins
-        int first_bin
-        int i, j
-
+    cdef int i
     memset(sums.counts, 0, bundle.n_bins * sizeof(int))
-    if are_integers:
+    if rows.packs_integers():
         memset(sums.integers, 0, bundle.n_bins * sizeof(long long))
     else:
         memset(sums.gradients, 0, bundle.n_bins * sizeof(double))
         memset(sums.hessians, 0, bundle.n_bins * sizeof(double))
-
     for i in range(n_blocks):
-        block = &blocks[i]
         if is_joint:
-            if are_integers:
-                memset(scratch.words, 0, bundle.n_cells * sizeof(long long))
-                add_words(bundle.codes, rows, block, scratch.words)
-                add_marginal_words(bundle, rows.count_bits, scratch.words, sums)
-            else:
-                memset(scratch.cells, 0, bundle.n_cells * sizeof(cell_sums))
-                add_pairs(bundle.codes, rows, block, scratch.cells)
-                add_marginal_cells(bundle, scratch.cells, sums)
-            continue
-        first_bin = 0
-        for j in range(bundle.n_members):
-            column = tree.X_binned + bundle.members[j] * tree.n_samples
-            n_bins = tree.n_bins_non_missing[bundle.members[j]]
-            if are_integers:
-                memset(scratch.words, 0, n_bins * sizeof(long long))
-                scratch.words[tree.missing_values_bin_idx] = 0
-                add_words(column, rows, block, scratch.words)
-                if bundle.n_codes[j] > n_bins:
-                    scratch.words[n_bins] = (
-                        scratch.words[tree.missing_values_bin_idx]
-                    )
-                unpack_words(
-                    scratch.words, bundle.n_codes[j], rows.count_bits,
-                    sums.integers + first_bin, sums.counts + first_bin,
-                )
-            else:
-                memset(scratch.cells, 0, n_bins * sizeof(cell_sums))
-                memset(
-                    &scratch.cells[tree.missing_values_bin_idx],
-                    0, sizeof(cell_sums),
-                )
-                add_pairs(column, rows, block, scratch.cells)
-                if bundle.n_codes[j] > n_bins:
-                    scratch.cells[n_bins] = (
-                        scratch.cells[tree.missing_values_bin_idx]
-                    )
-                add_cells(scratch.cells, bundle.n_codes[j], first_bin, sums)
-            first_bin += bundle.n_codes[j]
+            add_jointly(bundle, rows, &blocks[i], scratch, sums)
+        else:
+            add_singly(tree, bundle, rows, &blocks[i], scratch, sums)
+
+
+cdef inline void add_jointly(
+    const bundle_struct * bundle,
+    EraRows rows,
+    const row_block * block,
+    histogram_scratch * scratch,
+    bin_sums * sums,          # IN and OUT
+) noexcept nogil:
+    """Add a block by way of the joint histogram of a bundle's features."""
+    if rows.packs_integers():
+        memset(scratch.words, 0, bundle.n_cells * sizeof(long long))
+        add_words(bundle.codes, rows, block, scratch.words)
+        add_marginal_words(bundle, rows.count_bits, scratch.words, sums)
+    else:
+        memset(scratch.cells, 0, bundle.n_cells * sizeof(cell_sums))
+        add_pairs(bundle.codes, rows, block, scratch.cells)
+        add_marginal_cells(bundle, scratch.cells, sums)
+
+
+cdef inline void add_singly(
+    const tree_data * tree,
+    const bundle_struct * bundle,
+    EraRows rows,
+    const row_block * block,
+    histogram_scratch * scratch,
+    bin_sums * sums,          # IN and OUT
+) noexcept nogil:
+    """Add a block feature by feature."""
+    cdef:
+        int missing = tree.missing_values_bin_idx
+        const X_BINNED_DTYPE_C * column
+        int first_bin = 0
+        int n_bins, j
+    for j in range(bundle.n_members):
+        column = tree.X_binned + bundle.members[j] * tree.n_samples
+        n_bins = tree.n_bins_non_missing[bundle.members[j]]
+        if rows.packs_integers():
+            memset(scratch.words, 0, n_bins * sizeof(long long))
+            scratch.words[missing] = 0
+            add_words(column, rows, block, scratch.words)
+            if bundle.n_codes[j] > n_bins:
+                scratch.words[n_bins] = scratch.words[missing]
+            unpack_words(
+                scratch.words, bundle.n_codes[j], rows.count_bits,
+                sums.integers + first_bin, sums.counts + first_bin,
+            )
+        else:
+            memset(scratch.cells, 0, n_bins * sizeof(cell_sums))
+            memset(&scratch.cells[missing], 0, sizeof(cell_sums))
+            add_pairs(column, rows, block, scratch.cells)
+            if bundle.n_codes[j] > n_bins:
+                scratch.cells[n_bins] = scratch.cells[missing]
+            add_cells(scratch.cells, bundle.n_codes[j], first_bin, sums)
+        first_bin += bundle.n_codes[j]
 
 
 cdef void add_words_to_lanes(
@@ -296,9 +307,7 @@ cdef int sum_occupied_bins(
         code_sums * sums = &scratch.by_code  # zeros, but for what is occupied here
         unsigned long long[WORDS_OF_BINS] is_occupied
         unsigned long long one = 1
-        unsigned long long bits
-        int n_occupied = 0
-        int b
+        int n_occupied, b, j
         Py_ssize_t i
         unsigned char code
 
@@ -317,32 +326,43 @@ cdef int sum_occupied_bins(
                 sums.hessians[code] += pairs[2 * i + 1]
                 sums.counts[code] += 1
         if are_integers:
-            for i in range(WORDS_OF_BINS):
-                bits = is_occupied[i]
-                while bits:
-                    code = 64 * i + count_trailing_zeros(bits)
-                    bits &= bits - 1
-                    unpack_words(
-                        &sums.words[code], 1, rows.count_bits,
-                        &sums.integers[code], &sums.counts[code],
-                    )
-                    sums.words[code] = 0
-    for i in range(WORDS_OF_BINS):
-        bits = is_occupied[i]
-        while bits:
-            code = 64 * i + count_trailing_zeros(bits)
-            bits &= bits - 1
-            occupied[n_occupied] = code
-            scratch.integers[n_occupied] = sums.integers[code]
-            scratch.gradients[n_occupied] = sums.gradients[code]
-            scratch.hessians[n_occupied] = sums.hessians[code]
-            scratch.counts[n_occupied] = sums.counts[code]
-            sums.integers[code] = 0
-            sums.gradients[code] = 0.0
-            sums.hessians[code] = 0.0
-            sums.counts[code] = 0
-            n_occupied += 1
+            n_occupied = list_bits(is_occupied, occupied)
+            for j in range(n_occupied):
+                code = occupied[j]
+                unpack_words(
+                    &sums.words[code], 1, rows.count_bits,
+                    &sums.integers[code], &sums.counts[code],
+                )
+                sums.words[code] = 0
+    n_occupied = list_bits(is_occupied, occupied)
+    for j in range(n_occupied):
+        code = occupied[j]
+        scratch.integers[j] = sums.integers[code]
+        scratch.gradients[j] = sums.gradients[code]
+        scratch.hessians[j] = sums.hessians[code]
+        scratch.counts[j] = sums.counts[code]
+        sums.integers[code] = 0
+        sums.gradients[code] = 0.0
+        sums.hessians[code] = 0.0
+        sums.counts[code] = 0
     return n_occupied
+
+
+cdef inline int list_bits(
+    const unsigned long long * words, unsigned char * places  # OUT
+) noexcept nogil:
+    """The places of the bits that are 1, ascending; return how many there are."""
+    cdef:
+        unsigned long long bits
+        int n_bits = 0
+        int i
+    for i in range(WORDS_OF_BINS):
+        bits = words[i]
+        while bits:
+            places[n_bits] = 64 * i + count_trailing_zeros(bits)
+            bits &= bits - 1
+            n_bits += 1
+    return n_bits
 
 
 cdef extern from *:

@@ -41,6 +41,7 @@ cdef void scan_bins(
         double l2 = criterion.l2_regularization
         era_sums left, right
         era_comparison era
+        Py_ssize_t n_lanes = LANES if criterion.traits.keeps_lane_sums else table.n_eras
         Py_ssize_t split_idx = order.first_split
         Py_ssize_t row, lane
         int i
@@ -62,9 +63,7 @@ cdef void scan_bins(
         if i < order.first:
             continue
         row = i * LANES
-        for lane in range(
-            LANES if criterion.traits.keeps_lane_sums else table.n_eras
-        ):
+        for lane in range(n_lanes):
             left.gradients = gradients[lane]
             left.hessians = hessians[lane]
             left.count = counts[lane]
@@ -81,13 +80,12 @@ cdef void scan_bins(
             table.splits[split_idx].directions[lane] += era.direction
             gains[lane] = era.gain
         if criterion.traits.keeps_lane_sums:
-            if criterion.normalize_era_gain:
-                for lane in range(LANES):
-                    gains[lane] *= gain_unit(
-                        criterion,
-                        hessians[lane] + table.right.hessians[row + lane],
-                        eras.gradient_variance,
-                    )
+            for lane in range(LANES if criterion.normalize_era_gain else 0):
+                gains[lane] *= gain_unit(
+                    criterion,
+                    hessians[lane] + table.right.hessians[row + lane],
+                    eras.gradient_variance,
+                )
             add_gains(criterion, table, &gains[0], &table.splits[split_idx])
         split_idx += 1
 
