@@ -10,12 +10,22 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     X_BINNED_DTYPE_C,
     hist_struct,
 )
+from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset, init_bitset, set_bitset
+
+from .rows cimport MAX_BINS
 
 # A category with less hessian mass than this, in units of the node's mean hessian,
 # stays on the right side; and the mass that smooths the statistic of the others. The
 # value is scikit-learn's; LightGBM calls it cat_smooth.
 cdef enum:
     MIN_CATEGORY_SUPPORT = 10
+
+
+cdef inline bint has_support(
+    double sum_hessians, double support_factor  # rows of the node by its hessian mass
+) noexcept nogil:
+    """Whether a category takes part in the splits of a node."""
+    return sum_hessians * support_factor >= MIN_CATEGORY_SUPPORT
 
 
 cdef struct category_struct:
@@ -37,7 +47,7 @@ cdef inline int order_categories(
     const hist_struct * pooled,  # IN, shape (n_bins,), of the feature
     int n_bins_non_missing,
     bint has_missing,            # as the bin after the others; else not a category
-    double support_factor,       # rows of the node by unit of its hessian mass
+    double support_factor,       # rows of the node by its hessian mass
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
     """Write all categories to `order`; return how many of them take part in a split.
@@ -45,7 +55,7 @@ cdef inline int order_categories(
     Those come first, in ascending order, and the ones with too little support last.
     """
     cdef:
-        category_struct [256] categories
+        category_struct[MAX_BINS] categories
         double sum_hessians
         int n_used = 0
         int n_all = n_bins_non_missing + has_missing
@@ -54,7 +64,7 @@ cdef inline int order_categories(
 
     for i in range(n_all):
         sum_hessians = pooled[i].sum_hessians
-        if sum_hessians * support_factor >= MIN_CATEGORY_SUPPORT:
+        if has_support(sum_hessians, support_factor):
             categories[n_used].bin_idx = i
             categories[n_used].value = (
                 pooled[i].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
@@ -67,3 +77,37 @@ cdef inline int order_categories(
     for i in range(n_used):
         order[i] = categories[i].bin_idx
     return n_used
+
+
+# Categories move to the left side from both ends of the order, towards the middle: as
+# in scikit-learn, so that those with little support stay on the right side, which has
+# at least half of the others.
+
+cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
+    """How many categories move from the first end, or else from the last one."""
+    return (n_used + 1) // 2 - is_reversed
+
+
+cdef inline void reverse_order(X_BINNED_DTYPE_C * order, int n_used) noexcept nogil:
+    """Turn round those categories of an order that take part in a split."""
+    cdef int i
+    for i in range(n_used // 2):
+        order[i], order[n_used - 1 - i] = order[n_used - 1 - i], order[i]
+
+
+cdef inline bint set_left_categories(
+    BITSET_DTYPE_C left_cat_bitset,   # OUT
+    const X_BINNED_DTYPE_C * order,
+    int n_left,
+    int n_bins_non_missing,
+    int missing_code,                 # -1 where missing values are not a category
+) noexcept nogil:
+    """Note the categories on the left side; return whether the missing one is there."""
+    cdef int i
+    init_bitset(left_cat_bitset)
+    for i in range(n_left):
+        set_bitset(
+            left_cat_bitset,
+            order[i] if order[i] < n_bins_non_missing else missing_code,
+        )
+    return missing_code >= 0 and in_bitset(left_cat_bitset, missing_code)

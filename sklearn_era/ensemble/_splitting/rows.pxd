@@ -1,8 +1,17 @@
+from libc.math cimport llrint
+from libc.string cimport memset
+
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
 
 cdef enum:
     CHUNK_SIZE = 65536   # rows to hold in the cache at a time; one era may have more
+    MAX_BINS = 256       # of a feature, the one of missing values included
+
+
+cdef inline long long fixed_point(G_H_DTYPE_C gradient, double scale) noexcept nogil:
+    """A gradient as an integer."""
+    return llrint(gradient * scale)
 
 
 cdef struct row_block:
@@ -29,6 +38,27 @@ cdef inline void add_squares(
     total.hessians += hessian
     if hessian > 0.0:  # a row without weight has no part in it
         total.squares += gradient * (gradient / hessian)
+
+
+cdef inline impurity_sums sum_squares(
+    const G_H_DTYPE_C * gradients,
+    const G_H_DTYPE_C * hessians,   # NULL where they are 1
+    const unsigned int * rows,      # NULL: all, as they are
+    int start,
+    int stop,
+) noexcept nogil:
+    """The sums that the impurity of some rows is made of."""
+    cdef:
+        impurity_sums total
+        unsigned int row
+        int i
+    memset(&total, 0, sizeof(total))
+    for i in range(start, stop):
+        row = i if rows == NULL else rows[i]
+        add_squares(
+            &total, gradients[row], 1.0 if hessians == NULL else hessians[row]
+        )
+    return total
 
 
 cdef class EraRows:
@@ -74,7 +104,7 @@ cdef class EraRows:
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef int end_of_era(self, int first_block) noexcept nogil
     cdef int next_era(self, int era, int start) noexcept nogil
-    cdef impurity_sums sum_squares(self, const row_block * block) noexcept nogil
+    cdef const G_H_DTYPE_C * varying_hessians(self) noexcept nogil
     cdef void pack(self, const row_block * block) noexcept nogil
     cdef bint packs_integers(self) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept

@@ -20,7 +20,7 @@ of it matter). Both stay floating-point numbers, and their sums are not subtract
 """
 
 from cython.parallel import prange
-from libc.math cimport fabs, frexp, isfinite, ldexp, llrint
+from libc.math cimport fabs, frexp, isfinite, ldexp
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -270,10 +270,10 @@ cdef class EraRows:
                 )
             if indices == NULL:
                 for i in range(block.start, block.stop):
-                    words[i] = llrint(first[i] * scale) * shift + 1
+                    words[i] = fixed_point(first[i], scale) * shift + 1
             else:
                 for i in range(block.start, block.stop):
-                    words[i] = llrint(first[indices[i]] * scale) * shift + 1
+                    words[i] = fixed_point(first[indices[i]], scale) * shift + 1
             return
         if self.sums_targets:
             first = &self.positive_weights[0]
@@ -284,15 +284,25 @@ cdef class EraRows:
             pairs[2 * i] = first[row]
             pairs[2 * i + 1] = second[0 if is_constant else row]
 
+    cdef const G_H_DTYPE_C * varying_hessians(self) noexcept nogil:
+        """NULL where hessians are constant: it is to this."""
+        if self.hessians_are_constant:
+            return NULL
+        return &self.hessians[0]
+
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
         """Impurity of each era of the node, before any split."""
         cdef:
+            const G_H_DTYPE_C * hessians = self.varying_hessians()
             impurity_sums total
             int i, era
         for i in prange(
             self.n_blocks, schedule="static", nogil=True, num_threads=self.n_threads
         ):
-            self.block_sums[i] = self.sum_squares(&self.blocks[i])
+            self.block_sums[i] = sum_squares(
+                &self.gradients[0], hessians, self.sample_indices,
+                self.blocks[i].start, self.blocks[i].stop,
+            )
         impurities[:] = 0.0
         i = 0
         while i < self.n_blocks:
@@ -307,36 +317,15 @@ cdef class EraRows:
                 total.squares, total.gradients, total.hessians
             )
 
-    cdef impurity_sums sum_squares(self, const row_block * block) noexcept nogil:
-        cdef:
-            const unsigned int * indices = self.sample_indices
-            impurity_sums total
-            double gradient
-            double hessian = 1.0  # where hessians are constant, it is to this
-            unsigned int row
-            int i
-        memset(&total, 0, sizeof(total))
-        for i in range(block.start, block.stop):
-            row = i if indices == NULL else indices[i]
-            gradient = self.gradients[row]
-            if not self.hessians_are_constant:
-                hessian = self.hessians[row]
-            add_squares(&total, gradient, hessian)
-        return total
-
     cdef double root_variance(self) noexcept:
         """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
 
         In units of the raw prediction, squared, and so it does not depend on the unit
         of the sample weights.
         """
-        cdef:
-            row_block all_rows
-            impurity_sums total
-        all_rows.start = 0
-        all_rows.stop = self.n_samples
-        self.sample_indices = NULL
-        total = self.sum_squares(&all_rows)
+        cdef impurity_sums total = sum_squares(
+            &self.gradients[0], self.varying_hessians(), NULL, 0, self.n_samples
+        )
         return impurity(total.squares, total.gradients, total.hessians)
 
 
@@ -377,5 +366,5 @@ cdef double sum_integers(
         long long total = 0
         int i
     for i in range(start, stop):
-        total += llrint(values[i] * scale)
+        total += fixed_point(values[i], scale)
     return <double> total
