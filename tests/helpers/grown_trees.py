@@ -11,11 +11,7 @@ from sklearn_era.ensemble._criteria.parameters import (
     CriterionPlan,
     make_criterion,
 )
-from sklearn_era.ensemble._forests.tree_growing import (
-    TreeBins,
-    TreeLimits,
-    grow_tree,
-)
+from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeBins, TreeLimits
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 MISSING = 255
@@ -143,11 +139,13 @@ def grow(
             rows.eras, rows.n_eras, None,
             make_criterion(estimator, plan, rows.n_eras), *weights,
         )  # fmt: skip
-    return grow_tree(
+    grower = TopGrower(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,
         rng=np.random.default_rng(seed), n_threads=1, era_splitter=splitter,
         small_node_rows=small_node_rows,
     )  # fmt: skip
+    grower.grow()
+    return grower.make_predictor(rows.bins.bin_thresholds)
 
 
 def assert_same_tree(one: Any, other: Any) -> None:

@@ -4,7 +4,7 @@
 2. ``fit`` checks (``checks``), encodes eras, bins the rows, and for each tree
    (``iteration``)
 3. draws the eras that it compares (``granularity``) and its rows (``sampling``),
-4. grows it (``tree_growing``, ``top_grower``), and
+4. grows it (``top_grower``), and
 5. gives its nodes their values (``leaf_values``; of classes, ``class_forest``);
 6. ``out_of_bag`` scores each row by the trees that have not seen it.
 

@@ -17,7 +17,7 @@ from .checks import number_of_features
 from .granularity import merge_into_segments
 from .leaf_values import node_means
 from .sampling import Bootstrap, TreeRows, draw_tree_rows
-from .tree_growing import TreeBins, TreeLimits, grow_tree
+from .top_grower import TopGrower, TreeBins, TreeLimits
 
 
 class TrainingSet(NamedTuple):
@@ -132,7 +132,7 @@ class IterationMixin:
             if sample_weight is not None:
                 gradients *= sample_weight
                 hessians = sample_weight.astype(np.float32)
-            predictor = grow_tree(
+            grower = TopGrower(
                 X_binned,
                 gradients.astype(np.float32),
                 hessians,
@@ -142,6 +142,8 @@ class IterationMixin:
                 n_threads=n_threads,
                 era_splitter=splitter,
             )
+            grower.grow()
+            predictor = grower.make_predictor(bins.bin_thresholds)
             # The grower has the values from gradients in single precision.
             predictor.nodes["value"] = node_means(
                 predictor,

@@ -1,13 +1,75 @@
-"""scikit-learn's grower for the large nodes of a tree, joined to the small ones."""
+"""The growth of one tree of a forest: large nodes by scikit-learn's grower.
 
-from typing import Any
+Small ones, of few rows, are grown apart, each with all that is below it.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from .._hist_gradient_boosting.grower import TreeGrower
-from .._splitting.sorted_rows.grower import MIN_SUPPORT, SubtreeGrower
+from .._splitting.sorted_rows.grower import (
+    MAX_ROWS,
+    MIN_SUPPORT,
+    SubtreeGrower,
+    is_pure_node,
+    root_value,
+)
+from .._splitting.splitter import EraSplitter
+
+
+class TreeBins(NamedTuple):
+    """How the columns of a tree are binned: what scikit-learn's `_BinMapper` knows.
+
+    Attributes
+    ----------
+    n_bins : int
+        Bins of a feature, the last one for missing values.
+    n_bins_non_missing : ndarray of shape (n_features,), dtype=uint32
+        Bins of each feature that are in use, without the one for missing values.
+    has_missing_values : ndarray of shape (n_features,), dtype=uint8
+        Whether the training data have missing values of a feature.
+    is_categorical : ndarray of shape (n_features,), dtype=uint8
+        Whether a feature is categorical.
+    bin_thresholds : list of ndarray, dtype=float64
+        For each feature, the thresholds between bins, or the categories.
+    """
+
+    n_bins: int
+    n_bins_non_missing: NDArray[np.uint32]
+    has_missing_values: NDArray[np.uint8]
+    is_categorical: NDArray[np.uint8]
+    bin_thresholds: list[NDArray[np.float64]]
+
+
+class TreeLimits(NamedTuple):
+    """What limits the growth of a tree.
+
+    Attributes
+    ----------
+    max_depth : int or None
+        Edges from the root to the deepest leaf.
+    max_leaf_nodes : int or None
+        The most leaves, which are then made best first; and no node is small.
+    min_samples_leaf : int
+        The fewest rows of a leaf.
+    min_gain_to_split : float
+        What the pooled gain of a split has to exceed.
+    l2_regularization : float
+        Added to the weight of a node, of which it is in the unit.
+    max_features : int or None
+        How many features to draw for each node; None for all.
+    """
+
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    min_gain_to_split: float
+    l2_regularization: float
+    max_features: int | None
 
 
 class TopGrower(TreeGrower):
@@ -17,20 +79,39 @@ class TopGrower(TreeGrower):
     the root adds nothing; in a forest a tree without a split predicts what its rows
     say, and the gain of the first split is what it adds to that.
 
-    A node whose rows all ask for the same is a leaf. The sums of its sides have
-    rounding errors, which can pass for a gain.
+    A pure node is a leaf. The sums of its sides have rounding errors, which can pass
+    for a gain.
 
     Parameters
     ----------
-    X_binned, gradients, hessians : ndarray
-    **params : Any
-        As for scikit-learn's `TreeGrower`.
-    max_features : int or None
-        How many features to draw for each node; None for all.
+    X_binned : ndarray of shape (n_rows, n_features), dtype=uint8
+        The tree's own rows, F-ordered, and sorted by era where eras are compared.
+    gradients : ndarray of shape (n_rows,), dtype=float32
+        Of a squared error, weight times (prediction - target): the value of a leaf is
+        minus the mean of what its rows have.
+    hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
+        The weights of the rows; a single 1 for rows that weigh alike.
+    bins : TreeBins
+        How the columns are binned.
+    limits : TreeLimits
+        What ends the growth.
     rng : numpy.random.Generator
-        Draws them, where they are not all.
+        Draws the features of each node, where `limits.max_features` is not all.
+    n_threads : int
+        Threads to grow the tree with.
+    era_splitter : EraSplitter or None
+        Finds the splits by a criterion that compares eras, those of the tree's rows;
+        None for the gain.
     small_node_rows : int
-        The most rows of a small node; 0 for no such node.
+        The most rows of a small node, `MAX_ROWS` at most: compiled code grows it, and
+        all below it, on one thread and without the GIL. 0 for no such node. It makes a
+        difference to time alone, but where splits tie up to rounding, or features are
+        drawn.
+
+    Raises
+    ------
+    ValueError
+        If `small_node_rows` is out of range.
     """
 
     def __init__(
@@ -39,20 +120,43 @@ class TopGrower(TreeGrower):
         gradients: NDArray[np.float32],
         hessians: NDArray[np.float32],
         *,
-        max_features: int | None,
+        bins: TreeBins,
+        limits: TreeLimits,
         rng: np.random.Generator,
-        small_node_rows: int,
-        **params: Any,
+        n_threads: int,
+        era_splitter: EraSplitter | None,
+        small_node_rows: int = MAX_ROWS,
     ):
-        n_features = X_binned.shape[1]
-        self._n_drawn = n_features if max_features is None else max_features
+        if not 0 <= small_node_rows <= MAX_ROWS:
+            raise ValueError(
+                f"small_node_rows is {small_node_rows}; a small node has from 0 to "
+                f"{MAX_ROWS} rows."
+            )
+        self._n_drawn = limits.max_features or X_binned.shape[1]
         self._rng = rng
+        self._seed = int(rng.integers(2**63))  # of small nodes
         self._gradients = gradients
         self._hessians = hessians
-        self._small_node_rows = small_node_rows
+        # Leaves that are counted best first are so over the whole tree.
+        self._small_node_rows = small_node_rows if limits.max_leaf_nodes is None else 0
         self._small_nodes: list[Any] = []
-        self._subtree_grower: SubtreeGrower | None = None
-        super().__init__(X_binned, gradients, hessians, **params)
+        super().__init__(
+            X_binned,
+            gradients,
+            hessians,
+            n_bins=bins.n_bins,
+            n_bins_non_missing=bins.n_bins_non_missing,
+            has_missing_values=bins.has_missing_values,
+            is_categorical=bins.is_categorical,
+            max_leaf_nodes=limits.max_leaf_nodes,
+            max_depth=limits.max_depth,
+            min_samples_leaf=limits.min_samples_leaf,
+            min_gain_to_split=limits.min_gain_to_split,
+            min_hessian_to_split=_least_weight(hessians),
+            l2_regularization=limits.l2_regularization,
+            n_threads=n_threads,
+            era_splitter=era_splitter,
+        )
 
     def _compute_best_split_and_push(self, node: Any) -> None:
         if node.depth == 0:
@@ -63,19 +167,15 @@ class TopGrower(TreeGrower):
         ):
             self._small_nodes.append(node)
             self._finalize_leaf(node)
-        elif self._subtrees().is_pure(node.sample_indices):
+        elif is_pure_node(self._gradients, self._hessians, node.sample_indices):
             self._finalize_leaf(node)
         else:
             if self._n_drawn < self.X_binned.shape[1]:
                 node.allowed_features = self._draw_features(node)
             super()._compute_best_split_and_push(node)
-            split = node.split_info
-            if split is not None and split.is_categorical:
-                # As in `EraSplitter`: nothing reads it but a test for the only bin.
-                split.bin_idx = int(self.n_bins_non_missing[split.feature_idx] == 1)
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
-        """Draw the features that a node looks at; on, until one can part its rows.
+        """Draw the features that a node looks at; on, until one can split it.
 
         So do scikit-learn's forests, whose trees would else end early on columns of few
         values; its boosters, who draw with the grower, do not.
@@ -83,13 +183,13 @@ class TopGrower(TreeGrower):
         features = self._rng.permutation(self.X_binned.shape[1])
         n_drawn = self._n_drawn
         for i, feature in enumerate(features):
-            if self._can_part(feature, node):
+            if self._can_split(feature, node):
                 n_drawn = max(n_drawn, i + 1)
                 break
         return np.sort(features[:n_drawn]).astype(np.uint32)
 
-    def _can_part(self, feature: int, node: Any) -> bool:
-        """Whether a feature has two values in a node, or categories to part."""
+    def _can_split(self, feature: int, node: Any) -> bool:
+        """Whether a feature has two values in a node, or categories with support."""
         column = self.X_binned[:, feature]
         rows = np.asarray(node.sample_indices)
         if self.splitter.is_categorical[feature]:
@@ -106,67 +206,77 @@ class TopGrower(TreeGrower):
         super()._finalize_leaf(node)
 
     def _value_of(self, node: Any) -> float:
-        # Of a root with constant hessians, their sum comes in single precision.
-        mass = float(node.sum_hessians) + self.splitter.l2_regularization
-        return -float(node.sum_gradients) / mass if mass > 0 else 0.0
+        l2 = self.splitter.l2_regularization
+        return root_value(node.sum_gradients, node.sum_hessians, l2)
 
-    def _subtrees(self) -> SubtreeGrower:
-        """The grower of small nodes; made late, for the era splitter to be ready."""
-        if self._subtree_grower is None:
-            splitter = self.splitter
-            self._subtree_grower = SubtreeGrower(
-                splitter.X_binned,
-                self._gradients,
-                self._hessians,
-                n_bins_non_missing=splitter.n_bins_non_missing,
-                has_missing_values=splitter.has_missing_values,
-                is_categorical=splitter.is_categorical,
-                missing_values_bin_idx=splitter.missing_values_bin_idx,
-                max_depth=self.max_depth,
-                min_samples_leaf=splitter.min_samples_leaf,
-                min_hessian_to_split=splitter.min_hessian_to_split,
-                min_gain_to_split=splitter.min_gain_to_split,
-                l2_regularization=splitter.l2_regularization,
-                max_features=self._n_drawn,
-                seed=int(self._rng.integers(2**63)),
-                max_rows=max(self._small_node_rows, 1),
-                era_splitter=self.era_splitter,
-            )
-        return self._subtree_grower
+    def grow(self) -> None:
+        """Grow the large nodes, and then the subtrees of the small ones."""
+        super().grow()
+        if not self._small_nodes:
+            return
+        nodes = sorted(self._small_nodes, key=lambda node: node.partition_start)
+        grower = SubtreeGrower(
+            self.splitter,
+            self._gradients,
+            self._hessians,
+            max_depth=self.max_depth,
+            max_features=self._n_drawn,
+            seed=self._seed,
+            max_rows=self._small_node_rows,
+            era_splitter=self.era_splitter,
+        )
+        subtrees = grower.grow(np.asarray(self.splitter.partition), nodes)
+        for node, subtree in zip(nodes, subtrees, strict=True):
+            node.subtree = subtree
 
     def make_predictor(self, binning_thresholds: Any) -> TreePredictor:
-        """Make the predictor of the tree, and grow its small nodes before."""
-        top = super().make_predictor(binning_thresholds)
-        if not self._small_nodes:
-            return top
-        # Leaves are numbered in the order of their rows.
-        nodes = sorted(self._small_nodes, key=lambda node: node.partition_start)
-        subtrees, bitsets, sizes = self._subtrees().grow(
-            np.asarray(self.splitter.partition),
-            np.array([node.partition_start for node in nodes], dtype=np.int32),
-            np.array([node.partition_stop for node in nodes], dtype=np.int32),
-            np.array([node.depth for node in nodes], dtype=np.int32),
-            np.array([node.sum_gradients for node in nodes], dtype=np.float64),
-            np.array([node.sum_hessians for node in nodes], dtype=np.float64),
-            np.array([node.value for node in nodes], dtype=np.float64),
+        """Make the predictor of the tree, from the root down, left before right."""
+        parts, bitsets = [], []
+        n_nodes = 0
+        waiting: list[Any] = [(self.root, {}, "root")]
+        while waiting:
+            node, parent, side = waiting.pop()
+            parent[side] = n_nodes
+            records, left_categories = getattr(node, "subtree", None) or _record(node)
+            is_inner = records["is_leaf"] == 0
+            for child in ("left", "right"):
+                records[child][is_inner] += np.uint32(n_nodes)
+            if not node.is_leaf:
+                waiting.append((node.right_child, records[0], "right"))
+                waiting.append((node.left_child, records[0], "left"))
+            parts.append(records)
+            bitsets.append(left_categories)
+            n_nodes += records.size
+        nodes = np.concatenate(parts)
+        binned_bitsets = np.concatenate(bitsets)
+        set_thresholds(nodes, binning_thresholds, self.n_bins_non_missing)
+        is_categorical = nodes["is_categorical"] != 0
+        nodes["bitset_idx"][is_categorical] = np.arange(len(binned_bitsets))
+        raw_bitsets = make_raw_bitsets(
+            nodes["feature_idx"][is_categorical], binned_bitsets, binning_thresholds
         )
-        set_thresholds(subtrees, binning_thresholds, self.n_bins_non_missing)
-        small = {id(node) for node in nodes}
-        leaves = sorted(self.finalized_leaves, key=lambda node: node.partition_start)
-        is_small = np.array([id(leaf) in small for leaf in leaves])
-        places = np.flatnonzero(top.nodes["is_leaf"])[is_small]
-        raw_bitsets = make_raw_bitsets(subtrees, bitsets, binning_thresholds)
-        subtrees["bitset_idx"] += len(top.binned_left_cat_bitsets)
-        tree = insert_subtrees(top.nodes, places, subtrees, sizes)
-        # Bitsets are in the order of their nodes.
-        is_categorical = tree["is_categorical"].astype(bool)
-        order = tree["bitset_idx"][is_categorical]
-        tree["bitset_idx"] = np.where(is_categorical, np.cumsum(is_categorical) - 1, 0)
-        return TreePredictor(
-            tree,
-            np.concatenate([top.binned_left_cat_bitsets, bitsets])[order],
-            np.concatenate([top.raw_left_cat_bitsets, raw_bitsets])[order],
-        )
+        return TreePredictor(nodes, binned_bitsets, raw_bitsets)
+
+
+def _record(node: Any) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
+    """A node as scikit-learn's predictor has it, and its left categories, if any."""
+    record = np.zeros(1, dtype=PREDICTOR_RECORD_DTYPE)
+    split = node.split_info
+    record["value"] = node.value
+    record["count"] = node.n_samples
+    record["depth"] = node.depth
+    record["gain"] = -1 if split is None else split.gain
+    record["is_leaf"] = node.is_leaf
+    bitsets = np.empty((0, 8), dtype=np.uint32)
+    if not node.is_leaf:
+        record["feature_idx"] = split.feature_idx
+        record["missing_go_to_left"] = split.missing_go_to_left
+        record["is_categorical"] = split.is_categorical
+        if split.is_categorical:
+            bitsets = np.array([split.left_cat_bitset], dtype=np.uint32)
+        else:
+            record["bin_threshold"] = split.bin_idx
+    return record, bitsets
 
 
 def set_thresholds(
@@ -176,7 +286,7 @@ def set_thresholds(
 ) -> None:
     """Set the thresholds of splits by numbers, by their bins.
 
-    Infinity after the last bin, which parts the missing values from all others.
+    Infinity after the last bin, which separates missing values from all others.
     """
     inner = np.flatnonzero(~(nodes["is_leaf"] | nodes["is_categorical"]).astype(bool))
     features = nodes["feature_idx"][inner]
@@ -188,76 +298,32 @@ def set_thresholds(
 
 
 def make_raw_bitsets(
-    nodes: NDArray[np.void],
+    features: NDArray[np.intp],
     bitsets: NDArray[np.uint32],
     categories: list[NDArray[np.float64]],
 ) -> NDArray[np.uint32]:
     """The left categories of splits, by their values in X instead of their bins.
 
-    Parameters
-    ----------
-    nodes : ndarray of shape (n_nodes,), dtype=PREDICTOR_RECORD_DTYPE
-    bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
-        By `bitset_idx`.
-    categories : list of ndarray
-        For each categorical feature, the values of its bins, integers below 256.
-
-    Returns
-    -------
-    raw_bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
+    `categories` has the values of a feature's bins, integers below 256.
     """
-    splits = nodes[nodes["is_categorical"].astype(bool)]
     is_left = np.unpackbits(bitsets.view(np.uint8), axis=1, bitorder="little")
     is_left_raw = np.zeros_like(is_left)
-    for feature in np.unique(splits["feature_idx"]):
+    for feature in np.unique(features):
         values = categories[feature].astype(np.intp)
-        of_feature = splits["bitset_idx"][splits["feature_idx"] == feature]
+        of_feature = np.flatnonzero(features == feature)
         is_left_raw[np.ix_(of_feature, values)] = is_left[of_feature, : values.size]
     packed = np.packbits(is_left_raw, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view(np.uint32)
 
 
-def insert_subtrees(
-    top: NDArray[np.void],
-    places: NDArray[np.intp],
-    subtrees: NDArray[np.void],
-    sizes: NDArray[np.int64],
-) -> NDArray[np.void]:
-    """Put subtrees in the places of leaves.
+def _least_weight(hessians: NDArray[np.float32]) -> float:
+    """The weight that each side of a split has to have: any row's with a weight.
 
-    Parameters
-    ----------
-    top : ndarray of shape (n_nodes,), dtype=PREDICTOR_RECORD_DTYPE
-        A tree whose nodes are numbered from the root down, left before right.
-    places : ndarray of shape (n_subtrees,)
-        The leaves to replace, ascending.
-    subtrees : ndarray of shape (n_subtree_nodes,), dtype=PREDICTOR_RECORD_DTYPE
-        The nodes of all subtrees, one subtree after the other. Children count from the
-        first node of the subtree.
-    sizes : ndarray of shape (n_subtrees,)
-        The nodes of each subtree.
-
-    Returns
-    -------
-    nodes : ndarray of shape (n_nodes - n_subtrees + n_subtree_nodes,)
-        The tree, numbered in the same way.
+    Half of the smallest, so that rounding does not matter. A fixed limit, such as
+    scikit-learn's 0.001, would depend on the unit of the sample weights.
     """
-    n_nodes = np.ones(top.size, dtype=np.intp)
-    n_nodes[places] = sizes
-    first = np.cumsum(n_nodes) - n_nodes
-    nodes = np.empty(n_nodes.sum(), dtype=top.dtype)
-    is_top = np.ones(nodes.size, dtype=bool)
-    starts = np.repeat(first[places], sizes)
-    within = np.arange(subtrees.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    is_top[starts + within] = False
+    weights = hessians[hessians > 0]
+    return 0.5 * float(weights.min()) if weights.size else 0.0
 
-    top = np.delete(top, places)
-    is_inner = ~top["is_leaf"].astype(bool)
-    for side in ("left", "right"):
-        top[side][is_inner] = first[top[side][is_inner]]
-    nodes[is_top] = top
-    is_inner = ~subtrees["is_leaf"].astype(bool)
-    for side in ("left", "right"):
-        subtrees[side][is_inner] += starts[is_inner].astype(np.uint32)
-    nodes[~is_top] = subtrees
-    return nodes
+
+__all__ = ["TopGrower", "TreeBins", "TreeLimits"]

@@ -1,10 +1,24 @@
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from .._criteria.criterion cimport criterion_struct
+from .._criteria.split_sums cimport eras_struct
 from .rows cimport EraRows
 from .bundles cimport FeatureBundles
 from .candidates cimport CandidateTable, feature_split, node_struct
 from .histograms.accumulate cimport Accumulator
 from .histograms.stored cimport HistogramStore
 from .tree_data cimport tree_data
-from .._criteria.criterion cimport criterion_struct
+
+
+cdef struct tree_eras:
+    # What small nodes have to know of a tree in order to compare its eras.
+    const criterion_struct * criterion
+    eras_struct pooled                      # less what depends on the node
+    const int * codes                       # (n_samples,)
+    double gradient_unit                    # of fixed points; 0: sum floats
+    double gradient_scale
+    const G_H_DTYPE_C * positive_weights    # NULL where gradients are compared
+    const G_H_DTYPE_C * weights
 
 
 cdef class EraSplitter:
@@ -30,6 +44,7 @@ cdef class EraSplitter:
         FeatureBundles bundles       # of the features that the tree uses
 
     cdef void _point_at_tree(self, splitter)
+    cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)
     cdef const feature_split * _rank(self, const node_struct * node) noexcept

@@ -25,6 +25,7 @@ The steps, for one node:
 
 from cython.parallel import prange
 from libc.math cimport ceil
+from libc.string cimport memset
 
 import numpy as np
 
@@ -347,6 +348,23 @@ cdef class EraSplitter:
         c_node.eras.era_sizes = &self.era_sizes[0]
         c_node.eras.sum_hessians = node.sum_hessians
         c_node.eras.gradient_variance = self.gradient_variance
+
+    cdef tree_eras eras_of_tree(self) noexcept:
+        """What small nodes have to know of the tree; the splitter keeps the memory."""
+        cdef tree_eras eras
+        memset(&eras, 0, sizeof(eras))
+        eras.criterion = &self.criterion
+        eras.pooled.n_eras = self.rows.n_eras
+        eras.pooled.era_sizes = &self.era_sizes[0]
+        eras.pooled.gradient_variance = self.gradient_variance
+        eras.codes = &self.rows.era_codes[0]
+        if self.rows.uses_integers:
+            eras.gradient_unit = self.rows.unit
+            eras.gradient_scale = self.rows.scale
+        if self.compares_targets:
+            eras.positive_weights = &self.rows.positive_weights[0]
+            eras.weights = &self.rows.weights[0]
+        return eras
 
     cdef bint _has_enough_eras(self) noexcept:
         """Whether enough eras have the rows that both sides of a split take."""

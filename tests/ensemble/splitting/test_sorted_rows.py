@@ -18,9 +18,8 @@ from helpers.grown_trees import (
     rows_of_nodes,
     with_categories,
 )
-from sklearn_era.ensemble._forests.top_grower import TopGrower
-from sklearn_era.ensemble._forests.tree_growing import TreeLimits
-from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_ROWS, SubtreeGrower
+from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeLimits
+from sklearn_era.ensemble._splitting.sorted_rows.grower import MAX_ROWS
 
 # Rows of 3 eras in 255 bins: each era has few rows in a bin, and sums over eras are
 # kept by differences. In 6 bins, they are not.
@@ -328,18 +327,3 @@ def test_size_of_a_small_node_is_limited():
     rows = make_rows(n_rows=10)
     with pytest.raises(ValueError, match=r"small_node_rows is 1025.*from 0 to 1024"):
         grow(rows, small_node_rows=MAX_ROWS + 1)
-    arrays = rows.X_binned, rows.gradients, rows.hessians
-    of_bins = ("n_bins_non_missing", "has_missing_values", "is_categorical")
-    limits = FULL._replace(max_features=5)._asdict()
-    del limits["max_leaf_nodes"]
-    with pytest.raises(ValueError, match=r"max_rows is 0.*from 1 to 1024"):
-        SubtreeGrower(
-            *arrays,
-            **{name: getattr(rows.bins, name) for name in of_bins},
-            **limits,
-            missing_values_bin_idx=MISSING,
-            min_hessian_to_split=0.5,
-            seed=0,
-            max_rows=0,
-            era_splitter=None,
-        )

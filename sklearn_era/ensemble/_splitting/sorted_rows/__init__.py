@@ -3,7 +3,7 @@
 - ``grower``: grows the subtree of a node without Python;
 - ``node``, ``node_rows``, ``keys``, ``features``: a node, its rows, their values as
   sorted keys, the features that may split it;
-- ``gain_scan``, ``era_scan``, ``category_scan``, ``moving_eras``: the candidates of a
-  feature, for the plain gain, for criteria that compare eras, and for categories;
+- ``scan``, ``category_scan``: the candidates of a feature, by numbers or categories;
+  ``moving_eras``: what the eras say of them;
 - ``records``: the nodes of the tree that grew.
 """

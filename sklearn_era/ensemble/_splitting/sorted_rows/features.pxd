@@ -5,10 +5,12 @@ from libc.string cimport memset
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
 from .keys cimport code_of
+from .node cimport small_node
+from .node_rows cimport keys_of, small_rows
 
 
 cdef struct feature_lists:
-    # Lists of features that can part rows. Level 0 has all of them, and level i + 1
+    # Lists of features that can split nodes. Level 0 has all of them, and level i + 1
     # those of a node of level i, for its children to choose from. Nodes are made depth
     # first, so a list stays until both children have used it.
     int n_features
@@ -20,14 +22,17 @@ cdef struct feature_lists:
     uint64_t random_state
     int * deck             # (n_features,), in a random order
     uint8_t * is_drawn     # (n_features,)
-    uint8_t * can_part     # (n_features,), the node's rows, of those listed
+    uint8_t * can_split    # (n_features,), the node, of those listed
 
 
 cdef inline void list_all(feature_lists * features) noexcept nogil:
-    """Make the list of level 0."""
+    """Make the list of level 0, and draw all features."""
     cdef int i
     for i in range(features.n_features):
         features.lists[i] = i
+        features.deck[i] = i
+        features.is_drawn[i] = True
+        features.can_split[i] = True
     features.n_listed[0] = features.n_features
 
 
@@ -39,37 +44,34 @@ cdef inline const int * listed(
 
 cdef inline void list_varying(
     feature_lists * features,
-    int level,                   # of the node
-    const unsigned int * keys,   # (n_features, capacity), sorted
-    Py_ssize_t capacity,
-    int start,                   # of the node
-    int stop,
-    bint lists_categories,       # whether categories can part the node's rows
+    const small_rows * rows,
+    const small_node * node,
+    bint lists_categories,   # whether the node has the rows for two of them
 ) noexcept nogil:
     """List the features that are not constant in a node, for the next level.
 
     What is constant in a node is so in all below it, and not looked at again.
     """
     cdef:
-        const int * parents = listed(features, level)
-        int * own = features.lists + (level + 1) * <Py_ssize_t> features.n_features
-        const unsigned int * of_feature
+        const int * parents = listed(features, node.level)
+        int * own = <int *> listed(features, node.level + 1)
+        const unsigned int * keys
         int n_own = 0
         int i
-    for i in range(features.n_listed[level]):
+    for i in range(features.n_listed[node.level]):
         if features.is_categorical[parents[i]] and not lists_categories:
             continue
-        of_feature = keys + parents[i] * capacity
-        if code_of(of_feature[start]) != code_of(of_feature[stop - 1]):
+        keys = keys_of(rows, parents[i], node.start)
+        if code_of(keys[0]) != code_of(keys[node.stop - node.start - 1]):
             own[n_own] = parents[i]
             n_own += 1
-    features.n_listed[level + 1] = n_own
+    features.n_listed[node.level + 1] = n_own
 
 
 cdef inline void draw_features(feature_lists * features, int level) noexcept nogil:
     """Draw features for a node without replacement, by the first steps of a shuffle.
 
-    Where none of them can part the node, whose list is that of `level`, draw on until
+    Where none of them can split the node, whose list is that of `level`, draw on until
     one does: as scikit-learn's trees, which else would end early on columns of few
     values.
     """
@@ -97,7 +99,7 @@ cdef inline bint some_drawn(
 ) noexcept nogil:
     cdef int i
     for i in range(n_some):
-        if features.is_drawn[some[i]] and features.can_part[some[i]]:
+        if features.is_drawn[some[i]] and features.can_split[some[i]]:
             return True
     return False
 

@@ -5,10 +5,10 @@ and scans it, be there 20,000 rows in the node or two. Most nodes of a tree that
 grown to full depth are small. So those of some hundred rows are grown here, each with
 all that is below it:
 
-1. the rows are sorted by each feature, once (`small_rows`, `sorted_rows`), and splits
-   keep the order;
+1. the rows are sorted by each feature, once (`node_rows`, `keys`), and splits keep the
+   order;
 2. neighbours among the sorted rows are the candidate splits of a node, ranked by the
-   gain (`gain_scan`) or by what the eras say (`era_gain_scan`, `moving_eras`);
+   gain or by a criterion that compares eras (`scan`, `moving_eras`);
 3. nodes are made depth first, a left child before the right one.
 
 The formulas are those of the histogram splitters, and sums are in their order or exact.
@@ -19,25 +19,26 @@ by the gain, but for gains that are equal up to rounding.
 
 import numpy as np
 
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
-
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node_record
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C,
+    X_BINNED_DTYPE_C,
+    node_struct as node_record,
+)
+from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
-from .category_scan cimport can_part_categories, may_part_categories, scan_categories
-from .era_scan cimport scan_eras
+from .category_scan cimport can_split_categories, may_split_categories, scan_categories
 from .features cimport draw_features, list_all, list_varying, listed
-from .gain_scan cimport scan_gains
-from .moving_eras cimport measure_impurities, moving_era, start_node
-from .node cimport is_like, make_children
-from .node_rows cimport ask_alike, gather_rows, keys_of, part_node
-from .records cimport add_leaf, reserve, reserve_bitsets, split_leaf
+from .moving_eras cimport find_eras, find_impurities, moving_era
+from .node cimport make_children, row_sums
+from .node_rows cimport gather_rows, is_pure, keys_of, partition_node
+from .records cimport add_leaf, split_leaf
+from .scan cimport scan_numbers, sorted_feature
 from ..categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_occupied_bins
-from ..._criteria.era_statistics cimport era_sums
+from ..._criteria.node_formulas cimport node_value
 from ..._criteria.split_sums cimport sums_up
 
 # Rows of a small node: as many as one block of `EraRows` has at least, so that an
@@ -48,24 +49,36 @@ MAX_ROWS = 1024
 MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 
 
+def is_pure_node(
+    const G_H_DTYPE_C [::1] gradients,
+    const G_H_DTYPE_C [::1] hessians,
+    const unsigned int [::1] sample_indices,
+):
+    """Whether the rows of a node have one value, so that no split gains anything."""
+    cdef const G_H_DTYPE_C * varying_hessians = NULL
+    if hessians.shape[0] > 1:
+        varying_hessians = &hessians[0]
+    return is_pure(
+        &gradients[0], varying_hessians, &sample_indices[0], sample_indices.shape[0]
+    )
+
+
+def root_value(double sum_gradients, double sum_hessians, double l2_regularization):
+    """The Newton value of a tree's root."""
+    return node_value(sum_gradients, sum_hessians, l2_regularization)
+
+
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
     Parameters
     ----------
-    X_binned : ndarray of shape (n_rows, n_features), dtype=uint8, F-ordered
+    splitter : Splitter
+        scikit-learn's splitter of the tree, which has its data and its limits.
     gradients : ndarray of shape (n_rows,), dtype=float32
     hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
-    n_bins_non_missing : ndarray of shape (n_features,), dtype=uint32
-    has_missing_values : ndarray of shape (n_features,), dtype=uint8
-    is_categorical : ndarray of shape (n_features,), dtype=uint8
-    missing_values_bin_idx : int
-        As for scikit-learn's `TreeGrower`.
     max_depth : int or None
         Of the tree.
-    min_samples_leaf : int
-    min_hessian_to_split, min_gain_to_split, l2_regularization : float
-        As for scikit-learn's `TreeGrower`.
     max_features : int
         How many features to draw for each node.
     seed : int
@@ -78,265 +91,188 @@ cdef class SubtreeGrower:
 
     def __init__(
         self,
-        X_binned,
-        gradients,
-        hessians,
+        splitter,
+        const G_H_DTYPE_C [::1] gradients,
+        const G_H_DTYPE_C [::1] hessians,
         *,
-        n_bins_non_missing,
-        has_missing_values,
-        is_categorical,
-        int missing_values_bin_idx,
         max_depth,
-        int min_samples_leaf,
-        double min_hessian_to_split,
-        double min_gain_to_split,
-        double l2_regularization,
         int max_features,
         uint64_t seed,
         int max_rows,
         EraSplitter era_splitter,
     ):
-        if not 1 <= max_rows <= MAX_ROWS:
-            raise ValueError(
-                f"max_rows is {max_rows}; a small node has from 1 to {MAX_ROWS} rows."
-            )
-        self.X_binned = X_binned
-        self.gradients = gradients
-        self.hessians = hessians
-        self.tree_gradients = &self.gradients[0]
-        self.tree_hessians = NULL if hessians.shape[0] == 1 else &self.hessians[0]
-        self.n_features = X_binned.shape[1]
-        self.n_bins_non_missing = n_bins_non_missing
-        self.has_missing_values = has_missing_values
-        self.is_categorical = is_categorical
-        self.has_categories = np.any(is_categorical)
-        self.missing_values_bin_idx = missing_values_bin_idx
-        self.max_depth = -1 if max_depth is None else max_depth
-        self.limits.min_samples_leaf = min_samples_leaf
-        self.limits.min_hessian_to_split = min_hessian_to_split
-        self.limits.min_gain_to_split = min_gain_to_split
-        self.limits.l2_regularization = l2_regularization
+        self.owners = [splitter, gradients, hessians, era_splitter]
         self.max_rows = max_rows
+        self._set_data(splitter, gradients, hessians)
+        self.limits.max_depth = -1 if max_depth is None else max_depth
+        self.limits.min_samples_leaf = splitter.min_samples_leaf
+        self.limits.min_hessian_to_split = splitter.min_hessian_to_split
+        self.limits.min_gain_to_split = splitter.min_gain_to_split
+        self.limits.l2_regularization = splitter.l2_regularization
         self._make_rows()
         self._make_lists(max_features, seed)
-        self.waiting = <small_node *> calloc(max_rows + 1, sizeof(small_node))
-        if self.waiting == NULL:
-            raise MemoryError(f"cannot allocate a stack of {max_rows} nodes")
-        self.compares_eras = era_splitter is not None
-        if self.compares_eras:
+        self.waiting = <small_node *> self.room((max_rows + 1) * sizeof(small_node))
+        self.context.limits = &self.limits
+        self.context.sums = &self.rows.sums
+        self.context.scratch = self.rows.scratch
+        if era_splitter is not None:
             self._compare_eras(era_splitter)
 
-    def __dealloc__(self):
-        free(self.waiting)
-        free(self.records.nodes)
-        free(self.records.bitsets)
-        free(self.eras.present)
+    cdef void * room(self, Py_ssize_t n_bytes) except NULL:
+        """Memory of zeros, for as long as the grower lives."""
+        cdef uint8_t [::1] memory = np.zeros(n_bytes, dtype=np.uint8)
+        self.owners.append(memory)
+        return &memory[0]
 
-    def _make_rows(self):
+    cdef _set_data(
+        self,
+        splitter,
+        const G_H_DTYPE_C [::1] gradients,
+        const G_H_DTYPE_C [::1] hessians,
+    ):
+        cdef:
+            const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
+            const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
+            const uint8_t [::1] has_missing_values = splitter.has_missing_values
+            const uint8_t [::1] is_categorical = splitter.is_categorical
+        self.data.X_binned = &X_binned[0, 0]
+        self.data.n_samples = X_binned.shape[0]
+        self.data.n_features = X_binned.shape[1]
+        self.data.gradients = &gradients[0]
+        if hessians.shape[0] > 1:
+            self.data.hessians = &hessians[0]
+        self.data.n_bins_non_missing = &n_bins_non_missing[0]
+        self.data.has_missing_values = &has_missing_values[0]
+        self.data.is_categorical = &is_categorical[0]
+        self.data.missing_values_bin_idx = splitter.missing_values_bin_idx
+
+    cdef _make_rows(self):
         """Make room for the rows of a small node."""
-        cdef:
-            unsigned int [::1] numbers = np.empty(self.max_rows, dtype=np.uint32)
-            unsigned int [:, ::1] keys = np.empty(
-                (self.n_features, self.max_rows), dtype=np.uint32
-            )
-            unsigned int [::1] scratch = np.empty(self.max_rows, dtype=np.uint32)
-            uint8_t [::1] goes_left = np.empty(self.max_rows, dtype=np.uint8)
-            double [:, ::1] sums = np.empty((2, self.max_rows))
-        self.row_memory = (numbers, keys, scratch, goes_left, sums)
-        self.rows.n_features = self.n_features
-        self.rows.capacity = self.max_rows
-        self.rows.rows = &numbers[0]
-        self.rows.keys = &keys[0, 0]
-        self.rows.scratch = &scratch[0]
-        self.rows.goes_left = &goes_left[0]
-        self.rows.sums.gradients = &sums[0, 0]
-        self.rows.sums.hessians = NULL if self.tree_hessians == NULL else &sums[1, 0]
-        self.rows.gradient_unit = 0.0
+        cdef Py_ssize_t n = self.max_rows
+        self.rows.capacity = n
+        self.rows.rows = <unsigned int *> self.room(n * sizeof(int))
+        self.rows.keys = <unsigned int *> self.room(
+            self.data.n_features * n * sizeof(int)
+        )
+        self.rows.scratch = <unsigned int *> self.room(n * sizeof(int))
+        self.rows.goes_left = <uint8_t *> self.room(n)
+        self.rows.sums.gradients = <double *> self.room(n * sizeof(double))
+        if self.data.hessians != NULL:
+            self.rows.sums.hessians = <double *> self.room(n * sizeof(double))
 
-    def _make_lists(self, int max_features, uint64_t seed):
-        """Make room for lists of features: no path is longer than the rows it parts."""
+    cdef _make_lists(self, int max_features, uint64_t seed):
+        """Make room for lists of features: no path is longer than the rows it has."""
         cdef:
-            int [:, ::1] lists = np.empty(
-                (self.max_rows + 1, self.n_features), dtype=np.int32
-            )
-            int [::1] n_listed = np.zeros(self.max_rows + 1, dtype=np.int32)
-            int [::1] deck = np.arange(self.n_features, dtype=np.int32)
-            uint8_t [::1] is_drawn = np.ones(self.n_features, dtype=np.uint8)
-            uint8_t [::1] can_part = np.ones(self.n_features, dtype=np.uint8)
-        self.feature_memory = (lists, n_listed, deck, is_drawn, can_part)
-        self.features.n_features = self.n_features
-        self.features.is_categorical = &self.is_categorical[0]
-        self.features.lists = &lists[0, 0]
-        self.features.n_listed = &n_listed[0]
+            Py_ssize_t n = self.data.n_features
+            Py_ssize_t n_levels = self.max_rows + 1
+        self.features.n_features = n
+        self.features.is_categorical = self.data.is_categorical
+        self.features.lists = <int *> self.room(n_levels * n * sizeof(int))
+        self.features.n_listed = <int *> self.room(n_levels * sizeof(int))
         self.features.n_drawn = max_features
         self.features.random_state = seed
-        self.features.deck = &deck[0]
-        self.features.is_drawn = &is_drawn[0]
-        self.features.can_part = &can_part[0]
+        self.features.deck = <int *> self.room(n * sizeof(int))
+        self.features.is_drawn = <uint8_t *> self.room(n)
+        self.features.can_split = <uint8_t *> self.room(n)
+        list_all(&self.features)
 
-    def _compare_eras(self, EraSplitter splitter):
-        """Take over from a splitter how it sums up rows and compares eras."""
-        self.era_splitter = splitter  # whose memory is pointed to
-        self.era_codes = splitter.rows.era_codes
-        self.positive_weights = splitter.rows.positive_weights
-        self.weights = splitter.rows.weights
-        self.compares_targets = splitter.compares_targets
-        if splitter.rows.uses_integers:
-            self.rows.gradient_unit = splitter.rows.unit
-            self.rows.gradient_scale = splitter.rows.scale
-        self.impurities = np.zeros(splitter.rows.n_eras)
-
-        self.eras.criterion = &splitter.criterion
-        self.eras.pooled.n_eras = splitter.rows.n_eras
-        self.eras.pooled.impurities = &self.impurities[0]
-        self.eras.pooled.era_sizes = &splitter.era_sizes[0]
-        self.eras.pooled.gradient_variance = splitter.gradient_variance
-        self.eras.is_exact = splitter.rows.uses_integers and not self.compares_targets
-        self.eras.sums = self.rows.sums
+    cdef _compare_eras(self, EraSplitter splitter):
+        """Compare eras, and sum up rows, as a splitter does."""
         cdef:
-            double [:, ::1] targets = np.empty((2, self.max_rows))
-            int [::1] codes = np.empty(self.max_rows, dtype=np.int32)
-            int [::1] slots = np.empty(self.max_rows, dtype=np.int32)
-            double [:, ::1] from_far_end = np.empty((2, self.max_rows))
-        self.era_memory = (codes, slots, from_far_end, targets)
-        if self.compares_targets:
-            self.eras.sums.gradients = &targets[0, 0]
-            self.eras.sums.hessians = &targets[1, 0]
-        self.eras.codes = &codes[0]
-        self.eras.slots = &slots[0]
-        self.eras.gradients_right = &from_far_end[0, 0]
-        self.eras.hessians_right = &from_far_end[1, 0]
-        self.eras.present = <moving_era *> calloc(
-            min(self.max_rows, splitter.rows.n_eras), sizeof(moving_era)
+            Py_ssize_t n = self.max_rows
+            moving_eras * eras = &self.eras
+        self.tree_eras = splitter.eras_of_tree()
+        self.rows.gradient_unit = self.tree_eras.gradient_unit
+        self.rows.gradient_scale = self.tree_eras.gradient_scale
+        self.context.eras = eras
+        eras.criterion = self.tree_eras.criterion
+        eras.pooled = self.tree_eras.pooled
+        eras.impurities = <double *> self.room(eras.pooled.n_eras * sizeof(double))
+        eras.pooled.impurities = eras.impurities
+        eras.sums = self.rows.sums
+        eras.is_exact = self.rows.gradient_unit > 0.0
+        if self.tree_eras.weights != NULL:
+            eras.is_exact = False
+            eras.sums.gradients = <double *> self.room(n * sizeof(double))
+            eras.sums.hessians = <double *> self.room(n * sizeof(double))
+        eras.codes = <int *> self.room(n * sizeof(int))
+        eras.slots = <int *> self.room(n * sizeof(int))
+        eras.gradients_right = <double *> self.room(n * sizeof(double))
+        eras.hessians_right = <double *> self.room(n * sizeof(double))
+        eras.present = <moving_era *> self.room(
+            min(n, eras.pooled.n_eras) * sizeof(moving_era)
         )
-        if self.eras.present == NULL:
-            raise MemoryError(f"cannot allocate {splitter.rows.n_eras} eras")
 
-    def grow(
-        self,
-        const unsigned int [::1] partition,
-        const int [::1] starts,
-        const int [::1] stops,
-        const int [::1] depths,
-        const double [::1] sum_gradients,
-        const double [::1] sum_hessians,
-        const double [::1] values,
-    ):
-        """Grow the subtrees of some small nodes.
-
-        Parameters
-        ----------
-        partition : ndarray of shape (n_rows,), dtype=uint32
-            The rows of the tree; those of a small node are a range of it, by era.
-        starts, stops : ndarray of shape (n_nodes,), dtype=int32
-            The range of each small node.
-        depths : ndarray of shape (n_nodes,), dtype=int32
-        sum_gradients, sum_hessians, values : ndarray of shape (n_nodes,), dtype=float64
-            As in scikit-learn's `TreeNode`.
+    def grow(self, const unsigned int [::1] partition, nodes):
+        """Grow the subtrees of some small nodes, each a range of a tree's rows.
 
         Returns
         -------
-        records : ndarray of shape (n_records,), dtype=PREDICTOR_RECORD_DTYPE
-            The nodes of all subtrees, of each one in the order in which scikit-learn
-            has them, a parent before its children. `left` and `right` count from the
-            first node of the subtree, and `num_threshold` is not set.
-        bitsets : ndarray of shape (n_categorical_splits, 8), dtype=uint32
-            The categories on the left side of a split, by `bitset_idx`.
-        sizes : ndarray of shape (n_nodes,), dtype=int64
-            The nodes of each subtree.
+        subtrees : list of (records, bitsets)
+            The nodes of a subtree, of dtype PREDICTOR_RECORD_DTYPE, in the order in
+            which scikit-learn has them, a parent before its children; and the left
+            categories of its categorical splits, of shape (n_splits, 8), in the order
+            of these. `left` and `right` count from the first node of the subtree, and
+            neither `num_threshold` nor `bitset_idx` is set.
         """
         cdef:
-            int n_nodes = starts.shape[0]
-            long long [::1] sizes = np.zeros(n_nodes, dtype=np.int64)
-            small_node node
-            bint has_memory = True
+            int n_nodes = len(nodes)
+            small_node * roots = <small_node *> self.room(n_nodes * sizeof(small_node))
+            small_node root
+            Py_ssize_t [:, ::1] stops = np.empty((n_nodes, 2), dtype=np.intp)
+            Py_ssize_t n_leaves = 0
             int i
-
-        with nogil:
-            self.records.n_nodes = 0
-            self.records.n_bitsets = 0
-            memset(&node, 0, sizeof(node))
-            node.parent = -1
-            for i in range(n_nodes):
-                self.records.first = self.records.n_nodes
-                has_memory = reserve(
-                    &self.records, 2 * (stops[i] - starts[i])
-                ) and (
-                    not self.has_categories
-                    or reserve_bitsets(&self.records, stops[i] - starts[i])
-                )
-                if not has_memory:
-                    break
-                self.start_small_node(&partition[starts[i]], stops[i] - starts[i])
-                node.stop = self.rows.n_rows
-                node.depth = depths[i]
-                node.sum_gradients = sum_gradients[i]
-                node.sum_hessians = sum_hessians[i]
-                node.value = values[i]
-                self.grow_subtree(&node)
-                sizes[i] = self.records.n_nodes - self.records.first
-        if not has_memory:
-            raise MemoryError(
-                f"cannot allocate the nodes of a tree, more than {self.records.n_nodes}"
-            )
-        records = np.empty(self.records.n_nodes, dtype=PREDICTOR_RECORD_DTYPE)
-        cdef node_record [::1] view = records
-        if records.size > 0:
-            memcpy(&view[0], self.records.nodes, records.nbytes)
-        bitsets = np.empty((self.records.n_bitsets, 8), dtype=np.uint32)
-        cdef unsigned int [:, ::1] bits = bitsets
-        if bitsets.size > 0:
-            memcpy(&bits[0, 0], self.records.bitsets, bitsets.nbytes)
-        return records, bitsets, np.asarray(sizes)
-
-    def is_pure(self, const unsigned int [::1] sample_indices):
-        """Whether all rows of a node ask for the same, so that there is none to part.
-
-        Parameters
-        ----------
-        sample_indices : ndarray of shape (n_rows,), dtype=uint32
-
-        Returns
-        -------
-        is_pure : bool
-        """
+        for i, node in enumerate(nodes):
+            roots[i].start = node.partition_start
+            roots[i].stop = node.partition_stop
+            roots[i].depth = node.depth
+            roots[i].sum_gradients = node.sum_gradients
+            roots[i].sum_hessians = node.sum_hessians
+            roots[i].value = node.value
+            roots[i].parent = -1
+            n_leaves += max(1, node.n_samples // self.limits.min_samples_leaf)
+        all_records = np.empty(2 * n_leaves, dtype=PREDICTOR_RECORD_DTYPE)
+        all_bitsets = np.empty((n_leaves, 8), dtype=np.uint32)
         cdef:
-            era_sums first, other
-            bint result = True
-            Py_ssize_t i
-        memset(&first, 0, sizeof(first))
-        memset(&other, 0, sizeof(other))
+            node_record [::1] records = all_records
+            unsigned int [:, ::1] bitsets = all_bitsets
+        self.records.nodes = &records[0]
+        self.records.n_nodes = 0
+        self.records.bitsets = <BITSET_DTYPE_C *> &bitsets[0, 0]
+        self.records.n_bitsets = 0
         with nogil:
-            for i in range(sample_indices.shape[0]):
-                other.gradients = self.tree_gradients[sample_indices[i]]
-                other.hessians = (
-                    1.0 if self.tree_hessians == NULL
-                    else self.tree_hessians[sample_indices[i]]
-                )
-                if not is_like(&first, &other):
-                    result = False
-                    break
-        return result
+            for i in range(n_nodes):
+                root = roots[i]
+                self.start_small_node(&partition[root.start], root.stop - root.start)
+                root.stop -= root.start
+                root.start = 0
+                self.grow_subtree(&root)
+                stops[i, 0] = self.records.n_nodes
+                stops[i, 1] = self.records.n_bitsets
+        subtrees = zip(
+            np.split(all_records, stops[:, 0]), np.split(all_bitsets, stops[:, 1])
+        )
+        return list(subtrees)[:n_nodes]  # the last one is room left over
 
     cdef void start_small_node(
         self, const unsigned int * samples, int n_rows
     ) noexcept nogil:
         """Gather what is to be known of a small node's rows, and sort them."""
-        cdef int i
+        cdef:
+            row_sums * sums = &self.eras.sums
+            int i
         self.rows.samples = samples
         self.rows.n_rows = n_rows
-        gather_rows(
-            &self.rows, &self.X_binned[0, 0], self.X_binned.shape[0],
-            self.tree_gradients, self.tree_hessians,
-        )
-        if self.compares_eras:
+        self.records.first = self.records.n_nodes
+        gather_rows(&self.rows, &self.data)
+        if self.context.eras == NULL:
+            return
+        for i in range(n_rows):
+            self.eras.codes[i] = self.tree_eras.codes[samples[i]]
+        if self.tree_eras.weights != NULL:
             for i in range(n_rows):
-                self.eras.codes[i] = self.era_codes[samples[i]]
-        if self.compares_targets:
-            for i in range(n_rows):
-                self.eras.sums.gradients[i] = self.positive_weights[samples[i]]
-                self.eras.sums.hessians[i] = self.weights[samples[i]]
-        list_all(&self.features)
+                sums.gradients[i] = self.tree_eras.positive_weights[samples[i]]
+                sums.hessians[i] = self.tree_eras.weights[samples[i]]
 
     cdef void grow_subtree(self, const small_node * root) noexcept nogil:
         cdef:
@@ -350,23 +286,26 @@ cdef class SubtreeGrower:
             node = self.waiting[self.n_waiting]
             number = add_leaf(&self.records, &node)
             if (
-                node.depth == self.max_depth
+                node.depth == self.limits.max_depth
                 or node.stop - node.start < 2 * self.limits.min_samples_leaf
-                or ask_alike(&self.rows, &node)
+                or is_pure(
+                    self.rows.sums.gradients,
+                    self.rows.sums.hessians,
+                    self.rows.rows + node.start,
+                    node.stop - node.start,
+                )
                 or not self.find_split(&node, &split)
             ):
                 continue
-            part_node(
+            partition_node(
                 &self.rows, &node, &split,
                 listed(&self.features, node.level),
                 self.features.n_listed[node.level],
-                self.missing_values_bin_idx,
+                self.data.missing_values_bin_idx,
             )
             split_leaf(
-                &self.records,
-                number,
-                &split,
-                self.has_missing_values[split.feature_idx],
+                &self.records, number, &split,
+                self.data.has_missing_values[split.feature_idx],
             )
             # The left child is to be first.
             make_children(
@@ -379,86 +318,71 @@ cdef class SubtreeGrower:
         """Find the best split of a node; False where there is none."""
         cdef:
             const int * features
-            const unsigned int * keys
-            bint sums_are_kept = False
-            double rows_per_era = 0.0
-            int n_bins, missing_code, feature, i
+            bint may_keep = False
+            sorted_feature feature
+            int i
 
         split.found = False
         split.is_categorical = False
         split.rank.gain = self.limits.min_gain_to_split
-        if self.compares_eras:
+        self.context.node = node
+        if self.context.eras != NULL:
             if not self.start_eras(node):
                 return False
-            sums_are_kept = sums_up(self.eras.criterion)
-            rows_per_era = (
-                <double> (node.stop - node.start) / self.eras.n_present
-            )
+            may_keep = sums_up(self.eras.criterion)
         list_varying(
-            &self.features, node.level, self.rows.keys, self.rows.capacity,
-            node.start, node.stop,
-            may_part_categories(node.stop - node.start),
+            &self.features, &self.rows, node,
+            may_split_categories(node.stop - node.start),
         )
         node.level += 1  # whose list is of this node, and good for the children
-        if self.features.n_drawn < self.n_features:
-            self.find_parting(node)
+        if self.features.n_drawn < self.features.n_features:
+            self.find_splitting(node)
             draw_features(&self.features, node.level)
         features = listed(&self.features, node.level)
         for i in range(self.features.n_listed[node.level]):
-            feature = features[i]
-            if not self.features.is_drawn[feature]:
+            if not self.features.is_drawn[features[i]]:
                 continue
-            keys = keys_of(&self.rows, feature, node.start)
-            n_bins = self.n_bins_non_missing[feature]
-            missing_code = (
-                self.missing_values_bin_idx if self.has_missing_values[feature] else -1
-            )
-            if self.is_categorical[feature]:
-                scan_categories(
-                    feature, keys, n_bins, missing_code >= 0, missing_code,
-                    node, &self.rows.sums, &self.limits,
-                    &self.eras if self.compares_eras else NULL,
-                    self.rows.scratch, split,
+            feature.feature_idx = features[i]
+            feature.is_categorical = self.data.is_categorical[features[i]]
+            feature.n_bins = self.data.n_bins_non_missing[features[i]]
+            feature.missing_code = -1
+            if self.data.has_missing_values[features[i]]:
+                feature.missing_code = self.data.missing_values_bin_idx
+            feature.keys = keys_of(&self.rows, features[i], node.start)
+            feature.keeps_differences = (
+                may_keep
+                and not feature.is_categorical
+                and feature.missing_code < 0
+                and sums_occupied_bins(
+                    feature.n_bins,
+                    <double> (node.stop - node.start) / self.eras.n_present,
                 )
-                continue
-            if not self.compares_eras:
-                scan_gains(
-                    feature, keys, missing_code,
-                    node, &self.rows.sums, &self.limits, split,
-                )
-                continue
-            scan_eras(
-                feature, keys, missing_code,
-                sums_are_kept
-                and missing_code < 0
-                and sums_occupied_bins(n_bins, rows_per_era),
-                node, &self.rows.sums, &self.limits,
-                &self.eras, self.rows.scratch, split,
             )
+            if feature.is_categorical:
+                scan_categories(&self.context, &feature, split)
+            else:
+                scan_numbers(&self.context, &feature, split)
         return split.found
 
-    cdef void find_parting(self, const small_node * node) noexcept nogil:
-        """Find which of the features listed can part a node's rows: all numbers can."""
+    cdef void find_splitting(self, const small_node * node) noexcept nogil:
+        """Find which of the features listed can split a node: all numbers can."""
         cdef:
             const int * features = listed(&self.features, node.level)
             int i
         for i in range(self.features.n_listed[node.level]):
-            if self.is_categorical[features[i]]:
-                self.features.can_part[features[i]] = can_part_categories(
+            if self.data.is_categorical[features[i]]:
+                self.features.can_split[features[i]] = can_split_categories(
                     keys_of(&self.rows, features[i], node.start), node, &self.rows.sums
                 )
 
     cdef bint start_eras(self, const small_node * node) noexcept nogil:
         """Find the eras of a node; False where too few of them have enough rows."""
-        cdef int n_coverable = start_node(
+        cdef int n_coverable = find_eras(
             &self.eras, self.rows.rows + node.start, node.stop - node.start
         )
         if n_coverable < self.eras.criterion.min_covered_eras:
             return False
         self.eras.pooled.sum_hessians = node.sum_hessians
         if self.eras.criterion.traits.keeps_impurities:
-            measure_impurities(
-                &self.eras, &self.rows, node.start,
-                self.tree_gradients, self.tree_hessians, &self.impurities[0],
-            )
+            find_impurities(&self.eras, &self.rows, node, &self.data)
         return True

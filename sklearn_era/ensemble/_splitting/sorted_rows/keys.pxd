@@ -6,12 +6,14 @@
 #     code << ROW_BITS | row
 #
 # so that a scan reads both at once, and rows of one bin are in the order of eras. A
-# split parts each feature's keys, and keeps their order: a node of the subtree has the
-# same range [start, stop) of the keys of all features.
+# split partitions each feature's keys, and keeps their order: a node of the subtree has
+# the same range [start, stop) of the keys of all features.
 
 from libc.string cimport memcpy, memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+
+from ..rows cimport MAX_BINS
 
 
 cdef enum:
@@ -21,6 +23,10 @@ cdef enum:
 
 cdef inline int code_of(unsigned int key) noexcept nogil:
     return key >> ROW_BITS
+
+
+cdef inline bint has_same_code(unsigned int key, unsigned int other) noexcept nogil:
+    return (key ^ other) >> ROW_BITS == 0
 
 
 cdef inline int row_of(unsigned int key) noexcept nogil:
@@ -35,12 +41,12 @@ cdef inline void sort_rows(
 ) noexcept nogil:
     """Sort rows by their codes, and those of one code as they are."""
     cdef:
-        int[257] starts
+        int[MAX_BINS + 1] starts
         int code, i
     memset(starts, 0, sizeof(starts))
     for i in range(n_rows):
         starts[column[samples[i]] + 1] += 1
-    for i in range(256):
+    for i in range(MAX_BINS):
         starts[i + 1] += starts[i]
     for i in range(n_rows):
         code = column[samples[i]]
@@ -48,7 +54,7 @@ cdef inline void sort_rows(
         starts[code] += 1
 
 
-cdef inline void part_rows(
+cdef inline void partition_rows(
     unsigned int * keys,               # IN and OUT, (n_rows,); or rows without codes
     int n_rows,
     const unsigned char * goes_left,   # of each row, 0 or 1

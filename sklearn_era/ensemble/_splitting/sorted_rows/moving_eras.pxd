@@ -6,14 +6,12 @@
 
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
-
-from .node cimport hessian_of, row_sums
+from .node cimport hessian_of, row_sums, small_node, tree_data
 from .node_rows cimport small_rows
 from .keys cimport ROW_MASK
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
-from ..rows cimport add_squares, impurity_sums
+from ..rows cimport impurity_sums, sum_squares
 from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
@@ -42,6 +40,7 @@ cdef struct moving_era:
 cdef struct moving_eras:
     const criterion_struct * criterion
     eras_struct pooled
+    double * impurities      # (n_eras,), of the node; those of `pooled`
     row_sums sums            # what eras are compared by
     bint is_exact            # whether sums are, in any order
     int * codes              # (n_rows,), era of each row of the small node
@@ -66,7 +65,7 @@ cdef inline void add_row(
     side.count += count
 
 
-cdef inline int start_node(
+cdef inline int find_eras(
     moving_eras * eras, const unsigned int * rows, int n_rows  # ascending
 ) noexcept nogil:
     """Find the eras of a node; return how many of them a split could cover."""
@@ -91,33 +90,24 @@ cdef inline int start_node(
     return n_coverable
 
 
-cdef inline void measure_impurities(
-    const moving_eras * eras,
+cdef inline void find_impurities(
+    moving_eras * eras,          # of the node
     const small_rows * rows,
-    int start,                       # of the node, whose eras are known
-    const G_H_DTYPE_C * gradients,   # of the tree
-    const G_H_DTYPE_C * hessians,    # NULL where they are 1
-    double * impurities,             # OUT, of the eras of the node
+    const small_node * node,
+    const tree_data * data,
 ) noexcept nogil:
     """Impurity of each era of a node, before any split."""
     cdef:
         impurity_sums total
-        unsigned int sample
-        int era, i
-        int stop = start
-    for era in range(eras.n_present):
-        memset(&total, 0, sizeof(total))
-        i = stop
-        stop += <int> eras.present[era].total.count
-        while i < stop:
-            sample = rows.samples[rows.rows[i]]
-            add_squares(
-                &total,
-                gradients[sample],
-                1.0 if hessians == NULL else hessians[sample],
-            )
-            i += 1
-        impurities[eras.present[era].era] = impurity(
+        int stop = 0
+        int start, i
+    for i in range(node.stop - node.start):
+        rows.scratch[i] = rows.samples[rows.rows[node.start + i]]
+    for i in range(eras.n_present):
+        start = stop
+        stop += <int> eras.present[i].total.count
+        total = sum_squares(data.gradients, data.hessians, rows.scratch, start, stop)
+        eras.impurities[eras.present[i].era] = impurity(
             total.squares, total.gradients, total.hessians
         )
 

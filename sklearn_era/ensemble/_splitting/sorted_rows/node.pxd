@@ -1,11 +1,39 @@
-# A node of the subtree of a small node, and what limits its splits.
+# A node of the subtree of a small node, and the tree that it is of.
 
+from libc.math cimport INFINITY
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C,
+    X_BINNED_DTYPE_C,
+)
+from sklearn.utils._typedefs cimport uint8_t
+
+from ..admission cimport (
+    admission,
+    admit,
+    gain_of_sides,
+    side_values,
+    values_of_sides,
+)
 from ..candidates cimport feature_split
-from ..._criteria.era_statistics cimport era_contrast, era_sums
-from ..._criteria.node_formulas cimport node_loss, node_value, pooled_gain
+from ..._criteria.node_formulas cimport node_loss
 
 
-cdef struct split_limits:
+cdef struct tree_data:
+    # What a tree is grown on; its owner keeps the memory.
+    const X_BINNED_DTYPE_C * X_binned         # column by column
+    Py_ssize_t n_samples
+    int n_features
+    const G_H_DTYPE_C * gradients
+    const G_H_DTYPE_C * hessians              # NULL where they are 1
+    const unsigned int * n_bins_non_missing   # (n_features,)
+    const uint8_t * has_missing_values        # (n_features,), in the training data
+    const uint8_t * is_categorical            # (n_features,)
+    int missing_values_bin_idx
+
+
+cdef struct tree_limits:
+    int max_depth                 # -1: without limit
     int min_samples_leaf
     double min_hessian_to_split   # of each side
     double min_gain_to_split      # the gain has to exceed it
@@ -36,75 +64,68 @@ cdef inline double hessian_of(const row_sums * sums, int row) noexcept nogil:
     return 1.0 if sums.hessians == NULL else sums.hessians[row]
 
 
-cdef inline double child_value(
-    double sum_gradients, double sum_hessians, const split_limits * limits
+cdef inline admission admit_split(
+    const small_node * node,
+    int n_left,
+    double sum_hessians_left,
+    const tree_limits * limits,
 ) noexcept nogil:
-    return node_value(sum_gradients, sum_hessians, limits.l2_regularization)
+    return admit(
+        n_left, sum_hessians_left, node.stop - node.start, node.sum_hessians,
+        limits.min_samples_leaf, limits.min_hessian_to_split,
+    )
+
+
+cdef inline side_values child_values(
+    const small_node * node,
+    double sum_gradients_left,
+    double sum_hessians_left,
+    const tree_limits * limits,
+) noexcept nogil:
+    return values_of_sides(
+        node.sum_gradients, node.sum_hessians,
+        sum_gradients_left, sum_hessians_left,
+        limits.l2_regularization, -INFINITY, INFINITY,
+    )
+
+
+cdef inline double split_gain(
+    const small_node * node,
+    double sum_gradients_left,
+    double sum_hessians_left,
+    const tree_limits * limits,
+) noexcept nogil:
+    """The pooled gain of a split by the sums of its left side."""
+    return gain_of_sides(
+        node_loss(node.sum_gradients, node.value),
+        node.sum_gradients,
+        sum_gradients_left,
+        child_values(node, sum_gradients_left, sum_hessians_left, limits),
+    )
 
 
 cdef inline void make_children(
     const small_node * node,
     const feature_split * split,
     int number,                   # of the node's record
-    const split_limits * limits,
+    const tree_limits * limits,
     small_node * left,            # OUT
     small_node * right,           # OUT
 ) noexcept nogil:
-    cdef int middle = node.start + <int> split.n_samples_left
-    right[0] = node[0]
-    right.start = middle
-    right.depth = node.depth + 1
-    right.parent = number
-    right.is_right = True
-    right.sum_gradients = node.sum_gradients - split.sum_gradients_left
-    right.sum_hessians = node.sum_hessians - split.sum_hessians_left
-    right.value = child_value(right.sum_gradients, right.sum_hessians, limits)
-    left[0] = right[0]
-    left.start = node.start
-    left.stop = middle
+    cdef side_values values = child_values(
+        node, split.sum_gradients_left, split.sum_hessians_left, limits
+    )
+    left[0] = node[0]
+    left.depth += 1
+    left.parent = number
+    right[0] = left[0]
     left.is_right = False
+    left.stop = node.start + <int> split.n_samples_left
     left.sum_gradients = split.sum_gradients_left
     left.sum_hessians = split.sum_hessians_left
-    left.value = child_value(left.sum_gradients, left.sum_hessians, limits)
-
-
-cdef inline double split_gain(
-    const small_node * node,
-    double gradients_left,
-    double hessians_left,
-    const split_limits * limits,
-) noexcept nogil:
-    """The pooled gain of a split by the sums of its left side."""
-    cdef:
-        double gradients_right = node.sum_gradients - gradients_left
-        double hessians_right = node.sum_hessians - hessians_left
-    return pooled_gain(
-        node_loss(node.sum_gradients, node.value),
-        gradients_left, child_value(gradients_left, hessians_left, limits),
-        gradients_right, child_value(gradients_right, hessians_right, limits),
-    )
-
-
-cdef inline bint leaves_enough(
-    int n_rows, double sum_hessians, const split_limits * limits
-) noexcept nogil:
-    """Whether a side of a split has the rows and the weight that it has to have."""
-    return (
-        n_rows >= limits.min_samples_leaf
-        and sum_hessians >= limits.min_hessian_to_split
-    )
-
-
-cdef inline bint is_like(era_sums * first, const era_sums * other) noexcept nogil:
-    """Whether a row asks for the same as the first one that has a weight.
-
-    As far as can be told, where they have different ones.
-    """
-    if other.hessians <= 0.0:
-        return True
-    if first.hessians == 0.0:
-        first[0] = other[0]
-        return True
-    if first.hessians == other.hessians:
-        return first.gradients == other.gradients
-    return era_contrast(first[0], other[0], 0.0) == 0.0
+    left.value = values.left
+    right.is_right = True
+    right.start = left.stop
+    right.sum_gradients = node.sum_gradients - split.sum_gradients_left
+    right.sum_hessians = node.sum_hessians - split.sum_hessians_left
+    right.value = values.right

@@ -3,27 +3,23 @@
 # Rows are numbers within the small node, in ascending order of the tree's own. A node
 # of the subtree has a range of them, and the same range of the keys of each feature.
 
-from libc.math cimport llrint
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
-)
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 from sklearn.utils._bitset cimport in_bitset
 
-from .node cimport hessian_of, is_like, row_sums, small_node
-from .keys cimport code_of, part_rows, row_of, sort_rows
+from .node cimport row_sums, small_node, tree_data
+from .keys cimport code_of, partition_rows, row_of, sort_rows
 from ..candidates cimport feature_split
-from ..._criteria.era_statistics cimport era_sums
+from ..rows cimport fixed_point
+from ..._criteria.era_statistics cimport era_contrast, era_sums
 
 
 cdef struct small_rows:
-    int n_features
     int n_rows
     Py_ssize_t capacity
     const unsigned int * samples   # (n_rows,), rows of the tree
-    unsigned int * rows            # (n_rows,), parted as keys are
+    unsigned int * rows            # (n_rows,), partitioned as keys are
     unsigned int * keys            # (n_features, capacity), see keys.pxd
     row_sums sums
     double gradient_unit           # 0: gradients are summed as they are
@@ -39,13 +35,7 @@ cdef inline unsigned int * keys_of(
     return rows.keys + feature * rows.capacity + start
 
 
-cdef inline void gather_rows(
-    small_rows * rows,
-    const X_BINNED_DTYPE_C * X_binned,  # of the tree, column by column
-    Py_ssize_t n_samples,
-    const G_H_DTYPE_C * gradients,
-    const G_H_DTYPE_C * hessians,       # NULL where they are 1
-) noexcept nogil:
+cdef inline void gather_rows(small_rows * rows, const tree_data * data) noexcept nogil:
     """Take over what is to be known of the rows in `samples`, and sort them."""
     cdef:
         unsigned int sample
@@ -53,39 +43,57 @@ cdef inline void gather_rows(
     for i in range(rows.n_rows):
         sample = rows.samples[i]
         rows.rows[i] = i
+        rows.sums.gradients[i] = data.gradients[sample]
         if rows.gradient_unit > 0.0:
-            rows.sums.gradients[i] = rows.gradient_unit * <double> llrint(
-                gradients[sample] * rows.gradient_scale
+            rows.sums.gradients[i] = rows.gradient_unit * fixed_point(
+                data.gradients[sample], rows.gradient_scale
             )
-        else:
-            rows.sums.gradients[i] = gradients[sample]
-        if hessians != NULL:
-            rows.sums.hessians[i] = hessians[sample]
-    for i in range(rows.n_features):
+        if data.hessians != NULL:
+            rows.sums.hessians[i] = data.hessians[sample]
+    for i in range(data.n_features):
         sort_rows(
-            X_binned + i * n_samples, rows.samples, rows.n_rows, keys_of(rows, i, 0)
+            data.X_binned + i * data.n_samples, rows.samples, rows.n_rows,
+            keys_of(rows, i, 0),
         )
 
 
-cdef inline bint ask_alike(
-    const small_rows * rows, const small_node * node
+ctypedef fused number:
+    G_H_DTYPE_C
+    double
+
+
+cdef inline bint is_pure(
+    const number * gradients,
+    const number * hessians,     # NULL where they are 1
+    const unsigned int * rows,   # (n_rows,)
+    int n_rows,
 ) noexcept nogil:
-    """Whether all rows of a node ask for the same, so that there is none to part."""
+    """Whether no split of some rows gains anything: whether g / h is one value.
+
+    As far as can be told, where rows have different weights. Those without one have no
+    part in it.
+    """
     cdef:
         era_sums first, other
-        int row, i
+        int i
     memset(&first, 0, sizeof(first))
     memset(&other, 0, sizeof(other))
-    for i in range(node.start, node.stop):
-        row = rows.rows[i]
-        other.gradients = rows.sums.gradients[row]
-        other.hessians = hessian_of(&rows.sums, row)
-        if not is_like(&first, &other):
+    for i in range(n_rows):
+        other.gradients = gradients[rows[i]]
+        other.hessians = 1.0 if hessians == NULL else hessians[rows[i]]
+        if other.hessians <= 0.0:
+            continue
+        if first.hessians == 0.0:
+            first = other
+        elif first.hessians == other.hessians:
+            if first.gradients != other.gradients:
+                return False
+        elif era_contrast(first, other, 0.0) != 0.0:
             return False
     return True
 
 
-cdef inline void part_node(
+cdef inline void partition_node(
     small_rows * rows,
     const small_node * node,
     feature_split * split,
@@ -106,9 +114,9 @@ cdef inline void part_node(
             rows.goes_left[row_of(keys[i])] = split.missing_go_to_left
         else:
             rows.goes_left[row_of(keys[i])] = code <= <int> split.bin_idx
-    part_rows(rows.rows + node.start, n_rows, rows.goes_left, rows.scratch)
+    partition_rows(rows.rows + node.start, n_rows, rows.goes_left, rows.scratch)
     for i in range(n_features):
-        part_rows(
+        partition_rows(
             keys_of(rows, features[i], node.start), n_rows,
             rows.goes_left, rows.scratch,
         )

@@ -1,58 +1,21 @@
 # The nodes of subtrees, as scikit-learn's predictor has them.
 
-from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node_record
+from sklearn.utils._bitset cimport BITSET_DTYPE_C
 
 from .node cimport small_node
 from ..candidates cimport feature_split
 
 
 cdef struct tree_records:
+    # With room for all of them.
     node_record * nodes
     Py_ssize_t n_nodes
-    Py_ssize_t capacity
-    Py_ssize_t first      # node of the present subtree, from which children count
-    unsigned int * bitsets        # (n_bitsets, 8), left categories
+    Py_ssize_t first           # node of the present subtree, from which children count
+    BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
     Py_ssize_t n_bitsets
-    Py_ssize_t bitset_capacity
-
-
-cdef inline bint reserve(tree_records * records, Py_ssize_t n_more) noexcept nogil:
-    """Make room for more nodes; False where there is no memory."""
-    cdef:
-        Py_ssize_t capacity = max(2 * records.capacity, records.n_nodes + n_more)
-        node_record * nodes
-    if records.n_nodes + n_more <= records.capacity:
-        return True
-    nodes = <node_record *> realloc(records.nodes, capacity * sizeof(node_record))
-    if nodes == NULL:
-        return False
-    records.nodes = nodes
-    records.capacity = capacity
-    return True
-
-
-cdef inline bint reserve_bitsets(
-    tree_records * records, Py_ssize_t n_more
-) noexcept nogil:
-    """Make room for more splits by categories; False where there is no memory."""
-    cdef:
-        Py_ssize_t capacity = max(
-            2 * records.bitset_capacity, records.n_bitsets + n_more
-        )
-        unsigned int * bitsets
-    if records.n_bitsets + n_more <= records.bitset_capacity:
-        return True
-    bitsets = <unsigned int *> realloc(
-        records.bitsets, 8 * capacity * sizeof(unsigned int)
-    )
-    if bitsets == NULL:
-        return False
-    records.bitsets = bitsets
-    records.bitset_capacity = capacity
-    return True
 
 
 cdef inline int add_leaf(
@@ -94,9 +57,9 @@ cdef inline void split_leaf(
         record.is_categorical = True
         record.bitset_idx = records.n_bitsets
         memcpy(
-            records.bitsets + 8 * records.n_bitsets,
+            records.bitsets[records.n_bitsets],
             split.left_cat_bitset,
-            8 * sizeof(unsigned int),
+            sizeof(BITSET_DTYPE_C),
         )
         records.n_bitsets += 1
     if not has_missing_values:
