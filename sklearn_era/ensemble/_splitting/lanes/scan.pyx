@@ -36,12 +36,11 @@ cdef void scan_bins(
 ) noexcept nogil:
     """Move bins to the left side in order, and add what the eras say on the way."""
     cdef:
-        double[LANES] gradients, hessians, counts, gains
+        double[LANES] gradients, hessians, counts
         double min_samples = criterion.min_samples_per_era
         double l2 = criterion.l2_regularization
         era_sums left, right
         era_comparison era
-        Py_ssize_t n_lanes = LANES if criterion.traits.keeps_lane_sums else table.n_eras
         Py_ssize_t split_idx = order.first_split
         Py_ssize_t row, lane
         int i
@@ -63,38 +62,57 @@ cdef void scan_bins(
         if i < order.first:
             continue
         row = i * LANES
-        for lane in range(n_lanes):
-            left.gradients = gradients[lane]
-            left.hessians = hessians[lane]
-            left.count = counts[lane]
-            right.gradients = table.right.gradients[row + lane]
-            right.hessians = table.right.hessians[row + lane]
-            right.count = table.right.counts[row + lane]
-            if not criterion.traits.keeps_lane_sums:
+        if not criterion.traits.keeps_lane_sums:
+            for lane in range(table.n_eras):
+                set_sides(
+                    table, gradients[lane], hessians[lane], counts[lane], row + lane,
+                    &left, &right,
+                )
                 add_era(
                     criterion, eras, table.codes[lane], left, right, &splits[split_idx]
                 )
-                continue
+            split_idx += 1
+            continue
+        for lane in range(LANES):
+            set_sides(
+                table, gradients[lane], hessians[lane], counts[lane], row + lane,
+                &left, &right,
+            )
             era = compare_sides(left, right, min_samples, l2)
             table.splits[split_idx].n_covered[lane] += era.covered
             table.splits[split_idx].directions[lane] += era.direction
-            gains[lane] = era.gain
-        if criterion.traits.keeps_lane_sums:
-            for lane in range(LANES if criterion.normalize_era_gain else 0):
-                gains[lane] *= gain_unit(
-                    criterion,
-                    hessians[lane] + table.right.hessians[row + lane],
-                    eras.gradient_variance,
-                )
-            add_gains(criterion, table, &gains[0], &table.splits[split_idx])
+            table.gains[lane] = era.gain
+        for lane in range(LANES if criterion.normalize_era_gain else 0):
+            table.gains[lane] *= gain_unit(
+                criterion,
+                hessians[lane] + table.right.hessians[row + lane],
+                eras.gradient_variance,
+            )
+        add_gains(criterion, table, &table.splits[split_idx])
         split_idx += 1
+
+
+cdef inline void set_sides(
+    const era_table * table,
+    double gradients,         # of the left side
+    double hessians,
+    double count,
+    Py_ssize_t i,             # place of the right side
+    era_sums * left,          # OUT
+    era_sums * right,         # OUT
+) noexcept nogil:
+    left.gradients = gradients
+    left.hessians = hessians
+    left.count = count
+    right.gradients = table.right.gradients[i]
+    right.hessians = table.right.hessians[i]
+    right.count = table.right.counts[i]
 
 
 cdef inline void add_gains(
     const criterion_struct * criterion,
     const era_table * table,
-    const double * gains,
-    lane_sums * lanes,     # IN and OUT, of a split
+    lane_sums * lanes,     # IN and OUT, of a split, of the table
 ) noexcept nogil:
     """Add the gain of each lane's era, by a loop for each kind of aggregation."""
     cdef:
@@ -103,17 +121,19 @@ cdef inline void add_gains(
         Py_ssize_t lane
     if kind == boltzmann_kind.MEAN:
         for lane in range(LANES):
-            add_gain_to_lane(boltzmann_kind.MEAN, alpha, lanes, lane, gains[lane], 1.0)
+            add_gain_to_lane(
+                boltzmann_kind.MEAN, alpha, lanes, lane, table.gains[lane], 1.0
+            )
     elif kind == boltzmann_kind.SMOOTHED:
         for lane in range(LANES):
             add_gain_to_lane(
-                boltzmann_kind.SMOOTHED, alpha, lanes, lane, gains[lane],
+                boltzmann_kind.SMOOTHED, alpha, lanes, lane, table.gains[lane],
                 table.is_era[lane],
             )
     else:
         for lane in range(table.n_eras):
             add_gain_to_lane(
-                boltzmann_kind.EXTREME, alpha, lanes, lane, gains[lane], 1.0
+                boltzmann_kind.EXTREME, alpha, lanes, lane, table.gains[lane], 1.0
             )
 
 

@@ -27,6 +27,7 @@ cdef struct era_table:
     long long[MAX_CELLS] words  # sums of words, before they are unpacked; else zeros
     int[LANES] codes          # of the eras in the lanes
     double[LANES] is_era      # 1 or 0, of each lane
+    double[LANES] gains       # of a split, in each lane
     int n_eras                # in lanes
     bint counts_rows          # whether hessians are counts, and all sums exact
     # For criteria that keep lane sums, what the lanes have said of each split of the
