@@ -231,7 +231,7 @@ class TopGrower(TreeGrower):
 
     def make_predictor(self, binning_thresholds: Any) -> TreePredictor:
         """Make the predictor of the tree, from the root down, left before right."""
-        parts, bitsets = [], []
+        pieces, bitsets = [], []
         n_nodes = 0
         waiting: list[Any] = [(self.root, {}, "root")]
         while waiting:
@@ -244,10 +244,10 @@ class TopGrower(TreeGrower):
             if not node.is_leaf:
                 waiting.append((node.right_child, records[0], "right"))
                 waiting.append((node.left_child, records[0], "left"))
-            parts.append(records)
+            pieces.append(records)
             bitsets.append(left_categories)
             n_nodes += records.size
-        nodes = np.concatenate(parts)
+        nodes = np.concatenate(pieces)
         binned_bitsets = np.concatenate(bitsets)
         set_thresholds(nodes, binning_thresholds, self.n_bins_non_missing)
         is_categorical = nodes["is_categorical"] != 0

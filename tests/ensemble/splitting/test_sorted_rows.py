@@ -105,7 +105,7 @@ def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
     hessians = rng.lognormal(sigma=2.0, size=500).astype(np.float32)
     target = rng.normal(size=500) + rows.X_binned[:, 0] / 100
     rows = replace(rows, target=target, hessians=hessians)
-    # Leaves of so many rows that no two features part them in the same way.
+    # Leaves of so many rows that no two features split them in the same way.
     limits = FULL._replace(min_samples_leaf=12)
     expected = grow(rows, criterion, limits, small_node_rows=0)
     tree = grow(rows, criterion, limits)
@@ -194,7 +194,7 @@ def test_values_and_bins_lead_to_the_same_leaf(criterion):
 
 @pytest.mark.parametrize("criterion", [None, "era", "invariant"])
 @pytest.mark.parametrize("small_node_rows", [0, MAX_ROWS])
-def test_rows_that_ask_for_the_same_are_not_parted(criterion, small_node_rows):
+def test_pure_nodes_are_not_split(criterion, small_node_rows):
     rows = make_rows(n_rows=300)
     # Multiples of 0.1 do not add up exactly, and sides of a split seem to differ.
     target = 0.1 * (rows.X_binned[:, 0] > 30)
@@ -266,7 +266,7 @@ def test_leaves_of_a_limited_number_are_made_best_first():
 )
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("has_weights", [False, True])
-def test_categories_are_parted_as_sets(criterion, missing, n_bins, has_weights):
+def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
     rows = with_categories(
         make_rows(n_rows=900, n_bins=n_bins, missing=missing, has_weights=has_weights)
     )

@@ -6,7 +6,7 @@ from .moving_eras cimport moving_eras
 from .node cimport small_node, tree_data, tree_limits
 from .node_rows cimport small_rows
 from .records cimport tree_records
-from .scan cimport scan_context
+from .scan cimport scan_context, sorted_feature
 from ..candidates cimport feature_split
 from ..splitter cimport EraSplitter, tree_eras
 
@@ -25,6 +25,7 @@ cdef class SubtreeGrower:
         small_rows rows
         moving_eras eras
         scan_context context
+        sorted_feature * columns  # (n_features,)
         small_node * waiting     # a stack
         int n_waiting
 

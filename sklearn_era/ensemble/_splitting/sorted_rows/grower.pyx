@@ -38,6 +38,7 @@ from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
 from ..categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_occupied_bins
+from ..rows cimport BITSET_SIZE
 from ..._criteria.node_formulas cimport node_value
 from ..._criteria.split_sums cimport sums_up
 
@@ -135,16 +136,25 @@ cdef class SubtreeGrower:
             const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
             const uint8_t [::1] has_missing_values = splitter.has_missing_values
             const uint8_t [::1] is_categorical = splitter.is_categorical
+            int i
         self.data.X_binned = &X_binned[0, 0]
         self.data.n_samples = X_binned.shape[0]
         self.data.n_features = X_binned.shape[1]
         self.data.gradients = &gradients[0]
         if hessians.shape[0] > 1:
             self.data.hessians = &hessians[0]
-        self.data.n_bins_non_missing = &n_bins_non_missing[0]
-        self.data.has_missing_values = &has_missing_values[0]
         self.data.is_categorical = &is_categorical[0]
         self.data.missing_values_bin_idx = splitter.missing_values_bin_idx
+        self.columns = <sorted_feature *> self.room(
+            self.data.n_features * sizeof(sorted_feature)
+        )
+        for i in range(self.data.n_features):
+            self.columns[i].feature_idx = i
+            self.columns[i].is_categorical = is_categorical[i]
+            self.columns[i].n_bins = n_bins_non_missing[i]
+            self.columns[i].missing_code = -1
+            if has_missing_values[i]:
+                self.columns[i].missing_code = self.data.missing_values_bin_idx
 
     cdef _make_rows(self):
         """Make room for the rows of a small node."""
@@ -232,7 +242,7 @@ cdef class SubtreeGrower:
             roots[i].parent = -1
             n_leaves += max(1, node.n_samples // self.limits.min_samples_leaf)
         all_records = np.empty(2 * n_leaves, dtype=PREDICTOR_RECORD_DTYPE)
-        all_bitsets = np.empty((n_leaves, 8), dtype=np.uint32)
+        all_bitsets = np.empty((n_leaves, BITSET_SIZE), dtype=np.uint32)
         cdef:
             node_record [::1] records = all_records
             unsigned int [:, ::1] bitsets = all_bitsets
@@ -305,7 +315,7 @@ cdef class SubtreeGrower:
             )
             split_leaf(
                 &self.records, number, &split,
-                self.data.has_missing_values[split.feature_idx],
+                self.columns[split.feature_idx].missing_code >= 0,
             )
             # The left child is to be first.
             make_children(
@@ -319,7 +329,7 @@ cdef class SubtreeGrower:
         cdef:
             const int * features
             bint may_keep = False
-            sorted_feature feature
+            sorted_feature * feature
             int i
 
         split.found = False
@@ -342,12 +352,7 @@ cdef class SubtreeGrower:
         for i in range(self.features.n_listed[node.level]):
             if not self.features.is_drawn[features[i]]:
                 continue
-            feature.feature_idx = features[i]
-            feature.is_categorical = self.data.is_categorical[features[i]]
-            feature.n_bins = self.data.n_bins_non_missing[features[i]]
-            feature.missing_code = -1
-            if self.data.has_missing_values[features[i]]:
-                feature.missing_code = self.data.missing_values_bin_idx
+            feature = &self.columns[features[i]]
             feature.keys = keys_of(&self.rows, features[i], node.start)
             feature.keeps_differences = (
                 may_keep
@@ -359,9 +364,9 @@ cdef class SubtreeGrower:
                 )
             )
             if feature.is_categorical:
-                scan_categories(&self.context, &feature, split)
+                scan_categories(&self.context, feature, split)
             else:
-                scan_numbers(&self.context, &feature, split)
+                scan_numbers(&self.context, feature, split)
         return split.found
 
     cdef void find_splitting(self, const small_node * node) noexcept nogil:

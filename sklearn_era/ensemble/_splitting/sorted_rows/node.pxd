@@ -21,14 +21,12 @@ from ..._criteria.node_formulas cimport node_loss
 
 cdef struct tree_data:
     # What a tree is grown on; its owner keeps the memory.
-    const X_BINNED_DTYPE_C * X_binned         # column by column
+    const X_BINNED_DTYPE_C * X_binned   # column by column
     Py_ssize_t n_samples
     int n_features
     const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians              # NULL where they are 1
-    const unsigned int * n_bins_non_missing   # (n_features,)
-    const uint8_t * has_missing_values        # (n_features,), in the training data
-    const uint8_t * is_categorical            # (n_features,)
+    const G_H_DTYPE_C * hessians     # NULL where they are 1
+    const uint8_t * is_categorical   # (n_features,)
     int missing_values_bin_idx
 
 

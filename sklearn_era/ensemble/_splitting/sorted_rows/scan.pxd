@@ -41,13 +41,13 @@ cdef struct scan_context:
 
 
 cdef struct sorted_feature:
-    # A feature to scan.
     int feature_idx
     bint is_categorical
-    int n_bins               # of values that are not missing
-    int missing_code         # of missing values; -1 where the feature has none
-    bint keeps_differences   # between the sums over eras of neighbouring splits
-    const unsigned int * keys   # (n_rows,), of the node's rows, sorted
+    int n_bins                  # of values that are not missing
+    int missing_code            # of missing values; -1 where the feature has none
+    # Of the node.
+    const unsigned int * keys   # (n_rows,), sorted
+    bint keeps_differences      # between the sums over eras of neighbouring splits
 
 
 cdef struct running_sums:
@@ -107,13 +107,15 @@ cdef inline bint gains_more(
     Of equal gains the first stays, but the last among a feature's splits with missing
     values on the left side, which scikit-learn scans from the right.
     """
-    return gain > best.rank.gain or (
-        missing_go_to_left
-        and gain == best.rank.gain
-        and best.found
-        and best.feature_idx == feature_idx
-        and best.missing_go_to_left
-    )
+    if gain <= best.rank.gain:
+        return (
+            gain == best.rank.gain
+            and missing_go_to_left
+            and best.found
+            and best.feature_idx == feature_idx
+            and best.missing_go_to_left
+        )
+    return True
 
 
 cdef inline void scan_gains(
