@@ -2,11 +2,19 @@
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
     MonotonicConstraint,
-    X_BINNED_DTYPE_C,
     hist_struct,
 )
-from sklearn.utils._bitset cimport in_bitset, init_bitset, set_bitset
+from sklearn.utils._bitset cimport init_bitset
 
+from .admission cimport (
+    ADMITTED,
+    TOO_SMALL_RIGHT,
+    admission,
+    admit,
+    gain_of_sides,
+    side_values,
+    values_of_sides,
+)
 from .bundles cimport bundle_struct
 from .candidates cimport (
     bundle_candidates,
@@ -15,16 +23,17 @@ from .candidates cimport (
     is_better,
     node_struct,
 )
+from .categories cimport set_left_categories
 from .lanes.functions cimport bin_order
-from .tree_data cimport tree_data
+from .tree_data cimport tree_data, tree_limits
 from .._criteria.criterion cimport criterion_struct
-from .._criteria.node_formulas cimport bounded, node_value, pooled_gain
 from .._criteria.ranking cimport rank_split
 from .._criteria.split_sums cimport add_absent_eras
 
 
 cdef inline void rank_bundle(
     const tree_data * tree,
+    const tree_limits * limits,
     const criterion_struct * criterion,
     const bundle_struct * bundle,
     bundle_candidates * candidates,  # IN and OUT
@@ -40,13 +49,14 @@ cdef inline void rank_bundle(
         if candidates.features[j].is_wanted:
             for i in range(candidates.features[j].n_orders):
                 rank_order(
-                    tree, criterion, candidates, &candidates.features[j],
+                    tree, limits, criterion, candidates, &candidates.features[j],
                     &candidates.features[j].orders[i], node,
                 )
 
 
 cdef inline void rank_order(
     const tree_data * tree,
+    const tree_limits * limits,
     const criterion_struct * criterion,
     bundle_candidates * candidates,  # IN and OUT
     const feature_candidates * feature,
@@ -59,12 +69,11 @@ cdef inline void rank_order(
     monotonic constraint among them, before its eras are looked at.
     """
     cdef:
-        signed char monotonic_cst = tree.monotonic_cst[feature.feature_idx]
         const hist_struct * moved
-        unsigned int n_samples_right
-        double sum_gradients_right, sum_hessians_right
-        double value_left, value_right, gain
+        admission admitted
+        side_values values
         feature_split split
+        double gain
         int i
 
     split.found = True
@@ -81,36 +90,22 @@ cdef inline void rank_order(
         split.n_samples_left += moved.count
         split.sum_gradients_left += moved.sum_gradients
         split.sum_hessians_left += moved.sum_hessians
-        n_samples_right = node.n_samples - split.n_samples_left
-        sum_gradients_right = node.sum_gradients - split.sum_gradients_left
-        sum_hessians_right = node.sum_hessians - split.sum_hessians_left
-        if (
-            i < order.first
-            or split.n_samples_left < tree.min_samples_leaf
-            or split.sum_hessians_left < tree.min_hessian_to_split
-        ):
+        if i < order.first:
             continue
-        if (
-            n_samples_right < tree.min_samples_leaf
-            or sum_hessians_right < tree.min_hessian_to_split
-        ):
-            break  # the right side only loses rows from here on
-
-        value_left = child_value(
-            criterion, node, split.sum_gradients_left, split.sum_hessians_left
+        admitted = admit(
+            split.n_samples_left, split.sum_hessians_left,
+            node.n_samples, node.sum_hessians,
+            limits.min_samples_leaf, limits.min_hessian_to_split,
         )
-        value_right = child_value(
-            criterion, node, sum_gradients_right, sum_hessians_right
-        )
-        if (
-            monotonic_cst == MonotonicConstraint.POS and value_left > value_right
-            or monotonic_cst == MonotonicConstraint.NEG and value_left < value_right
-        ):
+        if admitted == TOO_SMALL_RIGHT:
+            break
+        if admitted != ADMITTED:
             continue
-        gain = pooled_gain(
-            node.loss,
-            split.sum_gradients_left, value_left,
-            sum_gradients_right, value_right,
+        values = values_of_split(limits, node, &split)
+        if is_against(tree.monotonic_cst[feature.feature_idx], values):
+            continue
+        gain = gain_of_sides(
+            node.loss, node.sum_gradients, split.sum_gradients_left, values
         )
         if not rank_split(
             criterion,
@@ -124,40 +119,42 @@ cdef inline void rank_order(
         if is_better(&split, &candidates.best):
             candidates.best = split
             if split.is_categorical:
-                set_categories(tree, order.bins, i + 1, &candidates.best)
+                set_categories(tree, order, i + 1, &candidates.best)
 
 
-cdef inline double child_value(
-    const criterion_struct * criterion,
-    const node_struct * node,
-    double sum_gradients,
-    double sum_hessians,
+cdef inline side_values values_of_split(
+    const tree_limits * limits, const node_struct * node, const feature_split * split
 ) noexcept nogil:
-    """Value of a child of `node`, within the bounds of monotonic constraints."""
-    return bounded(
-        node_value(sum_gradients, sum_hessians, criterion.l2_regularization),
-        node.lower_bound,
-        node.upper_bound,
+    return values_of_sides(
+        node.sum_gradients, node.sum_hessians,
+        split.sum_gradients_left, split.sum_hessians_left,
+        limits.l2_regularization, node.lower_bound, node.upper_bound,
     )
+
+
+cdef inline bint is_against(
+    signed char monotonic_cst, side_values values
+) noexcept nogil:
+    """Whether the values of both sides are against a monotonic constraint."""
+    if monotonic_cst == MonotonicConstraint.POS:
+        return values.left > values.right
+    if monotonic_cst == MonotonicConstraint.NEG:
+        return values.left < values.right
+    return False
 
 
 cdef inline void set_categories(
     const tree_data * tree,
-    const X_BINNED_DTYPE_C * bins,
+    const bin_order * order,
     int n_left,
     feature_split * split,  # IN and OUT
 ) noexcept nogil:
     """Send the first of some categories to the left side."""
-    cdef:
-        int n_bins = tree.n_bins_non_missing[split.feature_idx]
-        int i
-    init_bitset(split.left_cat_bitset)
-    for i in range(n_left):
-        set_bitset(
-            split.left_cat_bitset,
-            bins[i] if bins[i] < n_bins else tree.missing_values_bin_idx,
-        )
-    split.missing_go_to_left = (
-        tree.has_missing_values[split.feature_idx]
-        and in_bitset(split.left_cat_bitset, tree.missing_values_bin_idx)
+    split.missing_go_to_left = set_left_categories(
+        split.left_cat_bitset,
+        order.bins,
+        n_left,
+        tree.n_bins_non_missing[split.feature_idx],
+        tree.missing_values_bin_idx if tree.has_missing_values[split.feature_idx]
+        else -1,
     )

@@ -3,7 +3,6 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 cdef enum:
     MAX_MEMBERS = 8  # features in a bundle
-    MAX_BINS = 256   # of a bundle; and cells, the combinations of its bins
 
 
 cdef struct bundle_struct:

@@ -21,10 +21,6 @@ cdef struct node_struct:
     eras_struct eras
 
 
-cdef enum:
-    BITSET_SIZE = 8  # words of a BITSET_DTYPE_C
-
-
 cdef struct feature_split:
     # A candidate split, and at the end of a scan the best one of its feature.
     bint found

@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
-from .categories cimport order_categories
+from .categories cimport n_moved_from_end, order_categories, reverse_order
 from .bundles cimport FeatureBundles, bundle_struct
 from .._criteria.split_sums cimport clear_sums, split_sums
 
@@ -174,11 +174,7 @@ cdef class CandidateTable:
         int n_codes,
         const node_struct * node,
     ) noexcept nogil:
-        """From both ends towards the middle, as in scikit-learn.
-
-        Categories with little support stay on the right side, which always has at least
-        half of the others.
-        """
+        """From both ends of the categories' order towards the middle."""
         cdef:
             int n_bins = self.tree.n_bins_non_missing[feature.feature_idx]
             bin_order * order = &feature.orders[0]
@@ -189,17 +185,12 @@ cdef class CandidateTable:
                 node.n_samples / node.sum_hessians,
                 order.bins,
             )
-            int i
         if n_used <= 1:
             return
-        add_order(bundle, feature, n_codes, 0, (n_used + 1) // 2, False)
+        add_order(bundle, feature, n_codes, 0, n_moved_from_end(n_used, False), False)
         feature.orders[1] = order[0]
-        order = &feature.orders[1]
-        for i in range(n_used // 2):
-            order.bins[i], order.bins[n_used - 1 - i] = (
-                order.bins[n_used - 1 - i], order.bins[i]
-            )
-        add_order(bundle, feature, n_codes, 0, (n_used + 1) // 2 - 1, False)
+        reverse_order(feature.orders[1].bins, n_used)
+        add_order(bundle, feature, n_codes, 0, n_moved_from_end(n_used, True), False)
 
 
 cdef inline void add_order(

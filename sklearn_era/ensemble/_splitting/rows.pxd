@@ -6,7 +6,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
 cdef enum:
     CHUNK_SIZE = 65536   # rows to hold in the cache at a time; one era may have more
-    MAX_BINS = 256       # of a feature, the one of missing values included
+    MAX_BINS = 256       # of a feature, missing values included, or of a bundle
     BITSET_SIZE = 8      # words of 32 bits, for a set of bins
 
 

@@ -7,7 +7,7 @@ from .bundles cimport FeatureBundles
 from .candidates cimport CandidateTable, feature_split, node_struct
 from .histograms.accumulate cimport Accumulator
 from .histograms.stored cimport HistogramStore
-from .tree_data cimport tree_data
+from .tree_data cimport tree_data, tree_limits
 
 
 cdef struct tree_eras:
@@ -35,15 +35,16 @@ cdef class EraSplitter:
 
         # Of the tree being grown.
         tree_data tree
-        object X_binned          # to keep what `tree` points at, as `splitter` does
-        object splitter
+        tree_limits limits
+        int n_threads
+        object splitter          # with what `tree` points at
+        object gradients
         object totals            # sums of all gradients and hessians
         readonly bint hessians_are_constant
         readonly object hessians
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 
-    cdef void _point_at_tree(self, splitter)
     cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)

@@ -31,16 +31,12 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
-)
-from sklearn.utils._typedefs cimport uint8_t
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
-from .best_split cimport child_value, rank_bundle
+from .admission cimport side_values
+from .best_split cimport rank_bundle, values_of_split
 from .bundles cimport FeatureBundles
 from .candidates cimport (
-    BITSET_SIZE,
     CandidateTable,
     bundle_candidates,
     feature_split,
@@ -48,7 +44,8 @@ from .candidates cimport (
     node_struct,
 )
 from .costs cimport stores_histograms
-from .rows cimport EraRows
+from .rows cimport BITSET_SIZE, EraRows
+from .tree_data cimport describe_tree
 from .histograms.accumulate cimport Accumulator
 from .._criteria.criterion cimport Criterion
 from .._criteria.node_formulas cimport node_loss
@@ -143,10 +140,10 @@ cdef class EraSplitter:
         histogram_builder : EraSplitter
             Itself, which the grower asks for histograms.
         """
-        self.X_binned = X_binned
+        self.gradients = gradients
         self.hessians = hessians
         self.hessians_are_constant = hessians_are_constant
-        self.tree.n_threads = n_threads
+        self.n_threads = n_threads
         self.store.take_all_back()
         self.totals = self.rows.start_tree(gradients, hessians, n_threads)
         self.gradient_variance = 1.0
@@ -167,25 +164,9 @@ cdef class EraSplitter:
         self.splitter = splitter
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
-        self._point_at_tree(splitter)
-
-    cdef void _point_at_tree(self, splitter):
-        cdef:
-            const X_BINNED_DTYPE_C [::1, :] X_binned = self.X_binned
-            const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
-            const uint8_t [::1] has_missing_values = splitter.has_missing_values
-            const uint8_t [::1] is_categorical = splitter.is_categorical
-            const signed char [::1] monotonic_cst = splitter.monotonic_cst
-        self.tree.X_binned = &X_binned[0, 0]
-        self.tree.n_samples = X_binned.shape[0]
-        self.tree.n_features = X_binned.shape[1]
-        self.tree.n_bins_non_missing = &n_bins_non_missing[0]
-        self.tree.has_missing_values = &has_missing_values[0]
-        self.tree.is_categorical = &is_categorical[0]
-        self.tree.monotonic_cst = &monotonic_cst[0]
-        self.tree.missing_values_bin_idx = splitter.missing_values_bin_idx
-        self.tree.min_samples_leaf = splitter.min_samples_leaf
-        self.tree.min_hessian_to_split = splitter.min_hessian_to_split
+        describe_tree(
+            splitter, self.gradients, self.hessians, &self.tree, &self.limits
+        )
 
     def compute_histograms_brute(
         self, const unsigned int [::1] sample_indices, allowed_features=None
@@ -206,7 +187,7 @@ cdef class EraSplitter:
         histograms : NodeHistograms
         """
         cdef NodeHistograms histograms
-        is_root = sample_indices.shape[0] == self.X_binned.shape[0]
+        is_root = sample_indices.shape[0] == self.tree.n_samples
         histograms = NodeHistograms(self.store, self.rows.n_eras)
         histograms.n_rows = sample_indices.shape[0]
         histograms.sample_indices = sample_indices
@@ -241,7 +222,7 @@ cdef class EraSplitter:
             self.bundles.n_bundles,
             schedule="static",
             nogil=True,
-            num_threads=self.tree.n_threads,
+            num_threads=self.n_threads,
         ):
             subtract(histograms, sibling_histograms, &self.bundles.bundles[i])
         return histograms
@@ -269,16 +250,16 @@ cdef class EraSplitter:
                 self.all_features = self._make_bundles(np.arange(n_features))
             self.bundles = self.all_features
         self.candidates.use_bundles(self.bundles)
-        self.accumulator.start_tree(self.bundles)
+        self.accumulator.start_tree(self.bundles, self.n_threads)
 
     def _make_bundles(self, features):
         return FeatureBundles(
-            self.X_binned,
+            self.splitter.X_binned,
             features,
             self.splitter.n_bins_non_missing,
             self.splitter.has_missing_values,
             self.rows.n_samples / self.rows.n_eras,
-            self.tree.n_threads,
+            self.n_threads,
         )
 
     def find_node_split(self, node):
@@ -325,8 +306,8 @@ cdef class EraSplitter:
             num_threads=self.accumulator.threads_for_node(),
         ):
             rank_bundle(
-                &self.tree, &self.criterion, &self.bundles.bundles[tasks[i]],
-                &candidates[tasks[i]], node, n_absent,
+                &self.tree, &self.limits, &self.criterion,
+                &self.bundles.bundles[tasks[i]], &candidates[tasks[i]], node, n_absent,
             )
         best = &candidates[tasks[0]].best
         for i in range(1, n_tasks):
@@ -403,6 +384,7 @@ cdef class EraSplitter:
         cdef:
             double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
             double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
+            side_values values = values_of_split(&self.limits, node, split)
             unsigned int bin_idx = split.bin_idx
             int i
 
@@ -427,12 +409,8 @@ cdef class EraSplitter:
             sum_hessian_right=sum_hessians_right,
             n_samples_left=split.n_samples_left,
             n_samples_right=node.n_samples - split.n_samples_left,
-            value_left=child_value(
-                &self.criterion, node, split.sum_gradients_left, split.sum_hessians_left
-            ),
-            value_right=child_value(
-                &self.criterion, node, sum_gradients_right, sum_hessians_right
-            ),
+            value_left=values.left,
+            value_right=values.right,
             is_categorical=split.is_categorical,
             left_cat_bitset=bitset,
         )

@@ -1,11 +1,11 @@
 from sklearn.utils._typedefs cimport uint8_t
 
 from .sums cimport bin_sums, histogram_scratch
-from ..rows cimport EraRows
+from ..rows cimport MAX_BINS, EraRows
 from ..candidates cimport CandidateTable, node_struct
 from ..lanes.functions cimport lane_functions, occupied_splits
 from ..lanes.table cimport era_table
-from ..bundles cimport MAX_BINS, FeatureBundles
+from ..bundles cimport FeatureBundles
 from .stored cimport NodeHistograms
 from ..tree_data cimport tree_data
 

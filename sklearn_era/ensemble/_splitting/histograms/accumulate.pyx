@@ -60,26 +60,24 @@ cdef class Accumulator:
     def __dealloc__(self):
         free(self.scratch)
 
-    def start_tree(self, FeatureBundles bundles):
+    def start_tree(self, FeatureBundles bundles, int n_threads):
         """Make room for the threads and the bundles of features of a tree."""
         if self.tasks is None or self.tasks.shape[0] < bundles.n_bundles:
             self.tasks = np.empty(bundles.n_bundles, dtype=np.int32)
             self.is_joint = np.empty(bundles.n_bundles, dtype=np.uint8)
             self.is_sparse = np.empty(bundles.n_bundles, dtype=np.uint8)
         self.bundles = bundles
-        if self.n_threads == self.tree.n_threads:
+        if self.n_threads == n_threads:
             return
         free(self.scratch)
         self.n_threads = 0
-        self.scratch = <thread_scratch *> calloc(
-            self.tree.n_threads, sizeof(thread_scratch)
-        )
+        self.scratch = <thread_scratch *> calloc(n_threads, sizeof(thread_scratch))
         if self.scratch == NULL:
             raise MemoryError(
-                f"cannot allocate {self.tree.n_threads * sizeof(thread_scratch)} bytes "
-                f"for {self.tree.n_threads} threads"
+                f"cannot allocate {n_threads * sizeof(thread_scratch)} bytes for "
+                f"{n_threads} threads"
             )
-        self.n_threads = self.tree.n_threads
+        self.n_threads = n_threads
 
     cdef void plan(self, const uint8_t [::1] is_wanted) noexcept:
         """Choose the bundles to look at, and how each is to be summed up.

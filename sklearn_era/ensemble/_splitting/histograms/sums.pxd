@@ -1,5 +1,5 @@
-from ..rows cimport EraRows, row_block
-from ..bundles cimport MAX_BINS, bundle_struct
+from ..rows cimport MAX_BINS, EraRows, row_block
+from ..bundles cimport bundle_struct
 from ..tree_data cimport tree_data
 
 

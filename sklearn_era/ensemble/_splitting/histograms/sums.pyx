@@ -11,7 +11,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     X_BINNED_DTYPE_C,
 )
 
-from ..bundles cimport MAX_BINS
+from ..rows cimport MAX_BINS
 from ..._criteria.split_sums cimport LANES
 
 cdef enum:

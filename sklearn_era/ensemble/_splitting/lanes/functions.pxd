@@ -2,7 +2,7 @@
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from ..bundles cimport MAX_BINS
+from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
 from .table cimport era_table
 from ..._criteria.split_sums cimport eras_struct, split_sums

@@ -5,7 +5,7 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from ..histograms.sums cimport bin_sums
-from ..bundles cimport MAX_BINS
+from ..rows cimport MAX_BINS
 from ..._criteria.split_sums cimport LANES, lane_sums
 
 

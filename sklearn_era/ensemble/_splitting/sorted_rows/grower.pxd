@@ -3,7 +3,8 @@ from sklearn.utils._typedefs cimport uint64_t
 
 from .features cimport feature_lists
 from .moving_eras cimport moving_eras
-from .node cimport small_node, tree_data, tree_limits
+from .node cimport small_node
+from ..tree_data cimport tree_data, tree_limits
 from .node_rows cimport small_rows
 from .records cimport tree_records
 from .scan cimport scan_context, sorted_feature
@@ -16,6 +17,7 @@ cdef class SubtreeGrower:
         list owners              # of all the memory that is pointed to
         tree_data data
         tree_limits limits
+        int max_depth            # of the tree; -1: without limit
         tree_eras tree_eras      # where eras are compared
         int max_rows
         feature_lists features
@@ -29,12 +31,7 @@ cdef class SubtreeGrower:
         small_node * waiting     # a stack
         int n_waiting
 
-    cdef _set_data(
-        self,
-        splitter,
-        const G_H_DTYPE_C [::1] gradients,
-        const G_H_DTYPE_C [::1] hessians,
-    )
+    cdef _make_columns(self)
     cdef _make_rows(self)
     cdef _make_lists(self, int max_features, uint64_t seed)
     cdef _compare_eras(self, EraSplitter splitter)

@@ -23,7 +23,6 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
     node_struct as node_record,
 )
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
@@ -39,6 +38,7 @@ from .scan cimport scan_numbers, sorted_feature
 from ..categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
+from ..tree_data cimport describe_tree
 from ..._criteria.node_formulas cimport node_value
 from ..._criteria.split_sums cimport sums_up
 
@@ -104,12 +104,9 @@ cdef class SubtreeGrower:
     ):
         self.owners = [splitter, gradients, hessians, era_splitter]
         self.max_rows = max_rows
-        self._set_data(splitter, gradients, hessians)
-        self.limits.max_depth = -1 if max_depth is None else max_depth
-        self.limits.min_samples_leaf = splitter.min_samples_leaf
-        self.limits.min_hessian_to_split = splitter.min_hessian_to_split
-        self.limits.min_gain_to_split = splitter.min_gain_to_split
-        self.limits.l2_regularization = splitter.l2_regularization
+        describe_tree(splitter, gradients, hessians, &self.data, &self.limits)
+        self._make_columns()
+        self.max_depth = -1 if max_depth is None else max_depth
         self._make_rows()
         self._make_lists(max_features, seed)
         self.waiting = <small_node *> self.room((max_rows + 1) * sizeof(small_node))
@@ -125,35 +122,18 @@ cdef class SubtreeGrower:
         self.owners.append(memory)
         return &memory[0]
 
-    cdef _set_data(
-        self,
-        splitter,
-        const G_H_DTYPE_C [::1] gradients,
-        const G_H_DTYPE_C [::1] hessians,
-    ):
-        cdef:
-            const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
-            const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
-            const uint8_t [::1] has_missing_values = splitter.has_missing_values
-            const uint8_t [::1] is_categorical = splitter.is_categorical
-            int i
-        self.data.X_binned = &X_binned[0, 0]
-        self.data.n_samples = X_binned.shape[0]
-        self.data.n_features = X_binned.shape[1]
-        self.data.gradients = &gradients[0]
-        if hessians.shape[0] > 1:
-            self.data.hessians = &hessians[0]
-        self.data.is_categorical = &is_categorical[0]
-        self.data.missing_values_bin_idx = splitter.missing_values_bin_idx
+    cdef _make_columns(self):
+        """Describe the features of the tree."""
+        cdef int i
         self.columns = <sorted_feature *> self.room(
             self.data.n_features * sizeof(sorted_feature)
         )
         for i in range(self.data.n_features):
             self.columns[i].feature_idx = i
-            self.columns[i].is_categorical = is_categorical[i]
-            self.columns[i].n_bins = n_bins_non_missing[i]
+            self.columns[i].is_categorical = self.data.is_categorical[i]
+            self.columns[i].n_bins = self.data.n_bins_non_missing[i]
             self.columns[i].missing_code = -1
-            if has_missing_values[i]:
+            if self.data.has_missing_values[i]:
                 self.columns[i].missing_code = self.data.missing_values_bin_idx
 
     cdef _make_rows(self):
@@ -296,7 +276,7 @@ cdef class SubtreeGrower:
             node = self.waiting[self.n_waiting]
             number = add_leaf(&self.records, &node)
             if (
-                node.depth == self.limits.max_depth
+                node.depth == self.max_depth
                 or node.stop - node.start < 2 * self.limits.min_samples_leaf
                 or is_pure(
                     self.rows.sums.gradients,

@@ -6,7 +6,8 @@
 
 from libc.string cimport memset
 
-from .node cimport hessian_of, row_sums, small_node, tree_data
+from .node cimport hessian_of, row_sums, small_node
+from ..tree_data cimport tree_data
 from .node_rows cimport small_rows
 from .keys cimport ROW_MASK
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha

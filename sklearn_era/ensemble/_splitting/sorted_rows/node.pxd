@@ -1,12 +1,6 @@
-# A node of the subtree of a small node, and the tree that it is of.
+# A node of the subtree of a small node.
 
 from libc.math cimport INFINITY
-
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
-)
-from sklearn.utils._typedefs cimport uint8_t
 
 from ..admission cimport (
     admission,
@@ -16,26 +10,8 @@ from ..admission cimport (
     values_of_sides,
 )
 from ..candidates cimport feature_split
+from ..tree_data cimport tree_limits
 from ..._criteria.node_formulas cimport node_loss
-
-
-cdef struct tree_data:
-    # What a tree is grown on; its owner keeps the memory.
-    const X_BINNED_DTYPE_C * X_binned   # column by column
-    Py_ssize_t n_samples
-    int n_features
-    const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians     # NULL where they are 1
-    const uint8_t * is_categorical   # (n_features,)
-    int missing_values_bin_idx
-
-
-cdef struct tree_limits:
-    int max_depth                 # -1: without limit
-    int min_samples_leaf
-    double min_hessian_to_split   # of each side
-    double min_gain_to_split      # the gain has to exceed it
-    double l2_regularization
 
 
 cdef struct small_node:

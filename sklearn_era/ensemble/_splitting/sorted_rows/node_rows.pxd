@@ -8,7 +8,8 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 from sklearn.utils._bitset cimport in_bitset
 
-from .node cimport row_sums, small_node, tree_data
+from .node cimport row_sums, small_node
+from ..tree_data cimport tree_data
 from .keys cimport code_of, partition_rows, row_of, sort_rows
 from ..candidates cimport feature_split
 from ..rows cimport fixed_point

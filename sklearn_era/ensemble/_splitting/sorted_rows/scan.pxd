@@ -23,9 +23,9 @@ from .node cimport (
     row_sums,
     small_node,
     split_gain,
-    tree_limits,
 )
 from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
+from ..tree_data cimport tree_limits
 from ..candidates cimport feature_split, is_better
 from ..._criteria.ranking cimport may_outrank, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, split_sums
