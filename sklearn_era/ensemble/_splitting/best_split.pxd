@@ -72,19 +72,9 @@ cdef inline void rank_order(
         const hist_struct * moved
         admission admitted
         side_values values
-        feature_split split
+        feature_split split = empty_split(tree, feature.feature_idx, order)
         double gain
         int i
-
-    split.found = True
-    split.feature_idx = feature.feature_idx
-    split.is_categorical = tree.is_categorical[feature.feature_idx]
-    split.missing_go_to_left = order.missing_go_to_left
-    init_bitset(split.left_cat_bitset)
-    split.n_samples_left = 0
-    split.sum_gradients_left = 0.0
-    split.sum_hessians_left = 0.0
-
     for i in range(order.stop):
         moved = &candidates.pooled[feature.first_bin + order.bins[i]]
         split.n_samples_left += moved.count
@@ -120,6 +110,22 @@ cdef inline void rank_order(
             candidates.best = split
             if split.is_categorical:
                 set_categories(tree, order, i + 1, &candidates.best)
+
+
+cdef inline feature_split empty_split(
+    const tree_data * tree, int feature_idx, const bin_order * order
+) noexcept nogil:
+    """A split with nothing on its left side."""
+    cdef feature_split split
+    split.found = True
+    split.feature_idx = feature_idx
+    split.is_categorical = tree.is_categorical[feature_idx]
+    split.missing_go_to_left = order.missing_go_to_left
+    init_bitset(split.left_cat_bitset)
+    split.n_samples_left = 0
+    split.sum_gradients_left = 0.0
+    split.sum_hessians_left = 0.0
+    return split
 
 
 cdef inline side_values values_of_split(

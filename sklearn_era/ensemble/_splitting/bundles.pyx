@@ -88,35 +88,14 @@ cdef class FeatureBundles:
         cdef:
             bundle_struct * bundle
             X_BINNED_DTYPE_C [::1, :] joint
-            int n_joint = 0
             int i
 
         self.features = np.asarray(features, dtype=np.intp)
-        n_codes = (
+        n_joint = self._lay_out(
             np.asarray(n_bins_non_missing, dtype=np.intp)[self.features]
-            + np.asarray(has_missing_values, dtype=np.intp)[self.features]
+            + np.asarray(has_missing_values, dtype=np.intp)[self.features],
+            rows_per_era,
         )
-        slices = bundle_features(n_codes.tolist())
-        self.n_bundles = len(slices)
-        self.bundles = <bundle_struct *> calloc(
-            max(self.n_bundles, 1), sizeof(bundle_struct)
-        )
-        if self.bundles == NULL:
-            raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
-        self.n_bins = 0
-        for i, members in enumerate(slices):
-            bundle = &self.bundles[i]
-            bundle.n_members = members.stop - members.start
-            bundle.n_cells = 1
-            for j in range(bundle.n_members):
-                bundle.members[j] = self.features[members.start + j]
-                bundle.n_codes[j] = n_codes[members.start + j]
-                bundle.n_cells *= bundle.n_codes[j]
-                bundle.n_bins += bundle.n_codes[j]
-            bundle.first_bin = self.n_bins
-            self.n_bins += bundle.n_bins
-            n_joint += sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era)
-
         if n_joint == 0:
             return
         self.joint = np.empty(
@@ -138,6 +117,34 @@ cdef class FeatureBundles:
                     &self.bundles[i],
                     <X_BINNED_DTYPE_C *> self.bundles[i].codes,
                 )
+
+    def _lay_out(self, n_codes, double rows_per_era):
+        """Settle the bundles; return how many of them deserve joint codes."""
+        cdef:
+            bundle_struct * bundle
+            int n_joint = 0
+            int i
+        slices = bundle_features(n_codes.tolist())
+        self.n_bundles = len(slices)
+        self.bundles = <bundle_struct *> calloc(
+            max(self.n_bundles, 1), sizeof(bundle_struct)
+        )
+        if self.bundles == NULL:
+            raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
+        self.n_bins = 0
+        for i, members in enumerate(slices):
+            bundle = &self.bundles[i]
+            bundle.n_members = members.stop - members.start
+            bundle.n_cells = 1
+            for j in range(bundle.n_members):
+                bundle.members[j] = self.features[members.start + j]
+                bundle.n_codes[j] = n_codes[members.start + j]
+                bundle.n_cells *= bundle.n_codes[j]
+                bundle.n_bins += bundle.n_codes[j]
+            bundle.first_bin = self.n_bins
+            self.n_bins += bundle.n_bins
+            n_joint += sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era)
+        return n_joint
 
     def __dealloc__(self):
         free(self.bundles)

@@ -336,16 +336,22 @@ cdef int sum_occupied_bins(
                 sums.words[code] = 0
     n_occupied = list_bits(is_occupied, occupied)
     for j in range(n_occupied):
-        code = occupied[j]
-        scratch.integers[j] = sums.integers[code]
-        scratch.gradients[j] = sums.gradients[code]
-        scratch.hessians[j] = sums.hessians[code]
-        scratch.counts[j] = sums.counts[code]
-        sums.integers[code] = 0
-        sums.gradients[code] = 0.0
-        sums.hessians[code] = 0.0
-        sums.counts[code] = 0
+        take_bin(sums, occupied[j], scratch, j)
     return n_occupied
+
+
+cdef inline void take_bin(
+    code_sums * sums, int code, histogram_scratch * scratch, int place
+) noexcept nogil:
+    """Move the sums of a bin to a place of the scratch arrays; leave zeros."""
+    scratch.integers[place] = sums.integers[code]
+    scratch.gradients[place] = sums.gradients[code]
+    scratch.hessians[place] = sums.hessians[code]
+    scratch.counts[place] = sums.counts[code]
+    sums.integers[code] = 0
+    sums.gradients[code] = 0.0
+    sums.hessians[code] = 0.0
+    sums.counts[code] = 0
 
 
 cdef inline int list_bits(

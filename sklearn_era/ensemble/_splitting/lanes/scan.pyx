@@ -41,8 +41,7 @@ cdef void scan_bins(
         double l2 = criterion.l2_regularization
         era_sums left, right
         era_comparison era
-        Py_ssize_t split_idx = order.first_split
-        Py_ssize_t row, lane
+        Py_ssize_t split_idx, row, lane
         int i
 
     if table.counts_rows and sums_up(criterion) and not criterion.normalize_era_gain:
@@ -62,6 +61,7 @@ cdef void scan_bins(
         if i < order.first:
             continue
         row = i * LANES
+        split_idx = order.first_split + i - order.first
         if not criterion.traits.keeps_lane_sums:
             for lane in range(table.n_eras):
                 set_sides(
@@ -71,7 +71,6 @@ cdef void scan_bins(
                 add_era(
                     criterion, eras, table.codes[lane], left, right, &splits[split_idx]
                 )
-            split_idx += 1
             continue
         for lane in range(LANES):
             set_sides(
@@ -82,14 +81,9 @@ cdef void scan_bins(
             table.splits[split_idx].n_covered[lane] += era.covered
             table.splits[split_idx].directions[lane] += era.direction
             table.gains[lane] = era.gain
-        for lane in range(LANES if criterion.normalize_era_gain else 0):
-            table.gains[lane] *= gain_unit(
-                criterion,
-                hessians[lane] + table.right.hessians[row + lane],
-                eras.gradient_variance,
-            )
+        if criterion.normalize_era_gain:
+            normalize_gains(criterion, eras, table, hessians, row)
         add_gains(criterion, table, &table.splits[split_idx])
-        split_idx += 1
 
 
 cdef inline void set_sides(
@@ -107,6 +101,22 @@ cdef inline void set_sides(
     right.gradients = table.right.gradients[i]
     right.hessians = table.right.hessians[i]
     right.count = table.right.counts[i]
+
+
+cdef inline void normalize_gains(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    era_table * table,           # IN and OUT
+    const double * hessians,     # of the left side, in each lane
+    Py_ssize_t row,              # of the right side
+) noexcept nogil:
+    cdef Py_ssize_t lane
+    for lane in range(LANES):
+        table.gains[lane] *= gain_unit(
+            criterion,
+            hessians[lane] + table.right.hessians[row + lane],
+            eras.gradient_variance,
+        )
 
 
 cdef inline void add_gains(
