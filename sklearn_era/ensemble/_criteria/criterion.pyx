@@ -7,20 +7,11 @@ import numpy as np
 from libc.string cimport memset
 
 from .aggregation cimport (
-    add_to_boltzmann,
-    boltzmann,
-    boltzmann_kind,
-    boltzmann_sums,
-    direction_agreement,
+    add_to_boltzmann, boltzmann, boltzmann_kind, boltzmann_sums, direction_agreement,
     kind_of_alpha,
 )
 from .era_statistics cimport (
-    era_contrast,
-    era_gain,
-    era_sums,
-    impurity,
-    is_covered,
-    is_informative,
+    era_contrast, era_gain, era_sums, impurity, is_covered, is_informative,
     split_direction,
 )
 from .node_formulas cimport bounded, node_value

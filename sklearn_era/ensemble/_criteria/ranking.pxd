@@ -6,12 +6,8 @@
 from libc.math cimport INFINITY
 
 from .aggregation cimport (
-    boltzmann,
-    direction_agreement,
-    kind_of_alpha,
-    mean_less_deviation,
-    spread_of_ratios,
-    variance,
+    boltzmann, direction_agreement, kind_of_alpha, mean_less_deviation,
+    spread_of_ratios, variance,
 )
 from .criterion cimport InvarianceStatistic, SplitCriterion, criterion_struct
 from .split_sums cimport era_terms, eras_struct, gain_unit, split_sums

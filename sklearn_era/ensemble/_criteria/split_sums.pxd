@@ -10,31 +10,14 @@
 from libc.string cimport memset
 
 from .aggregation cimport (
-    add_impurity,
-    add_to_boltzmann,
-    add_to_moments,
-    boltzmann_kind,
-    boltzmann_sums,
-    impurity_totals,
-    kind_of_alpha,
-    merge_boltzmann,
-    merge_impurities,
-    merge_moments,
+    add_impurity, add_to_boltzmann, add_to_moments, boltzmann_kind, boltzmann_sums,
+    impurity_totals, kind_of_alpha, merge_boltzmann, merge_impurities, merge_moments,
     moment_sums,
 )
 from .criterion cimport InvarianceStatistic, criterion_struct
 from .era_statistics cimport (
-    era_changing_rate,
-    era_contrast,
-    era_effect,
-    era_gain,
-    era_ratio,
-    era_sums,
-    impurity_decrease,
-    is_covered,
-    is_informative,
-    neutral_unless,
-    split_direction,
+    era_changing_rate, era_contrast, era_effect, era_gain, era_ratio, era_sums,
+    impurity_decrease, is_covered, is_informative, neutral_unless, split_direction,
 )
 
 

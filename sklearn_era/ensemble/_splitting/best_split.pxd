@@ -1,27 +1,17 @@
 # The best of a bundle's candidate splits, when all eras have been added to them.
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    MonotonicConstraint,
-    hist_struct,
+    MonotonicConstraint, hist_struct,
 )
 from sklearn.utils._bitset cimport init_bitset
 
 from .admission cimport (
-    ADMITTED,
-    TOO_SMALL_RIGHT,
-    admission,
-    admit,
-    gain_of_sides,
-    side_values,
+    ADMITTED, TOO_SMALL_RIGHT, admission, admit, gain_of_sides, side_values,
     values_of_sides,
 )
 from .bundles cimport bundle_struct
 from .candidates cimport (
-    bundle_candidates,
-    feature_candidates,
-    feature_split,
-    is_better,
-    node_struct,
+    bundle_candidates, feature_candidates, feature_split, is_better, node_struct,
 )
 from .categories cimport set_left_categories
 from .lanes.functions cimport bin_order

@@ -7,8 +7,7 @@
 from libc.stdlib cimport qsort
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    X_BINNED_DTYPE_C,
-    hist_struct,
+    X_BINNED_DTYPE_C, hist_struct,
 )
 from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset, init_bitset, set_bitset
 

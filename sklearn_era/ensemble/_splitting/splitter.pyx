@@ -37,11 +37,7 @@ from .admission cimport side_values
 from .best_split cimport rank_bundle, values_of_split
 from .bundles cimport FeatureBundles
 from .candidates cimport (
-    CandidateTable,
-    bundle_candidates,
-    feature_split,
-    is_better,
-    node_struct,
+    CandidateTable, bundle_candidates, feature_split, is_better, node_struct,
 )
 from .costs cimport stores_histograms
 from .rows cimport BITSET_SIZE, EraRows

@@ -1,8 +1,7 @@
 # The tree being grown, as scikit-learn's grower and splitter describe it.
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
+    G_H_DTYPE_C, X_BINNED_DTYPE_C,
 )
 from sklearn.utils._typedefs cimport uint8_t
 

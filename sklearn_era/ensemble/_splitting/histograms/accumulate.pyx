@@ -17,12 +17,7 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from ..costs cimport sums_jointly, sums_occupied_bins
 from .contributions cimport (
-    add_lanes,
-    add_occupied,
-    end_lanes,
-    pool_occupied,
-    set_sides,
-    start_lanes,
+    add_lanes, add_occupied, end_lanes, pool_occupied, set_sides, start_lanes,
 )
 from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
 from ..lanes.instruction_sets import lane_module

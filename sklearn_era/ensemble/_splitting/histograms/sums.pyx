@@ -7,8 +7,7 @@ columns of the binned data, by the functions that the declarations list.
 from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    X_BINNED_DTYPE_C,
+    G_H_DTYPE_C, X_BINNED_DTYPE_C,
 )
 
 from ..rows cimport MAX_BINS

@@ -13,16 +13,8 @@ from ..._criteria.era_statistics cimport era_sums
 from .table cimport era_table
 from .functions cimport bin_order, lane_functions, occupied_splits
 from ..._criteria.split_sums cimport (
-    LANES,
-    add_era,
-    add_gain_to_lane,
-    compare_sides,
-    era_comparison,
-    eras_struct,
-    gain_unit,
-    lane_sums,
-    split_sums,
-    sums_up,
+    LANES, add_era, add_gain_to_lane, compare_sides, era_comparison, eras_struct,
+    gain_unit, lane_sums, split_sums, sums_up,
 )
 
 

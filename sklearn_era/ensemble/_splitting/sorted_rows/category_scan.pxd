@@ -6,28 +6,17 @@
 from libc.string cimport memcpy, memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    X_BINNED_DTYPE_C,
-    hist_struct,
+    X_BINNED_DTYPE_C, hist_struct,
 )
 
 from .keys cimport code_of, row_of
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
-from .scan cimport (
-    gains_more,
-    scan_context,
-    scan_eras,
-    sorted_feature,
-    start_split,
-)
+from .scan cimport gains_more, scan_context, scan_eras, sorted_feature, start_split
 from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..candidates cimport feature_split
 from ..categories cimport (
-    MIN_CATEGORY_SUPPORT,
-    has_support,
-    n_moved_from_end,
-    order_categories,
-    reverse_order,
-    set_left_categories,
+    MIN_CATEGORY_SUPPORT, has_support, n_moved_from_end, order_categories,
+    reverse_order, set_left_categories,
 )
 from ..rows cimport MAX_BINS
 

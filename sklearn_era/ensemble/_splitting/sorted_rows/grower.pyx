@@ -22,8 +22,7 @@ import numpy as np
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C,
-    node_struct as node_record,
+    G_H_DTYPE_C, node_struct as node_record,
 )
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t, uint64_t

@@ -16,15 +16,8 @@ from ..rows cimport impurity_sums, sum_squares
 from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
-    LANES,
-    add_gain_to_lane,
-    add_terms,
-    era_terms,
-    eras_struct,
-    lane_sums,
-    look_at_era,
-    merge_lanes,
-    split_sums,
+    LANES, add_gain_to_lane, add_terms, era_terms, eras_struct, lane_sums, look_at_era,
+    merge_lanes, split_sums,
 )
 
 

@@ -9,21 +9,9 @@ from libc.string cimport memcpy, memset
 
 from .keys cimport code_of, count_code, has_same_code, row_of
 from .moving_eras cimport (
-    is_ruled_out,
-    move_row,
-    moving_era,
-    moving_eras,
-    refresh,
-    start_moves,
-    sum_terms,
+    is_ruled_out, move_row, moving_era, moving_eras, refresh, start_moves, sum_terms,
 )
-from .node cimport (
-    admit_split,
-    hessian_of,
-    row_sums,
-    small_node,
-    split_gain,
-)
+from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
 from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..tree_data cimport tree_limits
 from ..candidates cimport feature_split, is_better
