@@ -30,8 +30,8 @@ from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
 from .._parameters import check_weights
-from .._splitting.choice import choose_splitter
 from .._splitting.splitter import EraSplitter
+from .._splitting.splitter_choice import choose_splitter
 from .held_out_eras import (
     check_rows_left,
     split_arrays,

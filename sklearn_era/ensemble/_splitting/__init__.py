@@ -1,6 +1,6 @@
 """The best split of a node over all features.
 
-- ``choice``: which splitter a fit takes, and with what;
+- ``splitter_choice``: which splitter a fit takes, and with what;
 - ``splitter``: what scikit-learn's grower asks for a split, and what a node keeps;
 - ``rows``: a node's rows era by era, as words to add up;
 - ``bundles``: features of few bins that are summed up jointly;
