@@ -27,7 +27,7 @@ _TURNED_ROWS = 256
 
 
 class BlockPredictionMixin(BaseHistGradientBoosting):
-    """Converts rows to predict a block at a time; to be mixed in before `EraFitMixin`.
+    """Converts rows to predict a block at a time.
 
     Predictions are those of scikit-learn, bit for bit. Lists, sparse matrices and
     arrays of objects take its way.

@@ -14,8 +14,8 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 
-# Bytes for the histograms that the nodes of a tree keep at a time. For fewer nodes than
-# a tree has, if need be: what they save is less than the rest of a fit takes.
+# Bytes for the histograms that the nodes of a fit keep at a time. For fewer nodes than
+# a fit has, if need be: what they save is less than the rest of a fit takes.
 STORE_BUDGET = 2**28
 
 _BYTES_PER_CELL = sizeof(long long) + sizeof(int)

@@ -1,7 +1,7 @@
 """Histograms of an era's rows by the bins of a bundle of features.
 
-This is the layer to replace for other machines: it alone looks at the rows and at the
-columns of the binned data, by the functions that the declarations list.
+Of the kernel of histograms, this alone looks at the rows and at the columns of the
+binned data.
 """
 
 from libc.string cimport memset
