@@ -248,8 +248,7 @@ BY_DEFAULT = {"directional", "invariant", "gain=1,invariant=1"}
 
 
 @pytest.mark.parametrize(
-    "criterion",
-    [c if c in BY_DEFAULT else slow(c) for c in (*SPLIT_CRITERIA, *BLENDS)],
+    "criterion", [c if c in BY_DEFAULT else slow(c) for c in (*SPLIT_CRITERIA, *BLENDS)]
 )
 def test_options_without_effect_are_refused_and_no_others(criterion):
     rng = np.random.default_rng(0)

@@ -76,10 +76,7 @@ BOOSTERS = ["regressor", "binary", "multiclass"]
 KINDS = pytest.mark.parametrize("kind", [*BOOSTERS, "forest"])
 CATEGORICAL_MODELS = pytest.mark.parametrize(
     ("estimator", "parameters"),
-    [
-        (ensemble.HistGradientBoostingRegressor, PARAMETERS),
-        (Regressor, ERA_PARAMETERS),
-    ],
+    [(ensemble.HistGradientBoostingRegressor, PARAMETERS), (Regressor, ERA_PARAMETERS)],
     ids=["stock", "ours"],
 )
 

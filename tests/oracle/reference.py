@@ -14,13 +14,7 @@ import numpy as np
 
 from oracle.formulas import boltzmann_mean
 from oracle.problems import fitted_trees
-from oracle.splits import (
-    MIN_HESSIAN_TO_SPLIT,
-    Candidate,
-    Node,
-    Problem,
-    candidates,
-)
+from oracle.splits import MIN_HESSIAN_TO_SPLIT, Candidate, Node, Problem, candidates
 
 __all__ = ["Report", "boltzmann_mean", "check_fit"]
 

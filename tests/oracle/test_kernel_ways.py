@@ -14,10 +14,7 @@ from helpers.grids import grid
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import SLOW, Case, fit_and_check, of_each
 from oracle.reference import check_fit
-from sklearn_era.ensemble._splitting.costs import (
-    sums_jointly,
-    sums_occupied_bins,
-)
+from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
 
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
 NORMALIZED = {"split_criterion": "era", "normalize_era_gain": True}

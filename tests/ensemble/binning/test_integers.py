@@ -21,9 +21,7 @@ from helpers.data import frames_of
 from helpers.grids import grid, slow
 from helpers.trees import assert_same_model
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._binning.integer_columns import (
-    as_integer_columns,
-)
+from sklearn_era.ensemble._binning.integer_columns import as_integer_columns
 
 DTYPES = ["int8", "uint8", "int16", "bool"]
 

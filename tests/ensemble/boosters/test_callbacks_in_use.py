@@ -141,10 +141,7 @@ def test_a_stacked_estimator_without_callbacks_fits_beside_one_with():
     X, y, _, _ = make_data()
     monitor = ScoringMonitor(scoring="r2")
     stack = ensemble.StackingRegressor(
-        [
-            ("trees", ours().set_callbacks(monitor)),
-            ("line", ours()),
-        ],
+        [("trees", ours().set_callbacks(monitor)), ("line", ours())],
         final_estimator=LinearRegression(),
         cv=2,
     )

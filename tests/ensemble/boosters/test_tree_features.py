@@ -15,9 +15,7 @@ from helpers.trees import assert_same_model, assert_same_trees, trees_of
 from oracle.cases import Case, make_case
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._boosters.tree_features import (
-    draw_tree_features,
-)
+from sklearn_era.ensemble._boosters.tree_features import draw_tree_features
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
 
 
@@ -270,11 +268,7 @@ def test_a_warm_start_goes_on_with_the_draws(target, criterion):
 @pytest.mark.parametrize("criterion", ["gain", "directional"])
 def test_early_stopping_changes_no_draw(criterion):
     X, y, weights, eras = make_wide_data()
-    params = {
-        "split_criterion": criterion,
-        "colsample_bytree": 0.3,
-        "max_bins": 16,
-    }
+    params = {"split_criterion": criterion, "colsample_bytree": 0.3, "max_bins": 16}
     stopped = ours(**params, max_iter=300, early_stopping=True, n_iter_no_change=2)
     stopped.fit(X, y, weights, eras=eras, X_val=X[:99], y_val=-y[:99])
     assert stopped.n_iter_ < 300

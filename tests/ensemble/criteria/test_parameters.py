@@ -15,10 +15,7 @@ from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._eras import number_of_share
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria.criterion import (
-    InvarianceStatistic,
-    SplitCriterion,
-)
+from sklearn_era.ensemble._criteria.criterion import InvarianceStatistic, SplitCriterion
 from sklearn_era.ensemble._criteria.parameters import (
     INVARIANCE_STATISTICS,
     SPLIT_CRITERIA,

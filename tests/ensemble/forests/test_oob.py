@@ -5,13 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from helpers.forests import (
-    classifier,
-    drawn_rows,
-    make_classes,
-    make_data,
-    regressor,
-)
+from helpers.forests import classifier, drawn_rows, make_classes, make_data, regressor
 
 BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
 IGNORE = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")

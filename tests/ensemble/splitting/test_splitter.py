@@ -19,13 +19,8 @@ from helpers.kernel_fits import (
 )
 from helpers.trees import assert_same_splits, trees_of
 from sklearn_era.ensemble._splitting.bundles import bundle_features
-from sklearn_era.ensemble._splitting.costs import (
-    sums_jointly,
-    sums_occupied_bins,
-)
-from sklearn_era.ensemble._splitting.lanes.instruction_sets import (
-    available_levels,
-)
+from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
+from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
 SHAPES = {"kept": (3, 500, 5), "touched": (40, 15, 64), "lanes": (12, 40, 16)}

@@ -14,12 +14,7 @@ from experiments._liao import (
     invariant_regressor,
     split_frequencies,
 )
-from experiments._liao_scenarios import (
-    Part,
-    least_loss,
-    splits_to_test,
-    splits_to_tune,
-)
+from experiments._liao_scenarios import Part, least_loss, splits_to_test, splits_to_tune
 from helpers.grids import slow
 from helpers.trees import rows_of_nodes
 
