@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from helpers.criteria import RATIO
+from helpers.grids import slow
 from oracle.cases import (
     CRITERIA,
     ERA_CRITERIA,
-    SLOW,
     Case,
     first_tree,
     fit_and_check,
@@ -34,10 +34,8 @@ LIMITS = {"max_iter": 1, "min_samples_leaf": 1}
 # Rows, features and trees.
 
 
-@pytest.mark.parametrize("constant", [0.1, pytest.param(0.4, marks=SLOW), 1.9])
-@pytest.mark.parametrize(
-    "n_left", [1, 3, *(pytest.param(n, marks=SLOW) for n in (8, 21))]
-)
+@pytest.mark.parametrize("constant", [0.1, slow(0.4), 1.9])
+@pytest.mark.parametrize("n_left", [1, 3, slow(8), slow(21)])
 @pytest.mark.parametrize("loss", ["squared_error", "poisson", "log_loss"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_era_of_equal_rows_has_no_direction_and_no_gain(
@@ -149,7 +147,7 @@ def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion):
         assert first_tree(fit_case(case, **params))[0]["gain"] > 0
 
 
-@pytest.mark.parametrize("n_eras", [40, pytest.param(300, marks=SLOW)])
+@pytest.mark.parametrize("n_eras", [40, slow(300)])
 @of_each(ERA_CRITERIA, step=3)
 def test_many_eras(criterion, n_eras):
     rng = np.random.default_rng(0)
@@ -356,7 +354,7 @@ def test_the_ratio_in_another_unit_of_the_weights(factor):
 
 
 @of_each(NORMALISED)
-@pytest.mark.parametrize("power", [-40, pytest.param(9, marks=SLOW), 40])
+@pytest.mark.parametrize("power", [-40, slow(9), 40])
 def test_normalised_gains_in_another_unit_of_the_target(criterion, power):
     case = make_case("squared_error", ["missing"], seed=8)
     case.y *= 2.0**power

@@ -12,12 +12,10 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
-from sklearn import ensemble as stock
 
 from docs import rooms
-from sklearn_era import ensemble, inspection
+from sklearn_era import inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -99,26 +97,6 @@ def test_page_on_inspection_lists_every_column():
     assert len(names) > 15
     page = (ROOT / "docs" / "inspection.md").read_text()
     assert {name for name in names if f"`{name}`" not in page} == set()
-
-
-def test_a_single_category_beside_missing_values_is_a_fault_of_scikit_learn():
-    """As the page on other packages says; if it has gone, a release has mended it."""
-    half = np.where(np.arange(80) % 2, np.nan, 3.0).reshape(-1, 1)
-    filled = np.nan_to_num(half, nan=4.0)  # what the page advises
-    target = -1.0 * np.isnan(half[:, 0])
-    params = {"max_iter": 1, "min_samples_leaf": 1, "categorical_features": [0]}
-
-    def n_predictions(package, X, eras=None, **more):
-        model = package.HistGradientBoostingRegressor(**params, **more)
-        model.fit(X, target, **({} if eras is None else {"eras": eras}))
-        return np.unique(model.predict(X)).size
-
-    assert n_predictions(stock, half) == 1
-    assert n_predictions(stock, filled) == 2
-    assert n_predictions(ensemble, half) == 1
-    eras = np.arange(80) // 2 % 2
-    for criterion in ("era", "directional", "time_robust", "invariant", "vrex"):
-        assert n_predictions(ensemble, half, eras, split_criterion=criterion) == 2
 
 
 # The rooms of the package.

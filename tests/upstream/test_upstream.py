@@ -21,6 +21,7 @@ import pytest
 import sklearn
 
 import sklearn_era.ensemble  # noqa: F401  An editable build is made anew here, once.
+from helpers.grids import slow
 
 HIST = "sklearn.ensemble._hist_gradient_boosting"
 
@@ -158,9 +159,7 @@ def test_frozen_outcomes_are_those_of_stock(tmp_path, request):
     assert outcomes == request.getfixturevalue("frozen")
 
 
-@pytest.mark.parametrize(
-    "part", ["grower", pytest.param("fit", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("part", ["grower", slow("fit")])
 def test_sabotage_is_noticed(part, tmp_path):
     run = run_upstream(tmp_path, SABOTAGES[part], ERA_UPSTREAM_SABOTAGE=part)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.output

@@ -134,14 +134,11 @@ def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
         assert [str(warning.filename) for warning in caught] == [__file__]
     with pytest.warns(UserWarning, match=r"^time_blocks takes eras in the order"):
         time_blocks(in_time, 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ours(split_criterion="era").fit(
-            X, y, eras=in_time
-        )  # in which the order does not matter
-        ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
-        if kind != "enum":
-            ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
+    # A warning would be an error where the order does not matter, or is that of labels.
+    ours(split_criterion="era").fit(X, y, eras=in_time)
+    ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
+    if kind != "enum":
+        ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
 
 
 @pytest.mark.parametrize(
@@ -283,22 +280,25 @@ def test_unusable_X_is_refused(X, message, split_criterion):
         ours(split_criterion=split_criterion).fit(X, np.arange(len(X)), eras=eras)
 
 
-@BOTH
-def test_a_column_without_a_value_is_named(data, split_criterion):
+@pytest.mark.parametrize(
+    "est",
+    [ours(split_criterion="gain"), ours(split_criterion="era"), EraForestRegressor()],
+)
+def test_a_column_without_a_value_is_named(data, est):
     X, y, eras = data
     X = X.copy()
     X[:, 2] = np.nan
-    with pytest.raises(
-        ValueError, match=r"^X: column 2 has only missing values in the 120 rows that"
-    ):
-        ours(split_criterion=split_criterion).fit(X, y, eras=eras)
+    message = r"^X: column 2 has only missing values in the 120 rows that"
+    with pytest.raises(ValueError, match=message):
+        est.fit(X, y, eras=eras)
     X[:60, 2] = 1.0
-    est = ours(split_criterion=split_criterion).fit(
-        X, y, eras=eras
-    )  # values in some rows are enough
+    est.fit(X, y, eras=eras)  # values in some rows are enough
+    # To the trees, the last column of the frame is the first.
     frame = pd.DataFrame(X).add_prefix("x").assign(c=pd.Categorical(eras % 2))
     with pytest.raises(ValueError, match=r"^X: column 'x2' has only missing values in"):
         est.fit(frame, y, np.arange(120) >= 60, eras=eras)
+    if isinstance(est, EraForestRegressor):
+        return
     with pytest.raises(ValueError, match=r"^X: column 'x2' .* the 60 rows that"):
         est.set_params(early_stopping=True).fit(
             frame[60:], y[60:], eras=eras[60:], X_val=frame, y_val=y
@@ -363,11 +363,15 @@ def test_interaction_sets_of_other_columns_are_warned_of(data):
 
 def test_the_only_category_is_told_from_missing_values():
     # scikit-learn takes the categories of another split for those of this one, and so
-    # does the plain gain, which is scikit-learn's to the bit.
+    # does the plain gain, which is scikit-learn's to the bit. If that has gone, a
+    # release has mended it: docs/interoperability.md tells how to do without it.
     X, y, eras = make_only_category()
     params = {"categorical_features": [0, 1], "learning_rate": 1.0, "max_iter": 20}
     wrong = stock(early_stopping=False, **params).fit(X, y).predict(X)
     assert np.abs(wrong - y).max() > 1
+    filled = np.nan_to_num(X, nan=9.0)
+    advised = stock(early_stopping=False, **params).fit(filled, y).predict(filled)
+    np.testing.assert_allclose(advised, y, atol=1e-4)
     assert np.array_equal(
         ours(split_criterion="gain", **params).fit(X, y).predict(X), wrong
     )
@@ -379,19 +383,18 @@ def test_the_only_category_is_told_from_missing_values():
 # Nothing to split, nothing to compare.
 
 
+@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
 @pytest.mark.parametrize("split_criterion", ["era", "directional"])
-def test_constant_model_is_warned_of(data, split_criterion):
+def test_constant_model_is_warned_of(data, split_criterion, estimator):
     X, y, eras = data
     X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
-    with pytest.warns(UserWarning, match="predicts a constant") as caught:
-        est = ours(split_criterion=split_criterion).fit(X, y, eras=eras)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
+    message = "^No split was admissible for split_criterion.*predicts a constant"
+    with pytest.warns(UserWarning, match=message) as caught:
+        est = estimator(split_criterion=split_criterion).fit(X, y, eras=eras)
+    assert [warning.filename for warning in caught] == [__file__]
     assert np.ptp(est.predict(X)) == 0
     # With "gain" there is nothing to warn of: scikit-learn does not.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ours(split_criterion="gain").fit(X, np.zeros(len(y)), eras=eras)
+    estimator(split_criterion="gain").fit(X, np.zeros(len(y)), eras=eras)
 
 
 @BOTH

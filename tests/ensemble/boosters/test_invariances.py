@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 from helpers.criteria import CRITERIA, RATIO
 from helpers.data import N_SAMPLES, make_data, two_features
 from helpers.estimators import ours
-from helpers.grids import grid
+from helpers.grids import grid, slow
 from helpers.trees import assert_same_model, assert_same_splits, n_splits
 
 CRITERIA = CRITERIA | {
@@ -138,11 +138,7 @@ def test_reversed_order_of_two_eras_does_not_matter_to_the_last_bit(criterion, t
     [
         *grid(CRITERIA, ["real"], every=3),
         pytest.param(RATIO, "binary", id="ratio"),
-        pytest.param(
-            *(CRITERIA["gain"], "multiclass"),
-            id="gain, classes",
-            marks=pytest.mark.slow,
-        ),
+        slow(CRITERIA["gain"], "multiclass"),
         pytest.param(CRITERIA["directional"], "multiclass", id="directional, classes"),
     ],
 )
@@ -198,7 +194,7 @@ def test_criteria_without_a_unit_are_many():
     assert len(UNITLESS) == len(ON_TARGETS) - 4
 
 
-@pytest.mark.parametrize("factor", [0.25, pytest.param(1024.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("factor", [0.25, slow(1024.0)])
 @pytest.mark.parametrize(("criterion", "target"), UNITLESS)
 def test_scale_of_weights_does_not_matter(criterion, target, factor):
     X, y, weights, eras = make_data(target)
@@ -208,7 +204,7 @@ def test_scale_of_weights_does_not_matter(criterion, target, factor):
 
 # Of weights in no binary ratio, products are rounded, and what is equal by chance comes
 # apart: the two sides of an era whose rows are all of one class, for one thing.
-@pytest.mark.parametrize("factor", [0.1, pytest.param(10.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("factor", [0.1, slow(10.0)])
 @pytest.mark.parametrize(
     ("criterion", "target"),
     [
@@ -226,9 +222,7 @@ def test_scale_of_weights_that_are_rounded_does_not_matter(criterion, target, fa
     assert_same_splits(scaled, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "factor", [pytest.param(2.0**-10, marks=pytest.mark.slow), 2.0**10]
-)
+@pytest.mark.parametrize("factor", [slow(2.0**-10), 2.0**10])
 @pytest.mark.parametrize(
     "criterion",
     [

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.grids import grid
+from helpers.grids import grid, slow
 from sklearn_era import _threads as threads
 from sklearn_era._threads import openmp_threads
 from sklearn_era.ensemble import HistGradientBoostingRegressor
@@ -273,12 +273,7 @@ def run_script(script: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "expected"),
-    [
-        pytest.param("None", 3, marks=pytest.mark.slow),
-        ("2", 1),
-        pytest.param("1", 0, marks=pytest.mark.slow),
-    ],
+    ("n_jobs", "expected"), [slow("None", 3), ("2", 1), slow("1", 0)]
 )
 def test_operating_system_sees_no_more_and_one_runtime(n_jobs, expected):
     """OpenMP keeps the threads that it once started, and two runtimes would spin."""

@@ -1,7 +1,5 @@
 """What forests refuse, in one sentence that says what to do."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,16 +181,7 @@ def test_a_single_era_is_warned_of():
     X, y, eras = make_data()
     with pytest.warns(UserWarning, match="eras holds the single era 0, with which spl"):
         regressor(split_criterion="directional").fit(X, y, eras=eras * 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        regressor().fit(X, y, eras=eras * 0)
-
-
-def test_a_forest_of_stumps_is_warned_of():
-    X, y, eras = make_data()
-    with pytest.warns(UserWarning, match="No split was admissible for split_criterion"):
-        forest = regressor(split_criterion="era").fit(X * 0, y, eras=eras)
-    assert np.ptp(forest.predict(X)) == 0
+    regressor().fit(X, y, eras=eras * 0)  # a warning would be an error
 
 
 @pytest.mark.parametrize("unit", [1e39, 1e300, 1e-45])
@@ -226,23 +215,6 @@ def test_a_target_in_single_precision_has_the_trees_of_any_unit(scale):
     forest = regressor(split_criterion="era").fit(X, y, eras=eras)
     scaled = regressor(split_criterion="era").fit(X, y * unit, eras=eras)
     assert np.array_equal(scaled.predict(X), forest.predict(X) * unit)
-
-
-def test_a_column_without_a_value_is_named():
-    X, y, _ = make_data()
-    X[:, 2] = np.nan
-    message = r"^X: column 2 has only missing values in the 240 rows that"
-    with pytest.raises(ValueError, match=message):
-        regressor().fit(X, y)
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["a"] = frame["a"].astype("category")  # to the trees the first of the columns
-    frame["b"] = np.where(y > 50, frame["b"], np.nan)
-    with pytest.raises(ValueError, match=r"^X: column 'c' has only missing values"):
-        regressor().fit(frame, y)
-    frame["c"] = 1.0
-    forest = regressor().fit(frame, y)  # values in some rows are enough
-    with pytest.raises(ValueError, match=r"^X: column 'b' has only missing values in"):
-        forest.fit(frame, y, (y <= 50).astype(float))
 
 
 def test_there_is_no_decision_function():

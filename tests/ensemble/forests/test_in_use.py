@@ -1,7 +1,5 @@
 """Forests within scikit-learn's tools, and on rows of every kind that these take."""
 
-import doctest
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,7 +21,6 @@ from sklearn.preprocessing import FunctionTransformer
 from helpers.data import make_only_category
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
-from sklearn_era import ensemble
 from sklearn_era.ensemble import (
     BinnedDataset,
     EraForestClassifier,
@@ -56,14 +53,6 @@ def test_presets_are_forests_with_parameters(preset, other, split_criterion):
     assert forest.fit(X, y, eras=eras).score(X, y) > 0
     with pytest.raises(TypeError, match="unexpected keyword argument 'trees'"):
         preset(trees=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in ensemble.__all__ if "Forest" in n])
-def test_examples_in_docstrings(name):
-    documented = getattr(ensemble, name)
-    (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
-    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
 
 # Rows.

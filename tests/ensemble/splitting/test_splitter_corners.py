@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from helpers.grids import grid
+from helpers.grids import grid, slow
 from helpers.kernel_fits import (
     CRITERIA,
     SUMS_UP,
@@ -138,9 +138,7 @@ def test_the_unit_of_the_target_does_not_change_a_bit(criterion, exponent):
         assert np.array_equal(values, theirs.nodes["value"])
 
 
-@pytest.mark.parametrize(
-    "outlier", [1e9, pytest.param(1e12, marks=pytest.mark.slow), 1e15]
-)
+@pytest.mark.parametrize("outlier", [1e9, slow(1e12), 1e15])
 def test_an_outlier_does_not_take_the_digits_of_other_rows(outlier):
     X, y, eras = make_eras(5, 1000, n_bins=8)
     y = y / 100
