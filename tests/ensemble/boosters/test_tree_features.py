@@ -286,15 +286,6 @@ def test_draws_are_those_of_the_random_state():
     assert not np.array_equal(other.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("value", [0, 0.0, -0.5, 1.5, 2, np.nan, np.inf, "a", None])
-@pytest.mark.parametrize("target", ["real", "binary"])
-def test_bad_shares_are_refused(value, target):
-    X, y, _, _ = make_data(target)
-    message = "'colsample_bytree' parameter of .* must be a float in the range"
-    with pytest.raises(ValueError, match=message):
-        ours(target, colsample_bytree=value).fit(X, y)
-
-
 @pytest.mark.parametrize(
     ("interaction_cst", "criterion"),
     grid(
