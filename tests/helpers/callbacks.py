@@ -45,6 +45,7 @@ class Hook:
 
     def __init__(self, hook):
         self.hook = hook
+        self.ended = []
         self.torn_down = False
 
     def setup(self, estimator, context):
@@ -57,6 +58,7 @@ class Hook:
         pass
 
     def on_fit_task_end(self, estimator, context):
+        self.ended.append(context.task_name)
         if context.task_name == "iteration":
             return self.hook(estimator)
 

@@ -354,17 +354,3 @@ def test_callbacks_are_no_parameters_and_go_with_clones_and_pickles():
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     loaded.fit(X, y)
     assert len(monitor.get_logs(select="all")) == 2  # the pickle has one of its own
-
-
-def test_model_files_leave_callbacks_out(tmp_path):
-    pytest.importorskip("skops")
-    from sklearn_era.model_files import load_model, save_model
-
-    X, y, _, _ = make_data()
-    monitor = ScoringMonitor(scoring="r2")
-    model = ours().set_callbacks(monitor).fit(X, y)
-    save_model(model, tmp_path / "model.skops")
-    loaded, _ = load_model(tmp_path / "model.skops")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert not hasattr(loaded, "_skl_callbacks")
-    assert model._skl_callbacks == [monitor]

@@ -109,7 +109,7 @@ def test_scorer_gets_eras_val(estimator, validation_eras):
         assert_array_equal(seen_eras, eras_val if i % 2 else eras)
 
 
-def test_scorer_gets_eras_beside_sample_weight():
+def test_scorer_gets_eras_beside_sample_weight_or_none_as_upstream_calls_it():
     X, y, eras = make_data()
     calls = []
 
@@ -120,15 +120,9 @@ def test_scorer_gets_eras_beside_sample_weight():
         return 0.0
 
     make_estimator(scoring=scoring, max_bins=32).fit(X, y, 1 + X[:, 0], eras=eras)
-    assert calls == [450, 50] * 5
-
-
-def test_scorer_without_eras_is_called_as_upstream_calls_it():
-    X, y, eras = make_data()
-    calls = []
     scoring = lambda est, X, y: calls.append(len(y)) or 0.0  # noqa: E731
     make_estimator(scoring=scoring).fit(X, y, eras=eras)
-    assert calls == [450, 50] * 5
+    assert calls == [450, 50] * 10
 
 
 @pytest.mark.parametrize("requested", [True, False])
@@ -172,24 +166,15 @@ def test_warm_start_goes_on_with_the_eras(estimator, early_stopping):
     assert not np.array_equal(other.predict(X), once.predict(X)), "eras had no effect"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"eras": None}, "scoring asks for eras, but eras was not provided"),
-        (
-            {"X_val": "X", "y_val": "y"},
-            "scoring asks for eras, but eras_val was not provided",
-        ),
-    ],
-)
-def test_missing_eras_are_named(arguments, message):
+def test_missing_eras_are_named():
     X, y, eras = make_data()
-    data = {"X": X, "y": y, "eras": eras, None: None}
     model = make_estimator(scoring=RecordingScorer(), split_criterion="gain")
-    keywords = {"eras": "eras"} | arguments
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, y, **{name: data[value] for name, value in keywords.items()})
-    assert "_fit_state" not in vars(model)
+    validation = {"eras": eras, "X_val": X, "y_val": y}
+    for name, arguments in (("eras", {}), ("eras_val", validation)):
+        message = f"scoring asks for eras, but {name} was not provided"
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, **arguments)
+        assert "_fit_state" not in vars(model)
 
 
 # What random rows can leave of an era.

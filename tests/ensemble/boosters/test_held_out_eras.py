@@ -164,7 +164,7 @@ def test_classes_are_not_stratified(validation_eras):
 @pytest.mark.parametrize("validation_eras", ["last", "random"])
 @pytest.mark.parametrize("validation_fraction", [0.91, 10, 11, 400])
 def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
-    X, y, _, eras = data_of_ten_eras()
+    X, y, weights, eras = data_of_ten_eras()
     model = ours(
         validation_fraction=validation_fraction,
         validation_eras=validation_eras,
@@ -177,8 +177,10 @@ def test_holding_out_all_eras_is_refused(validation_fraction, validation_eras):
         model.fit(X, y, eras=eras)
     # Nothing is held out of these.
     model.fit(X, y, eras=eras, X_val=X, y_val=y)
-    model.set_params(validation_fraction=None).fit(X, y, eras=eras)
-    model.set_params(validation_fraction=0.1, early_stopping=False).fit(X, y, eras=eras)
+    model.set_params(early_stopping=False).fit(X, y, weights, eras=eras)
+    assert_same_model(model, stock(early_stopping=False).fit(X, y, weights), X)
+    model.set_params(early_stopping=True, validation_fraction=None)
+    model.fit(X, y, eras=eras)
 
 
 @pytest.mark.parametrize(
@@ -198,15 +200,6 @@ def test_rows_are_held_out_at_random_where_eras_cannot_be(
     model.fit(X, y, weights, eras=eras)
     theirs = stock(target, early_stopping=True).fit(X, y, weights)
     assert_same_model(model, theirs, X)
-
-
-@pytest.mark.parametrize("validation_eras", ["last", "random"])
-def test_without_early_stopping_no_era_is_held_out(validation_eras):
-    X, y, weights, eras = data_of_ten_eras()
-    params = {"early_stopping": False, "validation_fraction": 10}
-    model = ours(split_criterion="gain", validation_eras=validation_eras, **params)
-    model.fit(X, y, weights, eras=eras)
-    assert_same_model(model, stock(**params).fit(X, y, weights), X)
 
 
 # A fit is that of the same rows, given by hand.

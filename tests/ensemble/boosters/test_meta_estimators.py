@@ -169,38 +169,25 @@ def test_eras_are_refused_where_the_request_was_withdrawn(data):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_parameters(estimator):
-    changed = {
-        "split_criterion": "era",
-        "boltzmann_alpha": -np.inf,
-        "min_direction_agreement": 0.5,
-        "min_samples_per_era": 3,
-        "min_era_coverage": 0.5,
-        "normalize_era_gain": True,
-        "period_aggregation": "mean",
-        "invariance_penalty": 0.1,
-        "invariance_statistic": "ratio",
-        "min_impurity_decrease": 0.01,
-        "validation_eras": None,
-        "colsample_bytree": 0.25,
-        "n_jobs": -2,
+    of_ours = {  # by default, and another value
+        "split_criterion": ("gain", "era"),
+        "boltzmann_alpha": (0.0, -np.inf),
+        "min_direction_agreement": (0.0, 0.5),
+        "min_samples_per_era": (1, 3),
+        "min_era_coverage": (1.0, 0.5),
+        "normalize_era_gain": (False, True),
+        "period_aggregation": ("max", "mean"),
+        "invariance_penalty": (1.0, 0.1),
+        "invariance_statistic": ("effect", "ratio"),
+        "min_impurity_decrease": (0.0, 0.01),
+        "validation_eras": ("last", None),
+        "colsample_bytree": (1.0, 0.25),
+        "n_jobs": (None, -2),
     }
-    model = estimator(max_iter=3)
     stock = getattr(ensemble, estimator.__name__)(max_iter=3)
-    defaults = stock.get_params() | {
-        "split_criterion": "gain",
-        "boltzmann_alpha": 0.0,
-        "min_direction_agreement": 0.0,
-        "min_samples_per_era": 1,
-        "min_era_coverage": 1.0,
-        "normalize_era_gain": False,
-        "period_aggregation": "max",
-        "invariance_penalty": 1.0,
-        "invariance_statistic": "effect",
-        "min_impurity_decrease": 0.0,
-        "validation_eras": "last",
-        "colsample_bytree": 1.0,
-        "n_jobs": None,
-    }
+    defaults = stock.get_params() | {name: pair[0] for name, pair in of_ours.items()}
+    changed = {name: pair[1] for name, pair in of_ours.items()}
+    model = estimator(max_iter=3)
     assert model.get_params() == defaults
     assert model.set_params(**changed).get_params() == defaults | changed
     assert clone(model).get_params() == defaults | changed

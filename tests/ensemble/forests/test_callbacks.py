@@ -7,27 +7,12 @@ from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
 from sklearn.metrics import accuracy_score
 
-from helpers.callbacks import Recorder, logged
+from helpers.callbacks import Hook, Recorder, logged
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees
 
 N_TREES = 6
 ON_THREADS = pytest.mark.parametrize("n_jobs", [1, 2])
-
-
-class StopAtTheThird:
-    def setup(self, estimator, context):
-        self.events = ["setup"]
-
-    def teardown(self, estimator, context):
-        self.events.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.events.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator, context):
-        self.events.append(f"end {context.task_name}")
-        return context.task_id == 2
 
 
 @ON_THREADS
@@ -80,12 +65,13 @@ def test_a_monitor_logs_the_score_of_each_stage():
 @ON_THREADS
 def test_a_callback_may_stop_the_fit(n_jobs):
     X, y, eras = make_data()
-    stop = StopAtTheThird()
+    stop = Hook(lambda estimator: len(stop.ended) == 3)
     params = {"n_jobs": n_jobs, "oob_score": True, "max_samples": 0.05}
     forest = regressor(n_estimators=40, warm_start=True, **params)
     forest.set_callbacks(stop).fit(X, y, eras=eras)
-    assert stop.events.count("end iteration") == forest.n_iter_ == 3
-    assert stop.events[-2:] == ["end fit", "teardown"]
+    assert forest.n_iter_ == 3
+    assert stop.ended == ["iteration"] * 3 + ["fit"]
+    assert stop.torn_down
     three = regressor(n_estimators=3, **params).fit(X, y, eras=eras)
     assert_same_trees(forest, three)
     assert_array_equal(forest.oob_prediction_, three.oob_prediction_)
