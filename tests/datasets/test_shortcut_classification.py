@@ -172,10 +172,8 @@ def test_invariant_accuracy_at_the_ends():
 GAIN = {"split_criterion": "gain"}
 DIRECTIONAL = {"split_criterion": "directional"}
 # The worst era's gain; the penalty makes the gain of noise negative.
-ERA = {
-    "split_criterion": "era", "boltzmann_alpha": -np.inf, "l2_regularization": 100.0,
-}  # fmt: skip
 GAIN_WITH_ERA_PENALTY = {**GAIN, "l2_regularization": 100.0}
+ERA = GAIN_WITH_ERA_PENALTY | {"split_criterion": "era", "boltzmann_alpha": -np.inf}
 
 
 def accuracy(data, columns=slice(None), **params) -> float:

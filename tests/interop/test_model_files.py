@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sklearn.ensemble
+from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer, mean_absolute_error
 
@@ -85,7 +86,8 @@ def rewrite(path, change):
 def test_regressor_round_trip(parameters, tmp_path):
     is_positive = parameters.get("loss") in ("poisson", "gamma")
     model, X, y, eras = fit("positive" if is_positive else "real", **parameters)
-    save_model(model, tmp_path / "model.skops")
+    callbacks = [ScoringMonitor(scoring="r2")]
+    save_model(model.set_callbacks(*callbacks), tmp_path / "model.skops")
     loaded, metadata = load_model(tmp_path / "model.skops")
     assert type(loaded) is HistGradientBoostingRegressor
     assert loaded.split_criterion == metadata.split_criterion
@@ -98,7 +100,9 @@ def test_regressor_round_trip(parameters, tmp_path):
             assert array.dtype == getattr(other, name).dtype
             assert np.array_equal(array, getattr(other, name))
     # What is left out is of the fit only: the loaded one can be fitted as before.
-    assert set(vars(model)) - set(vars(loaded)) <= {"_scorer", "_raw_predict"}
+    assert model._skl_callbacks == callbacks
+    of_the_fit = {"_scorer", "_raw_predict", "_skl_callbacks"}
+    assert {"_skl_callbacks"} <= set(vars(model)) - set(vars(loaded)) <= of_the_fit
     loaded.fit(X, y, eras=eras)
 
 

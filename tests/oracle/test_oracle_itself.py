@@ -273,9 +273,7 @@ def fit_and_check_once(number):
     return est, case
 
 
-BY_DEFAULT = {
-    "boltzmann_alpha", "period_aggregation", "max_features",
-}  # fmt: skip
+BY_DEFAULT = {"boltzmann_alpha", "period_aggregation", "max_features"}
 
 
 @pytest.mark.parametrize(

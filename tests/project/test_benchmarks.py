@@ -25,7 +25,10 @@ BENCHMARKS = [
         ([ensemble.Fit, ensemble.Predict], POINT),
         ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
-        ([numerai_metrics.Score, numerai_metrics.Ratio], ("contribution", 4, 100)),
+        *(
+            ([numerai_metrics.Score, numerai_metrics.Ratio], (metric, 3, 60))
+            for metric in numerai_metrics.OURS
+        ),
     ]
     for kind in kinds
     for name in dir(kind)
@@ -107,6 +110,7 @@ def test_asv_benchmark_runs(kind, name, point):
     result = getattr(benchmark, name)(*point)
     if name.startswith("track_"):
         assert result > (2 if "leaves" in name else 0)
+        assert getattr(benchmark, name).unit
     else:
         assert result is None
 

@@ -10,7 +10,6 @@ from numerai_tools.signals import churn as churn_of_numerai_tools
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from benchmarks import numerai_metrics as benchmarks
 from helpers.numerai.metric_cases import (
     contribution,
     corr,
@@ -36,8 +35,6 @@ from sklearn_era.numerai.metrics.neutralization import neutralize
 CASE = make_case(20, missing=0.12)
 SMALL = make_case(4, n_features=3, seed=1)
 finite = st.integers(-20, 20).map(lambda i: i / 4)
-
-
 X = np.array([3.0, 1.0, 2.0, 4.0, 6.0, 5.0])
 Y = np.array([0.0, 0.5, 1.0, 1.0, 0.5, 0.0])
 ERAS = np.array(["a", "a", "a", "b", "b", "b"])
@@ -415,14 +412,3 @@ def test_neutralize_by_era_is_neutralize_of_each_era():
         own = SMALL.eras == label
         alone = neutralize(SMALL.predictions[own], SMALL.features[own], 0.8)
         assert_array_equal(result[own], alone)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("metric", benchmarks.OURS)
-def test_the_benchmark_of_each_score_runs(metric):
-    benchmark = benchmarks.Ratio()
-    benchmark.setup(metric, 3, 60)
-    benchmark.time_score()
-    track = benchmark.track_times_as_fast_as_numerai_tools
-    assert track(metric, 3, 60) > 0
-    assert track.unit
