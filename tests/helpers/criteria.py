@@ -56,3 +56,17 @@ ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
 # What `split_criterion` takes by name, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
 BLEND = {"era": 1.0, "gain": 0.5}
+
+# Blends, by how the program spells them, and a value of each parameter of a criterion
+# that is not the default.
+BLENDS = {
+    "gain=1,invariant=1": {"gain": 1.0, "invariant": 1.0},
+    "era=1,directional=50": {"era": 1.0, "directional": 50.0},
+    "vrex=1,era=0": {"vrex": 1.0, "era": 0.0},
+}
+OTHER_VALUES = {
+    "boltzmann_alpha": -4.0, "min_direction_agreement": 1.0, "min_samples_per_era": 12,
+    "min_era_coverage": 0.5, "normalize_era_gain": True, "period_aggregation": "mean",
+    "invariance_penalty": 0.2, "invariance_statistic": "changing_rate",
+    "min_impurity_decrease": 0.02,
+}  # fmt: skip

@@ -25,8 +25,6 @@ from sklearn_era.metrics import (
 )
 
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
-
-
 rows = st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4))
 
 

@@ -17,7 +17,7 @@ from oracle.reference import check_fit
 from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
 
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
-NORMALIZED = {"split_criterion": "era", "normalize_era_gain": True}
+NORMALIZED = ERA_CRITERIA["era, normalised mean"]
 
 
 def check(data, criterion, **params):

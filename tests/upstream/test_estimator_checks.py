@@ -6,12 +6,9 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 
 class TwoEras:
@@ -21,11 +18,11 @@ class TwoEras:
         return super().fit(X, y, sample_weight, eras=np.arange(_num_samples(X)) % 2)
 
 
-class TwoErasClassifier(TwoEras, HistGradientBoostingClassifier):
+class TwoErasClassifier(TwoEras, Classifier):
     pass
 
 
-class TwoErasRegressor(TwoEras, HistGradientBoostingRegressor):
+class TwoErasRegressor(TwoEras, Regressor):
     pass
 
 
@@ -37,7 +34,7 @@ class TwoErasForestRegressor(TwoEras, EraForestRegressor):
     pass
 
 
-BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+BOOSTERS = (Classifier, Regressor)
 BOOSTERS_WITH_ERAS = (TwoErasClassifier, TwoErasRegressor)
 FORESTS_WITH_ERAS = (TwoErasForestClassifier, TwoErasForestRegressor)
 

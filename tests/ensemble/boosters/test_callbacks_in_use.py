@@ -70,7 +70,6 @@ def test_routed_eras_reach_the_scorer_that_requests_them():
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
-    """The scorer asks for eras by itself, with routing and without."""
     X, y, weights, eras = make_data()
     scorer = make_era_scorer(r2_score, aggregation="worst")
     weights = weights if weighted else None
@@ -177,13 +176,9 @@ def test_the_progress_bar_counts_iterations(wide_console, capsys):
     assert failing.torn_down
     # The bar hears of the end of the sixth before the callback behind it fails.
     assert "75%" in capsys.readouterr().out
-
-
-def test_the_progress_bar_of_a_stopped_fit_is_full(wide_console, capsys):
-    X, y, _, _ = make_data()
     stop = Hook(lambda estimator: estimator.n_iter_ == 2)
-    ours().set_callbacks(callback.ProgressBar(), stop).fit(X, y)
-    assert "100%" in capsys.readouterr().out
+    model.set_callbacks(callback.ProgressBar(), stop).fit(X, y)
+    assert "100%" in capsys.readouterr().out  # of a fit that was stopped, too
 
 
 def test_the_progress_bar_of_a_grid_search_has_one_for_each_fit(wide_console, capsys):

@@ -68,8 +68,6 @@ def held_out(eras, target="real", **params):
 # Which eras are held out.
 
 CODES = data_of_ten_eras()[3]
-
-
 LABELS = {
     "int": (CODES, {8, 9}),
     "negative": (-CODES, {-1, 0}),
@@ -330,9 +328,6 @@ def test_a_score_that_no_longer_gets_better_stops_the_fit():
     by_row.fit(X, y, eras=eras)
     assert by_era.n_iter_ == 10  # `n_iter_no_change`
     assert by_row.n_iter_ > 20
-
-
-# Corners.
 
 
 @pytest.mark.parametrize("scoring", ["loss", "accuracy", None])

@@ -192,17 +192,13 @@ def test_too_many_categories_are_of_the_column_of_X(data, estimator):
 def test_limits_that_no_machine_integer_holds(data, estimator):
     X, y, _ = data
     assert np.ptp(estimator(min_samples_leaf=2**32 - 1).fit(X, y).predict(X)) == 0
-    with pytest.raises(
-        ValueError, match=r"'min_samples_leaf' .* the range \[1, 4294967"
-    ):
+    with pytest.raises(ValueError, match=r"'min_samples_leaf' .* range \[1, 4294967"):
         estimator(min_samples_leaf=10**30).fit(X, y)
     deep = estimator(max_depth=10**30)
     if estimator is ours:  # it compares depths in Python
         deep.fit(X, y)
         return
-    with pytest.raises(
-        ValueError, match=r"'max_depth' .* in the range \[1, 2147483647"
-    ):
+    with pytest.raises(ValueError, match=r"'max_depth' .* range \[1, 2147483647"):
         deep.fit(X, y)
 
 

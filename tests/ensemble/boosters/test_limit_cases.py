@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
-from helpers.criteria import ERA_CRITERIA, NAMES
+from helpers.criteria import BLENDS, ERA_CRITERIA, NAMES, OTHER_VALUES
 from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid
@@ -168,27 +168,9 @@ def test_only_the_ratio_of_weights_of_a_blend_matters():
 
 # Neutral values, and parameters of other criteria.
 
-PARAMETERS = {
-    "boltzmann_alpha": -4.0,
-    "min_direction_agreement": 1.0,
-    "normalize_era_gain": True,
-    "period_aggregation": "mean",
-    "invariance_penalty": 0.2,
-    "invariance_statistic": "changing_rate",
-    "min_samples_per_era": 12,
-    "min_era_coverage": 0.5,
-    "min_impurity_decrease": 0.02,
-}
 
-
-BLENDS = [
-    {"gain": 1.0, "invariant": 1.0}, {"era": 1.0, "directional": 50.0},
-    {"vrex": 1.0, "era": 0.0},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("parameter", PARAMETERS)
-@pytest.mark.parametrize("name", [*NAMES, *BLENDS], ids=str)
+@pytest.mark.parametrize("parameter", OTHER_VALUES)
+@pytest.mark.parametrize("name", [*NAMES, *BLENDS.values()], ids=str)
 def test_each_criterion_heeds_its_own_parameters_and_no_other(name, parameter):
     X, y, _, eras = make_data(n_samples=300)
     read = {"min_impurity_decrease"} | parameters_read(name)
@@ -199,7 +181,7 @@ def test_each_criterion_heeds_its_own_parameters_and_no_other(name, parameter):
     if parameter == "normalize_era_gain":  # by the order of expansion at least
         others["max_leaf_nodes"] = 8
     default = ours(split_criterion=name, max_iter=3, **others).fit(X, y, eras=eras)
-    changed = clone(default).set_params(**{parameter: PARAMETERS[parameter]})
+    changed = clone(default).set_params(**{parameter: OTHER_VALUES[parameter]})
     if parameter in read:
         assert not np.array_equal(
             default.predict(X), changed.fit(X, y, eras=eras).predict(X)

@@ -194,10 +194,8 @@ def test_other_python_threads_keep_theirs():
         noted["of its own"] = _openmp_effective_n_threads()
     outside.set()
     thread.join()
-    assert noted["inside"] == 1
-    assert noted["meanwhile"] == 4
-    assert noted["of its own"] == 3
-    assert noted["after"] >= 1
+    assert noted.pop("after") >= 1
+    assert noted == {"inside": 1, "meanwhile": 4, "of its own": 3}
 
 
 def test_errors_leave_no_limit():

@@ -28,8 +28,6 @@ GAINS = [12.0, 8.0, 8.0]
 # Two of three agree that the left side predicts more.
 AGREEMENT = 1 / 3
 DEVIATION = math.sqrt(32 / 9)  # of the gains, around their mean 28/3
-
-
 OF_SPLIT = {"impurities", "era_sizes", "gradient_variance", "groups"}
 
 

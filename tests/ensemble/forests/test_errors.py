@@ -71,55 +71,42 @@ REFUSED = [
         for value in values
     ),
 ]
-# What becomes of the eras, further parameters, and the message.
-REFUSED_ERAS = {
-    "segments": (
-        lambda e: np.column_stack([e, e // 2]),
+REFUSED_IN_TWO_COLUMNS = [
+    (
         {"split_criterion": "era", "random_segments": 3},
         r"^random_segments=3 is more than the 2 distinct eras",
     ),
-    "max_samples": (
-        lambda e: np.column_stack([e, e // 2]),
-        {"bootstrap": "eras", "max_samples": 3},
-        r"^max_samples=3 is more than the 2 eras",
-    ),
-    "no_column": (
+    ({"bootstrap": "eras", "max_samples": 3}, r"^max_samples=3 is more than the 2 er"),
+]
+# What becomes of the eras, and the message.
+REFUSED_ERAS = [
+    (
         lambda e: pd.DataFrame(index=range(e.size)),
-        {},
         r"^eras has no column of labels; pass one at least\.$",
     ),
-    "short_column": (
+    (
         lambda e: np.column_stack([e, e])[1:],
-        {},
         r"^eras\[:, 0\] has 239 labels, but X has 240 rows",
     ),
-    "missing_in_a_column": (
+    (
         lambda e: pd.DataFrame({"w": e, "m": np.where(e > 1, np.nan, e)}),
-        {},
         r"^eras\['m'\] has \d+ missing label\(s\)",
     ),
-    "missing_in_a_list": (
-        lambda e: [[label, None] for label in e],
-        {},
-        r"^eras\[:, 1\] has 240 missing label\(s\)",
-    ),
-    "masked": (
+    (lambda e: [[x, None] for x in e], r"^eras\[:, 1\] has 240 missing label\(s\)"),
+    (
         lambda e: np.ma.masked_array(np.column_stack([e, e]), [[False, True]] * e.size),
-        {},
         r"^eras\[:, 1\] has 240 missing label\(s\)",
     ),
-    "ragged": (
+    (
         lambda e: [[1], [1, 2]] * 120,
-        {},
         r"^eras must be one-dimensional, with one label a row of X: .*inhomogeneous",
     ),
-    "three_dimensions": (
+    (
         lambda e: np.zeros((e.size, 2, 2)),
-        {},
         r"^eras must be one-dimensional, .* array of shape \(240, 2, 2\)",
     ),
-    "name": (lambda e: "week", {}, r"^eras must be one-dimensional"),
-}
+    (lambda e: "week", r"^eras must be one-dimensional"),
+]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +114,8 @@ REFUSED_ERAS = {
     [
         *((lambda e: None, *case) for case in REFUSED_WITHOUT_ERAS),
         *((lambda e: e, *case) for case in REFUSED),
-        *(pytest.param(*case, id=name) for name, case in REFUSED_ERAS.items()),
+        *((lambda e: np.c_[e, e // 2], *case) for case in REFUSED_IN_TWO_COLUMNS),
+        *((spoil, {}, message) for spoil, message in REFUSED_ERAS),
     ],
 )
 def test_refused(spoil, parameters, message):

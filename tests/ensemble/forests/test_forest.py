@@ -401,7 +401,6 @@ def test_a_split_that_loses_over_all_rows_has_no_importance():
 @pytest.mark.slow
 @pytest.mark.parametrize("split_criterion", ["gain", "era"])
 def test_columns_that_tie_are_as_important(split_criterion):
-    """Of copies of a column, which all splits tie on, none is preferred."""
     X, y, eras = make_data(n_samples=60)
     copies = X[:, [0, 0, 0, 0]]
     forest, same = (

@@ -21,35 +21,24 @@ from sklearn.preprocessing import FunctionTransformer
 from helpers.data import make_only_category
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
-from sklearn_era.ensemble import (
-    BinnedDataset,
-    EraForestClassifier,
-    EraForestRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-    TimeRobustForestClassifier,
-    TimeRobustForestRegressor,
-)
+from sklearn_era import ensemble
 
 # Presets.
 
 
+@pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
 @pytest.mark.parametrize(
-    ("preset", "other", "split_criterion"),
-    [
-        (TimeRobustForestRegressor, EraForestRegressor, "time_robust"),
-        (TimeRobustForestClassifier, EraForestClassifier, "time_robust"),
-        (InvariantForestRegressor, EraForestRegressor, "invariant"),
-        (InvariantForestClassifier, EraForestClassifier, "invariant"),
-    ],
+    ("name", "split_criterion"),
+    [("TimeRobustForest", "time_robust"), ("InvariantForest", "invariant")],
 )
-def test_presets_are_forests_with_parameters(preset, other, split_criterion):
+def test_presets_are_forests_with_parameters(name, split_criterion, kind):
+    preset, other = (getattr(ensemble, x + kind) for x in (name, "EraForest"))
     forest = preset(n_estimators=4, min_samples_per_era=3, max_depth=2, random_state=0)
     assert type(forest) is other
     assert forest.n_estimators == 4
     assert forest.split_criterion == split_criterion
     X, y, eras = make_data()
-    y = y if other is EraForestRegressor else make_classes(y, 2)
+    y = y if kind == "Regressor" else make_classes(y, 2)
     assert forest.fit(X, y, eras=eras).score(X, y) > 0
     with pytest.raises(TypeError, match="unexpected keyword argument 'trees'"):
         preset(trees=3)
@@ -92,7 +81,7 @@ def test_a_binned_dataset_is_its_rows(bootstrap):
     order = np.argsort(eras, kind="stable")  # which the data set may sort by itself
     X, y, eras, weights = X[order], y[order], eras[order], weights[order]
     parameters = {"split_criterion": "era", "bootstrap": bootstrap}
-    dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
+    dataset = ensemble.BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
     forest = regressor(**parameters, oob_score=False).fit(dataset)
     other = regressor(**parameters).fit(X, y, weights, eras=eras)
     assert_same_trees(forest, other)
@@ -136,7 +125,7 @@ def test_a_plain_forest_is_as_good_as_scikit_learns():
     train, test = slice(0, 600), slice(600, 1200)
     scores = [
         forest(100, random_state=0).fit(X[train], y[train]).score(X[test], y[test])
-        for forest in (EraForestRegressor, RandomForestRegressor)
+        for forest in (ensemble.EraForestRegressor, RandomForestRegressor)
     ]
     assert scores[0] > scores[1] - 0.02
 

@@ -86,19 +86,11 @@ def test_trees_take_over_the_memory_of_those_before(params):
     assert 0 < max(splitter.allocated) <= 8 * of_a_node
 
 
-def test_many_small_eras_keep_nothing():
-    _, splitter = fit(
-        make_eras(200, 8, n_bins=50), CRITERIA["era"], splitter=RecordingSplitter
-    )
-    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
-    assert splitter.store.allocated == 0
-
-
-def test_gradients_that_are_not_exact_are_not_kept():
-    # Only sums of integers can be subtracted without rounding.
+def test_neither_many_small_eras_nor_inexact_gradients_are_kept():
     X, y, eras = make_eras(3, 500, n_bins=5)
-    y = np.abs(y) + 1
-    _, splitter = fit(
-        (X, y, eras), CRITERIA["era"], splitter=RecordingSplitter, loss="poisson"
-    )
-    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
+    # Only sums of integers can be subtracted without rounding.
+    inexact = (X, np.abs(y) + 1, eras), {"loss": "poisson"}
+    for data, params in ((make_eras(200, 8, n_bins=50), {}), inexact):
+        _, splitter = fit(data, CRITERIA["era"], splitter=RecordingSplitter, **params)
+        assert not any(is_kept for _, is_kept in splitter.nodes_stored)
+        assert splitter.store.allocated == 0

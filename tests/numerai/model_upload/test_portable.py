@@ -225,8 +225,6 @@ def as_transformer(name, *arguments):
 
 
 TAKE_PREDICTION = as_transformer("itemgetter", ["prediction"])
-
-
 LIVE = make_frame(20).assign(prediction=np.linspace(0, 1, 20))
 
 
