@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.cli import N_ROWS, fail, invoke, read, run, write
+from helpers.grids import slow
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
@@ -119,10 +120,7 @@ BASE = ["--target", "y", "--categorical", "c", "--max-iter", 5, "--out", "m.skop
 OF_A_NUMBER = ["--features", "a", "--max-iter", 1, "--out", "m.skops"]
 
 
-@pytest.mark.parametrize(
-    "fitted_on",
-    ["1.0.csv", "text.parquet", pytest.param("1.csv", marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("fitted_on", ["1.0.csv", "text.parquet", slow("1.csv")])
 def test_a_whole_number_is_one_category_however_it_is_spelled(coded, fitted_on):
     decimal = coded.astype({"c": float})
     for suffix in ("csv", "parquet"):

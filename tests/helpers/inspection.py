@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 
 from helpers.data import make_data as make_shared_data
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 N_SAMPLES = 200
 PARAMETERS = {"max_iter": 4, "min_samples_leaf": 5, "random_state": 0}
@@ -25,7 +23,7 @@ def make_data():
 
 
 def make_regressor(X, y, **parameters):
-    return HistGradientBoostingRegressor(**PARAMETERS | parameters).fit(X, y)
+    return Regressor(**PARAMETERS | parameters).fit(X, y)
 
 
 @functools.cache
@@ -36,7 +34,7 @@ def fit_data():
 
 
 def make_classifier(X, y, bounds, **parameters):
-    model = HistGradientBoostingClassifier(**PARAMETERS | parameters)
+    model = Classifier(**PARAMETERS | parameters)
     return model.fit(X, np.array(["a", "b", "c"])[np.digitize(y, bounds)])
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.criterion import (
     Criterion,
     SplitCriterion,
@@ -14,12 +12,10 @@ from sklearn_era.ensemble._criteria.criterion import (
     weighted_impurity,
 )
 
-ESTIMATORS = pytest.mark.parametrize(
-    "estimator", [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
-)
+ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
 
-def fit_tree(X, y, eras, estimator=HistGradientBoostingRegressor, **params):
+def fit_tree(X, y, eras, estimator=Regressor, **params):
     """A model of one tree, by default with one split."""
     params = {"max_leaf_nodes": 2, "min_samples_leaf": 1} | params
     return estimator(

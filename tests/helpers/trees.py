@@ -1,6 +1,7 @@
 """What it means that two fits are the same, from every bit down to the splits."""
 
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
 
 
 def trees_of(model) -> list:
@@ -47,9 +48,7 @@ def assert_same_trees(ours, theirs) -> None:
 def assert_same_model(ours, theirs, X) -> None:
     """Compare all that a fit leaves behind, bit for bit."""
     assert ours.n_iter_ == theirs.n_iter_
-    np.testing.assert_array_equal(
-        ours._baseline_prediction, theirs._baseline_prediction
-    )
+    assert_array_equal(ours._baseline_prediction, theirs._baseline_prediction)
     assert_same_trees(ours, theirs)
     for name in ("train_score_", "validation_score_"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
@@ -65,10 +64,6 @@ def assert_same_splits(a, b, rtol=1e-6) -> None:
     trees = [[t for ts in m._predictors for t in ts] for m in (a, b)]
     for one, other in zip(*trees, strict=True):
         for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
-            np.testing.assert_array_equal(one.nodes[name], other.nodes[name])
-        np.testing.assert_array_equal(
-            one.binned_left_cat_bitsets, other.binned_left_cat_bitsets
-        )
-        np.testing.assert_allclose(
-            one.nodes["value"], other.nodes["value"], rtol=rtol, atol=1e-8
-        )
+            assert_array_equal(one.nodes[name], other.nodes[name])
+        assert_array_equal(one.binned_left_cat_bitsets, other.binned_left_cat_bitsets)
+        assert_allclose(one.nodes["value"], other.nodes["value"], rtol=rtol, atol=1e-8)

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from helpers import criteria as criteria_table
 from oracle.criteria import rules_of
 from oracle.reference import Report, check_fit
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 # What the table of all grids holds, and the parameters at the ends of their ranges.
 TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
@@ -62,7 +60,7 @@ SLOW = pytest.mark.slow
 
 def names_of(criterion: dict) -> set[str]:
     """The criteria that have a say where there are several eras."""
-    return set(rules_of(HistGradientBoostingRegressor(**criterion), 2).weights)
+    return set(rules_of(Regressor(**criterion), 2).weights)
 
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
@@ -216,11 +214,7 @@ def suit(case: Case, criterion: dict) -> Case:
 
 def fit_case(case: Case, **params):
     """The regressor, fitted to a target of floats, or the classifier to any other."""
-    estimator = (
-        HistGradientBoostingRegressor
-        if case.y.dtype.kind == "f"
-        else HistGradientBoostingClassifier
-    )
+    estimator = Regressor if case.y.dtype.kind == "f" else Classifier
     est = estimator(**case.params | params, early_stopping=False)
     return est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
 

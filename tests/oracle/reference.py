@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.testing import assert_allclose
 
 from oracle.formulas import boltzmann_mean
 from oracle.problems import fitted_trees
@@ -207,7 +208,7 @@ class _Growth:
         gain = math.fsum((G * node.value, -G_L * values[0], -G_R * values[1]))
         size = math.fsum(abs(problem.gradients[node.rows]))
         scale = size * max(map(abs, (node.value, *values)))
-        np.testing.assert_allclose(fitted["gain"], gain, rtol=1e-9, atol=1e-9 * scale)
+        assert_allclose(fitted["gain"], gain, rtol=1e-9, atol=1e-9 * scale)
 
         bounds = [(node.lower, node.upper)] * 2
         if problem.monotonic_cst[fitted["feature_idx"]]:
@@ -230,7 +231,7 @@ class _Growth:
             assert child_fitted["count"] == child.rows.sum()
             assert child_fitted["depth"] == child.depth
             if not child_fitted["is_leaf"]:
-                np.testing.assert_allclose(
+                assert_allclose(
                     child_fitted["value"], child.value, rtol=1e-9, atol=1e-12
                 )
         for child in children:
@@ -252,7 +253,7 @@ class _Growth:
 
     def _check_leaf_value(self, node: Node) -> None:
         expected = self.problem.leaf_value(node.rows, node.value)
-        np.testing.assert_allclose(
+        assert_allclose(
             self.nodes[node.index]["value"], expected, rtol=1e-9, atol=1e-12
         )
         self.report.n_leaves += 1

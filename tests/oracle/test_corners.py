@@ -18,8 +18,6 @@ from oracle.cases import (
     make_case,
     of_each,
 )
-from oracle.reference import check_fit
-from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 ROBUST_TO_THE_WORST = {"split_criterion": "time_robust", "period_aggregation": "max"}
 ROBUST_ON_AVERAGE = {"split_criterion": "time_robust", "period_aggregation": "mean"}
@@ -199,16 +197,6 @@ def test_limits_of_a_tree(criterion, limits):
         assert report.n_splits <= 2 or "max_leaf_nodes" in limits
 
 
-def test_warm_start_goes_on_with_the_same_draws():
-    case = make_case("squared_error", ["max_features", "missing"], seed=4)
-    est = HistGradientBoostingRegressor(
-        **case.params | {"max_iter": 1}, warm_start=True, split_criterion="era"
-    )
-    est.fit(case.X, case.y, eras=case.eras)
-    est.set_params(max_iter=4).fit(case.X, case.y, eras=case.eras)
-    assert check_fit(est, case.X, case.y, case.eras).n_splits >= 4
-
-
 @pytest.mark.parametrize("target", ["binary", "multiclass"])
 @of_each(ERA_CRITERIA, step=9)
 def test_saturated_probabilities(criterion, target):
@@ -362,8 +350,8 @@ def test_normalised_gains_in_another_unit_of_the_target(criterion, power):
     assert fit_and_check(case, **criterion).n_splits >= 6
 
 
-@of_each(NORMALISED)
-def test_constant_gradients_have_no_normalised_gain(criterion):
+@of_each(NORMALISED | {"era": ERA_CRITERIA["era"]})
+def test_constant_gradients_have_no_gain(criterion):
     case = make_case("squared_error", [], seed=8)
     case.y = np.full(90, 2.5)
     assert fit_and_check(case, **criterion).n_splits == 0
@@ -380,16 +368,6 @@ def test_a_gain_of_just_the_least_decrease_splits_unless_it_is_a_period_s(criter
     for factor, splits in [(1, not is_robust), (1 + 1e-9, False), (1 - 1e-9, True)]:
         params = criterion | {"min_impurity_decrease": 0.25 * factor}
         assert fit_and_check(case, **params).n_splits == splits
-
-
-@of_each(ERA_CRITERIA, step=4)
-def test_one_era(criterion):
-    for target in ("squared_error", "binary"):
-        case = make_case(target, ["l2"], seed=4, n_eras=1)
-        case.params |= {"min_samples_leaf": 4}
-        for least in (1, 9):
-            params = criterion | {"min_samples_per_era": least}
-            assert fit_and_check(case, **params).n_splits >= 2
 
 
 @of_each(ERA_CRITERIA, step=9)

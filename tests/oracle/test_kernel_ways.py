@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from helpers.criteria import ERA_CRITERIA
-from helpers.grids import grid
+from helpers.grids import grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
-from oracle.cases import SLOW, Case, fit_and_check, of_each
+from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
 from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
 
@@ -42,12 +42,15 @@ def test_kept_joint_histograms(criterion):
         (ERA_CRITERIA["era"], (40, 6, 24)),
         (ERA_CRITERIA["directional"], (6, 40, 200)),
         (NORMALIZED, (40, 6, 24)),
-        pytest.param(ERA_CRITERIA["era"], (40, 15, 64), marks=SLOW),
-        pytest.param(ERA_CRITERIA["directional"], (15, 40, 200), marks=SLOW),
-        pytest.param(NORMALIZED, (40, 15, 64), marks=SLOW),
-        pytest.param(ERA_CRITERIA["era"], (15, 40, 200), marks=SLOW),
-        pytest.param(ERA_CRITERIA["directional"], (40, 15, 64), marks=SLOW),
-        pytest.param(NORMALIZED, (15, 40, 200), marks=SLOW),
+        *(
+            slow(criterion, shape)
+            for criterion in (
+                ERA_CRITERIA["era"],
+                ERA_CRITERIA["directional"],
+                NORMALIZED,
+            )
+            for shape in ((40, 15, 64), (15, 40, 200))
+        ),
     ],
 )
 def test_touched_bins(criterion, shape):
@@ -78,9 +81,9 @@ def test_lanes_with_missing_values(criterion, is_weighted):
         # An absent era has no gain: for the best one, that is nothing.
         {"split_criterion": "era", "boltzmann_alpha": math.inf},
         ERA_CRITERIA["vrex"],
-        pytest.param(ERA_CRITERIA["directional"], marks=SLOW),
-        pytest.param(ERA_CRITERIA["era, smoothed"], marks=SLOW),
-        pytest.param(ERA_CRITERIA["time_robust, mean"], marks=SLOW),
+        slow(ERA_CRITERIA["directional"]),
+        slow(ERA_CRITERIA["era, smoothed"]),
+        slow(ERA_CRITERIA["time_robust, mean"]),
     ],
 )
 def test_eras_without_a_row_in_most_nodes(criterion):

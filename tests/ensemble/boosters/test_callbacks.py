@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.callback import ScoringMonitor
 from sklearn.metrics import log_loss, r2_score
@@ -81,12 +82,12 @@ def test_held_out_rows_are_not_handed_over(target, held_out, weighted):
     seen = recorder.of("end", "iteration")
     for _, X_seen, y_seen, metadata, _ in seen:
         assert X_seen is seen[0][1]  # taken once
-        np.testing.assert_array_equal(X_seen, X[rows])
-        np.testing.assert_array_equal(y_seen, y[rows])
+        assert_array_equal(X_seen, X[rows])
+        assert_array_equal(y_seen, y[rows])
         assert y_seen.dtype == y.dtype
         assert set(metadata) == set(given)
         for name, values in given.items():
-            np.testing.assert_array_equal(metadata[name], values[rows])
+            assert_array_equal(metadata[name], values[rows])
 
 
 def test_given_validation_rows_leave_all_rows_to_train_on():
@@ -96,9 +97,9 @@ def test_given_validation_rows_leave_all_rows_to_train_on():
     model.fit(X, y, X_val=X[:50], y_val=y[:50])
     (_, X_seen, y_seen, metadata, fitted) = recorder.of("end", "fit")[0]
     assert X_seen is X
-    np.testing.assert_array_equal(y_seen, y)
+    assert_array_equal(y_seen, y)
     assert metadata == {}
-    np.testing.assert_array_equal(fitted.validation_score_, model.validation_score_)
+    assert_array_equal(fitted.validation_score_, model.validation_score_)
 
 
 def test_weights_are_those_given_without_class_weights():
@@ -107,7 +108,7 @@ def test_weights_are_those_given_without_class_weights():
     model = ours("binary", class_weight="balanced").set_callbacks(recorder)
     model.fit(X, y, sample_weight=2.0)
     weights = recorder.of("end", "fit")[0][3]["sample_weight"]
-    np.testing.assert_array_equal(weights, np.full(N_SAMPLES, 2.0))
+    assert_array_equal(weights, np.full(N_SAMPLES, 2.0))
     model.fit(X, y)
     assert recorder.of("end", "fit")[-1][3] == {}
 
@@ -153,16 +154,12 @@ def test_the_estimator_so_far_is_that_of_a_fit_that_stopped(scoring):
     stages = [begun[0], *recorder.fitted]
     assert [stage.n_iter_ for stage in stages] == list(range(MAX_ITER + 1))
     for stage, prediction in zip(recorder.fitted, model.staged_predict(X), strict=True):
-        np.testing.assert_array_equal(stage.predict(X), prediction)
-    np.testing.assert_array_equal(
-        begun[0].predict(X), model._baseline_prediction.item()
-    )
+        assert_array_equal(stage.predict(X), prediction)
+    assert_array_equal(begun[0].predict(X), model._baseline_prediction.item())
     for n_done, stage in enumerate(stages):
         assert set(vars(stage)) == set(vars(model)) - {"_raw_predict"}
-        np.testing.assert_array_equal(
-            stage.train_score_, model.train_score_[: n_done + 1]
-        )
-        np.testing.assert_array_equal(
+        assert_array_equal(stage.train_score_, model.train_score_[: n_done + 1])
+        assert_array_equal(
             stage.validation_score_, model.validation_score_[: n_done + 1]
         )
 
@@ -199,7 +196,7 @@ def test_a_hook_may_predict_with_the_estimator_itself():
     seen = []
     hook = Hook(lambda estimator: seen.append(estimator.predict(X)))
     model = ours(early_stopping=True).set_callbacks(hook).fit(X, y)
-    np.testing.assert_array_equal(seen, list(model.staged_predict(X)))
+    assert_array_equal(seen, list(model.staged_predict(X)))
 
 
 # Tasks
@@ -317,7 +314,7 @@ def test_errors_of_callbacks_end_the_fit_and_tear_down(hook, error, monkeypatch)
     assert left <= {"_skl_callbacks"}
     if hook == "on_fit_task_end":
         stages = list(plain.staged_predict(frame))
-        np.testing.assert_array_equal(model.predict(frame), stages[2])
+        assert_array_equal(model.predict(frame), stages[2])
     model.fit(frame, y, eras=eras)
     assert_same_model(model, plain, frame)
 
@@ -351,6 +348,6 @@ def test_callbacks_are_no_parameters_and_go_with_clones_and_pickles():
     clone(model).fit(X, y)
     assert len(logged(monitor, "r2")) == MAX_ITER
     loaded = pickle.loads(pickle.dumps(model.fit(X, y)))
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert_array_equal(loaded.predict(X), model.predict(X))
     loaded.fit(X, y)
     assert len(monitor.get_logs(select="all")) == 2  # the pickle has one of its own

@@ -13,12 +13,10 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import train_test_split
 
 from helpers.trees import assert_same_model, n_splits
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
-ESTIMATORS = [HistGradientBoostingClassifier, HistGradientBoostingRegressor]
+ESTIMATORS = [Classifier, Regressor]
 LABELS = np.array(["w01", "w02", "w03", "w04", "w05", "w06"])
 
 
@@ -45,7 +43,7 @@ class RecordingScorer:
         return float(len(self.calls))  # always better: all iterations are made
 
 
-def make_estimator(estimator=HistGradientBoostingRegressor, **parameters):
+def make_estimator(estimator=Regressor, **parameters):
     defaults = {
         "max_iter": 4,
         "min_samples_leaf": 3,

@@ -13,12 +13,9 @@ from helpers.criteria import NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model
-from sklearn_era.ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
 from sklearn_era.environments import time_blocks
 
@@ -29,9 +26,6 @@ BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
 def data():
     X, y, _, _ = make_data(n_samples=120)
     return X, y, np.random.default_rng(0).permutation(np.arange(120) % 4)
-
-
-# Eras that cannot be used.
 
 
 def replace_last(labels, label):
@@ -147,7 +141,7 @@ def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
 @BOTH
 def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion):
     X, y, eras = data
-    for kind in (HistGradientBoostingClassifier, EraForestClassifier):
+    for kind in (Classifier, EraForestClassifier):
         est = kind(split_criterion=split_criterion, class_weight=weights)
         with pytest.raises(ValueError, match=r"^class_weight gives class [01] the w"):
             est.fit(X, y > 0, eras=eras)
@@ -213,7 +207,7 @@ def test_partial_dependence_is_of_the_column_that_is_asked_for(split_criterion):
     X["c"] = pd.Categorical(rng.permutation(X["c"].to_numpy()))
     params = {"split_criterion": split_criterion, "max_depth": 1}
     for est in (
-        HistGradientBoostingRegressor(max_iter=10, **params),
+        Regressor(max_iter=10, **params),
         EraForestRegressor(n_estimators=10, **params),
     ):
         est.fit(X, y, eras=np.arange(400) % 2)
@@ -374,9 +368,6 @@ def test_the_only_category_is_told_from_missing_values():
     for split_criterion in NAMES[1:]:
         est = ours(split_criterion=split_criterion, **params).fit(X, y, eras=eras)
         np.testing.assert_allclose(est.predict(X), y, atol=1e-4)
-
-
-# Nothing to split, nothing to compare.
 
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])

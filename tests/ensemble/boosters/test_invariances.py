@@ -16,7 +16,7 @@ CRITERIA = CRITERIA | {
         "split_criterion": "directional",
         "min_samples_per_era": 6,
         "min_era_coverage": 0.5,
-    },
+    }
 }
 ON_TARGETS = [
     *grid(CRITERIA, ["real", "binary"], every=2),
@@ -157,15 +157,6 @@ def test_number_of_threads_does_not_matter(criterion, target):
             models.append(fit(data, criterion, target, n_jobs=n_jobs, **params))
     for model in models[1:]:
         assert_same_model(model, models[0], data[0])
-
-
-@pytest.mark.parametrize(("criterion", "target"), ON_FEWER)
-def test_repeated_fits_are_the_same(criterion, target):
-    data = make_data(target)
-    model = fit(data, criterion, target, max_features=0.5)
-    again = fit(data, criterion, target, max_features=0.5)
-    assert_same_model(again, model, data[0])
-    assert_same_model(model.fit(*data[:3], eras=data[3]), again, data[0])
 
 
 # Units: of sample weights, of the target, of an era's size.

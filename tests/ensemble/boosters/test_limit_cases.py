@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
@@ -34,11 +35,9 @@ CONFIGURATIONS = [
 def assert_same_partitions(a, b, X) -> None:
     """Compare by the rows of each leaf: with empty bins, several bins part them so."""
     for (one,), (other,) in zip(a._predictors, b._predictors, strict=True):
-        np.testing.assert_array_equal(one.nodes["count"], other.nodes["count"])
-        np.testing.assert_array_equal(
-            one.nodes["feature_idx"], other.nodes["feature_idx"]
-        )
-    np.testing.assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
+        assert_array_equal(one.nodes["count"], other.nodes["count"])
+        assert_array_equal(one.nodes["feature_idx"], other.nodes["feature_idx"])
+    assert_allclose(a.predict(X), b.predict(X), rtol=1e-5, atol=1e-8)
 
 
 # One era.
@@ -100,7 +99,7 @@ def test_time_robust_of_one_era_is_the_impurity():
         regularized = model.fit(X, y, eras=np.zeros(len(y)))._predictors[0][0].nodes
     nodes = expected._predictors[0][0].nodes
     for name in ("feature_idx", "bin_threshold"):
-        np.testing.assert_array_equal(regularized[name], nodes[name])
+        assert_array_equal(regularized[name], nodes[name])
     assert np.abs(regularized["value"]).max() < np.abs(nodes["value"]).max()
 
 
@@ -302,7 +301,7 @@ def test_least_decrease_is_that_of_decision_trees(weighted):
         tree = DecisionTreeRegressor(min_impurity_decrease=least, min_samples_leaf=15)
         tree.fit(X, y, weights)
         assert model._predictors[0][0].get_n_leaf_nodes() == tree.get_n_leaves()
-        np.testing.assert_allclose(model.predict(X), tree.predict(X), rtol=1e-4)
+        assert_allclose(model.predict(X), tree.predict(X), rtol=1e-4)
         n_leaves.append(tree.get_n_leaves())
     assert len(set(n_leaves)) > 6
     assert all(a >= b for a, b in itertools.pairwise(n_leaves))

@@ -28,12 +28,10 @@ import sklearn_era
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model, assert_same_trees
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
-ESTIMATORS = [HistGradientBoostingClassifier, HistGradientBoostingRegressor]
+ESTIMATORS = [Classifier, Regressor]
 
 
 @pytest.fixture(params=[False, True], ids=["plain fit params", "metadata routing"])
@@ -200,7 +198,7 @@ def test_parameters(estimator):
 def test_isinstance_of_stock(estimator):
     assert issubclass(estimator, getattr(ensemble, estimator.__name__))
     assert is_classifier(estimator()) != is_regressor(estimator())
-    assert is_regressor(estimator()) == (estimator is HistGradientBoostingRegressor)
+    assert is_regressor(estimator()) == (estimator is Regressor)
 
 
 def pickled(model):
@@ -233,7 +231,7 @@ def test_state_holds_both_versions_but_the_estimator_does_not(estimator):
 def test_pickle_of_another_version_warns(package, category, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(package, "__version__", "0.0.7")
-        written = pickle.dumps(HistGradientBoostingRegressor())
+        written = pickle.dumps(Regressor())
     with pytest.warns(category, match=r"0\.0\.7") as caught:
         pickle.loads(written)
     assert len(caught) == 1
@@ -242,7 +240,7 @@ def test_pickle_of_another_version_warns(package, category, monkeypatch):
 def test_pickle_of_the_stock_state_warns():
     """A state without versions is of unknown origin."""
     stock = ensemble.HistGradientBoostingRegressor()
-    model = HistGradientBoostingRegressor.__new__(HistGradientBoostingRegressor)
+    model = Regressor.__new__(Regressor)
     with pytest.warns() as caught:
         model.__setstate__(dict(vars(stock)))
     assert {type(w.message) for w in caught} == {

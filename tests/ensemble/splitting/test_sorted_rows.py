@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers.grids import grid
 from helpers.grown_trees import (
@@ -36,11 +37,9 @@ SHAPES = {
 def assert_same_structure(tree, expected, atol=1e-12):
     """Compare splits exactly, values and gains up to rounding."""
     for name in ("left", "right", "feature_idx", "bin_threshold", "count", "depth"):
-        np.testing.assert_array_equal(tree.nodes[name], expected.nodes[name])
+        assert_array_equal(tree.nodes[name], expected.nodes[name])
     for name in ("value", "gain"):
-        np.testing.assert_allclose(
-            tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=atol
-        )
+        assert_allclose(tree.nodes[name], expected.nodes[name], rtol=1e-9, atol=atol)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,7 @@ def test_values_and_bins_lead_to_the_same_leaf(criterion):
     known = np.zeros((0, 8), dtype=np.uint32)
     by_value = tree.predict(rows.X, known, np.zeros(5, dtype=np.uint32), 1)
     by_bin = tree.predict_binned(rows.X_binned, MISSING, 1)
-    np.testing.assert_array_equal(by_value, by_bin)
+    assert_array_equal(by_value, by_bin)
     leaves = rows_of_nodes(tree, rows.X_binned)
     for node, members in zip(tree.nodes, leaves, strict=True):
         assert node["count"] == members.size
@@ -218,7 +217,7 @@ def test_weight_in_any_unit_makes_the_same_splits():
     for criterion in (None, "era"):
         one, other = grow(rows, criterion).nodes, grow(tiny, criterion).nodes
         for name in ("feature_idx", "bin_threshold", "count"):
-            np.testing.assert_array_equal(one[name], other[name])
+            assert_array_equal(one[name], other[name])
 
 
 def test_nodes_draw_their_features_by_the_generator():
@@ -226,7 +225,7 @@ def test_nodes_draw_their_features_by_the_generator():
     rows = replace(make_rows(n_rows=1000, n_features=9), target=target)
     limits = FULL._replace(max_features=1)  # of 9
     trees = [grow(rows, limits=limits, seed=seed).nodes for seed in (0, 0, 1)]
-    np.testing.assert_array_equal(trees[0], trees[1])
+    assert_array_equal(trees[0], trees[1])
     assert not np.array_equal(trees[0]["feature_idx"], trees[2]["feature_idx"])
     # A split is the best one of the feature that was drawn, and each is as often.
     inner = trees[0][~trees[0]["is_leaf"].astype(bool)]
@@ -279,13 +278,13 @@ def test_categories_are_split_as_sets(criterion, missing, n_bins, has_weights):
     if criterion is None:
         # Which of two sets goes to the left is a tie, but for rounding.
         X = (np.ascontiguousarray(rows.X_binned), MISSING, 1)
-        np.testing.assert_allclose(
+        assert_allclose(
             tree.predict_binned(*X), large.predict_binned(*X), rtol=0, atol=1e-12
         )
         return
     assert_same_tree(tree, large)
     for bitsets in ("binned_left_cat_bitsets", "raw_left_cat_bitsets"):
-        np.testing.assert_array_equal(getattr(tree, bitsets), getattr(large, bitsets))
+        assert_array_equal(getattr(tree, bitsets), getattr(large, bitsets))
 
 
 def test_small_nodes_are_grown_without_a_histogram(monkeypatch):

@@ -163,14 +163,6 @@ def test_gradients_that_are_too_large_for_a_float_do_no_harm():
     assert est.n_iter_ == 2
 
 
-def test_equal_targets_have_nothing_to_split():
-    X, _, eras = make_eras(5, 100, n_bins=8)
-    est = HistGradientBoostingRegressor(**ERA)
-    with pytest.warns(UserWarning, match="No split was admissible"):
-        est.fit(X, np.full(len(X), 3.0), eras=eras)
-    assert np.array_equal(est.predict(X), np.full(len(X), 3.0))
-
-
 # Many fits.
 
 

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from helpers.grids import slow
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.interop import to_lightgbm_text
 from sklearn_era.numerai.errors import PortableModelError
 from sklearn_era.numerai.metrics.ranks import rank_normalize
@@ -58,7 +56,7 @@ def fit(**parameters):
     y = train["feature_c"] * 0.1 + train["feature_a"] * train["feature_b"] * 0.05
     y += np.random.default_rng(0).normal(size=len(train))
     parameters = {"max_iter": 30, "split_criterion": "directional"} | parameters
-    model = HistGradientBoostingRegressor(**parameters)
+    model = Regressor(**parameters)
     return model.fit(train[NAMES], y, eras=np.arange(len(train)) % 4)
 
 
@@ -158,7 +156,7 @@ def test_sizes_are_told_and_a_file_is_replaced_whole(tmp_path):
     assert os.listdir(tmp_path) == ["model.pkl"]
 
 
-def fit_two_rows(kind=HistGradientBoostingRegressor, **parameters):
+def fit_two_rows(kind=Regressor, **parameters):
     return kind(max_iter=1, **parameters).fit([[1], [2]], [1, 2])
 
 
@@ -168,9 +166,9 @@ CATEGORICAL = {"categorical_features": ["feature_b"]}
 @pytest.mark.parametrize(
     ("make", "names", "message"),
     [
-        (HistGradientBoostingRegressor, None, "is not fitted"),
+        (Regressor, None, "is not fitted"),
         (lambda: make_pipeline(fit_two_rows()), None, "A Pipeline cannot be exported"),
-        (lambda: fit_two_rows(HistGradientBoostingClassifier), None, "predicts class"),
+        (lambda: fit_two_rows(Classifier), None, "predicts class"),
         (lambda: fit_two_rows(loss="poisson"), None, "loss='poisson' has a log link"),
         (lambda: fit(**CATEGORICAL), None, "Feature 'feature_b' is categorical"),
         (fit_two_rows, None, "pass feature_names="),

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from helpers.numerai.demo import RECORD
-from sklearn_era.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import save_model
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.training import model_store
@@ -26,7 +24,7 @@ X = np.random.default_rng(1).integers(0, 5, size=(50, 2))
 def fit(seed=0):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, size=(200, 2), dtype=np.int8)
-    return HistGradientBoostingRegressor(max_iter=3).fit(X, X[:, 0] + X[:, 1] * 1.0)
+    return Regressor(max_iter=3).fit(X, X[:, 0] + X[:, 1] * 1.0)
 
 
 def test_a_model_is_read_back_with_its_record(tmp_path):
@@ -104,7 +102,7 @@ def test_what_cannot_be_read_is_told(tmp_path, monkeypatch):
         refused(tmp_path, "was written by sklearn_era")
     load_trained(tmp_path)
 
-    model = HistGradientBoostingClassifier(max_iter=1).fit(X, X[:, 0] > 2)
+    model = Classifier(max_iter=1).fit(X, X[:, 0] > 2)
     save_model(model, model_path)
     sha256 = model_store.file_sha256(model_path)
     path.write_text(json.dumps({**document, "sha256": sha256}))
