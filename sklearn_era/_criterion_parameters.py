@@ -1,6 +1,7 @@
 """Which of the estimators' parameters each split criterion reads."""
 
 from collections.abc import Mapping
+from numbers import Real
 
 _COVERAGE = ("min_samples_per_era", "min_era_coverage")
 
@@ -30,7 +31,11 @@ def parameters_read(
     """
     if isinstance(split_criterion, str):
         split_criterion = {split_criterion: 1.0}
-    parts = [name for name, weight in split_criterion.items() if weight]
+    parts = [
+        name
+        for name, weight in split_criterion.items()
+        if not (isinstance(weight, Real) and weight == 0)
+    ]
     if parts == ["invariant"] and invariance_penalty == 0:
         return {"invariance_penalty"}
     read = {name for part in parts for name in CRITERION_PARAMETERS.get(part, ())}

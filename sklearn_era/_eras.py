@@ -118,7 +118,7 @@ def blame_weights(sample_weight: Any, error: Exception) -> None:
     reason, are_labels = None, True
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-        distinct = np.unique(weights)
+        distinct = np.unique(weights[np.isfinite(weights)])
         are_labels = 1 < distinct.size < weights.size and not (distinct % 1).any()
     except (TypeError, ValueError) as failure:
         reason = str(failure)
@@ -138,9 +138,19 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
     """Warn where labels and rows have one index, in two orders: it is not looked at."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
-    if not hasattr(index, "equals") or not hasattr(rows, "equals"):
+    if not hasattr(index, "equals") or not hasattr(rows, "get_indexer"):
         return
-    if not index.equals(rows) and set(index) == set(rows):
+    if (
+        index.equals(rows)
+        or len(index) != len(rows)
+        or index.dtype != rows.dtype
+        or not (index.is_unique and rows.is_unique)
+    ):
+        return
+    some = index[
+        :: max(1, len(index) // 1000)
+    ]  # all would take seconds, where millions
+    if (rows.get_indexer(some) >= 0).all():
         warn_user(
             f"{name} has the index of {X_name} in another order, and labels belong to "
             f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index]."

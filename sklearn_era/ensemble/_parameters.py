@@ -138,7 +138,10 @@ class ParametersMixin(BaseEstimator):
         unread = [
             f"{name}={getattr(self, name)!r}"
             for name in dict.fromkeys(chain(*CRITERION_PARAMETERS.values()))
-            if name not in read and getattr(self, name) != defaults[name].default
+            # A subclass may have fewer of them.
+            if name not in read
+            and name in defaults
+            and getattr(self, name) != defaults[name].default
         ]
         if unread:
             warn_user(

@@ -34,6 +34,7 @@ from .._callbacks import (
 )
 from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
 from .._fit_state import FitState, end_fit
+from .._splitting.splitter_choice import target_weights_of
 from .checks import (
     check_bootstrap,
     check_forest_eras,
@@ -173,6 +174,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 "give some rows a positive weight, and their classes by class_weight."
             )
         check_single_precision(y, sample_weight)
+        target_weights_of(self, plan, y, sample_weight)  # of all rows: trees draw some
         check_bootstrap(self, X.shape[0], granularities)
         if previous is None:
             self._forest_seed = int(
@@ -197,6 +199,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             self.era_labels_ = granularities[0].labels
         else:
             self.__dict__.pop("era_labels_", None)
+        self._forget_out_of_bag()
         self._loss = self._get_loss(sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         targets = self._make_targets(y)
@@ -222,7 +225,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         )
         grown = Parallel(
             n_jobs=n_workers,
-            prefer="threads",
+            require="sharedmem",
             verbose=self.verbose,
             return_as="generator",
         )(

@@ -19,15 +19,12 @@ class OutOfBagMixin:
     _predictors: Any
     _bin_mapper: Any
 
+    def _forget_out_of_bag(self) -> None:
+        for name in ("score", "era_scores", "prediction", "decision_function"):
+            self.__dict__.pop(f"oob_{name}_", None)
+
     def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
         """Predict and score each row by the trees whose draw has not got it."""
-        for name in (
-            "oob_score_",
-            "oob_era_scores_",
-            "oob_prediction_",
-            "oob_decision_function_",
-        ):
-            self.__dict__.pop(name, None)
         if not self.oob_score:
             return
         means = self._predict_out_of_bag(training, n_threads)
@@ -62,7 +59,7 @@ class OutOfBagMixin:
         n_trees = np.zeros(totals.shape[0], dtype=np.intp)
         # By tree, in the order of the trees: sums do not depend on the threads.
         for is_left_out, values in Parallel(
-            n_jobs=n_threads, prefer="threads", return_as="generator"
+            n_jobs=n_threads, require="sharedmem", return_as="generator"
         )(delayed(self._predict_left_out)(training, i) for i in range(n_grown)):
             totals[is_left_out] += values
             n_trees += is_left_out

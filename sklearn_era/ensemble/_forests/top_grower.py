@@ -161,9 +161,10 @@ class TopGrower(TreeGrower):
     def _compute_best_split_and_push(self, node: Any) -> None:
         if node.depth == 0:
             node.value = self._value_of(node)
-        # Where histograms are kept, rows cost less than bins.
+        # Where histograms are kept, rows cost less than bins. Whether there is room for
+        # them says nothing: draws of features would depend on the number of workers.
         if node.n_samples <= self._small_node_rows and not getattr(
-            node.histograms, "is_stored", False
+            node.histograms, "is_worth_storing", False
         ):
             self._small_nodes.append(node)
             self._finalize_leaf(node)

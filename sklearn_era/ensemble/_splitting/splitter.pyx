@@ -190,7 +190,10 @@ cdef class EraSplitter:
         if is_root:
             histograms.sum_gradients, histograms.sum_hessians = self.totals
             self._bundle_features(allowed_features)
-            if self._is_worth_storing(0.5 * histograms.n_rows):
+            histograms.is_worth_storing = self._is_worth_storing(
+                0.5 * histograms.n_rows
+            )
+            if histograms.is_worth_storing and self._has_room():
                 histograms.allocate(self.bundles.n_bins)
                 self.accumulator.fill(histograms)
         return histograms
@@ -206,9 +209,15 @@ cdef class EraSplitter:
             NodeHistograms histograms = NodeHistograms(self.store, self.rows.n_eras)
             int i
         histograms.n_rows = parent_histograms.n_rows - sibling_histograms.n_rows
+        histograms.is_worth_storing = (
+            parent_histograms.is_worth_storing
+            and self._is_worth_storing(histograms.n_rows)
+        )
+        sibling_histograms.is_worth_storing = histograms.is_worth_storing
         if not (
             parent_histograms.is_stored
-            and self._is_worth_storing(histograms.n_rows)
+            and histograms.is_worth_storing
+            and self._has_room()
         ):
             return histograms
         sibling_histograms.allocate(self.bundles.n_bins)
@@ -233,8 +242,10 @@ cdef class EraSplitter:
                 self.bundles.n_bins,
                 self.rows.n_eras,
             )
-            and self.store.has_room_for(self.bundles.n_bins * self.rows.n_eras)
         )
+
+    def _has_room(self):
+        return self.store.has_room_for(self.bundles.n_bins * self.rows.n_eras)
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""

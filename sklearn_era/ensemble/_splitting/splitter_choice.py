@@ -28,12 +28,22 @@ def choose_splitter(
     if plan.is_plain_gain:
         return None
     assert eras is not None
-    target_weights: tuple[NDArray[np.float32], ...] = ()
-    if plan.needs_target:
-        n_classes = estimator.classes_.size if is_classifier(estimator) else None
-        target_weights = make_target_weights(y, sample_weight, n_classes)
+    target_weights = target_weights_of(estimator, plan, y, sample_weight)
     n_eras = eras.labels.size
     if not plan.compares(n_eras):
         return None
     criterion = make_criterion(estimator, plan, n_eras)
     return make(eras.codes, n_eras, eras.order, criterion, *target_weights)
+
+
+def target_weights_of(
+    estimator: Any,
+    plan: CriterionPlan,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+) -> tuple[NDArray[np.float32], ...]:
+    """As `make_target_weights` returns them, where eras are compared by the target."""
+    if not plan.needs_target:
+        return ()
+    n_classes = estimator.classes_.size if is_classifier(estimator) else None
+    return make_target_weights(y, sample_weight, n_classes)

@@ -51,7 +51,8 @@ cdef inline int describe_tree(
     data.is_categorical = &is_categorical[0]
     data.monotonic_cst = &monotonic_cst[0]
     data.missing_values_bin_idx = splitter.missing_values_bin_idx
-    limits.min_samples_leaf = splitter.min_samples_leaf
+    # Twice as many fit an int, and no node has so many rows.
+    limits.min_samples_leaf = min(splitter.min_samples_leaf, 2**30 - 1)
     limits.min_hessian_to_split = splitter.min_hessian_to_split
     limits.min_gain_to_split = splitter.min_gain_to_split
     limits.l2_regularization = splitter.l2_regularization

@@ -93,6 +93,19 @@ def test_unusable_eras_are_refused(data, spoil, message, split_criterion):
 
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
+def test_a_subclass_may_have_fewer_parameters(data, estimator):
+    class WorstEra(estimator if isinstance(estimator, type) else type(estimator())):
+        def __init__(self, min_samples_leaf=5):
+            super().__init__(
+                split_criterion="era", boltzmann_alpha=-np.inf,
+                min_samples_leaf=min_samples_leaf,
+            )  # fmt: skip
+
+    X, y, eras = data
+    assert WorstEra().fit(X, y, eras=eras).predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
 def test_labels_in_another_order_of_rows_are_warned_of(data, estimator):
     X, y, eras = data
     frame, series = pd.DataFrame(X), pd.Series(eras)
@@ -184,8 +197,12 @@ def test_too_many_categories_are_of_the_column_of_X(data, estimator):
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
 def test_limits_that_no_machine_integer_holds(data, estimator):
-    X, y, _ = data
-    assert np.ptp(estimator(min_samples_leaf=2**32 - 1).fit(X, y).predict(X)) == 0
+    X, y, eras = data
+    for criterion in ("gain", "era"):
+        est = estimator(min_samples_leaf=2**32 - 1, split_criterion=criterion)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of no split
+            assert np.ptp(est.fit(X, y, eras=eras).predict(X)) == 0
     with pytest.raises(ValueError, match=r"'min_samples_leaf' .* range \[1, 4294967"):
         estimator(min_samples_leaf=10**30).fit(X, y)
     deep = estimator(max_depth=10**30)

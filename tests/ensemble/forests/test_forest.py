@@ -1,5 +1,6 @@
 """Forests against trees grown one by one, and leaves worked out by hand."""
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from helpers.forests import (
 from helpers.grids import grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble._forests import iteration
 
 BOOTSTRAPS = ["rows", "era", "eras", False]
 
@@ -341,6 +343,27 @@ def test_the_number_of_threads_does_not_matter(bootstrap):
             assert_array_equal(
                 fits[0].oob_decision_function_, other.oob_decision_function_
             )
+
+
+def test_neither_the_number_of_threads_nor_room_for_histograms_matters(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (4000, 40)).astype(float)
+    y, eras = X[:, 0] + rng.normal(size=4000), np.arange(4000) % 2
+    params = {"split_criterion": "era", "max_features": "sqrt", "n_estimators": 4}
+    expected = regressor(n_jobs=1, **params).fit(X, y, eras=eras)
+    for budget in (2**13, 2**14, 0):
+        monkeypatch.setattr(iteration, "STORE_BUDGET", budget)
+        for n_jobs in (1, 2):
+            forest = regressor(n_jobs=n_jobs, **params).fit(X, y, eras=eras)
+            assert_same_trees(expected, forest)
+
+
+def test_backends_without_shared_memory_take_threads():
+    X, y, eras = make_data()
+    expected = regressor(oob_score=True, n_estimators=30).fit(X, y, eras=eras)
+    with joblib.parallel_config("multiprocessing"):
+        forest = regressor(oob_score=True, n_estimators=30, n_jobs=2).fit(X, y, eras=eras)
+    assert_same_trees(expected, forest)
 
 
 def test_random_state():

@@ -17,6 +17,7 @@ cdef class NodeHistograms:
         object __weakref__
         HistogramStore store
         readonly bint is_stored
+        readonly bint is_worth_storing  # were there room
         object buffer          # ndarray of bytes, or None
         int n_eras
         long long * integers   # (n_bins, n_eras) of each bundle's bins, era by era

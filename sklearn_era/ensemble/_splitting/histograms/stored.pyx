@@ -92,6 +92,7 @@ cdef class NodeHistograms:
         self.store = store
         self.n_eras = n_eras
         self.is_stored = False
+        self.is_worth_storing = False
         self.buffer = None
 
     def allocate(self, n_bins):
