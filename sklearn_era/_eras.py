@@ -147,9 +147,8 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
         or not (index.is_unique and rows.is_unique)
     ):
         return
-    some = index[
-        :: max(1, len(index) // 1000)
-    ]  # all would take seconds, where millions
+    step = max(1, len(index) // 1000)  # to look up millions would take seconds
+    some = index[::step]
     if (rows.get_indexer(some) >= 0).all():
         warn_user(
             f"{name} has the index of {X_name} in another order, and labels belong to "

@@ -362,7 +362,9 @@ def test_backends_without_shared_memory_take_threads():
     X, y, eras = make_data()
     expected = regressor(oob_score=True, n_estimators=30).fit(X, y, eras=eras)
     with joblib.parallel_config("multiprocessing"):
-        forest = regressor(oob_score=True, n_estimators=30, n_jobs=2).fit(X, y, eras=eras)
+        forest = regressor(oob_score=True, n_estimators=30, n_jobs=2).fit(
+            X, y, eras=eras
+        )
     assert_same_trees(expected, forest)
 
 
