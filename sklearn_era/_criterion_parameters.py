@@ -3,6 +3,18 @@
 from collections.abc import Mapping
 from numbers import Real
 
+# In the order of the constructors, in which they follow `split_criterion`.
+ERA_PARAMETER_NAMES = (
+    "boltzmann_alpha",
+    "min_direction_agreement",
+    "min_samples_per_era",
+    "min_era_coverage",
+    "normalize_era_gain",
+    "period_aggregation",
+    "invariance_penalty",
+    "invariance_statistic",
+)
+
 _COVERAGE = ("min_samples_per_era", "min_era_coverage")
 
 # Beside those that all criteria read.

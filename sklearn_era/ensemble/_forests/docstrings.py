@@ -3,19 +3,8 @@
 import re
 from textwrap import dedent
 
+from ..._criterion_parameters import ERA_PARAMETER_NAMES
 from .._docstrings import ERA_PARAMETERS, REFERENCES
-
-# The parameters that forests share with the boosters, in the order of the signature.
-_SHARED_PARAMETERS = (
-    "boltzmann_alpha",
-    "min_direction_agreement",
-    "min_samples_per_era",
-    "min_era_coverage",
-    "normalize_era_gain",
-    "period_aggregation",
-    "invariance_penalty",
-    "invariance_statistic",
-)
 
 _BEGINNING = """\
 A forest of {kind} trees whose splits can compare eras.
@@ -187,7 +176,7 @@ def _shared_parameters() -> str:
     """The era parameters that forests have too, as the boosters document them."""
     entries = re.split(r"(?m)^(?=\w+ : )", dedent(ERA_PARAMETERS))
     by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
-    return "".join(by_name[name] for name in _SHARED_PARAMETERS)
+    return "".join(by_name[name] for name in ERA_PARAMETER_NAMES)
 
 
 def forest_docstring(kind: str) -> str:

@@ -19,6 +19,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ..._criterion_parameters import ERA_PARAMETER_NAMES
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import column_of_feature
 from .._estimator import EraEstimatorMixin
@@ -35,14 +36,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         name: ERA_PARAMETER_CONSTRAINTS[name]
         for name in (
             "split_criterion",
-            "boltzmann_alpha",
-            "min_direction_agreement",
-            "min_samples_per_era",
-            "min_era_coverage",
-            "normalize_era_gain",
-            "period_aggregation",
-            "invariance_penalty",
-            "invariance_statistic",
+            *ERA_PARAMETER_NAMES,
             "min_impurity_decrease",
             "min_samples_leaf",
         )

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
+from sklearn_era._criterion_parameters import ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.numerai.errors import ConfigError
@@ -35,17 +36,7 @@ _REFUSED = {
 }
 
 # What the plain model, which knows no eras, does without.
-_ERA_PARAMETERS = (
-    "split_criterion",
-    "boltzmann_alpha",
-    "min_direction_agreement",
-    "min_samples_per_era",
-    "min_era_coverage",
-    "normalize_era_gain",
-    "period_aggregation",
-    "invariance_penalty",
-    "invariance_statistic",
-)
+_ERA_PARAMETERS = ("split_criterion", *ERA_PARAMETER_NAMES)
 
 # scikit-learn's sentence about a bad parameter, and the beginning of one of ours.
 _BAD_PARAMETER = re.compile(
