@@ -5,15 +5,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sklearn_era._criterion_parameters import (
-    CRITERION_PARAMETERS,
+from sklearn_era._criterion_table import (
+    CRITERIA,
     parameters_read,
 )
 from sklearn_era.cli._errors import InputError, list_names, not_nan
 
 _PANEL = "Comparing eras"
 
-_NAMES = list(CRITERION_PARAMETERS)
+_NAMES = list(CRITERIA)
 _BLEND = "era=0.5,vrex=0.5"
 
 _VALIDATION_ERAS: dict[str, str | None] = {

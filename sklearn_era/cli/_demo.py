@@ -18,7 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from sklearn_era._criterion_parameters import CRITERION_PARAMETERS
+from sklearn_era._criterion_table import CRITERIA
 from sklearn_era.cli._errors import InputError, not_nan, one_sentence
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 # In the order in which they are fitted and drawn; times are compared with the first.
-_CRITERIA = tuple(CRITERION_PARAMETERS)
+_CRITERIA = tuple(CRITERIA)
 
 # Deep trees and full steps: with these, a few trees can follow the spiral.
 _TREE_PARAMETERS: dict[str, Any] = {

@@ -8,6 +8,8 @@ import inspect
 import re
 from textwrap import dedent
 
+from .._criterion_table import CRITERIA
+
 _SUMMARY = """\
     scikit-learn's estimator of the same name, whose split criterion can compare eras:
     weeks, hospitals, regions. With `split_criterion="gain"`, the default, the fitted
@@ -16,8 +18,7 @@ _SUMMARY = """\
     parameters is scikit-learn's own documentation.
 """
 
-ERA_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', \
-            'time_robust', 'invariant', 'vrex'} or dict, default='gain'
+ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         What a split is chosen by. With ``gain_j`` the gain of a split within era j, in
         the units of `gain`,
         ``G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``,
@@ -39,16 +40,16 @@ ERA_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', \
         - 'vrex': ``mean_j gain_j - invariance_penalty * std_j gain_j``, after the
           penalty of [4]_;
         - a dict such as ``{'era': 0.5, 'directional': 0.5}``: the weighted sum of
-          the keys of 'gain', 'era', 'directional' (its share of eras), 'invariant' and
-          'vrex'. With one positive weight it is that criterion.
+          the keys of some, of 'directional' its share of eras; 'time_robust' cannot
+          be one of them. With one positive weight it is that criterion.
 
         A split is valid where ``B_alpha > 0`` ('era', 'directional'), the gain over all
         rows is positive ('gain', 'invariant'), the decrease of impurity suffices
-        ('time_robust') or the key is positive ('vrex', dicts). Ties of the whole key
+        ('time_robust') or, with all others, the key is positive. Ties of the whole key
         go to the larger gain over all rows, then to the lower feature index and bin.
         Nodes are expanded in the order of the key, for 'time_robust' of the decrease;
         the gain stored in the tree is that over all rows. All but 'gain' need `eras` in
-        ``fit``, and obey `min_samples_per_era` and `min_era_coverage`.
+        ``fit``.
     boltzmann_alpha : float, default=0.0
         Exponent of the Boltzmann operator, in [-inf, inf] and in units of 1 / gain (but
         see `normalize_era_gain`): 0 is the mean over eras, -inf the worst era, inf the
@@ -111,7 +112,7 @@ ERA_PARAMETERS = """    split_criterion : {'gain', 'era', 'directional', \
         ``OMP_NUM_THREADS``, a limit of threadpoolctl or a container's quota allow. An
         integer lowers their number and never raises it; -1 is all of them, and -2 all
         but one. The results are the same with any number of threads, bit for bit.
-"""
+""".replace("CRITERIA", ", ".join(map(repr, CRITERIA)))
 
 _ATTRIBUTES = """    validation_eras_ : ndarray of shape (n_held_out,)
         The labels of the eras that early stopping has held out, sorted. It exists only

@@ -22,13 +22,13 @@ from sklearn.utils._param_validation import (
 
 import sklearn_era
 
-from .._criterion_parameters import CRITERION_PARAMETERS, parameters_read
+from .._criterion_table import CRITERIA, parameters_read
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import warn_user
-from ._criteria.parameters import INVARIANCE_STATISTICS, SPLIT_CRITERIA, as_float
+from ._criteria.parameters import INVARIANCE_STATISTICS, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "split_criterion": [StrOptions(SPLIT_CRITERIA.keys()), dict],
+    "split_criterion": [StrOptions(set(CRITERIA)), dict],
     "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
     "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
     "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
@@ -137,7 +137,9 @@ class ParametersMixin(BaseEstimator):
         defaults = inspect.signature(type(self).__init__).parameters
         unread = [
             f"{name}={getattr(self, name)!r}"
-            for name in dict.fromkeys(chain(*CRITERION_PARAMETERS.values()))
+            for name in dict.fromkeys(
+                chain(*(row.parameters for row in CRITERIA.values()))
+            )
             # A subclass may have fewer of them.
             if name not in read
             and name in defaults

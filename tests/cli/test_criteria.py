@@ -8,16 +8,14 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor as UpstreamRegressor
 
 from helpers.cli import fail, fit, read, run, to_options, write
-from helpers.criteria import BLENDS, CRITERIA, OTHER_VALUES
-from sklearn_era._criterion_parameters import CRITERION_PARAMETERS, parameters_read
-from sklearn_era.cli import _criterion_options, _demo
+from helpers.criteria import BLENDS, CRITERIA, NAMES, OTHER_VALUES
+from sklearn_era._criterion_table import CRITERIA as TABLE
+from sklearn_era._criterion_table import parameters_read
+from sklearn_era.cli import _criterion_options
 from sklearn_era.cli._fit import fit as fit_command
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._criteria.parameters import (
-    INVARIANCE_STATISTICS,
-    SPLIT_CRITERIA,
-)
+from sklearn_era.ensemble._criteria.parameters import INVARIANCE_STATISTICS
 from sklearn_era.model_files import load_model, read_metadata
 
 pytestmark = pytest.mark.usefixtures("small")
@@ -82,9 +80,10 @@ def test_validation_eras(small, name, value):
 
 
 ONE_OF = (
-    "use one of 'gain', 'era', 'directional', 'time_robust', 'invariant' and 'vrex', "
-    "or a blend such as era=0.5,vrex=0.5"
+    f"use one of {', '.join(map(repr, NAMES[:-1]))} and {NAMES[-1]!r}, or a blend such "
+    "as era=0.5,vrex=0.5"
 )
+BLENDABLE = ", ".join(repr(name) for name in NAMES if name != "time_robust")
 NO_WEIGHT = "has no weight; a blend gives each criterion one, as in era=0.5,vrex=0.5"
 
 
@@ -114,8 +113,7 @@ def test_criterion_that_cannot_be_parsed(text, message):
     [
         ("--split-criterion era=0.5,time_robust=0.5",
          "--split-criterion: 'time_robust' cannot be part of a blend: its key is an "
-         "impurity, which cannot be added to gains. Use some of 'gain', 'era', "
-         "'directional', 'invariant', 'vrex'."),
+         f"impurity, which cannot be added to gains. Use some of {BLENDABLE}."),
         *[(f"--split-criterion era={weight},vrex=1",
            f"--split-criterion: the weight of 'era' is {weight}; weights are finite "
            "numbers of 0 or more.") for weight in ("-1.0", "nan")],
@@ -145,9 +143,7 @@ def test_bad_options(options, message):
     assert told.startswith(message) if message[-1] != "." else told == message
 
 
-@pytest.mark.parametrize(
-    "criterion", sorted({*SPLIT_CRITERIA, "gain=1,vrex=2"} - {"gain"})
-)
+@pytest.mark.parametrize("criterion", sorted({*NAMES, "gain=1,vrex=2"} - {"gain"}))
 def test_criteria_that_compare_eras_ask_for_them(criterion):
     assert fail(*fit(), "--split-criterion", criterion) == (
         f"--split-criterion {criterion} compares eras: name the column that holds "
@@ -205,7 +201,7 @@ def test_program_knows_every_parameter():
         assert parameters_of(estimator) - NOT_OFFERED == offered
     # The parameters that are not scikit-learn's are those of eras, but for one.
     upstream = parameters_of(UpstreamRegressor)
-    of_some = {name for read in CRITERION_PARAMETERS.values() for name in read}
+    of_some = {name for row in TABLE.values() for name in row.parameters}
     of_any_criterion = {
         "split_criterion", "min_impurity_decrease", "validation_eras",
         "colsample_bytree",
@@ -214,7 +210,6 @@ def test_program_knows_every_parameter():
 
 
 def test_program_knows_every_criterion_and_value():
-    assert set(CRITERION_PARAMETERS) == set(_demo._CRITERIA) == set(SPLIT_CRITERIA)
     constraints = Regressor._parameter_constraints
     assert choices("InvarianceStatisticOption") == set(INVARIANCE_STATISTICS)
     aggregations = constraints["period_aggregation"][0].options
@@ -232,7 +227,7 @@ def test_defaults_are_the_estimators(small, task):
     assert model.get_params() == type(model)().get_params()
 
 
-@pytest.mark.parametrize("criterion", [*SPLIT_CRITERIA, *BLENDS])
+@pytest.mark.parametrize("criterion", [*NAMES, *BLENDS])
 def test_options_without_effect_are_refused(criterion):
     """Those that the criterion does not read, as tests of the estimators hold."""
     read = {"min_impurity_decrease"} | parameters_read(BLENDS.get(criterion, criterion))

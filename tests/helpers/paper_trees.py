@@ -7,7 +7,6 @@ from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.criterion import (
     Criterion,
-    SplitCriterion,
     compare_sides,
     weighted_impurity,
 )
@@ -51,7 +50,7 @@ def pooled_gain(values, goes_left):
 
 
 def rank(name, values, eras, goes_left, **params):
-    return Criterion(SplitCriterion[name], **params).rank(
+    return Criterion(name.lower(), **params).rank(
         *sides(values, eras, goes_left), gain=pooled_gain(values, goes_left),
         impurities=[
             weighted_impurity(-values[eras == era], np.ones((eras == era).sum()))

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.criteria import NAMES
 from oracle.cases import (
     ASPECTS,
     CRITERIA,
@@ -15,11 +16,10 @@ from oracle.cases import (
     names_of,
 )
 from oracle.reference import Report
-from sklearn_era.ensemble._criteria.parameters import SPLIT_CRITERIA
 
 
 def test_the_table_of_criteria_has_all_names():
-    assert set().union(*map(names_of, TABLE.values())) == set(SPLIT_CRITERIA)
+    assert set().union(*map(names_of, TABLE.values())) == set(NAMES)
 
 
 def targets_of(aspect: str) -> list[str]:

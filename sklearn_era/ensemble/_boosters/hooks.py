@@ -209,7 +209,7 @@ class EraFitMixin(EraScoringMixin):
             and self.validation_eras != "last"
         ):
             # What is drawn at random should not decide whether a small era is refused.
-            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+            check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
         train, validation = split_rows_of_eras(
             eras,
             validation_fraction=self.validation_fraction,
@@ -228,10 +228,10 @@ class EraFitMixin(EraScoringMixin):
         if (
             not plan.is_plain_gain
             and self.validation_eras is None
-            and self.min_era_coverage == 1
+            and plan.min_era_coverage == 1
         ):
             check_rows_left(
-                eras, train, self.validation_fraction, self.min_samples_per_era
+                eras, train, self.validation_fraction, plan.min_samples_per_era
             )
         return (
             eras.take(train),
@@ -248,14 +248,14 @@ class EraFitMixin(EraScoringMixin):
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
         check_weights(self, sample_weight)
-        state = self._fit_state
+        state, plan = self._fit_state, self._fit_state.plan
         state.scoring_eras = ScoringEras(eras, eras_val)
-        splitter = choose_splitter(self, state.plan, eras, y, sample_weight)
+        splitter = choose_splitter(self, plan, eras, y, sample_weight)
         state.compares_eras = splitter is not None
-        if eras is None or state.plan.is_plain_gain:
+        if eras is None or plan.is_plain_gain:
             return None
         if splitter is not None:
-            check_splittable(eras, self.min_samples_per_era, self.min_era_coverage)
+            check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
         if eras.labels.size == 1:
             warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "

@@ -29,12 +29,13 @@ cdef enum:
 
 cdef struct criterion_traits:
     # What a criterion keeps of the eras; of a blend, what any of its parts keeps. The
-    # table is `TRAITS` in criterion.pyx.
+    # table is `CRITERIA` in _criterion_table.py.
     bint compares_gains      # gains and directions are looked at
     bint aggregates_gains    # by B_alpha
     bint keeps_moments       # of the gains: of their mean and their deviation
     bint keeps_statistics    # those whose variation over eras is penalised
     bint keeps_impurities
+    bint sees_all_eras       # each is judged beside the sums over all of them
     # What can be said of its key; not of a blend's.
     bint keeps_lane_sums     # it keeps so little that each lane can have its own sums
     bint is_at_most_gain     # the key is the pooled gain, or less

@@ -4,32 +4,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-class SplitCriterion(IntEnum):
-    ERA = 0
-    DIRECTIONAL = 1
-    TIME_ROBUST = 2
-    INVARIANT = 3
-    VREX = 4
-    BLEND = 5
-
 class InvarianceStatistic(IntEnum):
     EFFECT = 0
     CHANGING_RATE = 1
     RATIO = 2
-
-class CriterionTraits(NamedTuple):
-    compares_gains: bool
-    aggregates_gains: bool
-    keeps_moments: bool
-    keeps_statistics: bool
-    keeps_impurities: bool
-    keeps_lane_sums: bool
-    is_at_most_gain: bool
-    worst_era_decides: bool
-    is_blendable: bool
-    is_gain_of_one_era: bool
-
-TRAITS: dict[SplitCriterion, CriterionTraits]
 
 class SplitRank(NamedTuple):
     primary: float
@@ -40,7 +18,7 @@ class SplitRank(NamedTuple):
 class Criterion:
     def __init__(
         self,
-        name: SplitCriterion,
+        name: str,
         *,
         l2_regularization: float = 0.0,
         boltzmann_alpha: float = 0.0,

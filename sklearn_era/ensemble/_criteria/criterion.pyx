@@ -6,12 +6,13 @@ import numpy as np
 
 from libc.string cimport memset
 
+from ..._criterion_table import CRITERIA, CriterionTraits
 from .aggregation cimport (
     add_to_boltzmann, boltzmann, boltzmann_kind, boltzmann_sums, direction_agreement,
     kind_of_alpha,
 )
 from .era_statistics cimport (
-    era_contrast, era_gain, era_sums, impurity, is_covered, is_informative,
+    era_contrast, era_gain, era_sums, impurity, is_covered, is_informative, side_sums,
     split_direction,
 )
 from .node_formulas cimport bounded, node_value
@@ -19,56 +20,13 @@ from .ranking cimport rank_split, split_rank
 from .split_sums cimport add_era, eras_struct, merge_sums, split_sums
 
 
-class CriterionTraits(NamedTuple):
-    """What is true of a criterion; `criterion_traits` says what most of it means.
-
-    Attributes
-    ----------
-    is_blendable : bool
-        Whether the key is a gain or a share, which can be added up.
-    is_gain_of_one_era : bool
-        Whether, with a single era, splits are those of the gain.
-    """
-
-    compares_gains: bool = False
-    aggregates_gains: bool = False
-    keeps_moments: bool = False
-    keeps_statistics: bool = False
-    keeps_impurities: bool = False
-    keeps_lane_sums: bool = False
-    is_at_most_gain: bool = False
-    worst_era_decides: bool = False
-    is_blendable: bool = True
-    is_gain_of_one_era: bool = True
-
-
-_OF_AGGREGATED_GAINS = CriterionTraits(
-    compares_gains=True, aggregates_gains=True, keeps_lane_sums=True
-)
-
-TRAITS = {
-    SplitCriterion.ERA: _OF_AGGREGATED_GAINS,
-    SplitCriterion.DIRECTIONAL: _OF_AGGREGATED_GAINS,
-    SplitCriterion.TIME_ROBUST: CriterionTraits(
-        keeps_impurities=True,
-        worst_era_decides=True,  # where `takes_worst_era`
-        is_blendable=False,
-        is_gain_of_one_era=False,  # impurities know no regularization
-    ),
-    SplitCriterion.INVARIANT: CriterionTraits(
-        keeps_statistics=True, is_at_most_gain=True
-    ),
-    SplitCriterion.VREX: CriterionTraits(compares_gains=True, keeps_moments=True),
-}
-
-
 cdef class Criterion:
     """A split criterion with its parameters.
 
     Parameters
     ----------
-    name : SplitCriterion
-        What ranks the splits.
+    name : str
+        What ranks the splits: a criterion of the table, or "blend".
     l2_regularization, boltzmann_alpha, min_direction_agreement : float
     min_samples_per_era : int
     normalize_era_gain : bool
@@ -82,12 +40,12 @@ cdef class Criterion:
         With RATIO, eras are compared by their sums of positive weight and of weight,
         in the place of gradients and hessians.
     weights : dict of str to float, default=None
-        The weights of a BLEND.
+        The weights of a blend.
     """
 
     def __init__(
         self,
-        SplitCriterion name,
+        str name,
         *,
         double l2_regularization=0.0,
         double boltzmann_alpha=0.0,
@@ -102,25 +60,22 @@ cdef class Criterion:
         weights=None,
     ):
         weights = weights or {}
-        parts = [SplitCriterion[part.upper()] for part in weights if part != "gain"]
-        traits = [TRAITS[part] for part in parts or [name]]
-        is_single = name != SplitCriterion.BLEND
-        self.params.name = name
-        self.params.traits = criterion_traits(
-            compares_gains=any(part.compares_gains for part in traits),
-            aggregates_gains=any(part.aggregates_gains for part in traits),
-            keeps_moments=any(part.keeps_moments for part in traits),
-            keeps_statistics=any(part.keeps_statistics for part in traits),
-            keeps_impurities=any(part.keeps_impurities for part in traits),
-            keeps_lane_sums=is_single and traits[0].keeps_lane_sums,
-            is_at_most_gain=is_single and traits[0].is_at_most_gain,
-            worst_era_decides=(
-                is_single and traits[0].worst_era_decides and takes_worst_era
-            ),
-        )
+        parts = [CRITERIA[part] for part in weights or [name]]
+        traits = {
+            trait: any(getattr(part, trait) for part in parts)
+            for trait in CriterionTraits._fields
+        }
+        if weights:  # what can be said of one key
+            for trait in ("keeps_lane_sums", "is_at_most_gain", "worst_era_decides"):
+                traits[trait] = False
+        traits["worst_era_decides"] &= takes_worst_era
+        self.params.name = SplitCriterion[name.upper()]
+        self.params.traits = traits
         self.params.weight_gain = weights.get("gain", 0.0)
-        for part in TRAITS:
-            self.params.weights[<int> part] = weights.get(part.name.lower(), 0.0)
+        for part in range(N_CRITERIA):
+            self.params.weights[<int> part] = weights.get(
+                SplitCriterion(part).name.lower(), 0.0
+            )
         self.params.l2_regularization = l2_regularization
         self.params.boltzmann_alpha = boltzmann_alpha
         self.params.min_direction_agreement = min_direction_agreement
@@ -174,6 +129,7 @@ cdef class Criterion:
             double [::1] impurities_before = np.zeros(n_eras)
             double [::1] sizes
             eras_struct eras
+            side_sums of_all
             split_sums sums, of_group
             split_rank rank
             int era, group
@@ -189,6 +145,8 @@ cdef class Criterion:
         eras.era_sizes = &sizes[0]
         eras.sum_hessians = both[:, 1].sum()
         eras.gradient_variance = gradient_variance
+        of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
+        of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
         groups = np.zeros(n_eras, np.int64) if groups is None else np.asarray(groups)
         memset(&sums, 0, sizeof(sums))
         for group in range(groups.max(initial=0) + 1):
@@ -196,7 +154,8 @@ cdef class Criterion:
             for era in np.flatnonzero(groups == group):
                 add_era(
                     &self.params, &eras, era,
-                    sums_of(left_sums[era]), sums_of(right_sums[era]), &of_group,
+                    sums_of(left_sums[era]), sums_of(right_sums[era]), &of_all,
+                    &of_group,
                 )
             merge_sums(&self.params, &sums, &of_group)
         if not rank_split(&self.params, &eras, &sums, gain, &rank):

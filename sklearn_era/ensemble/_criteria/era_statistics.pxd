@@ -20,6 +20,19 @@ cdef struct era_sums:
     double count
 
 
+cdef struct side_sums:
+    # Both sides of a candidate split, over the rows of all eras.
+    era_sums left
+    era_sums right
+
+
+cdef inline era_sums added(era_sums a, era_sums b) noexcept nogil:
+    a.gradients += b.gradients
+    a.hessians += b.hessians
+    a.count += b.count
+    return a
+
+
 cdef inline double is_covered(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:

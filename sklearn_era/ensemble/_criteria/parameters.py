@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._criterion_table import CRITERIA, CriterionTraits, parameters_read
 from ..._eras import number_of_share
 from ..._warnings import warn_user
-from .criterion import TRAITS, Criterion, InvarianceStatistic, SplitCriterion
-
-# What each `split_criterion` ranks splits by; "gain" is scikit-learn's own splitter.
-SPLIT_CRITERIA: dict[str, SplitCriterion | None] = {
-    "gain": None,
-    **{criterion.name.lower(): criterion for criterion in TRAITS},
-}
+from .criterion import Criterion, InvarianceStatistic
 
 INVARIANCE_STATISTICS = {
     statistic.name.lower(): statistic for statistic in InvarianceStatistic
@@ -25,12 +20,12 @@ INVARIANCE_STATISTICS = {
 
 _LARGEST_INT = int(np.iinfo(np.int32).max)
 
-_BLENDABLE = ["gain", *(c.name.lower() for c in TRAITS if TRAITS[c].is_blendable)]
+_BLENDABLE = [name for name, row in CRITERIA.items() if row.is_blendable]
 
 
 def resolve_criterion(
     split_criterion: str | dict[str, float],
-) -> tuple[SplitCriterion | None, dict[str, float]]:
+) -> tuple[str, dict[str, float]]:
     """What a `split_criterion` stands for.
 
     Parameters
@@ -40,8 +35,9 @@ def resolve_criterion(
 
     Returns
     -------
-    criterion : SplitCriterion or None
-        None for the gain. A mapping with one positive weight is that criterion.
+    name : str
+        That of a criterion, or "blend". A mapping with one positive weight is that
+        criterion.
     weights : dict of str to float
         The positive weights of a blend, in units of the largest; empty for a single
         criterion.
@@ -53,12 +49,12 @@ def resolve_criterion(
         not finite, or no positive weight.
     """
     if isinstance(split_criterion, str):
-        return SPLIT_CRITERIA[split_criterion], {}
+        return split_criterion, {}
     for name, weight in split_criterion.items():
         if name not in _BLENDABLE:
             reason = (
                 "its key is an impurity, which cannot be added to gains"
-                if name in SPLIT_CRITERIA
+                if name in CRITERIA
                 else "it is no criterion"
             )
             raise ValueError(
@@ -77,11 +73,11 @@ def resolve_criterion(
             "one to a criterion at least."
         )
     if len(weights) == 1:
-        return SPLIT_CRITERIA[next(iter(weights))], {}
+        return next(iter(weights)), {}
     # The sum is compared with itself and with 0, so that its unit is free, and none of
     # its parts should overflow.
     largest = max(weights.values())
-    return SplitCriterion.BLEND, {
+    return "blend", {
         name: max(w / largest, sys.float_info.min) for name, w in weights.items()
     }
 
@@ -100,7 +96,7 @@ class CriterionPlan:
 
     Attributes
     ----------
-    name : SplitCriterion or None
+    name : str
     weights : dict of str to float
         As `resolve_criterion` returns them.
     is_plain_gain : bool
@@ -111,13 +107,18 @@ class CriterionPlan:
         has to have at all.
     needs_target : bool
         Whether eras are compared by the target rather than by gradients.
+    min_samples_per_era : int
+    min_era_coverage : float
+        The estimator's; 0 for criteria that do not ask for coverage.
     """
 
-    name: SplitCriterion | None
+    name: str
     weights: dict[str, float]
     is_plain_gain: bool
     is_gain_of_one_era: bool
     needs_target: bool
+    min_samples_per_era: int
+    min_era_coverage: float
 
     @classmethod
     def of(cls, estimator: Any) -> "CriterionPlan":
@@ -137,15 +138,19 @@ class CriterionPlan:
                 "gradients, and so cannot be part of a blend; use 'effect' or "
                 "'changing_rate'."
             )
-        is_invariant = name is SplitCriterion.INVARIANT
+        is_invariant = name == "invariant"
+        asks = "min_era_coverage" in parameters_read(estimator.split_criterion)
+        min_samples_per_era = estimator.min_samples_per_era if asks else 0
         return cls(
             name,
             weights,
-            is_plain_gain=name is None
+            is_plain_gain=name == "gain"
             or (is_invariant and estimator.invariance_penalty == 0),
-            is_gain_of_one_era=(name not in TRAITS or TRAITS[name].is_gain_of_one_era)
-            and estimator.min_samples_per_era <= estimator.min_samples_leaf,
+            is_gain_of_one_era=CRITERIA.get(name, CriterionTraits()).is_gain_of_one_era
+            and min_samples_per_era <= estimator.min_samples_leaf,
             needs_target=is_invariant and is_ratio,
+            min_samples_per_era=min_samples_per_era,
+            min_era_coverage=estimator.min_era_coverage if asks else 0.0,
         )
 
     def compares(self, n_eras: int) -> bool:
@@ -155,14 +160,13 @@ class CriterionPlan:
 
 def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterion:
     """The criterion of an estimator's parameters, for a number of eras in training."""
-    assert plan.name is not None  # it would be the plain gain
     return Criterion(
         plan.name,
         boltzmann_alpha=estimator.boltzmann_alpha,
         min_direction_agreement=estimator.min_direction_agreement,
         # No era has as many rows as the largest C int: any more makes no difference.
-        min_samples_per_era=min(int(estimator.min_samples_per_era), _LARGEST_INT),
-        min_covered_eras=number_of_share(estimator.min_era_coverage, n_eras),
+        min_samples_per_era=min(int(plan.min_samples_per_era), _LARGEST_INT),
+        min_covered_eras=number_of_share(plan.min_era_coverage, n_eras),
         normalize_era_gain=estimator.normalize_era_gain,
         takes_worst_era=estimator.period_aggregation == "max",
         invariance_penalty=estimator.invariance_penalty,
@@ -218,7 +222,7 @@ def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> floa
     """The gain that a split has to exceed, by the sum of hessians of a tree."""
     if (
         estimator.min_impurity_decrease == 0
-        or plan.name is SplitCriterion.TIME_ROBUST  # which has its own decrease
+        or plan.name == "time_robust"  # which has its own decrease
     ):
         return 0.0
     # The grower wants more than its least gain, the parameter is one that suffices,
@@ -242,11 +246,19 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
         for predictor in predictors
     ):
         return
-    warn_user(
+    nothing = (
         f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
-        f"and the fitted {what} predicts a constant: a split must leave "
-        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
-        f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides, and improve "
-        "on the criterion. Check that eras overlap in the features and have weight, "
-        "merge small eras, or lower the thresholds."
+        f"and the fitted {what} predicts a constant: a split must "
+    )
+    if "min_era_coverage" not in parameters_read(estimator.split_criterion):
+        warn_user(
+            f"{nothing}lower the loss of eras by the values of the other eras. Check "
+            "that eras have anything in common, and have weight."
+        )
+        return
+    warn_user(
+        f"{nothing}leave min_samples_per_era={estimator.min_samples_per_era} rows of "
+        f"enough eras (min_era_coverage={estimator.min_era_coverage!r}) on both sides, "
+        "and improve on the criterion. Check that eras overlap in the features and "
+        "have weight, merge small eras, or lower the thresholds."
     )

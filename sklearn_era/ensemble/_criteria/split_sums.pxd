@@ -17,7 +17,8 @@ from .aggregation cimport (
 from .criterion cimport InvarianceStatistic, criterion_struct
 from .era_statistics cimport (
     era_changing_rate, era_contrast, era_effect, era_gain, era_ratio, era_sums,
-    impurity_decrease, is_covered, is_informative, neutral_unless, split_direction,
+    impurity_decrease, is_covered, is_informative, neutral_unless,
+    side_sums, split_direction,
 )
 
 
@@ -217,6 +218,7 @@ cdef inline era_terms look_at_era(
     int era,
     era_sums left,
     era_sums right,
+    const side_sums * of_all,  # over all eras; for criteria that hold eras out
 ) noexcept nogil:
     """What an era says of a split, for any criterion."""
     cdef:
@@ -274,10 +276,11 @@ cdef inline void add_era(
     int era,
     era_sums left,
     era_sums right,
+    const side_sums * of_all,
     split_sums * sums,
 ) noexcept nogil:
     """Add an era, for any criterion."""
-    cdef era_terms terms = look_at_era(criterion, eras, era, left, right)
+    cdef era_terms terms = look_at_era(criterion, eras, era, left, right, of_all)
     add_terms(criterion, eras, era, &terms, sums)
 
 

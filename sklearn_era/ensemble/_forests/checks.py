@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras, check_splittable, warn_of_text_order
 from ..._warnings import warn_user
+from .._criteria.parameters import CriterionPlan
 
 
 class PreviousFit(NamedTuple):
@@ -124,11 +125,11 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 
 
 def check_forest_eras(
-    forest: Any, granularities: list[EncodedEras], is_plain_gain: bool
+    forest: Any, granularities: list[EncodedEras], plan: CriterionPlan
 ) -> None:
     """Raise ValueError if eras are missing, or are too few, or have too few rows."""
     if not granularities:
-        for name, value in _uses_of_eras(forest, is_plain_gain):
+        for name, value in _uses_of_eras(forest, plan.is_plain_gain):
             raise ValueError(
                 f"{name}={value!r} needs eras: pass fit(X, y, eras=...) with one label "
                 "a row."
@@ -144,7 +145,7 @@ def check_forest_eras(
                     "it, or pass finer eras."
                 )
             warn_of_text_order(labels, "random_segments")
-        if is_plain_gain:
+        if plan.is_plain_gain:
             continue
         if labels.size == 1:
             warn_user(
@@ -153,7 +154,7 @@ def check_forest_eras(
                 "Pass the labels of two eras or more."
             )
         elif forest.random_segments is None:
-            check_splittable(eras, forest.min_samples_per_era, forest.min_era_coverage)
+            check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
 
 
 def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:

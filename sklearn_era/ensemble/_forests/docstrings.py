@@ -3,7 +3,7 @@
 import re
 from textwrap import dedent
 
-from ..._criterion_parameters import ERA_PARAMETER_NAMES
+from ..._criterion_table import CRITERIA, ERA_PARAMETER_NAMES
 from .._docstrings import ERA_PARAMETERS, REFERENCES
 
 _BEGINNING = """\
@@ -20,8 +20,7 @@ Parameters
 ----------
 n_estimators : int, default=100
     The number of trees{per_class}.
-split_criterion : {{'gain', 'era', 'directional', 'time_robust', 'invariant', \
-'vrex'}} or dict, default='gain'
+split_criterion : {{{criteria}}} or dict, default='gain'
     What a split is chosen by: with 'gain' the decrease of the squared error{gini},
     in which eras have no say; else as in `HistGradientBoosting{suffix}`, where 'era'
     and 'directional' are after [1]_, 'time_robust' after [2]_, 'invariant' after [3]_
@@ -187,6 +186,7 @@ def forest_docstring(kind: str) -> str:
     kind : {'regressor', 'classifier'}
     """
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
+    words = words | {"criteria": ", ".join(map(repr, CRITERIA))}
     return (
         _BEGINNING.format(**words)
         + _shared_parameters()

@@ -19,7 +19,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..._criterion_parameters import ERA_PARAMETER_NAMES
+from ..._criterion_table import ERA_PARAMETER_NAMES
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import column_of_feature
 from .._estimator import EraEstimatorMixin

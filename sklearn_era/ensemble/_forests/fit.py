@@ -157,7 +157,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 eras, X, None if self.random_segments is None else "random_segments"
             )
         )
-        check_forest_eras(self, granularities, plan.is_plain_gain)
+        check_forest_eras(self, granularities, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
         y = self._encode_y(_check_y(y, estimator=self))
         check_consistent_length(X, y)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
-from sklearn_era._criterion_parameters import ERA_PARAMETER_NAMES
+from sklearn_era._criterion_table import ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.numerai.errors import ConfigError

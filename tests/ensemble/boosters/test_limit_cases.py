@@ -15,7 +15,7 @@ from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_splits
-from sklearn_era._criterion_parameters import parameters_read
+from sklearn_era._criterion_table import parameters_read
 
 # Those that are the gain where there is nothing to compare.
 GAIN_OF_ONE_ERA = {

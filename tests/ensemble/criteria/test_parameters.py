@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from helpers.criteria import BLEND, NAMES, RATIO
+from helpers.criteria import BLEND, ERA_CRITERIA, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
+from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._eras import number_of_share
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.criterion import InvarianceStatistic, SplitCriterion
 from sklearn_era.ensemble._criteria.parameters import (
     INVARIANCE_STATISTICS,
-    SPLIT_CRITERIA,
     make_target_weights,
     resolve_criterion,
 )
@@ -27,24 +27,24 @@ from sklearn_era.ensemble._criteria.parameters import (
 
 
 def test_criteria_are_named_as_the_parameter():
-    assert list(SPLIT_CRITERIA) == NAMES
-    assert SPLIT_CRITERIA["gain"] is None
-    assert SPLIT_CRITERIA["time_robust"] is SplitCriterion.TIME_ROBUST
+    assert list(CRITERIA) == NAMES
+    names = [criterion.name.lower() for criterion in SplitCriterion]
+    assert names == [*NAMES[1:], "blend"]
     assert list(INVARIANCE_STATISTICS) == ["effect", "changing_rate", "ratio"]
     assert INVARIANCE_STATISTICS["ratio"] is InvarianceStatistic.RATIO
 
 
 def test_blend_keeps_its_positive_weights():
     criterion, weights = resolve_criterion({"era": 1, "gain": 0.0, "vrex": 0.5})
-    assert criterion is SplitCriterion.BLEND
+    assert criterion == "blend"
     assert weights == {"era": 1.0, "vrex": 0.5}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "time_robust"])
 def test_blend_of_one_positive_weight_is_that_criterion(name):
-    assert resolve_criterion({name: 0.2}) == (SPLIT_CRITERIA[name], {})
+    assert resolve_criterion({name: 0.2}) == (name, {})
     blend = dict.fromkeys(("era", "gain", "vrex"), 0) | {name: 3}
-    assert resolve_criterion(blend) == (SPLIT_CRITERIA[name], {})
+    assert resolve_criterion(blend) == (name, {})
 
 
 BAD_BLENDS = {
@@ -206,8 +206,8 @@ def test_era_with_too_few_rows_is_refused_by_name():
         r"min_samples_per_era=5 rows of every era .* but 1 of 4 eras have fewer than "
         r"10 rows; the smallest, era d, has 9\."
     )
-    for split_criterion in (*NAMES[1:], {"era": 1, "vrex": 1}):
-        model = ours(split_criterion=split_criterion, min_samples_per_era=5)
+    for criterion in ERA_CRITERIA.values():
+        model = ours(**criterion, min_samples_per_era=5)
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, eras=eras)
     model.set_params(split_criterion="gain").fit(X, y, eras=eras)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.criteria import NAMES
 from sklearn_era.ensemble._criteria.criterion import (
     Criterion,
     InvarianceStatistic,
-    SplitCriterion,
     agreement,
     compare_sides,
     weighted_impurity,
@@ -36,7 +36,8 @@ def rank(name, left=LEFT, right=RIGHT, *, gain=10.0, **params):
     return Criterion(name, **params).rank(left, right, gain=gain, **given)
 
 
-ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX, BLEND = SplitCriterion
+ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX = NAMES[1:]
+BLEND = "blend"
 NORMALISED = {"normalize_era_gain": True, "gradient_variance": 0.5}
 WORST = {"boltzmann_alpha": -math.inf}
 # Decreases gain_j / H_j are 3, 4 and 1; shares of rows are 1/2, 1/2 and 1.
@@ -151,7 +152,7 @@ def test_penalty_of_a_single_era_is_none(statistic):
     assert result.primary == 10
 
 
-@pytest.mark.parametrize("name", [n for n in SplitCriterion if n != TIME_ROBUST])
+@pytest.mark.parametrize("name", [ERA, DIRECTIONAL, INVARIANT, VREX, BLEND])
 @pytest.mark.parametrize(
     ("min_samples", "min_covered", "is_valid"),
     [(1, 3, True), (2, 1, True), (2, 2, False), (4, 1, True), (5, 1, False)],

@@ -175,14 +175,16 @@ cdef class Accumulator:
         for i in range(self.n_tasks):
             bundle_idx = self.tasks[i]
             pools |= candidates.start_bundle(
-                bundle_idx, &self.is_wanted[0], self.compares_targets
+                bundle_idx,
+                &self.is_wanted[0],
+                self.compares_targets or candidates.criterion.traits.sees_all_eras,
             )
             self.is_sparse[bundle_idx] &= not histograms.is_stored
             candidates.candidates[bundle_idx].sums_differences = (
                 self.is_sparse[bundle_idx]
             )
-        # Categories are ordered by sums over eras, before the eras are looked at; and
-        # sums of targets say nothing of gradients.
+        # Some eras are judged beside sums over all of them, categories are ordered by
+        # such sums, and sums of targets say nothing of gradients.
         if pools:
             self.rows.sums_targets = False
             self.add_eras(node, histograms, True)

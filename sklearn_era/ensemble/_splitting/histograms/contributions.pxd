@@ -47,8 +47,8 @@ cdef inline void add_lanes(
             continue
         for i in range(feature.n_orders):
             functions.scan_bins(
-                criterion, &feature.orders[i], feature.first_bin, eras, table,
-                candidates.splits,
+                criterion, &feature.orders[i], feature.first_bin, eras,
+                candidates.pooled, table, candidates.splits,
             )
 
 

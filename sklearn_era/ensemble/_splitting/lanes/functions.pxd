@@ -1,6 +1,8 @@
 # What is compiled for several instruction sets: loops over the lanes of vectors.
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    X_BINNED_DTYPE_C, hist_struct,
+)
 
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
@@ -40,6 +42,7 @@ cdef struct lane_functions:
         const bin_order * order,
         int first_bin,
         const eras_struct * eras,
+        const hist_struct * pooled,
         era_table * table,
         split_sums * splits,
     ) noexcept nogil

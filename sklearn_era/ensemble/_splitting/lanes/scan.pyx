@@ -6,10 +6,13 @@ contracted or reordered.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
+from libc.string cimport memset
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.era_statistics cimport era_sums
+from ..._criteria.era_statistics cimport added, era_sums, side_sums
 from .table cimport era_table
 from .functions cimport bin_order, lane_functions, occupied_splits
 from ..._criteria.split_sums cimport (
@@ -23,10 +26,99 @@ cdef void scan_bins(
     const bin_order * order,
     int first_bin,
     const eras_struct * eras,
+    const hist_struct * pooled,  # of the bundle, for criteria that hold eras out
     era_table * table,
-    split_sums * splits,     # IN and OUT, of the bundle
+    split_sums * splits,         # IN and OUT, of the bundle
 ) noexcept nogil:
     """Move bins to the left side in order, and add what the eras say on the way."""
+    if not criterion.traits.keeps_lane_sums:
+        scan_in_turn(criterion, order, first_bin, eras, pooled, table, splits)
+    elif (
+        table.counts_rows and sums_up(criterion) and not criterion.normalize_era_gain
+    ):
+        scan_counted_eras(criterion, order, first_bin, table)
+    else:
+        scan_lanes(criterion, order, first_bin, eras, table)
+
+
+cdef inline void scan_in_turn(
+    const criterion_struct * criterion,
+    const bin_order * order,
+    int first_bin,
+    const eras_struct * eras,
+    const hist_struct * pooled,
+    era_table * table,
+    split_sums * splits,         # IN and OUT
+) noexcept nogil:
+    """Add the eras in the lanes to the sums of a split, one after the other."""
+    cdef:
+        double[LANES] gradients, hessians, counts
+        side_sums of_all
+        era_sums left, right
+        Py_ssize_t split_idx, row, lane
+        int i, bin_idx
+
+    sum_from_far_end(order, first_bin, table)
+    if criterion.traits.sees_all_eras:
+        pool_from_far_end(order, pooled + first_bin, table)
+    memset(&of_all, 0, sizeof(of_all))
+    for lane in range(LANES):
+        gradients[lane] = 0.0
+        hessians[lane] = 0.0
+        counts[lane] = 0.0
+    for i in range(order.stop):
+        bin_idx = first_bin + order.bins[i]
+        row = bin_idx * LANES
+        for lane in range(LANES):
+            gradients[lane] += table.eras.gradients[row + lane]
+            counts[lane] += table.eras.counts[row + lane]
+            hessians[lane] += table.eras.hessians[row + lane]
+        if criterion.traits.sees_all_eras:
+            of_all.left = added(of_all.left, sums_of_bin(pooled, bin_idx))
+            of_all.right = table.pooled_right[i]
+        if i < order.first:
+            continue
+        split_idx = order.first_split + i - order.first
+        for lane in range(table.n_eras):
+            set_sides(
+                table, gradients[lane], hessians[lane], counts[lane], i * LANES + lane,
+                &left, &right,
+            )
+            add_era(
+                criterion, eras, table.codes[lane], left, right, &of_all,
+                &splits[split_idx],
+            )
+
+
+cdef inline era_sums sums_of_bin(const hist_struct * pooled, int bin) noexcept nogil:
+    cdef era_sums sums
+    sums.gradients = pooled[bin].sum_gradients
+    sums.hessians = pooled[bin].sum_hessians
+    sums.count = pooled[bin].count
+    return sums
+
+
+cdef inline void pool_from_far_end(
+    const bin_order * order, const hist_struct * pooled, era_table * table
+) noexcept nogil:
+    """As `sum_from_far_end`, over all eras."""
+    cdef:
+        era_sums right
+        int i
+    memset(&right, 0, sizeof(right))
+    for i in range(order.n_bins - 1, -1, -1):
+        table.pooled_right[i] = right
+        right = added(right, sums_of_bin(pooled, order.bins[i]))
+
+
+cdef inline void scan_lanes(
+    const criterion_struct * criterion,
+    const bin_order * order,
+    int first_bin,
+    const eras_struct * eras,
+    era_table * table,
+) noexcept nogil:
+    """Add the gain of the eras in the lanes to the lanes' sums."""
     cdef:
         double[LANES] gradients, hessians, counts
         double min_samples = criterion.min_samples_per_era
@@ -36,9 +128,6 @@ cdef void scan_bins(
         Py_ssize_t split_idx, row, lane
         int i
 
-    if table.counts_rows and sums_up(criterion) and not criterion.normalize_era_gain:
-        scan_counted_eras(criterion, order, first_bin, table)
-        return
     sum_from_far_end(order, first_bin, table)
     for lane in range(LANES):
         gradients[lane] = 0.0
@@ -54,16 +143,6 @@ cdef void scan_bins(
             continue
         row = i * LANES
         split_idx = order.first_split + i - order.first
-        if not criterion.traits.keeps_lane_sums:
-            for lane in range(table.n_eras):
-                set_sides(
-                    table, gradients[lane], hessians[lane], counts[lane], row + lane,
-                    &left, &right,
-                )
-                add_era(
-                    criterion, eras, table.codes[lane], left, right, &splits[split_idx]
-                )
-            continue
         for lane in range(LANES):
             set_sides(
                 table, gradients[lane], hessians[lane], counts[lane], row + lane,

@@ -13,7 +13,9 @@ from .keys cimport ROW_MASK
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport impurity_sums, sum_squares
-from ..._criteria.era_statistics cimport era_sums, impurity, is_covered
+from ..._criteria.era_statistics cimport (
+    added, era_sums, impurity, is_covered, side_sums,
+)
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
     LANES, add_gain_to_lane, add_terms, era_terms, eras_struct, lane_sums, look_at_era,
@@ -36,6 +38,7 @@ cdef struct moving_eras:
     eras_struct pooled
     double * impurities      # (n_eras,), of the node; those of `pooled`
     row_sums sums            # what eras are compared by
+    side_sums of_all         # of the split as it is, for criteria that hold eras out
     bint is_exact            # whether sums are, in any order
     int * codes              # (n_rows,), era of each row of the small node
     # Of the node.
@@ -165,9 +168,9 @@ cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
     if not era.is_stale:
         return
     era.is_stale = False
-    if era.is_covered:
+    if era.is_covered or eras.criterion.traits.sees_all_eras:
         era.terms = look_at_era(
-            eras.criterion, &eras.pooled, era.era, era.left, era.right
+            eras.criterion, &eras.pooled, era.era, era.left, era.right, &eras.of_all
         )
     else:
         memset(&era.terms, 0, sizeof(era_terms))
@@ -193,6 +196,16 @@ cdef inline bint is_ruled_out(
     return False
 
 
+cdef inline void pool_sides(moving_eras * eras) noexcept nogil:
+    """Add up both sides over all eras, on which each of them then depends."""
+    cdef int i
+    memset(&eras.of_all, 0, sizeof(side_sums))
+    for i in range(eras.n_present):
+        eras.of_all.left = added(eras.of_all.left, eras.present[i].left)
+        eras.of_all.right = added(eras.of_all.right, eras.present[i].right)
+        eras.present[i].is_stale = True
+
+
 cdef inline void sum_terms(
     moving_eras * eras, split_sums * sums  # OUT
 ) noexcept nogil:
@@ -207,6 +220,8 @@ cdef inline void sum_terms(
         moving_era * era
         int i
     memset(sums, 0, sizeof(split_sums))
+    if eras.criterion.traits.sees_all_eras:
+        pool_sides(eras)
     if not eras.criterion.traits.keeps_lane_sums:
         for i in range(eras.n_present):
             era = &eras.present[i]

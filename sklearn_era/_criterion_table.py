@@ -1,0 +1,113 @@
+"""The split criteria by name: what is true of each, and the parameters it reads."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import NamedTuple
+
+# In the order of the constructors, in which they follow `split_criterion`.
+ERA_PARAMETER_NAMES = (
+    "boltzmann_alpha",
+    "min_direction_agreement",
+    "min_samples_per_era",
+    "min_era_coverage",
+    "normalize_era_gain",
+    "period_aggregation",
+    "invariance_penalty",
+    "invariance_statistic",
+)
+
+_COVERAGE = ("min_samples_per_era", "min_era_coverage")
+
+
+class CriterionTraits(NamedTuple):
+    """What is true of a criterion: a row of the table of them.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Those that it reads, beside those that all criteria read.
+    is_blendable : bool
+        Whether the key is a gain or a share, which can be added up.
+    is_gain_of_one_era : bool
+        Whether, with a single era, splits are those of the gain.
+    compares_gains, ... : bool
+        What the kernel asks: see `criterion_traits` in ensemble/_criteria.
+    """
+
+    parameters: tuple[str, ...] = ()
+    is_blendable: bool = True
+    is_gain_of_one_era: bool = True
+    compares_gains: bool = False
+    aggregates_gains: bool = False
+    keeps_moments: bool = False
+    keeps_statistics: bool = False
+    keeps_impurities: bool = False
+    sees_all_eras: bool = False
+    keeps_lane_sums: bool = False
+    is_at_most_gain: bool = False
+    worst_era_decides: bool = False
+
+
+CRITERIA = {
+    "gain": CriterionTraits(),  # scikit-learn's own splitter serves it
+    "era": CriterionTraits(
+        parameters=(*_COVERAGE, "normalize_era_gain", "boltzmann_alpha"),
+        compares_gains=True,
+        aggregates_gains=True,
+        keeps_lane_sums=True,
+    ),
+    "directional": CriterionTraits(
+        parameters=(
+            *_COVERAGE,
+            "normalize_era_gain",
+            "boltzmann_alpha",
+            "min_direction_agreement",
+        ),
+        compares_gains=True,
+        aggregates_gains=True,
+        keeps_lane_sums=True,
+    ),
+    "time_robust": CriterionTraits(
+        parameters=(*_COVERAGE, "period_aggregation"),
+        keeps_impurities=True,
+        worst_era_decides=True,  # where `period_aggregation` is "max"
+        is_blendable=False,
+        is_gain_of_one_era=False,  # impurities know no regularization
+    ),
+    "invariant": CriterionTraits(
+        parameters=(*_COVERAGE, "invariance_penalty", "invariance_statistic"),
+        keeps_statistics=True,
+        is_at_most_gain=True,
+    ),
+    "vrex": CriterionTraits(
+        parameters=(*_COVERAGE, "normalize_era_gain", "invariance_penalty"),
+        compares_gains=True,
+        keeps_moments=True,
+    ),
+}
+
+
+def parameters_read(
+    split_criterion: str | Mapping[str, float], invariance_penalty: float | None = None
+) -> set[str]:
+    """The parameters that a criterion, or a blend of several, reads.
+
+    Beside those that all criteria read. A part of a blend without weight reads nothing,
+    and "invariant" without a penalty nothing else, as it is the gain.
+    """
+    if isinstance(split_criterion, str):
+        split_criterion = {split_criterion: 1.0}
+    parts = [
+        name
+        for name, weight in split_criterion.items()
+        if not (isinstance(weight, Real) and weight == 0)
+    ]
+    if parts == ["invariant"] and invariance_penalty == 0:
+        return {"invariance_penalty"}
+    read = {
+        name
+        for part in parts
+        for name in CRITERIA.get(part, CriterionTraits()).parameters
+    }
+    # All keys of a blend are normalised with those of the eras.
+    return read | ({"normalize_era_gain"} if len(parts) > 1 else set())
