@@ -84,6 +84,7 @@ CRITERIA = {
         compares_gains=True,
         keeps_moments=True,
     ),
+    "held_out": CriterionTraits(parameters=("normalize_era_gain",), sees_all_eras=True),
 }
 
 

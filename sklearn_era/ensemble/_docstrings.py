@@ -39,6 +39,11 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
           between eras (see `invariance_statistic`); equations 15 to 22 of [3]_;
         - 'vrex': ``mean_j gain_j - invariance_penalty * std_j gain_j``, after the
           penalty of [4]_;
+        - 'held_out': what the split saves in each era if both sides predict what the
+          rows of the other eras do, ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj,
+          v_L(-j)) - q(G_Rj, H_Rj, v_R(-j))]`` with ``q(G, H, v) = 2 G v + H v^2`` and
+          ``v_L(-j) = -(G_L - G_Lj) / (H_L - H_Lj + l2)``. A side without rows of other
+          eras predicts what they do for the whole node;
         - a dict such as ``{'era': 0.5, 'directional': 0.5}``: the weighted sum of
           the keys of some, of 'directional' its share of eras; 'time_robust' cannot
           be one of them. With one positive weight it is that criterion.
@@ -59,19 +64,21 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         'directional', and by a dict with a weight for it.
     min_samples_per_era : int, default=1
         Rows that a split has to leave on each side for an era to be covered, whatever
-        their weights. Used by all criteria but 'gain'.
+        their weights. Used by all criteria but 'gain' and 'held_out', to which an era
+        counts as far as its rows go.
     min_era_coverage : float, default=1.0
         Share of the training eras, in (0, 1], that a split has to cover. An era that it
         does not cover counts as gain 0 and direction 0 ('era', 'directional', 'vrex'),
         so that with ``boltzmann_alpha=-inf`` no split with one is valid. It has no part
         in the largest impurity of 'time_robust', nor in the variance or ratio of
-        'invariant'. Used by all criteria but 'gain'.
+        'invariant'. Used by all criteria but 'gain' and 'held_out'.
     normalize_era_gain : bool, default=False
         Whether to divide the gain of each era by the era's sum of hessians in the node
         and by the variance of the gradients (by unit of hessian) at the root of the
         tree. Eras of all sizes then weigh alike, and `boltzmann_alpha` is a pure number
-        whatever the unit of the target. Used by 'era', 'directional', 'vrex' and
-        dicts, whose gain over all rows is divided in the same way.
+        whatever the unit of the target. Used by 'era', 'directional', 'vrex',
+        'held_out' (whose sum is a mean then) and dicts, whose gain over all rows is
+        divided in the same way.
     period_aggregation : {'max', 'mean'}, default='max'
         Whether the impurity after a split is that of the worst era or the mean over
         eras. Used by 'time_robust'.

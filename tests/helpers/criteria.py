@@ -34,6 +34,8 @@ CRITERIA = {
         "min_impurity_decrease": 0.001,
     },
     "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
+    "held_out": {"split_criterion": "held_out"},
+    "held_out, normalised": {"split_criterion": "held_out", "normalize_era_gain": True},
     "blend": {
         "split_criterion": {"gain": 0.2, "era": 1.0, "invariant": 0.5},
         "invariance_penalty": 0.3,
@@ -52,9 +54,11 @@ RATIO = {
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
+# Those that ask for eras on both sides of a split.
+COVERING = {name: CRITERIA[name] for name in ERA_CRITERIA if "held_out" not in name}
 
 # What `split_criterion` takes by name, and one blend.
-NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex"]
+NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"]
 BLEND = {"era": 1.0, "gain": 0.5}
 
 # Blends, by how the program spells them, and a value of each parameter of a criterion

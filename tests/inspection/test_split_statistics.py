@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
-from helpers.criteria import ERA_CRITERIA
+from helpers.criteria import COVERING
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import make_estimator
 from helpers.grids import grid
@@ -77,7 +77,7 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 @pytest.mark.parametrize(
     "parameters",
     [
-        *ERA_CRITERIA.values(), {"split_criterion": "era", "min_samples_per_era": 8},
+        *COVERING.values(), {"split_criterion": "era", "min_samples_per_era": 8},
         {
             "split_criterion": "era", "min_samples_per_era": 8,
             "min_era_coverage": 0.5, "normalize_era_gain": True,

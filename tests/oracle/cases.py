@@ -48,6 +48,8 @@ EXTREMES = {
         ({"gain": 1.0, "vrex": 0.3}, {}),
         ({"gain": 0.2, "era": 0.4, "directional": 0.1}, NORMALIZED),
         ({"invariant": 1.0, "vrex": 2.0}, NORMALIZED),
+        ({"held_out": 1.0, "era": 0.5}, {}),
+        ({"held_out": 1.0, "gain": 0.5}, NORMALIZED),
         (
             {"gain": 0.1, "era": 1, "directional": 5, "invariant": 0.3, "vrex": 0.2},
             {AGREEMENT: 0.4, ALPHA: -0.2},
@@ -68,6 +70,12 @@ ERA_CRITERIA = {
     name: criterion
     for name, criterion in CRITERIA.items()
     if names_of(criterion) != {"gain"}
+}
+# Those that ask for eras on both sides of a split.
+COVERING = {
+    name: criterion
+    for name, criterion in ERA_CRITERIA.items()
+    if names_of(criterion) != {"held_out"}
 }
 
 

@@ -35,7 +35,9 @@ SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
 LIKENESS = 2.0**-21
 
 # With one era they are the gain, as the era is all that there is.
-THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex"}
+THE_GAIN_OF_ONE_ERA = {"era", "directional", "invariant", "vrex", "held_out"}
+# They look at every era, whatever its rows.
+ASK_FOR_NO_COVERAGE = {"gain", "held_out"}
 
 
 @dataclass
@@ -80,7 +82,10 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     if len(weights) == 1:
         weights = dict.fromkeys(weights, 1.0)
     own = {field.name: getattr(est, field.name) for field in fields(Rules)[2:]}
-    return Rules(weights, eras_to_cover(est.min_era_coverage, n_eras), **own)
+    n_to_cover = eras_to_cover(est.min_era_coverage, n_eras)
+    if set(weights) <= ASK_FOR_NO_COVERAGE:
+        n_to_cover = own["min_samples_per_era"] = 0
+    return Rules(weights, n_to_cover, **own)
 
 
 ZERO = exactly(0.0)
@@ -329,6 +334,53 @@ def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     return found.widened(8 * EPSILON * max(x for x in (*sizes, 0.0) if x < math.inf))
 
 
+def _held_out_gain(problem, eras, pooled, H) -> Interval:
+    found = exactly(0.0)
+    for era in eras:
+        if era.n == 0:
+            continue
+        of_node = _value_of_others(problem, eras, era, 2, exactly(0.0))
+        saved = exactly(0.0)
+        for side in (0, 1):
+            G, h = era.sums[side]
+            value = _value_of_others(problem, eras, era, side, of_node)
+            both = of_node + value
+            saved += (of_node + -value) * (exactly(2 * G) + exactly(h) * both)
+        if problem.rules.normalize_era_gain:
+            if era.H == 0:
+                continue
+            saved = (
+                saved * exactly(1 / (era.H * len(eras))) * problem.variance.inverted()
+            )
+        found += saved
+    unit = rounding(problem, sum(era.n for era in eras))
+    return found.widened(unit * max(map(_finite, vars(found).values())))
+
+
+def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Interval:
+    """v_(-j) of the left side, the right one or both; the fallback without others."""
+    rows = [(e.left, e.right, e.rows)[side] for e in eras if e is not era]
+    mask = np.logical_or.reduce(rows) if rows else np.zeros(0, bool)
+    G, h = total(problem.gradients, mask), total(problem.hessians, mask)
+    share = h / ((h + era.sums[side][1]) or 1.0)
+    if not mask.any() or share < 0.9 * LIKENESS:
+        return fallback
+    sums = [(G, h), era.sums[side]]
+    if is_lost(problem, G, h, sums, problem.l2):
+        return Interval(-math.inf, math.inf)
+    value, mass = newton_value(G, h, problem.l2), h + problem.l2
+    n, size = int(mask.sum()) + era.n, total(problem.sizes, mask) + era.size
+    error = rounding(problem, n) * (
+        abs(value)
+        if problem.sums_are_exact
+        else (size + abs(value) * (h + era.H + problem.l2)) / mass
+    )
+    found = around(value, error + abs(value) * SCIKIT_LEARN_GUARD / mass)
+    if share < 1.1 * LIKENESS:
+        return Interval(min(found.low, fallback.low), max(found.high, fallback.high))
+    return found
+
+
 def _penalised_gain(problem, eras, pooled, H) -> Interval:
     rules = problem.rules
     if rules.invariance_statistic == "ratio":
@@ -358,6 +410,7 @@ def _finite(value: float) -> float:
 _KEYS = {
     "era": _smoothed_gain,
     "vrex": _mean_less_deviation,
+    "held_out": _held_out_gain,
     "invariant": _penalised_gain,
 }
 

@@ -9,6 +9,7 @@ import pytest
 from helpers.criteria import RATIO
 from helpers.grids import slow
 from oracle.cases import (
+    COVERING,
     CRITERIA,
     ERA_CRITERIA,
     Case,
@@ -232,7 +233,7 @@ def test_an_era_without_weight(criterion):
         assert report.n_splits > 0
 
 
-@of_each(ERA_CRITERIA, step=2)
+@of_each(COVERING, step=2)
 def test_eras_of_a_single_row(criterion):
     """They can never be covered; coverage of the others is what counts."""
     case = make_case("squared_error", [], seed=2, n_samples=100)
@@ -271,7 +272,7 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all(criterion, n_splits):
     assert fit_and_check(case, **criterion).n_splits == 0
 
 
-@of_each(ERA_CRITERIA, step=4)
+@of_each(COVERING, step=4)
 @pytest.mark.parametrize(
     ("share", "n_eras", "n_needed"),
     [(0.1, 30, 3), (0.3, 10, 3), (0.29, 100, 29), (0.07, 100, 7), (0.55, 20, 11)],
@@ -287,7 +288,7 @@ def test_rounding_does_not_ask_for_one_era_more(criterion, share, n_eras, n_need
         assert report.n_candidates == (n_covered == n_needed)
 
 
-@of_each(ERA_CRITERIA)
+@of_each(COVERING)
 def test_just_the_rows_per_era_that_are_asked_for(criterion):
     # 3 rows of era 1 to the left, and 7 of it to the right; 5 of era 0 to each side.
     x = np.r_[np.repeat([0.0, 1.0], 5), np.repeat([0.0, 1.0], [3, 7])]

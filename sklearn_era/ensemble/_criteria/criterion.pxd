@@ -13,7 +13,8 @@ cpdef enum SplitCriterion:
     TIME_ROBUST = 2
     INVARIANT = 3
     VREX = 4
-    BLEND = 5
+    HELD_OUT = 5
+    BLEND = 6
 
 
 # The names, in lower case, are those of the estimators' `invariance_statistic`.

@@ -194,3 +194,52 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
         era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
         / (left.hessians + right.hessians)
     )
+
+
+cdef inline double value_of_others(
+    era_sums of_all, era_sums of_era, double fallback, double l2_regularization
+) noexcept nogil:
+    """v_(-j): what the rows of the other eras alone would predict, or a fallback.
+
+    Without such rows, or where they have so little of the weight (2^-21 of it) that
+    rounding could have left it, there is no such value.
+    """
+    cdef double hessians = of_all.hessians - of_era.hessians
+    if (
+        of_all.count <= of_era.count
+        or hessians <= 4.76837158203125e-07 * of_all.hessians
+    ):
+        return fallback
+    return node_value(
+        of_all.gradients - of_era.gradients, hessians, l2_regularization
+    )
+
+
+cdef inline double held_out_gain(
+    era_sums left,
+    era_sums right,
+    const side_sums * of_all,
+    double l2_regularization,
+) noexcept nogil:
+    """What a split saves in an era if its values are those of the other eras.
+
+    q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j)) with
+    q(G, H, v) = 2 G v + H v², the loss of rows that are predicted v, taken apart into
+    what each side saves: a difference of squares, exactly 0 where v does not change. A
+    side without other eras predicts what the node does.
+    """
+    cdef:
+        double value = value_of_others(
+            added(of_all.left, of_all.right), added(left, right), 0.0, l2_regularization
+        )
+        double value_left = value_of_others(
+            of_all.left, left, value, l2_regularization
+        )
+        double value_right = value_of_others(
+            of_all.right, right, value, l2_regularization
+        )
+    return (value - value_left) * (
+        2.0 * left.gradients + left.hessians * (value + value_left)
+    ) + (value - value_right) * (
+        2.0 * right.gradients + right.hessians * (value + value_right)
+    )

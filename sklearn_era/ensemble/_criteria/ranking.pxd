@@ -130,6 +130,23 @@ cdef inline bint rank_vrex(
     return rank.primary > 0.0
 
 
+cdef inline bint rank_held_out(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const split_sums * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """sum_j of what the split saves in era j by values of the others: `held_out_gain`.
+
+    As eras become many and alike it tends to the pooled gain. Normalised gains are
+    shares, and so their mean stands in for their sum.
+    """
+    rank.primary = sums.held_out
+    if criterion.normalize_era_gain:
+        rank.primary /= eras.n_eras
+    return rank.primary > 0.0
+
+
 cdef inline bint rank_blend(
     const criterion_struct * criterion,
     const eras_struct * eras,
@@ -153,6 +170,9 @@ cdef inline bint rank_blend(
     if weights[<int> SplitCriterion.VREX] > 0.0:
         rank_vrex(criterion, eras, sums, &part)
         rank.primary += weights[<int> SplitCriterion.VREX] * part.primary
+    if weights[<int> SplitCriterion.HELD_OUT] > 0.0:
+        rank_held_out(criterion, eras, sums, &part)
+        rank.primary += weights[<int> SplitCriterion.HELD_OUT] * part.primary
     if weights[<int> SplitCriterion.ERA] > 0.0:
         rank.primary += weights[<int> SplitCriterion.ERA] * aggregated_gain(
             criterion, eras.n_eras, sums
@@ -195,6 +215,8 @@ cdef inline bint rank_split(
         is_valid = rank_invariant(criterion, eras, sums, rank)
     elif criterion.name == SplitCriterion.VREX:
         is_valid = rank_vrex(criterion, eras, sums, rank)
+    elif criterion.name == SplitCriterion.HELD_OUT:
+        is_valid = rank_held_out(criterion, eras, sums, rank)
     else:
         is_valid = rank_blend(criterion, eras, sums, rank)
     rank.expansion = rank.primary

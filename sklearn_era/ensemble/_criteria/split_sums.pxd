@@ -17,7 +17,7 @@ from .aggregation cimport (
 from .criterion cimport InvarianceStatistic, criterion_struct
 from .era_statistics cimport (
     era_changing_rate, era_contrast, era_effect, era_gain, era_ratio, era_sums,
-    impurity_decrease, is_covered, is_informative, neutral_unless,
+    held_out_gain, impurity_decrease, is_covered, is_informative, neutral_unless,
     side_sums, split_direction,
 )
 
@@ -46,6 +46,7 @@ cdef struct split_sums:
     moment_sums gain_moments
     moment_sums statistics        # of eras that are informative
     impurity_totals impurities
+    double held_out               # sum of gains by the values of the other eras
 
 
 cdef struct lane_sums:
@@ -89,6 +90,7 @@ cdef inline void merge_sums(
     merge_moments(&sums.gain_moments, &others.gain_moments)
     merge_moments(&sums.statistics, &others.statistics)
     merge_impurities(&sums.impurities, &others.impurities)
+    sums.held_out += others.held_out
 
 
 cdef inline double gain_unit(
@@ -198,6 +200,7 @@ cdef struct era_terms:
     double statistic    # whose variation over eras is penalised; if informative
     double decrease     # of the impurity; if informative
     double share        # the decrease, weighted by the era's share of rows
+    double held_out     # gain by the values of the other eras, normalised as gains
 
 
 cdef inline double invariance_statistic(
@@ -237,6 +240,12 @@ cdef inline era_terms look_at_era(
         terms.gain = comparison.gain * gain_unit(
             criterion, left.hessians + right.hessians, eras.gradient_variance
         )
+    if criterion.traits.sees_all_eras:
+        terms.held_out = held_out_gain(
+            left, right, of_all, criterion.l2_regularization
+        ) * gain_unit(
+            criterion, left.hessians + right.hessians, eras.gradient_variance
+        )
     if terms.informative == 0.0:
         return terms
     if criterion.traits.keeps_impurities:
@@ -258,6 +267,8 @@ cdef inline void add_terms(
 ) noexcept nogil:
     """Add what an era says to what the eras before it have said."""
     sums.n_covered += terms.covered
+    if criterion.traits.sees_all_eras:
+        sums.held_out += terms.held_out
     if criterion.traits.compares_gains:
         sums.directions += terms.direction
         add_gain(criterion, terms.gain, 1.0, sums)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from helpers.criteria import BLEND, ERA_CRITERIA, NAMES, RATIO
+from helpers.criteria import BLEND, COVERING, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
@@ -206,7 +206,7 @@ def test_era_with_too_few_rows_is_refused_by_name():
         r"min_samples_per_era=5 rows of every era .* but 1 of 4 eras have fewer than "
         r"10 rows; the smallest, era d, has 9\."
     )
-    for criterion in ERA_CRITERIA.values():
+    for criterion in COVERING.values():
         model = ours(**criterion, min_samples_per_era=5)
         with pytest.raises(ValueError, match=message):
             model.fit(X, y, eras=eras)

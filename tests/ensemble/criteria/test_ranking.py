@@ -36,7 +36,7 @@ def rank(name, left=LEFT, right=RIGHT, *, gain=10.0, **params):
     return Criterion(name, **params).rank(left, right, gain=gain, **given)
 
 
-ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX = NAMES[1:]
+ERA, DIRECTIONAL, TIME_ROBUST, INVARIANT, VREX, HELD_OUT = NAMES[1:]
 BLEND = "blend"
 NORMALISED = {"normalize_era_gain": True, "gradient_variance": 0.5}
 WORST = {"boltzmann_alpha": -math.inf}
@@ -62,6 +62,7 @@ WEIGHTED = np.average(GAINS, weights=np.exp(0.1 * np.array(GAINS)))
         (VREX, {"invariance_penalty": 0.5}, approx(28 / 3 - 0.5 * DEVIATION)),
         (VREX, {"invariance_penalty": 2.0}, approx(28 / 3 - 2 * DEVIATION)),
         (VREX, {"invariance_penalty": 5.0}, None),
+        (HELD_OUT, {}, None),  # the third era predicts the contrary of the others
         # v_j = 1, 0, 0, so that left sides move by 1, 2 and -1: variance 14/9.
         (
             INVARIANT,
@@ -169,6 +170,32 @@ def test_split_has_to_cover_enough_eras(name, min_samples, min_covered, is_valid
     assert (result is not None) == is_valid
 
 
+@pytest.mark.parametrize("normalised", [False, True])
+def test_held_out_takes_the_values_of_the_other_eras(normalised):
+    # The second era has no rows on the left, and the third alone has some on the right.
+    left, right = np.array([[-6.0, 3, 3], [0, 0, 0], [-1, 2, 2]]), np.zeros((3, 3))
+    right[2] = 6, 3, 3
+    both, expected = left + right, 0.0
+    for j in range(3):
+        others = [
+            np.delete(side, j, axis=0).sum(axis=0) for side in (both, left, right)
+        ]
+        node, *sides = (-G / (H + 0.5) if n else None for G, H, n in others)
+        v = [node, *(node if value is None else value for value in sides)]
+        q = [
+            2 * s[j, 0] * x + s[j, 1] * x**2
+            for s, x in zip((both, left, right), v, strict=True)
+        ]
+        saved = q[0] - q[1] - q[2]
+        expected += saved / (both[j, 1] or 1) / 2 / 3 if normalised else saved
+    params = {"gradient_variance": 2.0, "normalize_era_gain": normalised}
+    result = rank(HELD_OUT, left, right, l2_regularization=0.5, **params)
+    assert result.primary == approx(expected)
+    # Of alike eras it is the gain, whatever their number.
+    twice = [(-6.0, 3.0, 3)] * 2, [(6.0, 3.0, 3)] * 2
+    assert rank(HELD_OUT, *twice).primary == 2 * 6**2 / 3 * 2
+
+
 def test_uncovered_eras_have_no_gain_no_direction_and_no_part_in_the_variance():
     params = {"min_samples_per_era": 2, "min_covered_eras": 1}
     assert rank(ERA, **params).primary == approx(8 / 3)
@@ -219,6 +246,7 @@ def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
         + [
             (VREX, {}),
             (VREX, {"normalize_era_gain": True}),
+            (HELD_OUT, {"l2_regularization": 0.5}),
             (BLEND, {"weights": {"era": 1.0, "vrex": 1.0, "invariant": 1.0}}),
         ]
     ),
