@@ -4,7 +4,7 @@ from .._criteria.criterion cimport criterion_struct
 from .._criteria.split_sums cimport eras_struct
 from .rows cimport EraRows
 from .bundles cimport FeatureBundles
-from .candidates cimport CandidateTable, feature_split, node_struct
+from .candidates.table cimport CandidateTable, feature_split, node_struct
 from .histograms.accumulate cimport Accumulator
 from .histograms.stored cimport HistogramStore
 from .tree_data cimport tree_data, tree_limits

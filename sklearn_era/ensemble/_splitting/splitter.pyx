@@ -33,10 +33,10 @@ from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
-from .admission cimport side_values
-from .best_split cimport rank_bundle, values_of_split
+from .candidates.admission cimport side_values
+from .candidates.best_split cimport rank_bundle, values_of_split
 from .bundles cimport FeatureBundles
-from .candidates cimport (
+from .candidates.table cimport (
     CandidateTable, bundle_candidates, feature_split, is_better, node_struct,
 )
 from .costs cimport stores_histograms

@@ -2,7 +2,7 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from .sums cimport bin_sums, histogram_scratch
 from ..rows cimport MAX_BINS, EraRows
-from ..candidates cimport CandidateTable, node_struct
+from ..candidates.table cimport CandidateTable, node_struct
 from ..lanes.functions cimport lane_functions, occupied_splits
 from ..lanes.table cimport era_table
 from ..bundles cimport FeatureBundles

@@ -34,7 +34,7 @@ from .node cimport make_children, row_sums
 from .node_rows cimport gather_rows, is_pure, keys_of, partition_node
 from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
-from ..categories cimport MIN_CATEGORY_SUPPORT
+from ..candidates.categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport describe_tree

@@ -12,9 +12,9 @@ from .moving_eras cimport (
     is_ruled_out, move_row, moving_era, moving_eras, refresh, start_moves, sum_terms,
 )
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
-from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
+from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..tree_data cimport tree_limits
-from ..candidates cimport feature_split, is_better
+from ..candidates.table cimport feature_split, is_better
 from ..._criteria.ranking cimport may_outrank, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, split_sums
 

@@ -9,16 +9,16 @@ from .admission cimport (
     ADMITTED, TOO_SMALL_RIGHT, admission, admit, gain_of_sides, side_values,
     values_of_sides,
 )
-from .bundles cimport bundle_struct
-from .candidates cimport (
+from ..bundles cimport bundle_struct
+from .table cimport (
     bundle_candidates, feature_candidates, feature_split, is_better, node_struct,
 )
 from .categories cimport set_left_categories
-from .lanes.functions cimport bin_order
-from .tree_data cimport tree_data, tree_limits
-from .._criteria.criterion cimport criterion_struct
-from .._criteria.ranking cimport rank_split
-from .._criteria.split_sums cimport add_absent_eras
+from ..lanes.functions cimport bin_order
+from ..tree_data cimport tree_data, tree_limits
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.ranking cimport rank_split
+from ..._criteria.split_sums cimport add_absent_eras
 
 
 cdef inline void rank_bundle(

@@ -11,7 +11,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 )
 from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset, init_bitset, set_bitset
 
-from .rows cimport MAX_BINS
+from ..rows cimport MAX_BINS
 
 # A category with less hessian mass than this, in units of the node's mean hessian,
 # stays on the right side; and the mass that smooths the statistic of the others. The

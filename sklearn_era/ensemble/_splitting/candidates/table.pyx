@@ -13,8 +13,8 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from .categories cimport n_moved_from_end, order_categories, reverse_order
-from .bundles cimport FeatureBundles, bundle_struct
-from .._criteria.split_sums cimport clear_sums, split_sums
+from ..bundles cimport FeatureBundles, bundle_struct
+from ..._criteria.split_sums cimport clear_sums, split_sums
 
 
 cdef class CandidateTable:

@@ -2,12 +2,12 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from .._criteria.criterion cimport criterion_struct
-from .bundles cimport MAX_MEMBERS, FeatureBundles, bundle_struct
-from .lanes.functions cimport bin_order
-from .._criteria.ranking cimport compare_ranks, split_rank
-from .._criteria.split_sums cimport eras_struct, split_sums
-from .tree_data cimport tree_data
+from ..._criteria.criterion cimport criterion_struct
+from ..bundles cimport MAX_MEMBERS, FeatureBundles, bundle_struct
+from ..lanes.functions cimport bin_order
+from ..._criteria.ranking cimport compare_ranks, split_rank
+from ..._criteria.split_sums cimport eras_struct, split_sums
+from ..tree_data cimport tree_data
 
 
 cdef struct node_struct:
