@@ -152,17 +152,9 @@ _EXAMPLES = """    Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Docstring of `upstream`, extended by the era parameters.
+    """Docstring of scikit-learn's estimator, extended by the era parameters.
 
-    Parameters
-    ----------
-    upstream : type
-        The estimator of scikit-learn that ours is a subclass of.
-
-    Returns
-    -------
-    docstring : str or None
-        None under ``python -OO``, which strips docstrings.
+    None under ``python -OO``, which strips docstrings.
     """
     if upstream.__doc__ is None:
         return None

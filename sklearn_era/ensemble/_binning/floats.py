@@ -24,17 +24,10 @@ _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Any X as columns of float64, made when they are asked for.
+    """Any X that ``fit`` takes as columns of float64, made when they are asked for.
 
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        What ``fit`` would take, without categorical columns.
-
-    Raises
-    ------
-    ValueError
-        If `X` is no matrix, or has no row or column.
+    None of them may be categorical. ValueError if `X` is no matrix, or has no row or
+    column.
     """
 
     def __init__(self, X: Any):

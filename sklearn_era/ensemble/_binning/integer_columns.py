@@ -80,17 +80,7 @@ class UnbinnedRows:
 
 
 class IntegerColumns(UnbinnedRows):
-    """X whose columns all are small integers.
-
-    Parameters
-    ----------
-    columns : list of ndarray or callable
-        Each column, or what makes an array of it.
-    dtypes : list of dtype
-        The dtype of each column, one of `SMALL_DTYPES`.
-    n_rows : int
-        Number of rows of each column.
-    """
+    """X whose columns are small integers: each an array, or what makes one of it."""
 
     def __init__(
         self,
@@ -186,16 +176,8 @@ def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
 def as_integer_columns(X: Any) -> IntegerColumns | None:
     """The columns of `X`, if all are small integers without missing values.
 
-    Parameters
-    ----------
-    X : object
-        What was given to ``fit``.
-
-    Returns
-    -------
-    columns : IntegerColumns or None
-        None for all but NumPy arrays, pandas and polars data frames and pyarrow tables
-        of int8, uint8, int16 and bool columns, and for those without a row or a column.
+    None for all but NumPy arrays, pandas and polars data frames and pyarrow tables of
+    int8, uint8, int16 and bool columns, and for those without a row or a column.
     """
     if get_config()["array_api_dispatch"]:
         return None

@@ -65,17 +65,7 @@ def fit_bin_mapper(
     columns: IntegerColumns,
     sample_weight: NDArray[np.float64] | None,
 ) -> None:
-    """Fit a bin mapper to small integers, with the thresholds of scikit-learn.
-
-    Parameters
-    ----------
-    mapper : _BinMapper
-        Gets the attributes that its own ``fit`` would give it.
-    columns : IntegerColumns of shape (n_samples, n_features)
-        The training rows.
-    sample_weight : ndarray of shape (n_samples,) or None
-        Their weights.
-    """
+    """Fit a bin mapper to small integers, with the thresholds of scikit-learn."""
     rows = draw_rows(mapper, len(columns), sample_weight)
     if rows is not None:
         sample_weight = None
@@ -129,14 +119,7 @@ def bin_columns(
 ) -> None:
     """Write the bins of small integers into `binned`, as a bin mapper's ``transform``.
 
-    Parameters
-    ----------
-    mapper : _BinMapper
-        Fitted, without categorical features.
-    columns : IntegerColumns of shape (n_samples, n_features)
-        The rows to bin.
-    binned : ndarray of shape (n_samples, n_features), dtype=uint8
-        Of any order; overwritten.
+    The mapper has no categorical features; `binned` is of dtype uint8 and any order.
     """
     for batch in columns.batches():
         tables = make_tables(

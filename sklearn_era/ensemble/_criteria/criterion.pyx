@@ -21,26 +21,12 @@ from .split_sums cimport add_era, eras_struct, merge_sums, split_sums
 
 
 cdef class Criterion:
-    """A split criterion with its parameters.
+    """A split criterion with its parameters, by the names that estimators have.
 
-    Parameters
-    ----------
-    name : str
-        What ranks the splits: a criterion of the table, or "blend".
-    l2_regularization, boltzmann_alpha, min_direction_agreement : float
-    min_samples_per_era : int
-    normalize_era_gain : bool
-    invariance_penalty, min_impurity_decrease : float
-        The estimators' parameters of these names.
-    min_covered_eras : int
-        `min_era_coverage` as a number of eras.
-    takes_worst_era : bool
-        Whether `period_aggregation` is "max".
-    invariance_statistic : InvarianceStatistic
-        With RATIO, eras are compared by their sums of positive weight and of weight,
-        in the place of gradients and hessians.
-    weights : dict of str to float, default=None
-        The weights of a blend.
+    `name` is that of a row of the table, or "blend"; `min_covered_eras` stands for
+    `min_era_coverage`, as a number of eras, and `takes_worst_era` for a
+    `period_aggregation` of "max". With the statistic RATIO, eras are compared by their
+    sums of positive weight and of weight, in place of gradients and hessians.
     """
 
     def __init__(
@@ -108,14 +94,13 @@ cdef class Criterion:
         gain : float
             The pooled gain of the split.
         impurities : array-like of shape (n_eras,), default=None
-            Impurity of each era before the split; needed by TIME_ROBUST.
+            Impurity of each era before the split; "time_robust" needs it.
         era_sizes : array-like of shape (n_eras,), default=None
             Rows of each era in the training set; by default, those of the node.
         gradient_variance : float, default=1.0
             That of the root, which normalised gains are in units of.
         groups : array-like of shape (n_eras,), default=None
-            A group of each era, 0 and up: those of a group are added up on their own,
-            and what groups say is merged. By default, eras are one group.
+            A group of each era, 0 and up, whose sums are merged with those of others.
 
         Returns
         -------
@@ -208,18 +193,7 @@ def compare_sides(
 ):
     """Compare the two sides of splits, era by era.
 
-    Parameters
-    ----------
-    left, right : array-like of shape (n_splits, n_eras, 3)
-        Sum of gradients, sum of hessians and number of rows on each side.
-    l2_regularization : float, default=0.0
-        The estimator's parameter.
-    min_samples_per_era : int, default=1
-        The estimator's parameter.
-
-    Returns
-    -------
-    comparison : EraComparison
+    Sides have shape (n_splits, n_eras, 3): sums of gradients and of hessians, and rows.
     """
     cdef:
         const double [:, :, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -262,17 +236,9 @@ def compare_sides(
 
 
 def agreement(const signed char [:, ::1] directions):
-    """Direction agreement D of splits, |sum_j direction_j| / M.
+    """Direction agreement D of splits, |sum_j direction_j| / M; 0 without eras.
 
-    Parameters
-    ----------
-    directions : ndarray of shape (n_splits, n_eras), dtype=int8
-        As in `EraComparison`.
-
-    Returns
-    -------
-    agreement : ndarray of shape (n_splits,), dtype=float64
-        In [0, 1]; 0 without eras.
+    Directions have shape (n_splits, n_eras), as in `EraComparison`.
     """
     sums = np.asarray(directions).sum(axis=1, dtype=np.int64)
     result = np.zeros(sums.size)
@@ -285,14 +251,7 @@ def agreement(const signed char [:, ::1] directions):
 def weighted_impurity(gradients, hessians):
     """Impurity of rows, (sum g^2 / h - G^2 / H) / H: see `impurity`.
 
-    Parameters
-    ----------
-    gradients, hessians : array-like of shape (n_samples,)
-
-    Returns
-    -------
-    impurity : float
-        The variance of g / h, weighted by h. Rows with h = 0 have no part in it.
+    It is the variance of g / h, weighted by h. Rows with h = 0 have no part in it.
     """
     g, h = np.asarray(gradients, np.float64), np.asarray(hessians, np.float64)
     has_weight = h > 0
@@ -301,27 +260,10 @@ def weighted_impurity(gradients, hessians):
 
 
 def boltzmann_mean(const double[::1] values, double alpha):
-    """Boltzmann operator of `values`: sum x exp(alpha x) / sum exp(alpha x).
+    """Boltzmann operator of values: sum x exp(alpha x) / sum exp(alpha x).
 
     Definition 5 of DeLise (2023), Era Splitting. 0 is the mean, -inf the minimum and
-    +inf the maximum.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,), dtype=float64
-        At least one finite value.
-    alpha : float
-        In [-inf, inf]; in units of 1 / values.
-
-    Returns
-    -------
-    mean : float
-        Between the smallest and the largest value.
-
-    Raises
-    ------
-    ValueError
-        If `values` is empty.
+    +inf the maximum. ValueError without values.
     """
     cdef:
         double smallest, largest

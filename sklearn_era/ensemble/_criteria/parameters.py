@@ -26,27 +26,11 @@ _BLENDABLE = [name for name, row in CRITERIA.items() if row.is_blendable]
 def resolve_criterion(
     split_criterion: str | dict[str, float],
 ) -> tuple[str, dict[str, float]]:
-    """What a `split_criterion` stands for.
+    """What a `split_criterion` stands for: a criterion's name, or "blend", and weights.
 
-    Parameters
-    ----------
-    split_criterion : str or dict of str to float
-        The name of a criterion, or a weight for each of several.
-
-    Returns
-    -------
-    name : str
-        That of a criterion, or "blend". A mapping with one positive weight is that
-        criterion.
-    weights : dict of str to float
-        The positive weights of a blend, in units of the largest; empty for a single
-        criterion.
-
-    Raises
-    ------
-    ValueError
-        If a mapping has a name that cannot be blended, a weight that is negative or
-        not finite, or no positive weight.
+    Weights are those of a blend that are positive, in units of the largest; a blend of
+    one is that criterion. ValueError for a mapping with a name that cannot be blended,
+    with a weight that is negative or not finite, or with no positive weight.
     """
     if isinstance(split_criterion, str):
         return split_criterion, {}
@@ -179,27 +163,11 @@ def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterio
 def make_target_weights(
     y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The weights of rows for the statistic "ratio", in units of their mean.
+    """The weights of rows for the statistic "ratio": of positive ones, and of all.
 
-    In that unit, a constant that multiplies all weights changes nothing.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Target, encoded.
-    sample_weight : ndarray of shape (n_samples,) or None
-    n_classes : int or None, default=None
-        The number of classes that `y` encodes; None in regression.
-
-    Returns
-    -------
-    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
-        The weight of each row, or 0 if its target is 0, and the weight.
-
-    Raises
-    ------
-    ValueError
-        If the target has other values than 0 and 1, or more than two classes.
+    They are in units of their mean, so that a constant that multiplies all changes
+    nothing. `y` is encoded, as one of `n_classes` in classification. ValueError if it
+    has other values than 0 and 1, or more than two classes.
     """
     others = y[(y != 0) & (y != 1)]
     found = None
@@ -231,15 +199,7 @@ def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> floa
 
 
 def warn_if_nothing_split(estimator: Any, what: str) -> None:
-    """A model without a split predicts a constant: say so, and why.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted, by a criterion that compares eras.
-    what : str
-        What the message calls it.
-    """
+    """A model without a split predicts a constant: say so, and why."""
     if any(
         predictor.nodes.shape[0] > 1
         for predictors in estimator._predictors

@@ -92,26 +92,17 @@ class TopGrower(TreeGrower):
     hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
         The weights of the rows; a single 1 for rows that weigh alike.
     bins : TreeBins
-        How the columns are binned.
     limits : TreeLimits
-        What ends the growth.
     rng : numpy.random.Generator
         Draws the features of each node, where `limits.max_features` is not all.
     n_threads : int
-        Threads to grow the tree with.
     era_splitter : EraSplitter or None
-        Finds the splits by a criterion that compares eras, those of the tree's rows;
-        None for the gain.
+        Finds the splits by a criterion that compares eras; None for the gain.
     small_node_rows : int
         The most rows of a small node, `MAX_ROWS` at most: compiled code grows it, and
         all below it, on one thread and without the GIL. 0 for no such node. It makes a
         difference to time alone, but where splits tie up to rounding, or features are
         drawn.
-
-    Raises
-    ------
-    ValueError
-        If `small_node_rows` is out of range.
     """
 
     def __init__(

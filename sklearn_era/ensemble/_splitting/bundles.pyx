@@ -22,20 +22,11 @@ MAX_CODES = 16  # `sums_occupied_bins` asks for more
 
 
 def bundle_features(n_codes):
-    """Bundle neighbours, as many as a byte can hold the combinations of.
+    """Bundle neighbours, as many as a byte can hold the combinations of, as slices.
 
-    A feature of more than MAX_CODES codes is alone, whatever its neighbours: how it is
-    summed up, and with that the last digit of a sum of gains, is the same as of a
-    column that is equal to it.
-
-    Parameters
-    ----------
-    n_codes : sequence of int
-        Codes of each feature: its bins, and one more for missing values.
-
-    Returns
-    -------
-    bundles : list of slice
+    A feature's codes are its bins, and one more for missing values. One with more than
+    MAX_CODES is alone, whatever its neighbours: how it is summed up, and with that the
+    last digit of a sum of gains, is the same as of a column that is equal to it.
     """
     bundles = []
     start, n_cells = 0, 1
@@ -54,26 +45,11 @@ def bundle_features(n_codes):
 
 
 cdef class FeatureBundles:
-    """The bundles of some features, and the joint codes of the rows.
+    """The bundles of some features (ascending), and the joint codes of the rows.
 
-    Parameters
-    ----------
-    X_binned : ndarray of shape (n_samples, n_features), dtype=uint8, F-ordered
-    features : ndarray of shape (n_used,)
-        The features to bundle, ascending.
-    n_bins_non_missing : ndarray of shape (n_features,)
-    has_missing_values : ndarray of shape (n_features,)
-    rows_per_era : float
-        In the training set. Where they are too few for joint sums to be worth it, no
-        joint codes are made, and each feature of a bundle is summed up on its own.
-    n_threads : int
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_used,)
-    n_bundles : int
-    n_bins : int
-        Of all features, missing values included.
+    `X_binned` is F-ordered. Where the training set has too few `rows_per_era` for joint
+    sums to be worth it, no joint codes are made, and each feature of a bundle is summed
+    up on its own. `n_bins` is that of all features, missing values included.
     """
 
     def __init__(

@@ -39,21 +39,10 @@ cdef enum:
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
 
-    Parameters
-    ----------
-    era_codes : ndarray of shape (n_samples,), dtype=int32
-        The era of each training row, as 0..n_eras-1.
-    n_eras : int
-    row_order : ndarray of shape (n_samples,), or None
-        Rows by era, in their order within an era; None if they are so as they are.
-    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
-        For the statistic RATIO: the weight of a row, or 0 if its target is 0, and the
-        weight. Else None.
-
-    Attributes
-    ----------
-    order : ndarray of shape (n_samples,), dtype=uint32, or None
-        `row_order`.
+    `era_codes` has the era of each training row, as 0..n_eras-1; `row_order` (shape
+    (n_samples,)) the rows by era, in their order within an era, or None if they are so
+    as they are. For the statistic RATIO, `weights` are those of the rows, and
+    `positive_weights` are 0 where the target is 0; else None. `order` is `row_order`.
     """
 
     def __init__(

@@ -71,29 +71,10 @@ cdef class EraSplitter:
     (`use_splitter`), whose partition of the rows it brings into the order of eras. Then
     it asks for the histograms of each node and its split.
 
-    Parameters
-    ----------
-    era_codes : ndarray of shape (n_samples,), dtype=int32
-        The era of each training row, as 0..n_eras-1.
-    n_eras : int
-        Number of eras in training.
-    row_order : ndarray of shape (n_samples,), or None
-        Indices that sort the training rows by era; None where they are sorted.
-    criterion : Criterion
-        What ranks the splits.
-    positive_weights, weights : ndarray of shape (n_samples,), dtype=float32
-        For the statistic RATIO: the weight of each row, or 0 if its target is 0, and
-        the weight, both relative to the mean weight. Else None.
-    store_budget : int or None, default=None
-        Bytes for the histograms that nodes keep; see `HistogramStore`.
-
-    Attributes
-    ----------
-    hessians_are_constant : bool
-    hessians : ndarray of shape (1,) or (n_samples,), dtype=float32
-        Of the tree being grown; what the grower looks for in a histogram builder.
-    store : HistogramStore
-        The memory of the histograms that nodes keep.
+    The parameters are those of `EraRows`, the criterion that ranks the splits, and the
+    bytes for the histograms that nodes keep (`store_budget`, None for the default).
+    `hessians` and `hessians_are_constant` are what the grower looks for in a histogram
+    builder; `store` is the memory of the histograms.
     """
 
     def __init__(
@@ -129,12 +110,8 @@ cdef class EraSplitter:
     ):
         """Take over the data and the gradients of a tree about to be grown.
 
-        The parameters are those of scikit-learn's `HistogramBuilder`.
-
-        Returns
-        -------
-        histogram_builder : EraSplitter
-            Itself, which the grower asks for histograms.
+        The parameters are those of scikit-learn's `HistogramBuilder`, whose place it
+        takes: the grower asks what is returned, the splitter itself, for histograms.
         """
         self.gradients = gradients
         self.hessians = hessians
@@ -148,13 +125,7 @@ cdef class EraSplitter:
         return self
 
     def use_splitter(self, splitter):
-        """Take over the constraints of a tree about to be grown.
-
-        Parameters
-        ----------
-        splitter : Splitter
-            scikit-learn's splitter of the tree.
-        """
+        """Take over the constraints of a tree, from scikit-learn's splitter of it."""
         if self.rows.order is not None:
             np.asarray(splitter.partition)[:] = self.rows.order
         self.splitter = splitter
@@ -167,20 +138,10 @@ cdef class EraSplitter:
     def compute_histograms_brute(
         self, const unsigned int [::1] sample_indices, allowed_features=None
     ):
-        """Histograms of a node, or the promise of them.
+        """Histograms of a node by the allowed features (None for all), or a promise.
 
         Those of a root are made if they are worth keeping; those of a child when its
         sibling's are asked for, in `compute_histograms_subtraction`.
-
-        Parameters
-        ----------
-        sample_indices : ndarray of shape (n_samples_at_node,), dtype=uint32
-        allowed_features : ndarray of shape (n_allowed,), default=None
-            The features that interaction constraints allow; None for all.
-
-        Returns
-        -------
-        histograms : NodeHistograms
         """
         cdef NodeHistograms histograms
         is_root = sample_indices.shape[0] == self.tree.n_samples
@@ -270,18 +231,7 @@ cdef class EraSplitter:
         )
 
     def find_node_split(self, node):
-        """Find the best admissible split of a node over all its allowed features.
-
-        Parameters
-        ----------
-        node : TreeNode
-            The node, with its row indices and its `NodeHistograms`.
-
-        Returns
-        -------
-        split_info : EraSplitInfo or None
-            None where no split is admissible.
-        """
+        """The best admissible split of a node over its features; None without one."""
         cdef:
             const feature_split * best
             node_struct c_node

@@ -23,7 +23,7 @@ from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
 from ..lanes.instruction_sets import lane_module
 from ..lanes.table cimport empty_lanes, era_table, pool_eras, set_lane
 from ..bundles cimport bundle_struct
-from ..candidates cimport bundle_candidates
+from ..candidates.table cimport bundle_candidates
 from ..rows cimport row_block
 from ..._criteria.split_sums cimport LANES, sum_differences, sums_up
 
@@ -31,14 +31,8 @@ from ..._criteria.split_sums cimport LANES, sum_differences, sums_up
 cdef class Accumulator:
     """Adds up the eras of one node after another, for the trees of a fit.
 
-    Parameters
-    ----------
-    rows : EraRows
-        What knows the eras of the rows.
-    candidates : CandidateTable
-        What the eras are added to.
-    compares_targets : bool
-        Whether eras are compared by sums of targets, not of gradients.
+    `rows` knows the eras of the rows, which are added to `candidates`: by gradients, or
+    by the target where the criterion `compares_targets`.
     """
 
     def __init__(

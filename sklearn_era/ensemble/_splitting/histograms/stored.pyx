@@ -22,18 +22,7 @@ _BYTES_PER_CELL = sizeof(long long) + sizeof(int)
 
 
 cdef class HistogramStore:
-    """Lends buffers of one size after another, within a budget.
-
-    Parameters
-    ----------
-    budget : int
-        The most bytes that are allocated.
-
-    Attributes
-    ----------
-    budget, allocated : int
-        In bytes.
-    """
+    """Lends buffers of one size after another, within a budget of bytes."""
 
     def __init__(self, budget=STORE_BUDGET):
         self.budget = budget

@@ -71,22 +71,10 @@ def root_value(double sum_gradients, double sum_hessians, double l2_regularizati
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    Parameters
-    ----------
-    splitter : Splitter
-        scikit-learn's splitter of the tree, which has its data and its limits.
-    gradients : ndarray of shape (n_rows,), dtype=float32
-    hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
-    max_depth : int or None
-        Of the tree.
-    max_features : int
-        How many features to draw for each node.
-    seed : int
-        Of the draw of features.
-    max_rows : int
-        The most rows of a small node; `MAX_ROWS` at most.
-    era_splitter : EraSplitter or None
-        The splitter of the tree, which has been started; None for the gain.
+    `splitter` is scikit-learn's, which has the tree's data and limits; `max_features`
+    is the number to draw for each node, by `seed`. A small node has `max_rows` at most,
+    and they `MAX_ROWS`. `era_splitter` is that of the tree, which has been started, or
+    None for the gain.
     """
 
     def __init__(
@@ -195,14 +183,11 @@ cdef class SubtreeGrower:
     def grow(self, const unsigned int [::1] partition, nodes):
         """Grow the subtrees of some small nodes, each a range of a tree's rows.
 
-        Returns
-        -------
-        subtrees : list of (records, bitsets)
-            The nodes of a subtree, of dtype PREDICTOR_RECORD_DTYPE, in the order in
-            which scikit-learn has them, a parent before its children; and the left
-            categories of its categorical splits, of shape (n_splits, 8), in the order
-            of these. `left` and `right` count from the first node of the subtree, and
-            neither `num_threshold` nor `bitset_idx` is set.
+        Each is a pair of arrays: nodes of dtype PREDICTOR_RECORD_DTYPE, in the order in
+        which scikit-learn has them, a parent before its children; and the left
+        categories of its categorical splits, of shape (n_splits, 8), in the order of
+        these. `left` and `right` count from the first node of the subtree, and neither
+        `num_threshold` nor `bitset_idx` is set.
         """
         cdef:
             int n_nodes = len(nodes)
