@@ -110,5 +110,9 @@ def parameters_read(
         for part in parts
         for name in CRITERIA.get(part, CriterionTraits()).parameters
     }
-    # All keys of a blend are normalised with those of the eras.
-    return read | ({"normalize_era_gain"} if len(parts) > 1 else set())
+    if len(parts) > 1:
+        # Of "directional" a blend takes the share of eras, and ties go to the gain; all
+        # keys are normalised with those of the eras.
+        read |= {"normalize_era_gain"}
+        read -= {"boltzmann_alpha"} if "era" not in parts else set()
+    return read

@@ -58,7 +58,7 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
     boltzmann_alpha : float, default=0.0
         Exponent of the Boltzmann operator, in [-inf, inf] and in units of 1 / gain (but
         see `normalize_era_gain`): 0 is the mean over eras, -inf the worst era, inf the
-        best one. Used by 'era' and 'directional', and by a dict with them.
+        best one. Used by 'era' and 'directional', and by a dict with 'era'.
     min_direction_agreement : float, default=0.0
         Least agreement of a valid split, in [0, 1]. 1 asks all eras to agree. Used by
         'directional', and by a dict with a weight for it.

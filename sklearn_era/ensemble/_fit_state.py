@@ -94,7 +94,7 @@ class FitState:
     keeps_integers : bool
         Whether rows that come are to stay small integers until they are binned.
     plan : CriterionPlan
-        What ranks the splits; there once the parameters are checked.
+        What ranks a booster's splits; there once the parameters are checked.
     training_rows : ndarray of shape (n_train,), dtype=intp, or None
         The rows to train on, where the eras tell which early stopping holds out.
     scoring_eras : ScoringEras or None

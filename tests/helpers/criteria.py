@@ -67,6 +67,7 @@ BLENDS = {
     "gain=1,invariant=1": {"gain": 1.0, "invariant": 1.0},
     "era=1,directional=50": {"era": 1.0, "directional": 50.0},
     "vrex=1,era=0": {"vrex": 1.0, "era": 0.0},
+    "gain=1,directional=9": {"gain": 1.0, "directional": 9.0},
 }
 OTHER_VALUES = {
     "boltzmann_alpha": -4.0, "min_direction_agreement": 1.0, "min_samples_per_era": 12,

@@ -42,7 +42,7 @@ cdef struct split_sums:
     double n_covered
     double directions             # sum of directions
     boltzmann_sums gains
-    double n_nonzero_gains        # where sums are kept as differences
+    double n_nonzero_gains        # where sums are differences, before they are summed
     moment_sums gain_moments
     moment_sums statistics        # of eras that are informative
     impurity_totals impurities
@@ -78,7 +78,7 @@ cdef inline void merge_sums(
     split_sums * sums,          # IN and OUT
     const split_sums * others,  # of other eras
 ) noexcept nogil:
-    """Add what other eras have said of the same split."""
+    """Add what other eras have said of the same split, when no sums are differences."""
     sums.n_covered += others.n_covered
     sums.directions += others.directions
     sums.gains = merge_boltzmann(
