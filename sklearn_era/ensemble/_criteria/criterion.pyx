@@ -17,7 +17,7 @@ from .era_statistics cimport (
 )
 from .node_formulas cimport bounded, node_value
 from .ranking cimport rank_split, split_rank
-from .split_sums cimport add_era, eras_struct, merge_sums, split_sums
+from .split_sums cimport add_beside_all, add_era, eras_struct, merge_sums, split_sums
 
 
 cdef class Criterion:
@@ -115,6 +115,7 @@ cdef class Criterion:
             double [::1] sizes
             eras_struct eras
             side_sums of_all
+            era_sums left_era, right_era
             split_sums sums, of_group
             split_rank rank
             int era, group
@@ -137,11 +138,13 @@ cdef class Criterion:
         for group in range(groups.max(initial=0) + 1):
             memset(&of_group, 0, sizeof(of_group))
             for era in np.flatnonzero(groups == group):
-                add_era(
-                    &self.params, &eras, era,
-                    sums_of(left_sums[era]), sums_of(right_sums[era]), &of_all,
-                    &of_group,
-                )
+                left_era = sums_of(left_sums[era])
+                right_era = sums_of(right_sums[era])
+                add_era(&self.params, &eras, era, left_era, right_era, &of_group)
+                if self.params.traits.sees_all_eras:
+                    add_beside_all(
+                        &self.params, &eras, left_era, right_era, &of_all, &of_group
+                    )
             merge_sums(&self.params, &sums, &of_group)
         if not rank_split(&self.params, &eras, &sums, gain, &rank):
             return None

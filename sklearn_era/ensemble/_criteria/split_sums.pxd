@@ -38,7 +38,7 @@ cdef struct eras_struct:
 cdef struct split_sums:
     # What the eras added thus far have said of a candidate split: monoids, and zeros
     # where there were none. A criterion keeps what it needs; those that keep lane sums
-    # need the first three.
+    # need the first three, and no more than the first cache line of three in all.
     double n_covered
     double directions             # sum of directions
     boltzmann_sums gains
@@ -200,7 +200,6 @@ cdef struct era_terms:
     double statistic    # whose variation over eras is penalised; if informative
     double decrease     # of the impurity; if informative
     double share        # the decrease, weighted by the era's share of rows
-    double held_out     # gain by the values of the other eras, normalised as gains
 
 
 cdef inline double invariance_statistic(
@@ -221,7 +220,6 @@ cdef inline era_terms look_at_era(
     int era,
     era_sums left,
     era_sums right,
-    const side_sums * of_all,  # over all eras; for criteria that hold eras out
 ) noexcept nogil:
     """What an era says of a split, for any criterion."""
     cdef:
@@ -238,12 +236,6 @@ cdef inline era_terms look_at_era(
         )
         terms.direction = comparison.direction
         terms.gain = comparison.gain * gain_unit(
-            criterion, left.hessians + right.hessians, eras.gradient_variance
-        )
-    if criterion.traits.sees_all_eras:
-        terms.held_out = held_out_gain(
-            left, right, of_all, criterion.l2_regularization
-        ) * gain_unit(
             criterion, left.hessians + right.hessians, eras.gradient_variance
         )
     if terms.informative == 0.0:
@@ -267,8 +259,6 @@ cdef inline void add_terms(
 ) noexcept nogil:
     """Add what an era says to what the eras before it have said."""
     sums.n_covered += terms.covered
-    if criterion.traits.sees_all_eras:
-        sums.held_out += terms.held_out
     if criterion.traits.compares_gains:
         sums.directions += terms.direction
         add_gain(criterion, terms.gain, 1.0, sums)
@@ -287,12 +277,25 @@ cdef inline void add_era(
     int era,
     era_sums left,
     era_sums right,
-    const side_sums * of_all,
     split_sums * sums,
 ) noexcept nogil:
     """Add an era, for any criterion."""
-    cdef era_terms terms = look_at_era(criterion, eras, era, left, right, of_all)
+    cdef era_terms terms = look_at_era(criterion, eras, era, left, right)
     add_terms(criterion, eras, era, &terms, sums)
+
+
+cdef inline void add_beside_all(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    era_sums left,
+    era_sums right,
+    const side_sums * of_all,
+    split_sums * sums,
+) noexcept nogil:
+    """Add what an era says beside the sums over all eras, where `sees_all_eras`."""
+    sums.held_out += held_out_gain(
+        left, right, of_all, criterion.l2_regularization
+    ) * gain_unit(criterion, left.hessians + right.hessians, eras.gradient_variance)
 
 
 cdef inline void add_absent_eras(

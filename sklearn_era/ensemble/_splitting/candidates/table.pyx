@@ -7,6 +7,7 @@ are accumulated, and then it is ranked. Both arrays of sums are one piece of mem
 each: the sums of other processes, which hold other eras, can be merged with them.
 """
 
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -15,6 +16,10 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from .categories cimport n_moved_from_end, order_categories, reverse_order
 from ..bundles cimport FeatureBundles, bundle_struct
 from ..._criteria.split_sums cimport clear_sums, split_sums
+
+
+cdef enum:
+    CACHE_LINE = 64
 
 
 cdef class CandidateTable:
@@ -50,7 +55,7 @@ cdef class CandidateTable:
         self.pooled = <hist_struct *> calloc(
             max(bundles.n_bins, 1), sizeof(hist_struct)
         )
-        self.splits = <split_sums *> calloc(max(n_splits, 1), sizeof(split_sums))
+        self.splits = <split_sums *> calloc(n_splits + 1, sizeof(split_sums))
         if self.candidates == NULL or self.pooled == NULL or self.splits == NULL:
             self.bundles = None
             raise MemoryError(
@@ -58,7 +63,10 @@ cdef class CandidateTable:
                 f"candidate splits of {len(bundles.features)} features"
             )
         pooled = self.pooled
-        splits = self.splits
+        # The sums of a split that need to be fast are a cache line, if they begin one.
+        splits = <split_sums *> (
+            (<uintptr_t> self.splits + CACHE_LINE - 1) & ~<uintptr_t> (CACHE_LINE - 1)
+        )
         for i in range(bundles.n_bundles):
             self.candidates[i].pooled = pooled
             self.candidates[i].splits = splits

@@ -306,7 +306,8 @@ cdef int sum_occupied_bins(
         code_sums * sums = &scratch.by_code  # zeros, but for what is occupied here
         unsigned long long[WORDS_OF_BINS] is_occupied
         unsigned long long one = 1
-        int n_occupied, b, j
+        int n_occupied = 0
+        int b, j
         Py_ssize_t i
         unsigned char code
 
@@ -333,7 +334,8 @@ cdef int sum_occupied_bins(
                     &sums.integers[code], &sums.counts[code],
                 )
                 sums.words[code] = 0
-    n_occupied = list_bits(is_occupied, occupied)
+    if not are_integers:
+        n_occupied = list_bits(is_occupied, occupied)
     for j in range(n_occupied):
         take_bin(sums, occupied[j], scratch, j)
     return n_occupied

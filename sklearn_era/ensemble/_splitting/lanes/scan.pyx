@@ -16,8 +16,8 @@ from ..._criteria.era_statistics cimport added, era_sums, side_sums
 from .table cimport era_table
 from .functions cimport bin_order, lane_functions, occupied_splits
 from ..._criteria.split_sums cimport (
-    LANES, add_era, add_gain_to_lane, compare_sides, era_comparison, eras_struct,
-    gain_unit, lane_sums, split_sums, sums_up,
+    LANES, add_beside_all, add_era, add_gain_to_lane, compare_sides, era_comparison,
+    eras_struct, gain_unit, lane_sums, split_sums, sums_up,
 )
 
 
@@ -85,9 +85,12 @@ cdef inline void scan_in_turn(
                 &left, &right,
             )
             add_era(
-                criterion, eras, table.codes[lane], left, right, &of_all,
-                &splits[split_idx],
+                criterion, eras, table.codes[lane], left, right, &splits[split_idx]
             )
+            if criterion.traits.sees_all_eras:
+                add_beside_all(
+                    criterion, eras, left, right, &of_all, &splits[split_idx]
+                )
 
 
 cdef inline era_sums sums_of_bin(const hist_struct * pooled, int bin) noexcept nogil:

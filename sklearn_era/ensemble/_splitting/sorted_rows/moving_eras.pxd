@@ -18,8 +18,8 @@ from ..._criteria.era_statistics cimport (
 )
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
-    LANES, add_gain_to_lane, add_terms, era_terms, eras_struct, lane_sums, look_at_era,
-    merge_lanes, split_sums,
+    LANES, add_beside_all, add_gain_to_lane, add_terms, era_terms, eras_struct,
+    lane_sums, look_at_era, merge_lanes, split_sums,
 )
 
 
@@ -38,7 +38,6 @@ cdef struct moving_eras:
     eras_struct pooled
     double * impurities      # (n_eras,), of the node; those of `pooled`
     row_sums sums            # what eras are compared by
-    side_sums of_all         # of the split as it is, for criteria that hold eras out
     bint is_exact            # whether sums are, in any order
     int * codes              # (n_rows,), era of each row of the small node
     # Of the node.
@@ -168,9 +167,9 @@ cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
     if not era.is_stale:
         return
     era.is_stale = False
-    if era.is_covered or eras.criterion.traits.sees_all_eras:
+    if era.is_covered:
         era.terms = look_at_era(
-            eras.criterion, &eras.pooled, era.era, era.left, era.right, &eras.of_all
+            eras.criterion, &eras.pooled, era.era, era.left, era.right
         )
     else:
         memset(&era.terms, 0, sizeof(era_terms))
@@ -196,14 +195,22 @@ cdef inline bint is_ruled_out(
     return False
 
 
-cdef inline void pool_sides(moving_eras * eras) noexcept nogil:
-    """Add up both sides over all eras, on which each of them then depends."""
-    cdef int i
-    memset(&eras.of_all, 0, sizeof(side_sums))
+cdef inline void judge_beside_all(
+    moving_eras * eras, split_sums * sums  # IN and OUT
+) noexcept nogil:
+    """Add what each era says beside the sums over all eras."""
+    cdef:
+        side_sums of_all
+        int i
+    memset(&of_all, 0, sizeof(side_sums))
     for i in range(eras.n_present):
-        eras.of_all.left = added(eras.of_all.left, eras.present[i].left)
-        eras.of_all.right = added(eras.of_all.right, eras.present[i].right)
-        eras.present[i].is_stale = True
+        of_all.left = added(of_all.left, eras.present[i].left)
+        of_all.right = added(of_all.right, eras.present[i].right)
+    for i in range(eras.n_present):
+        add_beside_all(
+            eras.criterion, &eras.pooled, eras.present[i].left, eras.present[i].right,
+            &of_all, sums,
+        )
 
 
 cdef inline void sum_terms(
@@ -221,7 +228,7 @@ cdef inline void sum_terms(
         int i
     memset(sums, 0, sizeof(split_sums))
     if eras.criterion.traits.sees_all_eras:
-        pool_sides(eras)
+        judge_beside_all(eras, sums)
     if not eras.criterion.traits.keeps_lane_sums:
         for i in range(eras.n_present):
             era = &eras.present[i]
