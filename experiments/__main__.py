@@ -86,7 +86,8 @@ def measure(name: str, options: argparse.Namespace) -> None:
         print(f"With {n_runs} of {experiment.N_RUNS} runs.")
     if options.quick:
         print("Reduced, to see that it runs: these are not the table's numbers.")
-    print(f"\n{format_table(frame)}\n")
+    show = getattr(experiment, "show", format_table)
+    print(f"\n{show(frame)}\n")
     figure = import_optional("matplotlib.figure", extra="plot").Figure(
         figsize=_SIZE, layout="constrained"
     )

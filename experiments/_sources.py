@@ -37,4 +37,16 @@ SOURCES: dict[str, str] = {
         "aac_intakes_outcomes.csv of https://www.kaggle.com/datasets/aaronschlegel/"
         "austin-animal-center-shelter-intakes-and-outcomes"
     ),
+    "bike_sharing_hourly.csv.gz": (
+        "hour.csv of https://archive.ics.uci.edu/dataset/275"
+    ),
+    "electricity_nsw.csv.gz": (
+        "elec.csv of https://github.com/scikit-multiflow/streaming-datasets"
+    ),
+    "weather_bellevue.csv.gz": (
+        "weather.csv of https://github.com/scikit-multiflow/streaming-datasets"
+    ),
+    "numerai_sample.parquet": (
+        "numerox/tests/test_data.hdf of https://github.com/numerai/numerox"
+    ),
 }

@@ -1,0 +1,131 @@
+"""The benchmark of natural eras: its splits, its statistics, and what it leaves out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import natural_eras
+from experiments._natural_eras_data import SCENARIOS, Scenario
+from experiments._natural_eras_measure import (
+    ALL,
+    compare,
+    measure,
+    score_rows,
+    signs,
+    splits,
+    thinned,
+)
+from experiments.common import ExperimentError
+
+
+def read_numbers(data_dir):
+    rng = np.random.default_rng(0)
+    eras = pd.Series(rng.permutation(np.repeat(np.arange(12), 50)))
+    X = pd.DataFrame({"number": rng.normal(size=600), "text": ["b", "a", "b"] * 200})
+    return X, X["number"] + rng.normal(size=600), eras
+
+
+def read_nothing(data_dir):
+    raise ExperimentError("There is no such file.")
+
+
+NUMBERS = Scenario(read_numbers, "regression", "time")
+
+
+@pytest.mark.parametrize("kind", ["time", "groups"])
+def test_no_era_is_in_training_and_test(kind):
+    eras = NUMBERS.load(None).eras
+    parts = list(splits(NUMBERS._replace(kind=kind), eras))
+    assert len(parts) == 5
+    tested = [era for _, test in parts for era in np.unique(eras[test])]
+    assert len(tested) == len(set(tested)) == (5 if kind == "time" else 12)
+    for train, test in parts:
+        assert not set(eras[train]) & set(eras[test])
+        assert kind == "groups" or eras[train].max() < eras[test].min()
+
+
+def test_fewer_rows_keep_the_shares_of_eras():
+    eras = np.repeat([0, 1, 2], [600, 300, 3])
+    rows = np.arange(1, 903)
+    kept = thinned(rows, eras, 90, seed=0)
+    assert np.bincount(eras[kept]).tolist() == [60, 30, 1]
+    assert (np.diff(kept) > 0).all()
+    assert set(kept) < set(rows)
+    np.testing.assert_array_equal(thinned(rows, eras, 902, seed=0), rows)
+
+
+def test_groups_of_few_rows_are_one_and_categories_go_by_their_number():
+    groups = pd.Series(["a"] * 150 + ["b"] * 149 + ["c"] + ["d"])
+    X = pd.DataFrame({"x": ["p", "q", "q"] * 100 + [None]})
+    table = Scenario(lambda _: (X, groups == "a", groups), "regression", "groups").load(
+        None
+    )
+    assert np.bincount(table.eras).tolist() == [150, 149, 2]
+    assert table.X[:3, 0].tolist() == [1, 0, 0]
+    assert table.X[-1, 0] == 2
+
+
+def test_an_era_has_a_score_where_it_has_the_rows():
+    y = np.arange(40) % 2.0
+    assert score_rows("classification", y, y) == 1
+    assert np.isnan(score_rows("classification", y[:29], y[:29]))
+    assert np.isnan(score_rows("classification", np.zeros(40), y))
+    assert score_rows("regression", y, np.full(40, 0.5)) == 0
+
+
+def test_differences_are_taken_split_by_split():
+    scores = {
+        "gain": [0.5, 0.7, 0.9],
+        "other": [0.6, 0.9, 1.2],
+        "gone": [0.4, 0.6, 0.8],
+    }
+    rows = [
+        {"scenario": scenario, "split": split, "run": run, "model": model,
+         "score": scale * score + noise, "worst_era_score": 0.0, "fit_seconds": 1.0}
+        for scenario, scale in (("a", 1), ("b", 2))
+        for model, values in scores.items()
+        for split, score in enumerate(values)
+        for run, noise in enumerate((-0.1, 0.1))
+    ]  # fmt: skip
+    table = compare(pd.DataFrame(rows))
+    by_cell = table[table["score"] == "score"].set_index(["scenario", "model"])
+    cell = by_cell.loc[("a", "other")]
+    assert cell["n_runs"] == 3
+    expected = [0.2, 0.1 / 3**0.5, 0.9]
+    np.testing.assert_allclose(cell[["mean", "se", "level"]].tolist(), expected)
+    # Of 0.2 and 0.4.
+    over_all = by_cell.loc[(ALL, "other")][["n_runs", "mean", "se"]].tolist()
+    np.testing.assert_allclose(over_all, [2, 0.3, 0.1])
+    assert signs(table, "score")[["other", "gone"]].tolist() == ["2 / 0", "0 / 2"]
+    text = natural_eras.show(table)
+    assert "| a (0.700) | **+.200 ± .058** |" in text
+
+
+def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, capsys):
+    scenarios = {"lacking": Scenario(read_nothing, "regression", "time"), "n": NUMBERS}
+    models = {name: natural_eras.MODELS[name] for name in ("gain", "directional")}
+    options = {"data_dir": None, "quick": True, "cache": tmp_path / "scores.csv"}
+    scores = measure(scenarios, models, **options)
+    assert capsys.readouterr().err == "lacking is left out. There is no such file.\n"
+    assert len(scores) == 4
+    assert (scores["worst_era_score"] <= scores["score"] + 0.1).all()
+    again = measure(scenarios, models, **options)
+    pd.testing.assert_frame_equal(again, scores, check_exact=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_scenario_has_its_splits(name, data_folder):
+    scenario = SCENARIOS[name]
+    try:
+        X, y, eras = scenario.load(data_folder)
+    except ExperimentError as error:
+        pytest.skip(str(error))
+    assert len(X) == len(y) == len(eras) > 2500
+    assert np.isfinite(y).all()
+    assert set(y) == {0, 1} or scenario.task == "regression"
+    parts = list(splits(scenario, eras))
+    assert len(parts) == scenario.n_splits
+    for train, test in parts:
+        assert np.isfinite(score_rows(scenario.task, y[test], np.zeros(len(test))))
+        assert len(np.unique(eras[train])) >= 5
