@@ -184,20 +184,15 @@ def compare(scores: pd.DataFrame) -> pd.DataFrame:
         the model's mean score in `level`, and the mean of its seconds to fit. In the
         rows of `ALL` the same over the means of scenarios.
     """
-    by = ["score", "scenario", "model"]
-    parts = []
-    for kind in SCORES:
-        one = scores.assign(score=kind, level=scores[kind])
-        # Runs of a split are no further splits.
-        one = one.groupby([*by, "split"], sort=False)[["level", "fit_seconds"]].mean()
-        one = one.reset_index()
-        reference = one[one["model"] == REFERENCE]
-        level = reference.set_index(["scenario", "split"])["level"]
-        pairs = pd.MultiIndex.from_frame(one[["scenario", "split"]])
-        one["difference"] = one["level"].to_numpy() - level.reindex(pairs).to_numpy()
-        parts.append(one)
-    differences = pd.concat(parts, ignore_index=True)
-    table = _summarize(differences, by)
+    known = ["scenario", "split", "model", "fit_seconds"]
+    rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
+    by, split = ["score", "scenario", "model"], ["score", "scenario", "split"]
+    # Runs of a split are no further splits.
+    rows = rows.groupby([*split, "model"], sort=False).mean().reset_index()
+    reference = rows[rows["model"] == REFERENCE].set_index(split)["level"]
+    rows = rows.join(reference.rename("reference"), on=split)
+    rows["difference"] = rows["level"] - rows["reference"]
+    table = _summarize(rows, by)
     over_all = table.assign(difference=table["mean"], scenario=ALL)
     return pd.concat([table, _summarize(over_all, by)], ignore_index=True)
 

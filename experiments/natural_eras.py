@@ -1,11 +1,8 @@
 """Public data with natural eras: each way of training against the plain gain.
 
-No table of a paper: which model predicts eras best that it has not seen. What is
-predicted, how the eras are split, what is fixed and what is counted, was written down
-before anything was measured: docs/natural-eras.md.
-
-`MODELS` is the list of what is compared, a line each. A script measures others on the
-same splits by `measure`, and compares them by `compare`.
+No table of a paper: which model predicts eras best that it has not seen. The protocol
+is docs/natural-eras.md, and was written before anything was measured. A script measures
+other models than `MODELS` on the same splits by `measure`, and ranks them by `compare`.
 """
 
 from importlib.util import find_spec
@@ -52,7 +49,7 @@ N_RUNS = 1
 
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 # Differences beyond it are drawn at the edge.
-_EDGE = 0.15
+_EDGE = 0.1
 
 
 def _of(regressor: Any, classifier: Any, **parameters: Any) -> Factory:
@@ -181,8 +178,8 @@ def draw(frame: pd.DataFrame, figure: Figure) -> None:
         axes.axhline(len(names) - 1.5, color="0.8", linewidth=1)
         axes.hlines(places, np.clip(means - errors, -_EDGE, _EDGE),
                     np.clip(means + errors, -_EDGE, _EDGE), colors=colors)  # fmt: skip
-        beyond = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}
-        for marker, of in beyond.items():
+        markers = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}
+        for marker, of in markers.items():
             axes.scatter(inside[of], places[of], 22, colors[of], marker=marker)
         axes.set_title(model, fontsize="medium")
         axes.tick_params(labelsize="small")
