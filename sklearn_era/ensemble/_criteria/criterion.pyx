@@ -85,27 +85,13 @@ cdef class Criterion:
         double gradient_variance=1.0,
         groups=None,
     ):
-        """Rank one candidate split; for tests, which have no other way to a formula.
+        """Rank one candidate split; None where it is not admissible or not valid.
 
-        Parameters
-        ----------
-        left, right : array-like of shape (n_eras, 3)
-            Sum of gradients, sum of hessians and number of rows of each era.
-        gain : float
-            The pooled gain of the split.
-        impurities : array-like of shape (n_eras,), default=None
-            Impurity of each era before the split; "time_robust" needs it.
-        era_sizes : array-like of shape (n_eras,), default=None
-            Rows of each era in the training set; by default, those of the node.
-        gradient_variance : float, default=1.0
-            That of the root, which normalised gains are in units of.
-        groups : array-like of shape (n_eras,), default=None
-            A group of each era, 0 and up, whose sums are merged with those of others.
-
-        Returns
-        -------
-        rank : SplitRank or None
-            None where the split is not admissible or not valid.
+        For tests, which have no other way to a formula. Sides have a row for each era:
+        sum of gradients, sum of hessians and number of rows; `gain` is the pooled one.
+        `impurities` are those of the eras before the split, `era_sizes` their rows in
+        the training set (by default in the node). Eras of a group are added up on their
+        own, and what groups say is merged.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -119,7 +105,6 @@ cdef class Criterion:
             split_sums sums, of_group
             split_rank rank
             int era, group
-
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
         if impurities is not None:
@@ -171,17 +156,10 @@ class SplitRank(NamedTuple):
 class EraComparison(NamedTuple):
     """What splits do within each era; all arrays have shape (n_splits, n_eras).
 
-    Attributes
-    ----------
-    gains : ndarray, dtype=float64
-        Gain of the split over the rows of the era; 0 where it is not informative.
-    directions : ndarray, dtype=int8
-        1 where the left side predicts more, -1 where the right one does, else 0.
-    covered : ndarray, dtype=bool
-        Whether both sides have `min_samples_per_era` rows of the era.
-    values_left, values_right : ndarray, dtype=float64
-        What each side of the era alone would predict, in units of the raw prediction;
-        0 for a side without weight.
+    Gains are 0 where an era is not informative. Directions are 1 where the left side
+    predicts more, -1 where the right one does, else 0. An era is covered if both sides
+    have `min_samples_per_era` rows of it. Values are what each side of the era alone
+    would predict, as raw predictions; 0 for a side without weight.
     """
 
     gains: np.ndarray

@@ -36,19 +36,9 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Return the sum of the leaves' values over all trees.
+        """The sum of the leaves' values over all trees, with a column for each class.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict; in the course of a fit, binned.
-        n_threads : int, default=None
-            Number of OpenMP threads; by default, as many as there are CPUs to use.
-
-        Returns
-        -------
-        raw_predictions : ndarray of shape (n_samples, n_trees_per_iteration)
-            The raw predictions.
+        In the course of a fit, `X` is binned. `n_threads` is None for all CPUs.
         """
         check_is_fitted(self)
         take = None
