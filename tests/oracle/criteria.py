@@ -344,6 +344,8 @@ def _held_out_gain(problem, eras, pooled, H) -> Interval:
         for side in (0, 1):
             G, h = era.sums[side]
             value = _value_of_others(problem, eras, era, side, of_node)
+            if value is of_node:
+                continue
             both = of_node + value
             saved += (of_node + -value) * (exactly(2 * G) + exactly(h) * both)
         if problem.rules.normalize_era_gain:
@@ -376,7 +378,11 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
         else (size + abs(value) * (h + era.H + problem.l2)) / mass
     )
     found = around(value, error + abs(value) * SCIKIT_LEARN_GUARD / mass)
-    if share < 1.1 * LIKENESS:
+    gap, ends = found + -fallback, [*vars(found).values(), *vars(fallback).values()]
+    alike = LIKENESS * max(map(abs, ends))
+    if max(abs(gap.low), abs(gap.high)) <= 0.9 * alike:
+        return fallback
+    if share < 1.1 * LIKENESS or max(gap.low, -gap.high) <= 1.1 * alike:
         return Interval(min(found.low, fallback.low), max(found.high, fallback.high))
     return found
 

@@ -36,7 +36,7 @@ cdef struct criterion_traits:
     bint keeps_moments       # of the gains: of their mean and their deviation
     bint keeps_statistics    # those whose variation over eras is penalised
     bint keeps_impurities
-    bint sees_all_eras       # each is judged beside the sums over all of them
+    bint sees_all_eras       # each is judged beside the sums of all; not with lane sums
     # What can be said of its key; not of a blend's.
     bint keeps_lane_sums     # it keeps so little that each lane can have its own sums
     bint is_at_most_gain     # the key is the pooled gain, or less

@@ -13,6 +13,13 @@ from libc.math cimport fabs
 from .node_formulas cimport node_value
 
 
+cdef extern from *:
+    """
+    #define LIKENESS 4.76837158203125e-07  /* 2^-21, of their size */
+    """
+    const double LIKENESS  # values no further apart are one, with rounding errors
+
+
 cdef struct era_sums:
     # Sums over the rows of one era on one side of a candidate split.
     double gradients
@@ -83,9 +90,8 @@ cdef inline double era_contrast(
         double a = right.gradients * (left.hessians + l2_regularization)
         double b = left.gradients * (right.hessians + l2_regularization)
         double contrast = a - b
-        double likeness = 4.76837158203125e-07  # 2^-21, with room for further rounding
         double size = fabs(a) if fabs(a) > fabs(b) else fabs(b)
-    return contrast * (1.0 if fabs(contrast) > likeness * size else 0.0)
+    return contrast * (1.0 if fabs(contrast) > LIKENESS * size else 0.0)
 
 
 cdef inline double era_effect(
@@ -201,18 +207,20 @@ cdef inline double value_of_others(
 ) noexcept nogil:
     """v_(-j): what the rows of the other eras alone would predict, or a fallback.
 
-    Without such rows, or where they have so little of the weight (2^-21 of it) that
-    rounding could have left it, there is no such value.
+    Without such rows, or where they have so little of the weight that rounding could
+    have left it, there is no such value; and one that is like the fallback is it.
     """
-    cdef double hessians = of_all.hessians - of_era.hessians
-    if (
-        of_all.count <= of_era.count
-        or hessians <= 4.76837158203125e-07 * of_all.hessians
-    ):
+    cdef:
+        double hessians = of_all.hessians - of_era.hessians
+        double value
+    if of_all.count <= of_era.count or hessians <= LIKENESS * of_all.hessians:
         return fallback
-    return node_value(
+    value = node_value(
         of_all.gradients - of_era.gradients, hessians, l2_regularization
     )
+    if fabs(value - fallback) <= LIKENESS * max(fabs(value), fabs(fallback)):
+        return fallback
+    return value
 
 
 cdef inline double held_out_gain(
@@ -225,7 +233,8 @@ cdef inline double held_out_gain(
 
     q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j)) with
     q(G, H, v) = 2 G v + H v², the loss of rows that are predicted v, taken apart into
-    what each side saves: a difference of squares, exactly 0 where v does not change. A
+    what each side saves: a difference of squares, exactly 0 where v does not change,
+    as it hardly does between sides of equal rows with weights (see `era_contrast`). A
     side without other eras predicts what the node does.
     """
     cdef:

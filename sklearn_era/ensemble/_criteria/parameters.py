@@ -91,6 +91,8 @@ class CriterionPlan:
         has to have at all.
     needs_target : bool
         Whether eras are compared by the target rather than by gradients.
+    sees_all_eras : bool
+        Whether eras are judged beside the other ones.
     min_samples_per_era : int
     min_era_coverage : float
         The estimator's; 0 for criteria that do not ask for coverage.
@@ -101,6 +103,7 @@ class CriterionPlan:
     is_plain_gain: bool
     is_gain_of_one_era: bool
     needs_target: bool
+    sees_all_eras: bool
     min_samples_per_era: int
     min_era_coverage: float
 
@@ -133,6 +136,9 @@ class CriterionPlan:
             is_gain_of_one_era=CRITERIA.get(name, CriterionTraits()).is_gain_of_one_era
             and min_samples_per_era <= estimator.min_samples_leaf,
             needs_target=is_invariant and is_ratio,
+            sees_all_eras=any(
+                CRITERIA[part].sees_all_eras for part in weights or [name]
+            ),
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=estimator.min_era_coverage if asks else 0.0,
         )
@@ -212,8 +218,9 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
     )
     if "min_era_coverage" not in parameters_read(estimator.split_criterion):
         warn_user(
-            f"{nothing}lower the loss of eras by the values of the other eras. Check "
-            "that eras have anything in common, and have weight."
+            f"{nothing}lower the loss of eras by the values of the other eras, and "
+            "leave min_samples_leaf rows on both sides. Check that eras have anything "
+            "in common, and have weight, or lower the thresholds."
         )
         return
     warn_user(

@@ -83,6 +83,8 @@ class IterationMixin:
             eras,
             self.bootstrap,
             self.max_samples,
+            # A copy of an era is no other era, by which it could be judged.
+            joins_copies=training.plan.sees_all_eras,
         )
         return rng, drawn
 

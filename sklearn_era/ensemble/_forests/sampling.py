@@ -43,11 +43,12 @@ def draw_tree_rows(
     eras: EncodedEras | None,
     bootstrap: Bootstrap,
     max_samples: float | int | None,
+    joins_copies: bool = False,
 ) -> TreeRows:
     """Draw the rows of one tree, with replacement.
 
     `bootstrap` says from what: all rows, the rows of each era, or the eras; see
-    `EraForestRegressor`.
+    `EraForestRegressor`. With `joins_copies` an era that is drawn twice is one.
     """
     if bootstrap is False:
         return TreeRows(None, eras)
@@ -61,7 +62,7 @@ def draw_tree_rows(
     assert eras is not None  # by `check_forest_eras`
     if bootstrap == "era":
         return _draw_within_eras(rng, eras, max_samples)
-    return _draw_eras(rng, eras, max_samples)
+    return _draw_eras(rng, eras, max_samples, joins_copies)
 
 
 def _draw_within_eras(
@@ -75,7 +76,10 @@ def _draw_within_eras(
 
 
 def _draw_eras(
-    rng: np.random.Generator, eras: EncodedEras, max_samples: float | int | None
+    rng: np.random.Generator,
+    eras: EncodedEras,
+    max_samples: float | int | None,
+    joins_copies: bool,
 ) -> TreeRows:
     """Whole eras. One that is drawn twice is two eras, as a row drawn twice is two."""
     n_eras = eras.labels.size
@@ -83,7 +87,10 @@ def _draw_eras(
     places = np.concatenate(
         [np.arange(eras.offsets[j], eras.offsets[j + 1]) for j in drawn]
     )
-    codes = np.repeat(np.arange(drawn.size, dtype=np.int32), eras.counts[drawn])
+    of_draw, sizes = np.arange(drawn.size), eras.counts[drawn]
+    if joins_copies:
+        drawn, of_draw = np.unique(drawn, return_inverse=True)
+    codes = np.repeat(of_draw, sizes).astype(np.int32)
     return TreeRows(_rows_at(eras, places), EncodedEras(eras.labels[drawn], codes))
 
 

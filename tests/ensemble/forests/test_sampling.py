@@ -28,13 +28,14 @@ def encoded(labels):
     return encode_eras(np.array(labels))
 
 
-def draw(labels, bootstrap, max_samples=None, seed=0):
+def draw(labels, bootstrap, max_samples=None, seed=0, joins_copies=False):
     return draw_tree_rows(
         np.random.default_rng(seed),
         len(labels),
         None if bootstrap == "no eras" else encoded(labels),
         "rows" if bootstrap == "no eras" else bootstrap,
         max_samples,
+        joins_copies,
     )
 
 
@@ -62,6 +63,10 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
             for code, label in enumerate(eras.labels):
                 whole = np.flatnonzero(np.array(labels) == label)
                 assert_array_equal(rows[eras.codes == code], whole)
+            same_rows, joined = draw(labels, "eras", share, seed, joins_copies=True)
+            assert_array_equal(same_rows, rows)
+            assert_array_equal(joined.labels, np.unique(eras.labels))
+            assert_array_equal(joined.decode(), eras.decode())
         assert_array_equal(eras.decode(), np.array(labels)[rows])
 
 

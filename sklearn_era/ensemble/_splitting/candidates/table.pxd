@@ -85,7 +85,7 @@ cdef class CandidateTable:
         FeatureBundles bundles
         bundle_candidates * candidates  # (n_bundles,)
         hist_struct * pooled            # (n_bins,) of all features
-        split_sums * splits             # of all bundles
+        split_sums * splits             # the memory of all bundles'
 
     cdef void _free(self)
     cdef int most_splits(self, const bundle_struct * bundle) noexcept nogil
