@@ -5,10 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sklearn_era._criterion_table import (
-    CRITERIA,
-    parameters_read,
-)
+from sklearn_era._criterion_table import CRITERIA, parameters_read
 from sklearn_era.cli._errors import InputError, list_names, not_nan
 
 _PANEL = "Comparing eras"

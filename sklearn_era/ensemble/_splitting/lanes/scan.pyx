@@ -26,7 +26,7 @@ cdef void scan_bins(
     const bin_order * order,
     int first_bin,
     const eras_struct * eras,
-    const hist_struct * pooled,  # of the bundle, for criteria that hold eras out
+    const hist_struct * pooled,  # of the bundle; where `sees_all_eras`
     era_table * table,
     split_sums * splits,         # IN and OUT, of the bundle
 ) noexcept nogil:

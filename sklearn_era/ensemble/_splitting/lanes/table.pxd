@@ -28,7 +28,7 @@ cdef struct era_table:
     long long[MAX_CELLS] words  # sums of words, before they are unpacked; else zeros
     int[LANES] codes          # of the eras in the lanes
     double[LANES] is_era      # 1 or 0, of each lane
-    era_sums[MAX_BINS] pooled_right  # over all eras, for criteria that hold eras out
+    era_sums[MAX_BINS] pooled_right  # over all eras; where `sees_all_eras`
     double[LANES] gains       # of a split, in each lane
     int n_eras                # in lanes
     bint counts_rows          # whether hessians are counts, and all sums exact
