@@ -10,13 +10,14 @@ ERA_PARAMETER_NAMES = (
     "min_direction_agreement",
     "min_samples_per_era",
     "min_era_coverage",
+    "min_gain_share",
     "normalize_era_gain",
     "period_aggregation",
     "invariance_penalty",
     "invariance_statistic",
 )
 
-_COVERAGE = ("min_samples_per_era", "min_era_coverage")
+_COVERAGE = ("min_samples_per_era", "min_era_coverage", "min_gain_share")
 
 
 class CriterionTraits(NamedTuple):

@@ -205,7 +205,15 @@ MinEraCoverageOption = Annotated[
     float | None,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="Share of the eras that a split has to cover. 1 by default; not for gain.",
+        help="Share of the eras that a split has to cover, 1 in the papers; not for gain.",
+    ),
+]
+
+MinGainShareOption = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="Share of a node's largest gain that a split has to have, 0 in the papers.",
     ),
 ]
 

@@ -52,9 +52,10 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         rows is positive ('gain', 'invariant'), the decrease of impurity suffices
         ('time_robust') or, with all others, the key is positive. Ties of the whole key
         go to the larger gain over all rows, then to the lower feature index and bin.
-        Nodes are expanded in the order of the key, for 'time_robust' of the decrease;
-        the gain stored in the tree is that over all rows. All but 'gain' need `eras` in
-        ``fit``.
+        `min_gain_share` says which splits of a node are compared. Where that is 0, as
+        in the papers, nodes are expanded in the order of the key, for 'time_robust' of
+        the decrease. The gain stored in the tree is that over all rows. All but 'gain'
+        need `eras` in ``fit``.
     boltzmann_alpha : float, default=0.0
         Exponent of the Boltzmann operator, in [-inf, inf] and in units of 1 / gain (but
         see `normalize_era_gain`): 0 is the mean over eras, -inf the worst era, inf the
@@ -66,12 +67,22 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         Rows that a split has to leave on each side for an era to be covered, whatever
         their weights. Used by all criteria but 'gain' and 'held_out', to which an era
         counts as far as its rows go.
-    min_era_coverage : float, default=1.0
+    min_era_coverage : float or 'auto', default='auto'
         Share of the training eras, in (0, 1], that a split has to cover. An era that it
         does not cover counts as gain 0 and direction 0 ('era', 'directional', 'vrex'),
         so that with ``boltzmann_alpha=-inf`` no split with one is valid. It has no part
         in the largest impurity of 'time_robust', nor in the variance or ratio of
-        'invariant'. Used by all criteria but 'gain' and 'held_out'.
+        'invariant'. 1.0 is the papers' rule, under which trees end early where eras are
+        small; 'auto' is 0.1, with a `min_gain_share` of 0.5. Used by all criteria but
+        'gain' and 'held_out'.
+    min_gain_share : float or None, default=None
+        Share of the largest gain over all rows among the splits of a node, in [0, 1],
+        that a split has to have: the criterion chooses among those that do. Where it
+        admits none of them, the node takes the split of the largest gain, and nodes are
+        expanded in the order of their gains. So no split gives up more than the rest,
+        and trees grow as large as by 'gain'. 0 leaves all to the criterion, as the
+        papers do, and 1 leaves it ties alone. None is 0.5 where `min_era_coverage` is
+        'auto', else 0. Used by all criteria but 'gain' and 'held_out'.
     normalize_era_gain : bool, default=False
         Whether to divide the gain of each era by the era's sum of hessians in the node
         and by the variance of the gradients (by unit of hessian) at the root of the
@@ -97,9 +108,9 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
     min_impurity_decrease : float, default=0.0
         For 'time_robust', what the decrease of impurity
         ``agg_j n_j / N_j (L_before,j - L_j)`` has to exceed, where agg is the minimum
-        or the mean over eras. For every other criterion, 'gain' among them, the least
-        gain over all rows by unit of the training set's sum of hessians, as in
-        scikit-learn's trees; 0 asks nothing.
+        or the mean over eras. For every other criterion, 'gain' among them, and where
+        there is a `min_gain_share`, the least gain over all rows by unit of the
+        training set's sum of hessians, as in scikit-learn's trees; 0 asks nothing.
     validation_eras : {'last', 'random'} or None, default='last'
         What early stopping holds out where ``fit`` is given `eras` and no `X_val`:
         whole eras, the last ones in the order of their labels (text sorts as text:

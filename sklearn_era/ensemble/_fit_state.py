@@ -99,8 +99,8 @@ class FitState:
         The rows to train on, where the eras tell which early stopping holds out.
     scoring_eras : ScoringEras or None
         What a scorer is told of eras.
-    compares_eras : bool
-        Whether splits are found by what eras say of them.
+    era_splitter : EraSplitter or None
+        What finds splits by what eras say of them; None for scikit-learn's splitter.
     trees : list of list of TreePredictor
         Those that a forest has grown, an iteration after the other.
     """
@@ -109,7 +109,7 @@ class FitState:
     plan: CriterionPlan = field(init=False)
     training_rows: NDArray[np.intp] | None = None
     scoring_eras: ScoringEras | None = None
-    compares_eras: bool = False
+    era_splitter: Any = None
     trees: list[list[TreePredictor]] = field(default_factory=list)
 
 

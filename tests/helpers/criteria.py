@@ -36,6 +36,13 @@ CRITERIA = {
     "vrex": {"split_criterion": "vrex", "invariance_penalty": 0.4},
     "held_out": {"split_criterion": "held_out"},
     "held_out, normalised": {"split_criterion": "held_out", "normalize_era_gain": True},
+    "era, auto": {"split_criterion": "era", "min_era_coverage": "auto"},
+    "directional, auto": {"split_criterion": "directional", "min_era_coverage": "auto"},
+    "time_robust, auto": {"split_criterion": "time_robust", "min_era_coverage": "auto"},
+    "invariant, most of the gain": {
+        "split_criterion": "invariant", "invariance_penalty": 3.0,
+        "min_gain_share": 0.9,
+    },
     "blend": {
         "split_criterion": {"gain": 0.2, "era": 1.0, "invariant": 0.5},
         "invariance_penalty": 0.3,
@@ -46,16 +53,28 @@ CRITERIA = {
     },
 }  # fmt: skip
 
+# Those by which a split has to have a share of the largest gain.
+SHARING = [name for name in CRITERIA if "auto" in name or "most of" in name]
+
+# Where nothing else is said, all eras have to be on both sides of a split.
+for _name, _criterion in CRITERIA.items():
+    if _name != "gain" and "held_out" not in _name:
+        _criterion.setdefault("min_era_coverage", 1.0)
+
 # For a target of 0 and 1 only.
 RATIO = {
     "split_criterion": "invariant", "invariance_statistic": "ratio",
-    "invariance_penalty": 0.1,
+    "invariance_penalty": 0.1, "min_era_coverage": 1.0,
 }  # fmt: skip
 
 # Those that look at eras, and so are not found by scikit-learn's own splitter.
 ERA_CRITERIA = {name: CRITERIA[name] for name in CRITERIA if name != "gain"}
-# Those that ask for eras on both sides of a split.
-COVERING = {name: CRITERIA[name] for name in ERA_CRITERIA if "held_out" not in name}
+# Those that refuse a split without all eras on both sides.
+COVERING = {
+    name: CRITERIA[name]
+    for name in ERA_CRITERIA
+    if "held_out" not in name and name not in SHARING
+}
 
 # What `split_criterion` takes by name, and one blend.
 NAMES = ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"]
@@ -71,7 +90,8 @@ BLENDS = {
 }
 OTHER_VALUES = {
     "boltzmann_alpha": -4.0, "min_direction_agreement": 1.0, "min_samples_per_era": 12,
-    "min_era_coverage": 0.5, "normalize_era_gain": True, "period_aggregation": "mean",
+    "min_era_coverage": 0.5, "min_gain_share": 0.3, "normalize_era_gain": True,
+    "period_aggregation": "mean",
     "invariance_penalty": 0.2, "invariance_statistic": "changing_rate",
     "min_impurity_decrease": 0.02,
 }  # fmt: skip

@@ -59,8 +59,10 @@ def fit(
     X, y, eras = data
     params = {
         "max_iter": 3, "learning_rate": 0.5, "min_samples_leaf": 5, "max_leaf_nodes": 8,
-        "min_era_coverage": 0.3, "early_stopping": False, "random_state": 0,
-    } | params  # fmt: skip
+        "early_stopping": False, "random_state": 0,
+    } | criterion | params  # fmt: skip
+    if params.get("min_era_coverage", 1.0) == 1.0:
+        params["min_era_coverage"] = 0.3  # for trees of some size
     made = []
 
     class Model(HistGradientBoostingRegressor):
@@ -71,7 +73,7 @@ def fit(
             made.append(choose_splitter(self, plan, eras, y, sample_weight, make))
             return made[-1]
 
-    model = Model(**criterion, **params)
+    model = Model(**params)
     model.fit(X, y, weights, eras=eras)
     assert n_splits(model) > 2, "trees too small to tell ways apart"
     return model, made[0]

@@ -5,6 +5,7 @@ features with few values, so that ties, empty bins and pure eras turn up.
 """
 
 import math
+import re
 import warnings
 from dataclasses import dataclass, field, replace
 
@@ -71,10 +72,16 @@ ERA_CRITERIA = {
     for name, criterion in CRITERIA.items()
     if names_of(criterion) != {"gain"}
 }
-# Those that ask for eras on both sides of a split.
-COVERING = {
+# Those whose trees end where the criterion admits no split.
+ENDING = {
     name: criterion
     for name, criterion in ERA_CRITERIA.items()
+    if name not in criteria_table.SHARING
+}
+# Those that do so where eras are not on both sides of a split.
+COVERING = {
+    name: criterion
+    for name, criterion in ENDING.items()
     if names_of(criterion) != {"held_out"}
 }
 
@@ -132,6 +139,8 @@ def criteria(draw) -> dict:
         "period_aggregation": draw(st.sampled_from(["max", "mean"])),
         "invariance_statistic": draw(st.sampled_from(statistics)),
         "invariance_penalty": draw(st.sampled_from([0.0, 0.02, 0.3, 1.0, 10.0, 1e12])),
+        "min_era_coverage": draw(st.sampled_from([1.0, 1.0, 0.4, "auto"])),
+        "min_gain_share": draw(st.sampled_from([None, None, 0.0, 0.3, 0.9, 1.0])),
     }
 
 
@@ -221,9 +230,22 @@ def suit(case: Case, criterion: dict) -> Case:
 
 
 def fit_case(case: Case, **params):
-    """The regressor, fitted to a target of floats, or the classifier to any other."""
+    """The regressor, fitted to a target of floats, or the classifier to any other.
+
+    Splits cover all eras, unless `params` or, before them, the case say otherwise.
+    """
     estimator = Regressor if case.y.dtype.kind == "f" else Classifier
-    est = estimator(**case.params | params, early_stopping=False)
+    params = (
+        {"min_era_coverage": 1.0}
+        | case.params
+        | params
+        | {
+            name: case.params[name]
+            for name in case.params
+            if name == "min_era_coverage"
+        }
+    )
+    est = estimator(**params, early_stopping=False)
     return est.fit(case.X, case.y, case.sample_weight, eras=case.eras)
 
 
@@ -266,7 +288,8 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
     # Cases give parameters that their criterion does not read, too.
-    others = [m for m in messages if m not in of_constant and "no use of" not in m]
+    about = re.compile("no use of|has little say|Trees end early")
+    others = [m for m in messages if m not in of_constant and not about.search(m)]
     if n_eras > 1 or rules_of(est, 2).is_gain:
         assert not others
     elif rules.is_gain or rules.is_only("time_robust"):

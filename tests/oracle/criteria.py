@@ -46,6 +46,7 @@ class Rules:
 
     weights: dict[str, float]  # of the criteria: more than one in a blend
     n_to_cover: int  # eras
+    gain_share: float = 0.0  # of the largest gain of a node's splits
     # By the names that the estimators have for them.
     boltzmann_alpha: float = 0.0
     min_direction_agreement: float = 0.0
@@ -81,11 +82,14 @@ def rules_of(est: Any, n_eras: int) -> Rules:
         weights = {"gain": 1.0}
     if len(weights) == 1:
         weights = dict.fromkeys(weights, 1.0)
-    own = {field.name: getattr(est, field.name) for field in fields(Rules)[2:]}
-    n_to_cover = eras_to_cover(est.min_era_coverage, n_eras)
+    own = {field.name: getattr(est, field.name) for field in fields(Rules)[3:]}
+    coverage, gain_share = est.min_era_coverage, est.min_gain_share
+    if gain_share is None:
+        gain_share = 0.5 if coverage == "auto" else 0.0
+    n_to_cover = eras_to_cover(0.1 if coverage == "auto" else coverage, n_eras)
     if set(weights) <= ASK_FOR_NO_COVERAGE:
-        n_to_cover = own["min_samples_per_era"] = 0
-    return Rules(weights, n_to_cover, **own)
+        n_to_cover = own["min_samples_per_era"] = gain_share = 0
+    return Rules(weights, n_to_cover, gain_share, **own)
 
 
 ZERO = exactly(0.0)

@@ -10,13 +10,13 @@ the error of a float64 computation, and only what is certain is asserted.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from oracle.criteria import Rules, gain_error, judge_eras, rounding, total
+from oracle.criteria import Keys, Rules, gain_error, judge_eras, rounding, total
 from oracle.formulas import (
     EPSILON,
     Interval,
@@ -104,6 +104,7 @@ class Candidate:
     secondary: Interval
     order: Interval | None  # of expansion, if that is not the order of the keys
     valid: bool | None  # None: rounding decides
+    gains: bool | None  # whether the pooled gain suffices
     certain: bool  # whether it is admissible whatever the rounding
     tie: tuple | None  # candidates with equal ties have equal keys, to the last bit
 
@@ -113,9 +114,14 @@ class Candidate:
 
     def surely_precedes(self, other: "Candidate") -> bool:
         """Of two nodes, this one is split first."""
-        return self._comes_before(
-            other, self.order or self.primary, other.order or other.primary
-        )
+        if self.order is not None:
+            return self.order.low > other.order.high
+        return self._comes_before(other, self.primary, other.primary)
+
+    def by_gain(self, valid: bool | None) -> "Candidate":
+        """The same split, judged by its gain."""
+        gain = self.pooled_gain
+        return replace(self, primary=gain, secondary=exactly(0.0), valid=valid)
 
     def has_the_very_key_of(self, other: "Candidate") -> bool:
         """Whether the keys are equal to the last bit: the pooled gain then decides.
@@ -186,22 +192,30 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
         "secondary": exactly(0.0),
         "order": None,
         "valid": pooled.is_above(0.0),
+        "gains": pooled.is_above(0.0),
     }
     if not rules.is_gain:
         keys = judge_eras(problem, node.rows, left, pooled)
         if keys is None:
-            return None
+            if rules.gain_share == 0:
+                return None
+            keys = Keys(exactly(0.0), False)
         verdict |= {"primary": keys.primary, "secondary": keys.secondary}
         verdict |= {"order": keys.order, "valid": keys.valid}
+        if rules.gain_share > 0:
+            verdict["order"] = pooled
         if problem.sums_are_exact:
             deciding = node.rows if keys.deciding is None else keys.deciding
             same_rows = (left & node.rows & deciding).tobytes()
             verdict["tie"] = (same_rows, id(keys.deciding))
-    if rules.min_impurity_decrease > 0 and not rules.is_only("time_robust"):
+    if rules.min_impurity_decrease > 0 and (
+        rules.gain_share > 0 or not rules.is_only("time_robust")
+    ):
         asked = rules.min_impurity_decrease * problem.root_hessian
         slack = rounding(problem, len(problem.X)) * asked
         gains_enough = pooled.widened(slack).is_at_least(asked)
         verdict["valid"] = all_of(verdict["valid"], gains_enough)
+        verdict["gains"] = all_of(verdict["gains"], gains_enough)
     return verdict
 
 
@@ -285,4 +299,36 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
             found.append(
                 Candidate(feature, bin_idx, missing_left, categories, **verdict)
             )
+    if problem.rules.gain_share > 0 and not problem.rules.is_gain:
+        found = _choose_among(found, problem.rules.gain_share)
     return found, uncertain_features
+
+
+def _choose_among(found: list[Candidate], share: float) -> list[Candidate]:
+    """The criterion's splits that have a share of the largest gain, or that of it."""
+    gaining = [c for c in found if c.gains is not False]
+    if not gaining:
+        return [c.by_gain(False) for c in found]
+    largest = max(c.pooled_gain.high for c in gaining)
+    surely = [c.pooled_gain.low for c in gaining if c.gains and c.certain]
+    asked = Interval(share * max(surely, default=0.0), share * largest)
+    asked = asked.widened(1e-11 * asked.high)
+    chosen = [
+        replace(c, valid=all_of(c.valid, c.gains, _is_at_least(c.pooled_gain, asked)))
+        for c in found
+    ]
+    if any(c.valid and c.certain for c in chosen):
+        return chosen
+    if all(c.valid is False for c in chosen):
+        return [c.by_gain(c.gains) for c in found]
+    anything = Interval(-math.inf, math.inf)
+    return [
+        replace(c, primary=anything, valid=None if c.gains is not False else False)
+        for c in found
+    ]
+
+
+def _is_at_least(found: Interval, asked: Interval) -> bool | None:
+    if found.low >= asked.high or found.high < asked.low:
+        return bool(found.low >= asked.high)
+    return None

@@ -11,7 +11,9 @@ from helpers.grids import slow
 from oracle.cases import (
     COVERING,
     CRITERIA,
+    ENDING,
     ERA_CRITERIA,
+    TABLE,
     Case,
     first_tree,
     fit_and_check,
@@ -147,7 +149,7 @@ def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion):
 
 
 @pytest.mark.parametrize("n_eras", [40, slow(300)])
-@of_each(ERA_CRITERIA, step=3)
+@of_each(ENDING, step=3)
 def test_many_eras(criterion, n_eras):
     rng = np.random.default_rng(0)
     eras = rng.permutation(np.tile(np.arange(n_eras), 6))
@@ -365,7 +367,7 @@ def test_a_gain_of_just_the_least_decrease_splits_unless_it_is_a_period_s(criter
     x = np.tile([0.0, 1.0], 20)
     case = Case(x.reshape(-1, 1), x, np.repeat([0, 1], 20), params=LIMITS)
     # To a robust tree: each era is of variance 1/4 before the split, and of 0 after it.
-    is_robust = criterion["split_criterion"] == "time_robust"
+    is_robust = criterion in (TABLE["time_robust"], TABLE["time_robust, mean"])
     for factor, splits in [(1, not is_robust), (1 + 1e-9, False), (1 - 1e-9, True)]:
         params = criterion | {"min_impurity_decrease": 0.25 * factor}
         assert fit_and_check(case, **params).n_splits == splits

@@ -56,7 +56,8 @@ class HistGradientBoostingRegressor(
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float = 1.0,
+        min_era_coverage: float | str = "auto",
+        min_gain_share: float | None = None,
         normalize_era_gain: bool = False,
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
@@ -94,6 +95,7 @@ class HistGradientBoostingRegressor(
         self.min_direction_agreement = min_direction_agreement
         self.min_samples_per_era = min_samples_per_era
         self.min_era_coverage = min_era_coverage
+        self.min_gain_share = min_gain_share
         self.normalize_era_gain = normalize_era_gain
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty
@@ -144,7 +146,8 @@ class HistGradientBoostingClassifier(
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float = 1.0,
+        min_era_coverage: float | str = "auto",
+        min_gain_share: float | None = None,
         normalize_era_gain: bool = False,
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
@@ -182,6 +185,7 @@ class HistGradientBoostingClassifier(
         self.min_direction_agreement = min_direction_agreement
         self.min_samples_per_era = min_samples_per_era
         self.min_era_coverage = min_era_coverage
+        self.min_gain_share = min_gain_share
         self.normalize_era_gain = normalize_era_gain
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty

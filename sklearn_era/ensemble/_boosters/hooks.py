@@ -24,7 +24,12 @@ from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks, copy_attributes
-from .._criteria.parameters import CriterionPlan, least_gain, warn_if_nothing_split
+from .._criteria.parameters import (
+    CriterionPlan,
+    least_gain,
+    warn_if_few_splits_are_covered,
+    warn_if_nothing_split,
+)
 from .._fit_state import FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
@@ -51,7 +56,8 @@ class EraFitMixin(EraScoringMixin):
 
     split_criterion: str | dict[str, float]
     min_samples_per_era: int
-    min_era_coverage: float
+    min_era_coverage: float | str
+    min_gain_share: float | None
     min_impurity_decrease: float
     validation_eras: str | None
     early_stopping: bool | str
@@ -155,8 +161,9 @@ class EraFitMixin(EraScoringMixin):
             for name in ("train_score_", "validation_score_"):
                 if isinstance(self.__dict__.get(name), list):
                     setattr(self, name, np.asarray(getattr(self, name)))
-        if state.compares_eras:
+        if state.era_splitter is not None:
             warn_if_nothing_split(self, "model")
+            warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
         self._warn_if_interaction_sets_moved()
         return self
 
@@ -251,7 +258,7 @@ class EraFitMixin(EraScoringMixin):
         state, plan = self._fit_state, self._fit_state.plan
         state.scoring_eras = ScoringEras(eras, eras_val)
         splitter = choose_splitter(self, plan, eras, y, sample_weight)
-        state.compares_eras = splitter is not None
+        state.era_splitter = splitter
         if eras is None or plan.is_plain_gain:
             return None
         if splitter is not None:

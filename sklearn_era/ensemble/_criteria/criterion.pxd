@@ -56,6 +56,7 @@ cdef struct criterion_struct:
     double invariance_penalty
     InvarianceStatistic invariance_statistic
     double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
+    double min_gain_share         # 0: the gain of a node's other splits has no say
     # Of BLEND, the weight of each key: of the gain, and by SplitCriterion.
     double weight_gain
     double[N_CRITERIA] weights

@@ -30,6 +30,7 @@ class Criterion:
         invariance_penalty: float = 1.0,
         invariance_statistic: InvarianceStatistic = ...,
         min_impurity_decrease: float = 0.0,
+        min_gain_share: float = 0.0,
         weights: dict[str, float] | None = None,
     ) -> None: ...
     def rank(

@@ -43,6 +43,7 @@ cdef class Criterion:
         double invariance_penalty=1.0,
         InvarianceStatistic invariance_statistic=InvarianceStatistic.EFFECT,
         double min_impurity_decrease=0.0,
+        double min_gain_share=0.0,
         weights=None,
     ):
         weights = weights or {}
@@ -72,6 +73,7 @@ cdef class Criterion:
         self.params.invariance_penalty = invariance_penalty
         self.params.invariance_statistic = invariance_statistic
         self.params.min_impurity_decrease = min_impurity_decrease
+        self.params.min_gain_share = min_gain_share
         self.params.min_gain = 0.0
 
     def rank(

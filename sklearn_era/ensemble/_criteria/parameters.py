@@ -66,6 +66,20 @@ def resolve_criterion(
     }
 
 
+def resolve_shares(estimator: Any) -> tuple[float, float]:
+    """`min_era_coverage` and `min_gain_share` as numbers.
+
+    The values of "auto" were chosen on public data (docs/natural-eras.md): a criterion
+    then says what it can of the splits that the gain thinks well of. A coverage that is
+    given is the papers' rule, to which no gain is needed.
+    """
+    is_auto = estimator.min_era_coverage == "auto"
+    gain_share = estimator.min_gain_share
+    if gain_share is None:
+        gain_share = 0.5 if is_auto else 0.0
+    return (0.1 if is_auto else estimator.min_era_coverage), gain_share
+
+
 def as_float(number: Any) -> float:
     """A number as a float, infinite if it is too large; NaN for what is no number."""
     try:
@@ -95,7 +109,8 @@ class CriterionPlan:
         Whether eras are judged beside the other ones.
     min_samples_per_era : int
     min_era_coverage : float
-        The estimator's; 0 for criteria that do not ask for coverage.
+    min_gain_share : float
+        The estimator's, as numbers; 0 for criteria that do not ask for coverage.
     """
 
     name: str
@@ -106,6 +121,7 @@ class CriterionPlan:
     sees_all_eras: bool
     min_samples_per_era: int
     min_era_coverage: float
+    min_gain_share: float
 
     @classmethod
     def of(cls, estimator: Any) -> "CriterionPlan":
@@ -128,6 +144,7 @@ class CriterionPlan:
         is_invariant = name == "invariant"
         asks = "min_era_coverage" in parameters_read(estimator.split_criterion)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
+        coverage, gain_share = resolve_shares(estimator)
         return cls(
             name,
             weights,
@@ -140,7 +157,8 @@ class CriterionPlan:
                 CRITERIA[part].sees_all_eras for part in weights or [name]
             ),
             min_samples_per_era=min_samples_per_era,
-            min_era_coverage=estimator.min_era_coverage if asks else 0.0,
+            min_era_coverage=coverage if asks else 0.0,
+            min_gain_share=gain_share if asks else 0.0,
         )
 
     def compares(self, n_eras: int) -> bool:
@@ -162,6 +180,7 @@ def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterio
         invariance_penalty=estimator.invariance_penalty,
         invariance_statistic=INVARIANCE_STATISTICS[estimator.invariance_statistic],
         min_impurity_decrease=estimator.min_impurity_decrease,
+        min_gain_share=plan.min_gain_share,
         weights=plan.weights,
     )
 
@@ -194,9 +213,9 @@ def make_target_weights(
 
 def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> float:
     """The gain that a split has to exceed, by the sum of hessians of a tree."""
-    if (
-        estimator.min_impurity_decrease == 0
-        or plan.name == "time_robust"  # which has its own decrease
+    if estimator.min_impurity_decrease == 0 or (
+        plan.name == "time_robust"  # which has its own decrease
+        and plan.min_gain_share == 0  # and leaves no split to the gain
     ):
         return 0.0
     # The grower wants more than its least gain, the parameter is one that suffices,
@@ -229,3 +248,41 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
         "and improve on the criterion. Check that eras overlap in the features and "
         "have weight, merge small eras, or lower the thresholds."
     )
+
+
+def warn_if_few_splits_are_covered(
+    estimator: Any, plan: CriterionPlan, splitter: Any
+) -> None:
+    """Say so where coverage ends the trees of a booster, or leaves them to the gain.
+
+    `splitter` has counted the nodes that asked for a split, and those at which no split
+    was covered. A tree without a split is another warning's.
+    """
+    leaves = [
+        predictor.get_n_leaf_nodes()
+        for predictors in estimator._predictors
+        for predictor in predictors
+    ]
+    share = splitter.n_uncovered / max(splitter.n_asked, 1)
+    limit = estimator.max_leaf_nodes
+    covered = (
+        f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "
+        f"(min_era_coverage={estimator.min_era_coverage!r}) on both sides"
+    )
+    if max(leaves) == 1:
+        return
+    if plan.min_gain_share > 0:
+        if share > 0.9:
+            warn_user(
+                f"split_criterion={estimator.split_criterion!r} has little say: at "
+                f"{share:.0%} of the nodes no split with enough gain leaves {covered}, "
+                "and the gain decides. Merge small eras, or lower min_era_coverage or "
+                "min_gain_share."
+            )
+    elif share > 0.25 and (limit is None or 2 * np.median(leaves) <= limit):
+        of_limit = "" if limit is None else f" of max_leaf_nodes={limit}"
+        warn_user(
+            f"Trees end early, with {np.median(leaves):g} leaves{of_limit} in the "
+            f"median: at {share:.0%} of the nodes no split leaves {covered}. Take "
+            "min_era_coverage='auto' or a lower one, or merge small eras."
+        )

@@ -4,6 +4,7 @@
 # valid.
 
 from libc.math cimport INFINITY
+from libc.string cimport memset
 
 from .aggregation cimport (
     boltzmann, direction_agreement, kind_of_alpha, mean_less_deviation,
@@ -221,6 +222,35 @@ cdef inline bint rank_split(
         is_valid = rank_blend(criterion, eras, sums, rank)
     rank.expansion = rank.primary
     return is_valid
+
+
+cdef inline criterion_struct gain_alone(
+    const criterion_struct * criterion, int min_covered_eras
+) noexcept nogil:
+    """The criterion that ranks splits by their pooled gain, whatever eras say."""
+    cdef criterion_struct by_gain = criterion[0]
+    by_gain.name = SplitCriterion.BLEND
+    memset(&by_gain.traits, 0, sizeof(by_gain.traits))
+    memset(by_gain.weights, 0, sizeof(by_gain.weights))
+    by_gain.weight_gain = 1.0
+    by_gain.min_direction_agreement = 0.0
+    by_gain.min_covered_eras = min_covered_eras
+    by_gain.normalize_era_gain = False
+    return by_gain
+
+
+cdef inline criterion_struct with_share_of(
+    const criterion_struct * criterion, double largest_gain  # of a node's splits
+) noexcept nogil:
+    """The criterion among the splits of a node that have their share of its gain."""
+    cdef:
+        criterion_struct sharing = criterion[0]
+        # The share suffices, where the least gain has to be exceeded; but for the last
+        # digits of sums.
+        double share = criterion.min_gain_share * largest_gain * (1.0 - 1e-12)
+    if share > sharing.min_gain:
+        sharing.min_gain = share
+    return sharing
 
 
 cdef inline bint may_outrank(

@@ -124,7 +124,8 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float = 1.0,
+        min_era_coverage: float | str = "auto",
+        min_gain_share: float | None = None,
         normalize_era_gain: bool = False,
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
@@ -152,6 +153,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         self.min_direction_agreement = min_direction_agreement
         self.min_samples_per_era = min_samples_per_era
         self.min_era_coverage = min_era_coverage
+        self.min_gain_share = min_gain_share
         self.normalize_era_gain = normalize_era_gain
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty
@@ -204,7 +206,8 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         boltzmann_alpha: float = 0.0,
         min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float = 1.0,
+        min_era_coverage: float | str = "auto",
+        min_gain_share: float | None = None,
         normalize_era_gain: bool = False,
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
@@ -233,6 +236,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         self.min_direction_agreement = min_direction_agreement
         self.min_samples_per_era = min_samples_per_era
         self.min_era_coverage = min_era_coverage
+        self.min_gain_share = min_gain_share
         self.normalize_era_gain = normalize_era_gain
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty

@@ -58,7 +58,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     n_estimators: int
     max_bins: int
     min_samples_per_era: int
-    min_era_coverage: float
+    min_era_coverage: float | str
+    min_gain_share: float | None
     oob_score: Any
     warm_start: bool
     n_jobs: int | None

@@ -17,6 +17,7 @@ _TIME_ROBUST: dict[str, Any] = {
     "max_features": "sqrt",
     "max_depth": 5,
     "min_samples_per_era": 100,
+    "min_era_coverage": 1.0,
 }
 
 # Liao et al., sections 4 and 5.1: 50 trees, rows drawn within each environment, all
@@ -27,6 +28,7 @@ _INVARIANT: dict[str, Any] = {
     "bootstrap": "era",
     "max_features": 1.0,
     "invariance_penalty": 10.0,
+    "min_era_coverage": 1.0,
 }
 
 

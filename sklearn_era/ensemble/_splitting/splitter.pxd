@@ -45,9 +45,21 @@ cdef class EraSplitter:
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 
+        # Of the fit: nodes that asked for a split, and those of them that the gain
+        # would split, but by none that covers enough eras.
+        readonly Py_ssize_t n_asked
+        readonly Py_ssize_t n_uncovered
+
     cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)
-    cdef const feature_split * _rank(self, const node_struct * node) noexcept
+    cdef feature_split _choose(self, const node_struct * node) noexcept
+    cdef feature_split _rank(
+        self, const criterion_struct * criterion, const node_struct * node
+    ) noexcept
+    cdef void _count_if_uncovered(
+        self, const criterion_struct * criterion, const node_struct * node
+    ) noexcept
+    cdef void _add_absent_eras(self) noexcept
     cdef void _describe(self, node, node_struct * c_node)
     cdef _make_split_info(self, const feature_split * split, const node_struct * node)

@@ -27,6 +27,8 @@ class EraSplitter:
     hessians_are_constant: bool
     hessians: NDArray[np.float32]
     store: HistogramStore
+    n_asked: int
+    n_uncovered: int
     def __init__(
         self,
         era_codes: NDArray[np.int32],

@@ -45,6 +45,8 @@ from .tree_data cimport describe_tree
 from .histograms.accumulate cimport Accumulator
 from .._criteria.criterion cimport Criterion
 from .._criteria.node_formulas cimport node_loss
+from .._criteria.ranking cimport gain_alone, with_share_of
+from .._criteria.split_sums cimport add_absent_eras
 from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
 
 
@@ -233,27 +235,81 @@ cdef class EraSplitter:
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""
         cdef:
-            const feature_split * best
+            feature_split best
             node_struct c_node
+        self.n_asked += 1
         is_wanted = self._draw_features(node.allowed_features)
         self.rows.start_node(node.sample_indices)
-        if not self._has_enough_eras():
+        if self.criterion.min_gain_share == 0.0 and not self._has_enough_eras():
+            self.n_uncovered += 1
             return None
         self.accumulator.plan(is_wanted)
         if self.accumulator.n_tasks == 0:
             return None
         self._describe(node, &c_node)
         self.accumulator.accumulate(&c_node, node.histograms)
-        best = self._rank(&c_node)
-        return self._make_split_info(best, &c_node) if best.found else None
+        best = self._choose(&c_node)
+        return self._make_split_info(&best, &c_node) if best.found else None
 
-    cdef const feature_split * _rank(self, const node_struct * node) noexcept:
-        """The best of all candidates, when the eras have been added to them."""
+    cdef feature_split _choose(self, const node_struct * node) noexcept:
+        """The best of all candidates, when the eras have been added to them.
+
+        Where a split has to have a share of the largest gain, the criterion chooses
+        among those that do; if it admits none of them, the largest gain does. Nodes
+        then wait in the queue by their gains, which is what they have in common.
+        """
+        cdef:
+            criterion_struct by_gain = gain_alone(&self.criterion, 0)
+            criterion_struct sharing
+            feature_split best, largest
+        self._add_absent_eras()
+        if self.criterion.min_gain_share == 0.0:
+            best = self._rank(&self.criterion, node)
+            if not best.found and self._rank(&by_gain, node).found:
+                self._count_if_uncovered(&self.criterion, node)
+            return best
+        largest = self._rank(&by_gain, node)
+        if not largest.found:
+            return largest
+        sharing = with_share_of(&self.criterion, largest.rank.gain)
+        best.found = False
+        if self._has_enough_eras():
+            best = self._rank(&sharing, node)
+        if not best.found:
+            self._count_if_uncovered(&sharing, node)
+            best = largest
+        best.rank.expansion = best.rank.gain
+        best.rank.secondary = 0.0
+        return best
+
+    cdef void _count_if_uncovered(
+        self, const criterion_struct * criterion, const node_struct * node
+    ) noexcept:
+        """Count a node that the criterion refuses, if no split covers enough eras."""
+        cdef criterion_struct covering = gain_alone(
+            criterion, criterion.min_covered_eras
+        )
+        self.n_uncovered += not self._rank(&covering, node).found
+
+    cdef void _add_absent_eras(self) noexcept:
+        """Add the eras without a row in the node to each candidate."""
+        cdef:
+            int n_absent = self.rows.n_eras - self.rows.n_present
+            bundle_candidates * candidates
+            int i, j
+        for i in range(self.accumulator.n_tasks):
+            candidates = &self.candidates.candidates[self.accumulator.tasks[i]]
+            for j in range(candidates.n_splits):
+                add_absent_eras(&self.criterion, n_absent, &candidates.splits[j])
+
+    cdef feature_split _rank(
+        self, const criterion_struct * criterion, const node_struct * node
+    ) noexcept:
+        """The best of all candidates by a criterion."""
         cdef:
             bundle_candidates * candidates = self.candidates.candidates
             const int * tasks = &self.accumulator.tasks[0]
             int n_tasks = self.accumulator.n_tasks
-            int n_absent = self.rows.n_eras - self.rows.n_present
             const feature_split * best
             int i
         for i in prange(
@@ -263,14 +319,14 @@ cdef class EraSplitter:
             num_threads=self.accumulator.threads_for_node(),
         ):
             rank_bundle(
-                &self.tree, &self.limits, &self.criterion,
-                &self.bundles.bundles[tasks[i]], &candidates[tasks[i]], node, n_absent,
+                &self.tree, &self.limits, criterion,
+                &self.bundles.bundles[tasks[i]], &candidates[tasks[i]], node,
             )
         best = &candidates[tasks[0]].best
         for i in range(1, n_tasks):
             if is_better(&candidates[tasks[i]].best, best):
                 best = &candidates[tasks[i]].best
-        return best
+        return best[0]
 
     cdef void _describe(self, node, node_struct * c_node):
         if self.criterion.traits.keeps_impurities:

@@ -18,7 +18,6 @@ from ..lanes.functions cimport bin_order
 from ..tree_data cimport tree_data, tree_limits
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.ranking cimport rank_split
-from ..._criteria.split_sums cimport add_absent_eras
 
 
 cdef inline void rank_bundle(
@@ -28,13 +27,10 @@ cdef inline void rank_bundle(
     const bundle_struct * bundle,
     bundle_candidates * candidates,  # IN and OUT
     const node_struct * node,
-    int n_absent,                    # eras without a row in the node
 ) noexcept nogil:
     """Find the best of a bundle's candidate splits."""
     cdef int i, j
     candidates.best.found = False
-    for i in range(candidates.n_splits):
-        add_absent_eras(criterion, n_absent, &candidates.splits[i])
     for j in range(bundle.n_members):
         if candidates.features[j].is_wanted:
             for i in range(candidates.features[j].n_orders):

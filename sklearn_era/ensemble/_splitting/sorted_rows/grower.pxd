@@ -10,6 +10,7 @@ from .records cimport tree_records
 from .scan cimport scan_context, sorted_feature
 from ..candidates.table cimport feature_split
 from ..splitter cimport EraSplitter, tree_eras
+from ..._criteria.criterion cimport criterion_struct
 
 
 cdef class SubtreeGrower:
@@ -21,6 +22,8 @@ cdef class SubtreeGrower:
         tree_eras tree_eras      # where eras are compared
         int max_rows
         feature_lists features
+        criterion_struct by_gain  # in place of the criterion, for the largest gain
+        criterion_struct sharing  # the criterion, among splits that have their share
         tree_records records     # of all small nodes
 
         # Of the small node.
@@ -41,5 +44,11 @@ cdef class SubtreeGrower:
     ) noexcept nogil
     cdef void grow_subtree(self, const small_node * root) noexcept nogil
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil
+    cdef bint scan_features(
+        self, const small_node * node, feature_split * split
+    ) noexcept nogil
+    cdef void choose_split(
+        self, const small_node * node, feature_split * split
+    ) noexcept nogil
     cdef void find_splitting(self, const small_node * node) noexcept nogil
     cdef bint start_eras(self, const small_node * node) noexcept nogil

@@ -39,6 +39,7 @@ from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport describe_tree
 from ..._criteria.node_formulas cimport node_value
+from ..._criteria.ranking cimport gain_alone, with_share_of
 from ..._criteria.split_sums cimport sums_up
 
 # Rows of a small node: as many as one block of `EraRows` has at least, so that an
@@ -163,6 +164,7 @@ cdef class SubtreeGrower:
         self.rows.gradient_scale = self.tree_eras.gradient_scale
         self.context.eras = eras
         eras.criterion = self.tree_eras.criterion
+        self.by_gain = gain_alone(eras.criterion, 0)
         eras.pooled = self.tree_eras.pooled
         eras.impurities = <double *> self.room(eras.pooled.n_eras * sizeof(double))
         eras.pooled.impurities = eras.impurities
@@ -291,19 +293,15 @@ cdef class SubtreeGrower:
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil:
         """Find the best split of a node; False where there is none."""
         cdef:
-            const int * features
-            bint may_keep = False
-            sorted_feature * feature
-            int i
-
+            bint has_choice = False  # of the criterion, by the gain of other splits
+            bint is_coverable = True
         split.found = False
-        split.is_categorical = False
-        split.rank.gain = self.limits.min_gain_to_split
         self.context.node = node
         if self.context.eras != NULL:
-            if not self.start_eras(node):
+            has_choice = self.tree_eras.criterion.min_gain_share > 0.0
+            is_coverable = self.start_eras(node)
+            if not (is_coverable or has_choice):
                 return False
-            may_keep = sums_up(self.eras.criterion)
         list_varying(
             &self.features, &self.rows, node,
             may_split_categories(node.stop - node.start),
@@ -312,7 +310,41 @@ cdef class SubtreeGrower:
         if self.features.n_drawn < self.features.n_features:
             self.find_splitting(node)
             draw_features(&self.features, node.level)
-        features = listed(&self.features, node.level)
+        if not has_choice:
+            return self.scan_features(node, split)
+        self.eras.criterion = &self.by_gain
+        if self.scan_features(node, split) and is_coverable:
+            self.choose_split(node, split)
+        self.eras.criterion = self.tree_eras.criterion
+        return split.found
+
+    cdef void choose_split(
+        self, const small_node * node, feature_split * split
+    ) noexcept nogil:
+        """Replace the split of the largest gain by the criterion's choice, if any.
+
+        That is the best of the splits that have a share of this gain.
+        """
+        cdef feature_split best
+        self.sharing = with_share_of(self.tree_eras.criterion, split.rank.gain)
+        self.eras.criterion = &self.sharing
+        if self.scan_features(node, &best):
+            split[0] = best
+
+    cdef bint scan_features(
+        self, const small_node * node, feature_split * split  # OUT
+    ) noexcept nogil:
+        """Find the best split by the features that are listed and drawn."""
+        cdef:
+            const int * features = listed(&self.features, node.level)
+            bint may_keep = False
+            sorted_feature * feature
+            int i
+        if self.context.eras != NULL:
+            may_keep = sums_up(self.eras.criterion)
+        split.found = False
+        split.is_categorical = False
+        split.rank.gain = self.limits.min_gain_to_split
         for i in range(self.features.n_listed[node.level]):
             if not self.features.is_drawn[features[i]]:
                 continue
@@ -349,9 +381,9 @@ cdef class SubtreeGrower:
         cdef int n_coverable = find_eras(
             &self.eras, self.rows.rows + node.start, node.stop - node.start
         )
+        self.eras.pooled.sum_hessians = node.sum_hessians
         if n_coverable < self.eras.criterion.min_covered_eras:
             return False
-        self.eras.pooled.sum_hessians = node.sum_hessians
         if self.eras.criterion.traits.keeps_impurities:
             find_impurities(&self.eras, &self.rows, node, &self.data)
         return True
