@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -279,6 +280,35 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
                 "zeros, or pass them as numbers."
             )
             return
+
+
+def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
+    """``0.5 ** (age / half_life)`` of each era, the last one's age being 0."""
+    return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
+
+
+def weigh_eras(
+    encoded: EncodedEras,
+    sample_weight: NDArray[np.float64] | None,
+    era_weighting: str,
+    era_half_life: float,
+) -> NDArray[np.float64]:
+    """The weights of rows times those of their eras, with the sum that they had.
+
+    "equal" has all eras weigh the same, and "recency" halves the weight of an era with
+    each half-life of its age, in eras, or if it is a float, in shares of their number.
+    """
+    n_eras = encoded.labels.size
+    weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
+    if era_weighting == "equal":
+        totals = np.bincount(encoded.codes, weights, n_eras)
+        factors = np.divide(1.0, totals, out=np.zeros(n_eras), where=totals > 0)
+    else:
+        unit = 1 if isinstance(era_half_life, Integral) else n_eras
+        factors = half_life_weights(n_eras, unit * era_half_life)
+    weighed = weights * factors[encoded.codes]
+    total = weighed.sum()
+    return weighed * (weights.sum() / total) if total > 0 else weights
 
 
 def number_of_share(share: float, n_all: int) -> int:

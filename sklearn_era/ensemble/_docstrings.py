@@ -117,6 +117,39 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         'era10' comes before 'era9') or random ones, or, with None, rows at random as in
         scikit-learn. `validation_fraction` is then the share of the eras, rounded up,
         or their number. A single era is never held out.
+    era_weighting : {'rows', 'equal', 'recency'}, default='rows'
+        What an era weighs in all sums over rows: as much as its rows do, as much as any
+        other, or, with 'recency', half as much with each half-life of its age. The last
+        era in the order of the labels has age 0, the one before it 1. Such weights
+        multiply `sample_weight`, and the sum of all weights stays the same: the model
+        is the one that the product, passed as `sample_weight`, gives. All but 'rows'
+        need `eras` in ``fit``, and count those that early stopping holds out; of
+        several columns of eras, a forest takes the first.
+    era_half_life : int or float, default=0.25
+        The half-life of 'recency': an int of 1 or more is a number of eras, a float in
+        (0, 1] a share of the number of eras.
+    leaf_shrinkage : {'eras'} or None, default=None
+        With 'eras', the value v of a leaf is multiplied by ``A / (A + var(v))``. The
+        variance of v is by moments, from how much its values ``-G_j / H_j`` in each era
+        differ [5]_; A is the variance of the values of the tree's leaves about 0, less
+        the mean of var(v) [6]_. A leaf that means something else in each era comes
+        close to 0. With monotonic constraints it stays within its bounds; of a single
+        era nothing is shrunk. Needs `eras` in ``fit``.
+    era_effects : {'intercept'} or None, default=None
+        With 'intercept', each training era has an intercept in the raw prediction, of
+        each class where there are more than two, and trees are grown beside it. Before
+        each iteration all intercepts take a Newton step, and are shrunk to 0 by how
+        well their rows tell them [6]_. What is predicted for is the next era, by the
+        forecast of its intercept (see `era_forecast`), or an era given to ``predict``.
+        Needs `eras` in ``fit``.
+    era_forecast : {'last', 'mean', 'exponential'}, default='last'
+        What the intercept of an era that is not known is taken for: the mean of the
+        last `n_forecast_eras` intercepts in the order of the labels, the mean of all,
+        or a mean whose weights halve with each `n_forecast_eras` eras. Used with
+        `era_effects`.
+    n_forecast_eras : int, default=3
+        How many eras 'last' takes, or the half-life of 'exponential'. Used with
+        `era_effects`.
     colsample_bytree : float, default=1.0
         Share of the features, in (0, 1], that is drawn at random for each tree, with
         every criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them,
@@ -135,6 +168,10 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
 _ATTRIBUTES = """    validation_eras_ : ndarray of shape (n_held_out,)
         The labels of the eras that early stopping has held out, sorted. It exists only
         where it held out whole eras (see `validation_eras`).
+    era_intercepts_ : dict
+        The intercept of each training era, by its label: a float, or an array of shape
+        (n_classes,) where there are more than two classes. It exists only with
+        `era_effects`.
 """
 
 REFERENCES = """    References
@@ -147,6 +184,15 @@ REFERENCES = """    References
        Solution for OOD Generalization. :arxiv:`2312.04273`
     .. [4] D. Krueger et al. (2021), Out-of-Distribution Generalization via Risk
        Extrapolation (REx). :arxiv:`2003.00688`
+
+"""
+
+# Of what only boosters have.
+_MORE_REFERENCES = """\
+    .. [5] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
+       Clinical Trials 7, 177-188.
+    .. [6] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
+       generalizations. Journal of the American Statistical Association 70, 311-319.
 
 """
 
@@ -182,6 +228,8 @@ def era_docstring(upstream: type) -> str | None:
         f"{first_line}\n\n"
         + dedent(_SUMMARY)
         + body
-        + dedent(REFERENCES)
+        + dedent(REFERENCES).rstrip("\n")
+        + "\n"
+        + dedent(_MORE_REFERENCES)
         + dedent(_EXAMPLES.format(name=upstream.__name__))
     )

@@ -101,6 +101,10 @@ class FitState:
         What a scorer is told of eras.
     era_splitter : EraSplitter or None
         What finds splits by what eras say of them; None for scikit-learn's splitter.
+    training_eras : EncodedEras or None
+        The eras of a booster's training rows.
+    era_intercepts : object or None
+        The `EraIntercepts` that are fitted along with the trees, if any are.
     trees : list of list of TreePredictor
         Those that a forest has grown, an iteration after the other.
     """
@@ -110,6 +114,8 @@ class FitState:
     training_rows: NDArray[np.intp] | None = None
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None
+    training_eras: EncodedEras | None = None
+    era_intercepts: Any = None
     trees: list[list[TreePredictor]] = field(default_factory=list)
 
 

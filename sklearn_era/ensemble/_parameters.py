@@ -17,6 +17,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
+    RealNotInt,
     StrOptions,
 )
 
@@ -42,9 +43,32 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     # What a C unsigned int holds.
     "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
     "validation_eras": [StrOptions({"last", "random"}), None],
+    "era_weighting": [StrOptions({"rows", "equal", "recency"})],
+    "era_half_life": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0, 1, closed="right"),
+    ],
+    "leaf_shrinkage": [StrOptions({"eras"}), None],
+    "era_effects": [StrOptions({"intercept"}), None],
+    "era_forecast": [StrOptions({"last", "mean", "exponential"})],
+    "n_forecast_eras": [Interval(Integral, 1, None, closed="left")],
     "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
     "n_jobs": N_JOBS_CONSTRAINTS,
 }
+
+
+# What asks for eras beside the criterion, and the values with which it does not.
+_WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
+
+
+def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
+    """The parameters by which an estimator needs eras; what to set each to, if not."""
+    uses = {} if is_plain_gain else {"split_criterion": "gain"}
+    return uses | {
+        name: default
+        for name, default in _WITHOUT_ERAS.items()
+        if getattr(estimator, name, default) != default
+    }
 
 
 def check_class_weight(class_weight: Any) -> None:
@@ -67,12 +91,14 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
 
     scikit-learn's boosters, and so the plain gain, take them, and make what they can.
     """
-    is_gain = estimator._fit_state.plan.is_plain_gain
-    if sample_weight is None or (is_gain and estimator.min_impurity_decrease == 0):
+    names = [*uses_of_eras(estimator, estimator._fit_state.plan.is_plain_gain)]
+    if estimator.min_impurity_decrease != 0:
+        names.append("min_impurity_decrease")
+    if sample_weight is None or not names:
         return
     n_negative = np.count_nonzero(sample_weight < 0)
     if n_negative:
-        name = "min_impurity_decrease" if is_gain else "split_criterion"
+        name = names[0]
         raise ValueError(
             f"sample_weight is negative in {n_negative} of {sample_weight.size} rows, "
             f"and {name}={getattr(estimator, name)!r} takes weights of 0 or more."
@@ -90,6 +116,8 @@ class ParametersMixin(BaseEstimator):
 
     split_criterion: str | dict[str, float]
     invariance_penalty: float
+    era_weighting: str
+    era_forecast: str
 
     def set_params(self, **params: Any) -> Any:
         """Set the parameters of this estimator.
@@ -133,23 +161,34 @@ class ParametersMixin(BaseEstimator):
         self._warn_of_parameters_without_effect()
 
     def _warn_of_parameters_without_effect(self) -> None:
-        """Warn of parameters that were set, and that the criterion does not read."""
+        """Warn of parameters that were set, and that no other one reads as it is."""
         read = parameters_read(self.split_criterion, self.invariance_penalty)
+        names = dict.fromkeys(chain(*(row.parameters for row in CRITERIA.values())))
+        self._warn_of_unread(
+            "split_criterion",
+            [name for name in names if name not in read],
+            ", or choose another criterion",
+        )
+        if self.era_weighting != "recency":
+            self._warn_of_unread("era_weighting", ["era_half_life"])
+        era_effects = getattr(self, "era_effects", None)
+        if era_effects is None:
+            self._warn_of_unread("era_effects", ["era_forecast", "n_forecast_eras"])
+        elif self.era_forecast == "mean":
+            self._warn_of_unread("era_forecast", ["n_forecast_eras"])
+
+    def _warn_of_unread(self, reader: str, names: list[str], remedy: str = "") -> None:
         defaults = inspect.signature(type(self).__init__).parameters
         unread = [
             f"{name}={getattr(self, name)!r}"
-            for name in dict.fromkeys(
-                chain(*(row.parameters for row in CRITERIA.values()))
-            )
+            for name in names
             # A subclass may have fewer of them.
-            if name not in read
-            and name in defaults
-            and getattr(self, name) != defaults[name].default
+            if name in defaults and getattr(self, name) != defaults[name].default
         ]
         if unread:
             warn_user(
-                f"split_criterion={self.split_criterion!r} makes no use of "
-                f"{', '.join(unread)}: leave that out, or choose another criterion."
+                f"{reader}={getattr(self, reader)!r} makes no use of "
+                f"{', '.join(unread)}: leave that out{remedy}."
             )
 
 

@@ -13,6 +13,7 @@ from sklearn import ensemble
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
+from .era_effects import in_eras
 from .hooks import EraFitMixin
 
 
@@ -64,6 +65,12 @@ class HistGradientBoostingRegressor(
         invariance_statistic: str = "effect",
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
+        era_weighting: str = "rows",
+        era_half_life: float | int = 0.25,
+        leaf_shrinkage: str | None = None,
+        era_effects: str | None = None,
+        era_forecast: str = "last",
+        n_forecast_eras: int = 3,
         colsample_bytree: float = 1.0,
         n_jobs: int | None = None,
     ) -> None:
@@ -102,8 +109,34 @@ class HistGradientBoostingRegressor(
         self.invariance_statistic = invariance_statistic
         self.min_impurity_decrease = min_impurity_decrease
         self.validation_eras = validation_eras
+        self.era_weighting = era_weighting
+        self.era_half_life = era_half_life
+        self.leaf_shrinkage = leaf_shrinkage
+        self.era_effects = era_effects
+        self.era_forecast = era_forecast
+        self.n_forecast_eras = n_forecast_eras
         self.colsample_bytree = colsample_bytree
         self.n_jobs = n_jobs
+
+    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Predict the target of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`: rows of a training era get
+            its own intercept, all others, and all without `eras`, the forecast.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted values.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(HistGradientBoostingRegressor, estimator).predict(X)
 
 
 class HistGradientBoostingClassifier(
@@ -154,6 +187,12 @@ class HistGradientBoostingClassifier(
         invariance_statistic: str = "effect",
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
+        era_weighting: str = "rows",
+        era_half_life: float | int = 0.25,
+        leaf_shrinkage: str | None = None,
+        era_effects: str | None = None,
+        era_forecast: str = "last",
+        n_forecast_eras: int = 3,
         colsample_bytree: float = 1.0,
         n_jobs: int | None = None,
     ) -> None:
@@ -192,8 +231,74 @@ class HistGradientBoostingClassifier(
         self.invariance_statistic = invariance_statistic
         self.min_impurity_decrease = min_impurity_decrease
         self.validation_eras = validation_eras
+        self.era_weighting = era_weighting
+        self.era_half_life = era_half_life
+        self.leaf_shrinkage = leaf_shrinkage
+        self.era_effects = era_effects
+        self.era_forecast = era_forecast
+        self.n_forecast_eras = n_forecast_eras
         self.colsample_bytree = colsample_bytree
         self.n_jobs = n_jobs
+
+    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Predict the class of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`: rows of a training era get
+            its own intercept, all others, and all without `eras`, the forecast.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted classes.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(HistGradientBoostingClassifier, estimator).predict(X)
+
+    def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`: rows of a training era get
+            its own intercept, all others, and all without `eras`, the forecast.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(HistGradientBoostingClassifier, estimator).predict_proba(X)
+
+    def decision_function(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Compute the raw predictions of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`: rows of a training era get
+            its own intercept, all others, and all without `eras`, the forecast.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The raw predictions; a column a class where there are more than two.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(HistGradientBoostingClassifier, estimator).decision_function(X)
 
     def _finalize_sample_weight(
         self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]

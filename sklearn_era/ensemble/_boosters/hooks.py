@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..._eras import (
     encode_eras,
     warn_of_row_order,
     warn_of_text_order,
+    weigh_eras,
 )
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
@@ -34,15 +35,17 @@ from .._fit_state import FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
-from .._parameters import check_weights
+from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
 from .._splitting.splitter_choice import choose_splitter
+from .era_effects import begin_intercepts, intercepts_by_label
 from .held_out_eras import (
     check_rows_left,
     split_arrays,
     split_rows_of_eras,
     warn_of_unseen_classes,
 )
+from .leaf_shrinkage import shrink_leaves
 from .scoring import EraScoringMixin
 from .tree_features import draw_tree_features
 
@@ -54,12 +57,22 @@ class EraFitMixin(EraScoringMixin):
     other method stays as it is.
     """
 
+    # As that of `fit`.
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__decision_function: ClassVar = {"eras": True}
+
     split_criterion: str | dict[str, float]
     min_samples_per_era: int
     min_era_coverage: float | str
     min_gain_share: float | None
     min_impurity_decrease: float
     validation_eras: str | None
+    era_weighting: str
+    era_half_life: float | int
+    leaf_shrinkage: str | None
+    era_effects: str | None
+    era_forecast: str
     early_stopping: bool | str
     colsample_bytree: float
     n_jobs: int | None
@@ -169,36 +182,62 @@ class EraFitMixin(EraScoringMixin):
 
     fit.__qualname__ = "fit"  # what Python's errors about arguments say
 
+    @property
+    def era_intercepts_(self) -> dict[Any, Any]:
+        """The intercept of each training era, by label; of a fit with `era_effects`."""
+        return intercepts_by_label(self)
+
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check both arrays of labels against the rows that they label."""
         self._fit_state.plan = plan = CriterionPlan.of(self)
         self.__dict__.pop("validation_eras_", None)
+        ordered_for = self._needs_order_for(X, X_val)
         encoded = None
         if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
             encoded = eras
         elif eras is not None:
-            # scikit-learn's rule for 'auto' is 10,000 rows.
-            stops_early = self.early_stopping is True or (
-                self.early_stopping == "auto" and _num_samples(X) > 10_000
-            )
-            holds_out_last = (
-                stops_early and X_val is None and self.validation_eras == "last"
-            )
-            ordered_for = "validation_eras='last'" if holds_out_last else None
             encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
-        elif not plan.is_plain_gain:
-            raise ValueError(
-                f"split_criterion={self.split_criterion!r} needs eras: pass "
-                "fit(X, y, eras=...) with one label a row, or use "
-                "split_criterion='gain'."
-            )
+        for name, other in uses_of_eras(self, plan.is_plain_gain).items():
+            if encoded is None:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs eras: pass "
+                    "fit(X, y, eras=...) with one label a row, or use "
+                    f"{name}={other!r}."
+                )
+        if encoded is not None and ordered_for is not None:
+            warn_of_text_order(encoded.labels, ordered_for)
         if eras_val is not None:
             if X_val is None:
                 raise ValueError("eras_val is provided, but X_val was not provided.")
             eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
         return encoded, eras_val
+
+    def _needs_order_for(self, X: Any, X_val: Any) -> str | None:
+        """The first parameter that depends on the order of eras, if one does."""
+        # scikit-learn's rule for 'auto' is 10,000 rows.
+        stops_early = self.early_stopping is True or (
+            self.early_stopping == "auto" and _num_samples(X) > 10_000
+        )
+        holds_out = X_val is None and self.validation_fraction is not None
+        if stops_early and holds_out and self.validation_eras == "last":
+            return "validation_eras='last'"
+        if self.era_weighting == "recency":
+            return "era_weighting='recency'"
+        if self.era_effects is not None and self.era_forecast != "mean":
+            return f"era_forecast={self.era_forecast!r}"
+        return None
+
+    def _weigh_eras(
+        self, eras: EncodedEras | None, sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """The weights of rows, with those of their eras."""
+        check_weights(self, sample_weight)
+        if eras is None or self.era_weighting == "rows":
+            return sample_weight
+        self._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
+        return weigh_eras(eras, sample_weight, self.era_weighting, self.era_half_life)
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
@@ -225,8 +264,6 @@ class EraFitMixin(EraScoringMixin):
             random_state=self._random_seed,
         )
         self._fit_state.training_rows = train
-        if self.validation_eras == "last" and eras.labels.size > 1:
-            warn_of_text_order(eras.labels, "validation_eras='last'")
         held_out = eras.take(validation)
         if self.validation_eras is not None and eras.labels.size > 1:
             self.validation_eras_ = held_out.labels
@@ -254,8 +291,8 @@ class EraFitMixin(EraScoringMixin):
         sample_weight: NDArray[Any] | None,
     ) -> EraSplitter | None:
         """What finds the splits of this fit: None for scikit-learn's own splitter."""
-        check_weights(self, sample_weight)
         state, plan = self._fit_state, self._fit_state.plan
+        state.training_eras = eras
         state.scoring_eras = ScoringEras(eras, eras_val)
         splitter = choose_splitter(self, plan, eras, y, sample_weight)
         state.era_splitter = splitter
@@ -286,6 +323,8 @@ class EraFitMixin(EraScoringMixin):
         first_iteration: int,
     ) -> Tasks:
         """What hears of the iterations; the rows are as they were given to ``fit``."""
+        is_warm = first_iteration > 0
+        self._fit_state.era_intercepts = begin_intercepts(self, eras, is_warm)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
         return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
@@ -299,6 +338,19 @@ class EraFitMixin(EraScoringMixin):
         fitted["validation_score_"] = np.array(fitted["validation_score_"])
         fitted["_feature_subsample_rng"] = deepcopy(fitted["_feature_subsample_rng"])
         return fitted
+
+    def _fit_era_intercepts(
+        self,
+        y: NDArray[np.float64],
+        raw_predictions: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+        raw_predictions_val: NDArray[np.float64] | None,
+    ) -> None:
+        """Move the intercepts of eras, and in place the raw predictions."""
+        if (intercepts := self._fit_state.era_intercepts) is not None:
+            intercepts.update(
+                self, y, raw_predictions, sample_weight, raw_predictions_val
+            )
 
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None
@@ -318,6 +370,15 @@ class EraFitMixin(EraScoringMixin):
         else:
             total = float(hessians.sum(dtype=np.float64))
         return least_gain(self, self._fit_state.plan, total)
+
+    def _shrink_leaves(
+        self, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
+    ) -> None:
+        """Shrink the values of a grown tree's leaves, where that is asked for."""
+        eras = self._fit_state.training_eras
+        if self.leaf_shrinkage is not None and eras is not None:
+            is_line_search = not self._loss.differentiable
+            shrink_leaves(grower, eras, gradients, hessians, is_line_search)
 
     def _warn_if_interaction_sets_moved(self) -> None:
         """Say so where scikit-learn applies `interaction_cst` to other columns."""

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from ..._eras import EncodedEras, check_splittable, warn_of_text_order
 from ..._warnings import warn_user
 from .._criteria.parameters import CriterionPlan
+from .._parameters import uses_of_eras
 
 
 class PreviousFit(NamedTuple):
@@ -137,14 +138,14 @@ def check_forest_eras(
         return
     for eras in granularities:
         labels = eras.labels
-        if forest.random_segments is not None:
-            if labels.size < forest.random_segments:
-                raise ValueError(
-                    f"random_segments={forest.random_segments} is more than the "
-                    f"{labels.size} distinct eras, which segments consist of; lower "
-                    "it, or pass finer eras."
-                )
-            warn_of_text_order(labels, "random_segments")
+        if (what := forest._needs_order_for()) is not None:
+            warn_of_text_order(labels, what)
+        if labels.size < (forest.random_segments or 0):
+            raise ValueError(
+                f"random_segments={forest.random_segments} is more than the "
+                f"{labels.size} distinct eras, which segments consist of; lower "
+                "it, or pass finer eras."
+            )
         if plan.is_plain_gain:
             continue
         if labels.size == 1:
@@ -159,9 +160,9 @@ def check_forest_eras(
 
 def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
     """The parameters that make a forest need eras, and their values."""
-    uses = []
-    if not is_plain_gain:
-        uses.append(("split_criterion", forest.split_criterion))
+    uses = [
+        (name, getattr(forest, name)) for name in uses_of_eras(forest, is_plain_gain)
+    ]
     if forest.bootstrap in ("era", "eras"):
         uses.append(("bootstrap", forest.bootstrap))
     if forest.random_segments is not None:

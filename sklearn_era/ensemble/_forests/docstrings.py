@@ -175,7 +175,8 @@ def _shared_parameters() -> str:
     """The era parameters that forests have too, as the boosters document them."""
     entries = re.split(r"(?m)^(?=\w+ : )", dedent(ERA_PARAMETERS))
     by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
-    return "".join(by_name[name] for name in ERA_PARAMETER_NAMES)
+    names = (*ERA_PARAMETER_NAMES, "era_weighting", "era_half_life")
+    return "".join(by_name[name] for name in names)
 
 
 def forest_docstring(kind: str) -> str:

@@ -37,6 +37,8 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         for name in (
             "split_criterion",
             *ERA_PARAMETER_NAMES,
+            "era_weighting",
+            "era_half_life",
             "min_impurity_decrease",
             "min_samples_leaf",
         )
@@ -130,6 +132,8 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
         invariance_statistic: str = "effect",
+        era_weighting: str = "rows",
+        era_half_life: float | int = 0.25,
         random_segments: int | None = None,
         oob_score: Any = False,
         warm_start: bool = False,
@@ -158,6 +162,8 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty
         self.invariance_statistic = invariance_statistic
+        self.era_weighting = era_weighting
+        self.era_half_life = era_half_life
         self.random_segments = random_segments
         self.oob_score = oob_score
         self.warm_start = warm_start
@@ -212,6 +218,8 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         period_aggregation: str = "max",
         invariance_penalty: float = 1.0,
         invariance_statistic: str = "effect",
+        era_weighting: str = "rows",
+        era_half_life: float | int = 0.25,
         random_segments: int | None = None,
         oob_score: Any = False,
         warm_start: bool = False,
@@ -241,6 +249,8 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         self.period_aggregation = period_aggregation
         self.invariance_penalty = invariance_penalty
         self.invariance_statistic = invariance_statistic
+        self.era_weighting = era_weighting
+        self.era_half_life = era_half_life
         self.random_segments = random_segments
         self.oob_score = oob_score
         self.warm_start = warm_start

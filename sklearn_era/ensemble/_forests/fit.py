@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ..._eras import blame_weights, warn_of_row_order
+from ..._eras import blame_weights, warn_of_row_order, weigh_eras
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
 from .._callbacks import (
@@ -62,6 +62,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     min_gain_share: float | None
     oob_score: Any
     warm_start: bool
+    era_weighting: str
+    era_half_life: float | int
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -154,9 +156,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         granularities = (
             []
             if eras is None
-            else encode_granularities(
-                eras, X, None if self.random_segments is None else "random_segments"
-            )
+            else encode_granularities(eras, X, self._needs_order_for())
         )
         check_forest_eras(self, granularities, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
@@ -166,9 +166,13 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        sample_weight = self._finalize_sample_weight(sample_weight, y)
+        if self.era_weighting != "rows":
+            sample_weight = weigh_eras(
+                granularities[0], sample_weight, self.era_weighting, self.era_half_life
+            )
         # What scikit-learn's partial dependence asks for.
         self._fitted_with_sw = sample_weight is not None
-        sample_weight = self._finalize_sample_weight(sample_weight, y)
         if sample_weight is not None and not sample_weight.any():
             raise ValueError(
                 "sample_weight is 0 in all rows, which leaves nothing to learn from; "
@@ -205,6 +209,12 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
         targets = self._make_targets(y)
         return TrainingSet(X_binned, targets, sample_weight, granularities, plan), y
+
+    def _needs_order_for(self) -> str | None:
+        """What depends on the order of eras, if anything does."""
+        if self.random_segments is not None:
+            return "random_segments"
+        return "era_weighting='recency'" if self.era_weighting == "recency" else None
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return HalfSquaredError()

@@ -1,0 +1,207 @@
+"""An intercept of each era, fitted along with the trees, and its forecast."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.validation import check_is_fitted
+
+from ..._eras import EncodedEras, check_eras, encode_eras, half_life_weights
+from .leaf_shrinkage import cell_values, empirical_bayes_factors
+
+# What a fit with intercepts leaves on the estimator: the labels, an intercept of each
+# era and output, and the forecast, which is in `_baseline_prediction`.
+FITTED_INTERCEPTS = ("_era_labels", "_era_intercepts", "_era_forecast")
+
+
+class EraIntercepts:
+    """The intercepts in the course of a fit; those reached are the estimator's.
+
+    Raw predictions of training rows have their own era's intercept in them, all others
+    the forecast.
+    """
+
+    def __init__(self, estimator: Any, eras: EncodedEras, is_warm: bool):
+        self._eras = eras
+        shape = (eras.labels.size, estimator.n_trees_per_iteration_)
+        self._in_raw = np.zeros(shape)  # what the training rows' raw predictions have
+        if is_warm and hasattr(estimator, "_era_labels"):
+            if not np.array_equal(eras.labels, estimator._era_labels):
+                raise ValueError(
+                    f"eras has {eras.labels.size} eras to train on that are not the "
+                    f"{estimator._era_labels.size} whose intercepts warm_start=True "
+                    "keeps; pass the same eras, or set warm_start=False."
+                )
+            self._in_raw += estimator._era_forecast
+        else:
+            estimator._era_labels = eras.labels
+            estimator._era_intercepts = self._in_raw
+            estimator._era_forecast = np.zeros(shape[1])
+        self._forecast_weights = forecast_weights(
+            estimator.era_forecast, int(estimator.n_forecast_eras), shape[0]
+        )
+
+    def update(
+        self,
+        estimator: Any,
+        y: NDArray[np.float64],
+        raw: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None,
+        raw_val: NDArray[np.float64] | None,
+    ) -> None:
+        """Move the intercepts of an estimator, and all that has them in it."""
+        if self._eras.labels.size == 1:
+            return
+        self._move(raw, estimator._era_intercepts)
+        estimator._era_intercepts = next_intercepts(
+            estimator._loss, self._eras, y, raw, sample_weight, self._in_raw
+        )
+        self._move(raw, estimator._era_intercepts)
+        forecast = self._forecast_weights @ estimator._era_intercepts
+        step = forecast - estimator._era_forecast
+        estimator._era_forecast = forecast
+        # Not in place: a callback may have kept the estimator as it was.
+        estimator._baseline_prediction = estimator._baseline_prediction + step
+        if raw_val is not None:
+            raw_val += step
+
+    def _move(self, raw: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
+        step = intercepts - self._in_raw
+        if step.any():
+            raw += step[self._eras.codes]
+        self._in_raw = intercepts
+
+
+def begin_intercepts(
+    estimator: Any, eras: EncodedEras | None, is_warm: bool
+) -> EraIntercepts | None:
+    """The intercepts that a fit is to move, if any; those of another fit are dropped.
+
+    ValueError where a warm start has other eras than before, or no intercepts any more.
+    """
+    if not is_warm:
+        for name in FITTED_INTERCEPTS:
+            estimator.__dict__.pop(name, None)
+    if estimator.era_effects is not None:
+        assert eras is not None  # by `_check_eras`
+        return EraIntercepts(estimator, eras, is_warm)
+    if hasattr(estimator, "_era_labels"):
+        raise ValueError(
+            "era_effects=None leaves out the intercepts of eras beside which the trees "
+            "that warm_start=True keeps were grown; set era_effects='intercept', or "
+            "warm_start=False."
+        )
+    return None
+
+
+def next_intercepts(
+    loss: Any,
+    eras: EncodedEras,
+    y: NDArray[np.float64],
+    raw: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    intercepts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The intercepts after a Newton step, shrunk to 0 as a leaf's value is.
+
+    ``b_j - G_j / H_j`` with the variance ``s2 / H_j``; see `leaf_shrinkage`. A loss
+    without a hessian of use takes the line search of its residuals for the step, and
+    for s2 what it is of an asymmetric Laplace law, whose likelihood the loss is: with
+    b the mean loss and g its gradients, ``b^2 / mean(g^2)``.
+    """
+    n_eras = eras.labels.size
+    g, h = (
+        np.reshape(x, raw.shape)
+        for x in loss.gradient_hessian(
+            y, raw, sample_weight, n_threads=_openmp_effective_n_threads()
+        )
+    )
+    reached = np.empty(intercepts.shape)
+    for k in range(raw.shape[1]):
+        step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k])
+        if not loss.differentiable:
+            step = _line_search(loss, eras, y - raw[:, k], sample_weight)
+            at = raw[:, k] + step[eras.codes]
+            slope = loss.gradient(y, at)
+            mean_loss = loss(y, at, sample_weight=sample_weight)
+            s2 = mean_loss**2 / np.average(slope**2, weights=sample_weight)
+        target = intercepts[:, k] + step
+        variance = np.divide(s2, H, out=np.full(n_eras, np.inf), where=H > 0)
+        known = H > 0
+        factors = np.zeros(n_eras)
+        factors[known] = empirical_bayes_factors(target[known], variance[known])
+        reached[:, k] = factors * target
+    return reached
+
+
+def _line_search(
+    loss: Any,
+    eras: EncodedEras,
+    residuals: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """The constant that fits the residuals of each era best; 0 without weight."""
+    order = np.arange(residuals.size) if eras.order is None else eras.order
+    steps = np.zeros(eras.labels.size)
+    for j, rows in enumerate(np.split(order, eras.offsets[1:-1])):
+        weights = None if sample_weight is None else sample_weight[rows]
+        if weights is None or weights.any():
+            steps[j] = loss.fit_intercept_only(residuals[rows], weights).item()
+    return steps
+
+
+def forecast_weights(
+    era_forecast: str, n_forecast_eras: int, n_eras: int
+) -> NDArray[np.float64]:
+    """What each era's intercept counts for in the next era's, adding up to 1."""
+    if era_forecast == "exponential":
+        weights = half_life_weights(n_eras, n_forecast_eras)
+    else:
+        n_last = n_eras if era_forecast == "mean" else n_forecast_eras
+        weights = (np.arange(n_eras) >= n_eras - n_last).astype(np.float64)
+    return weights / weights.sum()
+
+
+def intercepts_by_label(estimator: Any) -> dict[Any, Any]:
+    """The intercept of each era: a number, or an array with one of each class."""
+    intercepts = estimator._era_intercepts
+    values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
+    return dict(zip(_as_keys(estimator._era_labels), values, strict=True))
+
+
+def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
+    """The estimator that predicts rows X of some eras, a copy where it is another.
+
+    Rows of known eras have their own intercept, in place of the forecast, which rows of
+    other eras keep. ValueError for a model without intercepts.
+    """
+    if eras is None:
+        return estimator
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "_era_labels"):
+        raise ValueError(
+            "predicting with eras needs the intercepts of a fit with "
+            "era_effects='intercept': leave eras out, or fit with them."
+        )
+    given, known = encode_eras(check_eras(eras, X)), estimator._era_labels
+    labels = given.labels
+    if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
+        labels = labels.astype(dtype := np.promote_types(labels.dtype, known.dtype))
+        known = known.astype(dtype)
+    index = {label: j for j, label in enumerate(_as_keys(known))}
+    of_labels = np.zeros((labels.size, estimator._era_forecast.size))
+    for i, label in enumerate(_as_keys(labels)):
+        if label in index:
+            of_labels[i] = (
+                estimator._era_intercepts[index[label]] - estimator._era_forecast
+            )
+    copied = object.__new__(type(estimator))
+    copied.__dict__.update(vars(estimator))
+    copied._raw_predict = lambda X: estimator._raw_predict(X) + of_labels[given.codes]
+    return copied
+
+
+def _as_keys(labels: NDArray[Any]) -> list[Any]:
+    """Labels as Python's objects, but dates as NumPy's, which have one type."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

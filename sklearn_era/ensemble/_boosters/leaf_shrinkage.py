@@ -1,0 +1,117 @@
+"""How far a leaf's value is believed, by how much it differs between eras.
+
+A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
+of them. With ``s2`` the variance of a row's ``-g / h`` within eras by unit of hessian,
+pooled over the tree, the variance between eras is estimated by moments [1]_,
+
+    tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
+
+and that of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. True values are taken to vary
+about 0 with variance A, by the tree's own leaves, and the best guess at one is
+``A / (A + variance)`` times ``v``: the empirical Bayes factor [2]_.
+
+.. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
+   Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
+.. [2] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
+   generalizations. Journal of the American Statistical Association 70, 311-319.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._eras import EncodedEras
+
+
+def cell_values(
+    cells: NDArray[np.integer],
+    n_cells: int,
+    gradients: NDArray[np.floating],
+    hessians: NDArray[np.floating],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """``-G / H`` and H of each cell of rows, and s2, the variance within cells.
+
+    Rows and cells without hessian say nothing, and have the value 0.
+    """
+    has_weight = hessians > 0
+    G, H = np.empty((2, n_cells))
+    G[:] = np.bincount(cells, gradients, n_cells)
+    H[:] = np.bincount(cells, hessians, n_cells)
+    values = np.divide(-G, H, out=np.zeros(n_cells), where=H > 0)
+    deviations = np.divide(
+        -gradients, hessians, out=np.zeros(gradients.size), where=has_weight
+    )
+    deviations -= values[cells]
+    freedom = int(has_weight.sum()) - int((H > 0).sum())
+    return values, H, float(hessians @ deviations**2) / max(freedom, 1)
+
+
+def empirical_bayes_factors(
+    values: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """``A / (A + variance)``, A being the values' own variance about 0 less the noise.
+
+    A is ``max(0, mean(v^2 - variance))``; the mean is weighted by `weights`.
+    """
+    prior = max(0.0, np.average(values**2 - variances, weights=weights))
+    total = prior + variances
+    return np.divide(prior, total, out=np.ones(total.shape), where=total > 0)
+
+
+def leaf_factors(
+    values: NDArray[np.float64], H: NDArray[np.float64], s2: float
+) -> NDArray[np.float64]:
+    """What each leaf is to be multiplied by; `values` and `H` have a row for a leaf."""
+    total = H.sum(axis=1)
+    share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
+    value = (share * values).sum(axis=1)
+    n_eras = np.count_nonzero(H, axis=1)
+    tau2 = np.divide(
+        (H * (values - value[:, None]) ** 2).sum(axis=1) - (n_eras - 1) * s2,
+        total - (H * share).sum(axis=1),
+        out=np.zeros(total.size),
+        where=n_eras > 1,
+    )
+    within = np.divide(s2, total, out=np.zeros(total.size), where=total > 0)
+    variance = (share**2).sum(axis=1) * np.maximum(tau2, 0.0) + within
+    return empirical_bayes_factors(value, variance, weights=total)
+
+
+def shrink_leaves(
+    grower: Any,
+    eras: EncodedEras,
+    gradients: NDArray[np.float32],
+    hessians: NDArray[np.float32],
+    is_line_search: bool,
+) -> None:
+    """Multiply the values of a grown tree's leaves by their factors.
+
+    With monotonic constraints a leaf stays within its bounds, and so in order. A line
+    search knows no bounds: there all leaves get one factor, which keeps their order.
+    """
+    leaves, n_eras = grower.finalized_leaves, eras.labels.size
+    if n_eras == 1 or len(leaves) == 1:
+        return
+    cells = eras.codes.astype(np.intp)
+    for i, leaf in enumerate(leaves):
+        cells[leaf.sample_indices] += i * n_eras
+    values, H, s2 = cell_values(
+        cells,
+        len(leaves) * n_eras,
+        gradients.astype(np.float64),
+        np.broadcast_to(hessians, gradients.shape).astype(np.float64),
+    )
+    H = H.reshape(len(leaves), n_eras)
+    factors = leaf_factors(values.reshape(H.shape), H, s2)
+    if is_line_search and np.any(grower.monotonic_cst):
+        factors[:] = np.average(factors, weights=H.sum(axis=1))
+    for leaf, factor in zip(leaves, factors.tolist(), strict=True):
+        leaf.value *= factor
+        if not is_line_search:
+            lower, upper = leaf.children_lower_bound, leaf.children_upper_bound
+            leaf.value = min(
+                max(leaf.value, lower * grower.shrinkage), upper * grower.shrinkage
+            )
