@@ -302,7 +302,8 @@ def weigh_eras(
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
     if era_weighting == "equal":
         totals = np.bincount(encoded.codes, weights, n_eras)
-        factors = np.divide(1.0, totals, out=np.zeros(n_eras), where=totals > 0)
+        mean = totals.mean()  # so that eras of one weight keep theirs, to the bit
+        factors = np.divide(mean, totals, out=np.zeros(n_eras), where=totals > 0)
     else:
         unit = 1 if isinstance(era_half_life, Integral) else n_eras
         factors = half_life_weights(n_eras, unit * era_half_life)

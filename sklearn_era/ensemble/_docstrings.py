@@ -133,8 +133,9 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         variance of v is by moments, from how much its values ``-G_j / H_j`` in each era
         differ [5]_; A is the variance of the values of the tree's leaves about 0, less
         the mean of var(v) [6]_. A leaf that means something else in each era comes
-        close to 0. With monotonic constraints it stays within its bounds; of a single
-        era nothing is shrunk. Needs `eras` in ``fit``.
+        close to 0. With monotonic constraints all leaves of a tree get the mean factor,
+        which keeps their order; of a single era nothing is shrunk. Needs `eras` in
+        ``fit``.
     era_effects : {'intercept'} or None, default=None
         With 'intercept', each training era has an intercept in the raw prediction, of
         each class where there are more than two, and trees are grown beside it. Before

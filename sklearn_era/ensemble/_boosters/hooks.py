@@ -377,8 +377,7 @@ class EraFitMixin(EraScoringMixin):
         """Shrink the values of a grown tree's leaves, where that is asked for."""
         eras = self._fit_state.training_eras
         if self.leaf_shrinkage is not None and eras is not None:
-            is_line_search = not self._loss.differentiable
-            shrink_leaves(grower, eras, gradients, hessians, is_line_search)
+            shrink_leaves(grower, eras, gradients, hessians)
 
     def _warn_if_interaction_sets_moved(self) -> None:
         """Say so where scikit-learn applies `interaction_cst` to other columns."""

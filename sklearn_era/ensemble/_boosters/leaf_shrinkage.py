@@ -85,12 +85,11 @@ def shrink_leaves(
     eras: EncodedEras,
     gradients: NDArray[np.float32],
     hessians: NDArray[np.float32],
-    is_line_search: bool,
 ) -> None:
     """Multiply the values of a grown tree's leaves by their factors.
 
-    With monotonic constraints a leaf stays within its bounds, and so in order. A line
-    search knows no bounds: there all leaves get one factor, which keeps their order.
+    With monotonic constraints all leaves have the mean factor, which keeps their order:
+    the grower does not know the bounds of all leaves, nor does a line search heed them.
     """
     leaves, n_eras = grower.finalized_leaves, eras.labels.size
     if n_eras == 1 or len(leaves) == 1:
@@ -106,12 +105,7 @@ def shrink_leaves(
     )
     H = H.reshape(len(leaves), n_eras)
     factors = leaf_factors(values.reshape(H.shape), H, s2)
-    if is_line_search and np.any(grower.monotonic_cst):
+    if np.any(grower.monotonic_cst):
         factors[:] = np.average(factors, weights=H.sum(axis=1))
     for leaf, factor in zip(leaves, factors.tolist(), strict=True):
         leaf.value *= factor
-        if not is_line_search:
-            lower, upper = leaf.children_lower_bound, leaf.children_upper_bound
-            leaf.value = min(
-                max(leaf.value, lower * grower.shrinkage), upper * grower.shrinkage
-            )

@@ -1,0 +1,427 @@
+"""What eras weigh, how they shrink leaves, and the intercepts that they have."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.trees import assert_same_model
+from sklearn_era._trees.walk import leaf_indices
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._boosters import era_effects, leaf_shrinkage
+from sklearn_era.interop import to_sklearn
+from sklearn_era.model_files import load_model, save_model
+
+TARGETS = {
+    "real": {},
+    "absolute": {"loss": "absolute_error"},
+    "quantile": {"loss": "quantile", "quantile": 0.8},
+    "count": {"loss": "poisson"},
+    "binary": {},
+    "multiclass": {},
+}
+ALL = {
+    "era_weighting": "recency",
+    "leaf_shrinkage": "eras",
+    "era_effects": "intercept",
+}
+each_target = pytest.mark.parametrize("target", TARGETS)
+
+
+def problem(target, **params):
+    """A model, and X, y, weights and eras for it."""
+    model = ours("real" if target in ("absolute", "quantile") else target)
+    data = make_data(target if target in ("count", "binary", "multiclass") else "real")
+    return model.set_params(**TARGETS[target], **params), *data
+
+
+def make_drift(n_eras=20, n_rows=100, slope=0.5, seed=0):
+    """Rows whose level grows from era to era, which no feature tells."""
+    rng = np.random.default_rng(seed)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 3))
+    return X, X[:, 0] + slope * eras + 0.1 * rng.normal(size=eras.size), eras
+
+
+# Weights of eras.
+
+
+def weights_by_hand(eras, weights, era_weighting, half_life):
+    counts = {e: weights[eras == e].sum() for e in np.unique(eras)}
+    last, n_eras = max(counts), len(counts)
+    if isinstance(half_life, float):
+        half_life *= n_eras
+    factors = {
+        "equal": {e: 1 / total for e, total in counts.items()},
+        "recency": {e: 0.5 ** ((last - e) / half_life) for e in counts},
+    }[era_weighting]
+    product = weights * np.array([factors[e] for e in eras])
+    return product * weights.sum() / product.sum()
+
+
+@pytest.mark.parametrize(
+    ("model", "era_weighting", "half_life"),
+    [
+        *((ours(), *x) for x in (("equal", 0.25), ("recency", 0.25), ("recency", 2))),
+        (EraForestRegressor(2, max_bins=16, random_state=0), "recency", 1.0),
+    ],
+)
+def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting, half_life):
+    X, y, weights, eras = make_data()
+    for given in (None, weights):
+        rows = np.ones(y.size) if given is None else given
+        product = weights_by_hand(eras, rows, era_weighting, half_life)
+        assert product.sum() == pytest.approx(rows.sum())
+        ours_, theirs = clone(model), clone(model).fit(X, y, product, eras=eras)
+        ours_.set_params(era_weighting=era_weighting)
+        if era_weighting == "recency":
+            ours_.set_params(era_half_life=half_life)
+        ours_.fit(X, y, given, eras=eras)
+        assert np.allclose(ours_.predict(X), theirs.predict(X), rtol=1e-6)
+        assert ours_._fitted_with_sw
+
+
+def test_equal_eras_need_no_weights_and_one_era_none():
+    X, y, eras = make_drift(4)
+    plain = ours().fit(X, y, np.ones(y.size), eras=eras)
+    assert_same_model(ours(era_weighting="equal").fit(X, y, eras=eras), plain, X)
+    for name in ("equal", "recency"):
+        model = ours(era_weighting=name).fit(X, y, eras=np.zeros(y.size, int))
+        assert_same_model(model, plain, X)
+
+
+# Shrinkage of leaves.
+
+
+def factors_by_hand(leaves, eras, v, h):
+    """The factors of leaves, term by term as in the equations of the module."""
+    cells = {
+        (leaf, era): (leaves == leaf) & (eras == era)
+        for leaf in np.unique(leaves)
+        for era in np.unique(eras)
+    }
+    cells = {key: rows for key, rows in cells.items() if h[rows].sum() > 0}
+    mean = {key: np.average(v[rows], weights=h[rows]) for key, rows in cells.items()}
+    H = {key: h[rows].sum() for key, rows in cells.items()}
+    within = sum((h * (v - mean[key]) ** 2)[rows].sum() for key, rows in cells.items())
+    s2 = within / ((h > 0).sum() - len(cells))
+    values, variances, totals = [], [], []
+    for leaf in np.unique(leaves):
+        keys = [key for key in cells if key[0] == leaf]
+        total = sum(H[key] for key in keys)
+        value = sum(H[key] * mean[key] for key in keys) / total
+        q = sum(H[key] * (mean[key] - value) ** 2 for key in keys)
+        scale = total - sum(H[key] ** 2 for key in keys) / total
+        tau2 = max(0, (q - (len(keys) - 1) * s2) / scale) if len(keys) > 1 else 0
+        share2 = sum((H[key] / total) ** 2 for key in keys)
+        values.append(value)
+        variances.append(share2 * tau2 + s2 / total)
+        totals.append(total)
+    values, variances = np.array(values), np.array(variances)
+    prior = max(0, np.average(values**2 - variances, weights=totals))
+    return prior / (prior + variances)
+
+
+def test_factor_of_a_leaf_is_that_of_the_equations():
+    rng = np.random.default_rng(0)
+    leaves, eras = rng.integers(0, 4, 300), rng.integers(0, 3, 300)
+    eras[leaves == 3] = 1  # a leaf of one era
+    v = leaves - 1.5 + rng.normal(size=300) + (eras - 1) * (leaves == 2)
+    h = rng.choice([0.0, 0.5, 2.0], 300)
+    values, H, s2 = leaf_shrinkage.cell_values(leaves * 3 + eras, 12, -v * h, h)
+    factors = leaf_shrinkage.leaf_factors(values.reshape(4, 3), H.reshape(4, 3), s2)
+    assert factors == pytest.approx(factors_by_hand(leaves, eras, v, h))
+    assert factors.argmin() == 2
+    # Without noise within eras or between them, values are believed.
+    exact = leaf_shrinkage.leaf_factors(np.ones((2, 3)), np.ones((2, 3)), 0.0)
+    assert np.array_equal(exact, [1, 1])
+
+
+@each_target
+def test_first_tree_is_shrunk_leaf_by_leaf(target):
+    model, X, y, weights, eras = problem(target, max_iter=1, min_samples_leaf=30)
+    for given in (None, weights + 0.1):
+        plain = clone(model).fit(X, y, given, eras=eras)
+        shrunk = clone(model).set_params(leaf_shrinkage="eras")
+        shrunk.fit(X, y, given, eras=eras)
+        raw = np.repeat(plain._baseline_prediction, y.size, axis=0)
+        encoded = plain._encode_y_val(y)
+        g, h = plain._loss.gradient_hessian(encoded, raw, given)
+        g, h = g.reshape(raw.shape), h.reshape(raw.shape)
+        bins = plain._bin_mapper.transform(X)
+        missing = plain._bin_mapper.missing_values_bin_idx_
+        trees = zip(plain._predictors[0], shrunk._predictors[0], strict=True)
+        for k, (before, after) in enumerate(trees):
+            leaves = leaf_indices(before).predict_binned(bins, missing, 1)
+            factors = factors_by_hand(leaves, eras, -g[:, k] / h[:, k], h[:, k])
+            is_leaf = before.nodes["is_leaf"] == 1
+            expected = before.nodes["value"][is_leaf] * factors
+            assert after.nodes["value"][is_leaf] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_shrunk_leaves_keep_their_order(loss):
+    rng = np.random.default_rng(0)
+    X, eras = rng.integers(0, 3, (600, 1)), rng.integers(0, 5, 600)
+    # The low end differs between eras, and would be shrunk beyond its neighbour.
+    y = np.where(X[:, 0] == 0, -2.2 + 3 * (eras - 2), 4.0 * X[:, 0] - 6)
+    params = {"loss": loss, "max_iter": 1, "max_leaf_nodes": 3}
+    values = {}
+    for sign in (0, 1):
+        for how in (None, "eras"):
+            model = Regressor(monotonic_cst=[sign], leaf_shrinkage=how, **params)
+            predicted = model.fit(X, y, eras=eras).predict([[0], [1], [2]])
+            values[sign, how] = predicted - model._baseline_prediction.item()
+    if loss == "squared_error":
+        assert values[0, None][0] < values[0, None][1] < values[0, "eras"][0]
+    ratio = values[1, "eras"] / values[1, None]
+    assert ratio == pytest.approx(ratio[0])
+    assert 0.1 < ratio[0] < 0.95
+
+
+# Intercepts of eras.
+
+
+@each_target
+def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
+    model, X, y, weights, eras = problem(target, max_iter=1, era_effects="intercept")
+    for given in (None, weights):
+        model.fit(X, y, given, eras=eras)
+        w = np.ones(y.size) if given is None else given
+        plain = clone(model).set_params(era_effects=None).fit(X, y, given)
+        encoded, loss = model._encode_y_val(y), model._loss
+        raw = np.repeat(plain._baseline_prediction, y.size, axis=0)
+        g, h = (x.reshape(raw.shape) for x in loss.gradient_hessian(encoded, raw, w))
+        for k in range(raw.shape[1]):
+            step, H = np.zeros(4), np.bincount(eras, h[:, k])
+            for j in range(4):
+                rows = eras == j
+                step[j] = -g[rows, k].sum() / H[j]
+                if not loss.differentiable:
+                    residuals = (encoded - raw[:, k])[rows]
+                    at_rows = None if given is None else w[rows]
+                    step[j] = loss.fit_intercept_only(residuals, at_rows).item()
+            with np.errstate(invalid="ignore"):
+                errors = np.nan_to_num(-g[:, k] / h[:, k]) - step[eras]
+            s2 = (h[:, k] * errors**2).sum() / ((h[:, k] > 0).sum() - 4)
+            if not loss.differentiable:
+                at = raw[:, k] + step[eras]
+                information = np.average(loss.gradient(encoded, at) ** 2, weights=w)
+                s2 = loss(encoded, at, w) ** 2 / information
+            prior = max(0, (step**2 - s2 / H).mean())
+            expected = step * prior / (prior + s2 / H)
+            reached = [np.atleast_1d(b)[k] for b in model.era_intercepts_.values()]
+            assert reached == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("era_forecast", "n_forecast_eras", "weights"),
+    [
+        ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
+        ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
+        ("exponential", 1, np.array([1, 2, 4, 8]) / 15),
+    ],
+)  # fmt: skip
+def test_forecast_weighs_the_eras(era_forecast, n_forecast_eras, weights):
+    reached = era_effects.forecast_weights(era_forecast, n_forecast_eras, 4)
+    assert reached == pytest.approx(weights)
+
+
+def test_drift_is_carried_forward():
+    X, y, eras = make_drift()
+    train, test = eras < 16, eras == 16
+    fit = {"X": X[train], "y": y[train], "eras": eras[train]}
+    plain = Regressor().fit(**fit)
+    model = Regressor(era_effects="intercept", n_forecast_eras=1).fit(**fit)
+    levels = np.array(list(model.era_intercepts_.values()))
+    assert list(model.era_intercepts_) == list(range(16))
+    assert levels == pytest.approx(0.5 * (np.arange(16) - 7.5), abs=0.1)
+    # The forecast is an era behind; without it all eras are behind.
+    error = {m: np.mean(y[test] - m.predict(X[test])) for m in (plain, model)}
+    assert error[model] == pytest.approx(0.5, abs=0.1)
+    assert error[plain] > 3
+    # Known eras have their own level, others the forecast.
+    known = model.predict(X[train], eras=eras[train])
+    assert np.mean((known - y[train]) ** 2) < 0.1
+    moved = model.predict(X[train]) + levels[eras[train]] - levels[-1]
+    assert known == pytest.approx(moved)
+    assert np.array_equal(model.predict(X, eras=eras + 99), model.predict(X))
+
+
+@each_target
+def test_all_of_a_model_agrees_in_the_forecast(target, tmp_path):
+    model, X, y, weights, eras = problem(target, **ALL)
+    model.set_params(early_stopping=True, validation_fraction=None, era_half_life=2)
+    days = np.datetime64("2024-01-01") + eras
+    model.fit(X, y, weights, eras=days)
+    raw = model._raw_predict(X)
+    assert np.array_equal(list(model._staged_raw_predict(X))[-1], raw)
+    # Training rows have their own intercept, in the last score of the training loss.
+    by_label = model.era_intercepts_
+    forecast = np.mean(list(by_label.values())[-3:], axis=0)
+    own = raw + np.array([np.atleast_1d(by_label[day] - forecast) for day in days])
+    product = weights_by_hand(eras, weights, "recency", 2)
+    if target != "multiclass":
+        own = own.ravel()
+    loss = model._loss(model._encode_y_val(y), own, product)
+    assert -model.train_score_[-1] == pytest.approx(loss)
+    # In every copy.
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    for copied in (load_model(path)[0], pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(
+            copied.predict(X, eras=days.astype("M8[ns]")), model.predict(X, eras=days)
+        )
+        assert list(copied.era_intercepts_) == list(by_label)
+    assert np.array_equal(to_sklearn(model).predict(X), model.predict(X))
+    if target in ("binary", "multiclass"):
+        decision = model.decision_function(X, eras=days)
+        assert decision == pytest.approx(own)
+        proba = model.predict_proba(X, eras=days)
+        assert proba == pytest.approx(model._loss.predict_proba(own))
+        labels = model.classes_[proba.argmax(axis=1)]
+        assert np.array_equal(model.predict(X, eras=days), labels)
+
+
+@pytest.mark.parametrize("scoring", ["loss", "r2", None])
+def test_early_stopping_scores_the_forecast(scoring):
+    X, y, eras = make_drift()
+    params = {"early_stopping": True, "scoring": scoring, "validation_fraction": 4}
+    model = Regressor(max_iter=5, era_effects="intercept", **params)
+    model.fit(X, y, eras=eras)
+    held_out = np.isin(eras, model.validation_eras_)
+    assert held_out.sum() == 400
+    assert list(model.era_intercepts_) == list(range(16))
+    predicted = model.predict(X[held_out])
+    expected = model.score(X[held_out], y[held_out])
+    if scoring == "loss":
+        expected = -0.5 * np.mean((y[held_out] - predicted) ** 2)
+    assert model.validation_score_[-1] == pytest.approx(expected)
+
+
+def test_warm_start_goes_on_with_the_intercepts():
+    X, y, eras = make_drift(6)
+    params = {"era_effects": "intercept", "leaf_shrinkage": "eras"}
+    straight = ours(max_iter=8, **params).fit(X, y, eras=eras)
+    model = ours(max_iter=3, warm_start=True, **params).fit(X, y, eras=eras)
+    model.set_params(max_iter=8, era_forecast="mean").fit(X, y, eras=eras)
+    reached, expected = model.era_intercepts_, straight.era_intercepts_
+    assert reached == pytest.approx(expected)
+    assert model.predict(X, eras=eras) == pytest.approx(straight.predict(X, eras=eras))
+    mean = np.mean(list(expected.values()))
+    new = straight.predict(X, eras=eras) - np.array(list(expected.values()))[eras]
+    assert model.predict(X) == pytest.approx(new + mean)
+    model.set_params(max_iter=9)
+    with pytest.raises(ValueError, match=r"5 eras .* not the 6 whose intercepts warm"):
+        model.fit(X, y, eras=np.minimum(eras, 4))
+    with pytest.raises(ValueError, match=r"^era_effects=None leaves out the"):
+        clone_of(model, era_effects=None, era_forecast="last").fit(X, y, eras=eras)
+    # A fit from the beginning forgets them.
+    model.set_params(era_effects=None, era_forecast="last", warm_start=False)
+    assert not hasattr(model.fit(X, y, eras=eras), "era_intercepts_")
+
+
+def clone_of(model, **params):
+    """A fitted copy with other parameters."""
+    return pickle.loads(pickle.dumps(model)).set_params(**params)
+
+
+# All of them.
+
+
+@each_target
+def test_one_era_and_none_of_them_change_no_bit(target):
+    model, X, y, weights, eras = problem(target)
+    one = np.zeros(y.size, int)
+    for given in (None, weights):
+        plain = clone(model).fit(X, y, given, eras=eras)
+        # The names of the defaults, and one era.
+        assert_same_model(clone(model).fit(X, y, given), plain, X)
+        params = {"leaf_shrinkage": "eras", "era_effects": "intercept"}
+        alone = clone(model).set_params(**params).fit(X, y, given, eras=one)
+        assert_same_model(alone, plain, X)
+        assert not np.any(alone.era_intercepts_[0])
+
+
+def test_order_of_rows_and_data_set_do_not_matter():
+    X, y, weights, eras = make_data()
+    X, weights = X.round(), weights + 0.1  # bins do not depend on weights
+    model = ours(**ALL).fit(X, y, weights, eras=eras)
+    order = np.random.default_rng(0).permutation(y.size)
+    moved = clone(model).fit(X[order], y[order], weights[order], eras=eras[order])
+    assert moved.predict(X, eras=eras) == pytest.approx(model.predict(X, eras=eras))
+    data = BinnedDataset.from_arrays(
+        X, y, sample_weight=weights, eras=eras, max_bins=32
+    )
+    binned = clone(model).fit(data)  # which has an order of its own
+    assert binned.predict(X, eras=eras) == pytest.approx(model.predict(X, eras=eras))
+
+
+BAD = [
+    *(("era_weighting", v) for v in ("row", None, 1)),
+    *(("era_half_life", v) for v in (0, -1, 0.0, 1.5, np.nan, None)),
+    *(("leaf_shrinkage", v) for v in ("rows", True)),
+    *(("era_effects", v) for v in ("slope", False)),
+    *(("era_forecast", v) for v in ("next", None)),
+    *(("n_forecast_eras", v) for v in (0, 1.5)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD)
+def test_bad_values_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of .* must be"):
+        ours(**{name: value}).fit([[0]], [0])
+
+
+@pytest.mark.parametrize(("name", "value"), ALL.items())
+def test_missing_eras_and_negative_weights_are_refused(name, value):
+    X, y, _, eras = make_data(n_samples=60)
+    models = [ours(**{name: value})]
+    if name == "era_weighting":
+        models.append(EraForestRegressor(**{name: value}))
+    for model in models:
+        with pytest.raises(ValueError, match=rf"^{name}='{value}' needs eras: pass"):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match=rf"negative in 60 .* {name}='{value}' takes"):
+        models[0].fit(X, y, -np.ones(60), eras=eras)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"era_half_life": 2}, "^era_weighting='rows' makes no use of era_half_life"),
+        ({"n_forecast_eras": 2}, "^era_effects=None makes no use of n_forecast_eras=2"),
+        ({"era_effects": "intercept", "era_forecast": "mean", "n_forecast_eras": 2},
+         "^era_forecast='mean' makes no use of n_forecast_eras=2: leave that out.$"),
+        ({"era_effects": "intercept"}, "^era_forecast='last' takes eras in the order"),
+        ({"era_weighting": "recency"}, "^era_weighting='recency' takes eras in the or"),
+    ],
+)  # fmt: skip
+def test_no_effect_and_order_of_text_are_warned_of(params, message):
+    X, y, _, eras = make_data(n_samples=60)
+    models = [Regressor(**params)]
+    if "era" in message.partition("'")[0] and "era_weighting" in message:
+        models.append(EraForestRegressor(2, **params))
+    for model in models:
+        with pytest.warns(UserWarning, match=message) as caught:
+            model.fit(X, y, eras=[f"era{8 + era}" for era in eras])
+        assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Regressor(era_effects="intercept", era_forecast="mean").fit(
+            X, y, eras=[f"era{8 + era}" for era in eras]
+        )
+
+
+def test_predicting_with_eras_needs_intercepts():
+    X, y, _, eras = make_data()
+    with pytest.raises(ValueError, match="needs the intercepts of a fit with era_eff"):
+        ours().fit(X, y, eras=eras).predict(X, eras=eras)
+    model = ours(era_effects="intercept").fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="eras has 3 labels, but X has 400 rows"):
+        model.predict(X, eras=[1, 2, 3])
