@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # In the order of the constructors, in which they follow `split_criterion`.
 ERA_PARAMETER_NAMES = (
@@ -15,6 +15,17 @@ ERA_PARAMETER_NAMES = (
     "period_aggregation",
     "invariance_penalty",
     "invariance_statistic",
+)
+
+# What eras weigh, shrink and add, whatever the criterion: in the order of the
+# constructors, in which they follow `validation_eras`.
+ERA_EFFECT_NAMES = (
+    "era_weighting",
+    "era_half_life",
+    "leaf_shrinkage",
+    "era_effects",
+    "era_forecast",
+    "n_forecast_eras",
 )
 
 _COVERAGE = ("min_samples_per_era", "min_era_coverage", "min_gain_share")
@@ -117,3 +128,20 @@ def parameters_read(
         read |= {"normalize_era_gain"}
         read -= {"boltzmann_alpha"} if "era" not in parts else set()
     return read
+
+
+def unread_era_effects(
+    era_weighting: str = "rows",
+    era_effects: str | None = None,
+    era_forecast: str = "last",
+    **_: Any,
+) -> dict[str, tuple[str, ...]]:
+    """By a parameter, those that its value makes no use of."""
+    unread: dict[str, tuple[str, ...]] = {}
+    if era_weighting != "recency":
+        unread["era_weighting"] = ("era_half_life",)
+    if era_effects is None:
+        unread["era_effects"] = ("era_forecast", "n_forecast_eras")
+    elif era_forecast == "mean":
+        unread["era_forecast"] = ("n_forecast_eras",)
+    return unread

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sklearn_era._criterion_table import CRITERIA, parameters_read
+from sklearn_era._criterion_table import CRITERIA, parameters_read, unread_era_effects
 from sklearn_era.cli._errors import InputError, list_names, not_nan
 
 _PANEL = "Comparing eras"
@@ -84,6 +84,7 @@ def make_era_parameters(
     early_stopping: str,
     min_impurity_decrease: float | None,
     validation_eras: str | None,
+    era_effects: Mapping[str, Any],
     **criterion_options: Any,
 ) -> dict[str, Any]:
     """Make the estimators' era parameters of the options that were given.
@@ -104,6 +105,9 @@ def make_era_parameters(
 
     validation_eras : {'last', 'random', 'rows'} or None
         The option.
+
+    era_effects : mapping of str to object
+        What eras weigh, shrink and add, by name; None if an option was not given.
 
     **criterion_options : float, int, bool, str or None
         The options that only some criteria make use of. Like the two before, one that
@@ -137,12 +141,13 @@ def make_era_parameters(
     for name in given:
         if name not in read:
             raise InputError(
-                f"--{name.replace('_', '-')} has no effect with {criterion}: leave one "
+                f"{_option(name)} has no effect with {criterion}: leave one "
                 "of them out."
             )
     parameters: dict[str, Any] = {"split_criterion": split_criterion, **given}
     if min_impurity_decrease is not None:
         parameters["min_impurity_decrease"] = min_impurity_decrease
+    parameters |= _check_era_effects(era_effects, era)
     if validation_eras is not None:
         if era is None:
             raise InputError(
@@ -156,6 +161,42 @@ def make_era_parameters(
             )
         parameters["validation_eras"] = _VALIDATION_ERAS[validation_eras]
     return parameters
+
+
+def _check_era_effects(options: Mapping[str, Any], era: str | None) -> dict[str, Any]:
+    """Those that were given; InputError for one that lacks eras or has no effect."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for reader, names in unread_era_effects(**given).items():
+        for name in given.keys() & names:
+            value = given.get(reader, "rows" if reader == "era_weighting" else None)
+            raise InputError(
+                f"{_option(name)} has no effect "
+                f"{'without' if value is None else 'with'} {_option(reader)}"
+                f"{'' if value is None else f' {value}'}: see what they do in "
+                "'sklearn-era fit --help'."
+            )
+    for name in given:
+        if era is None:
+            raise InputError(
+                f"{_option(name)} has no effect without eras: name the column that "
+                "holds them with --era, or leave it out."
+            )
+    return given
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def parse_half_life(text: str) -> float | int:
+    """Parse a number of eras, which is whole, or a share of them."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"'{text}' is neither a number of eras, such as 4, nor a share of them, "
+            "such as 0.25."
+        ) from None
 
 
 SplitCriterionOption = Annotated[
@@ -275,5 +316,60 @@ ValidationErasOption = Annotated[
         rich_help_panel=_PANEL,
         help="What early stopping holds out: the last eras (the default), random eras, "
         "or rows at random across eras.",
+    ),
+]
+
+EraWeightingOption = Annotated[
+    Literal["rows", "equal", "recency"] | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="What an era weighs: what its rows do (rows, the default), as much as any "
+        "other (equal), or less the older it is (recency).",
+    ),
+]
+
+EraHalfLifeOption = Annotated[
+    Any,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        parser=parse_half_life,
+        metavar="INT|FLOAT",
+        help="With recency, the age at which an era weighs half as much: a number of "
+        "eras, or a share of them. 0.25 by default.",
+    ),
+]
+
+LeafShrinkageOption = Annotated[
+    Literal["eras"] | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="Shrink the values of leaves by how much they differ between eras.",
+    ),
+]
+
+EraEffectsOption = Annotated[
+    Literal["intercept"] | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="Fit an intercept of each era, and predict by that of the next.",
+    ),
+]
+
+EraForecastOption = Annotated[
+    Literal["last", "mean", "exponential"] | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="What the intercept of the next era is taken for: the mean of the last "
+        "eras' (last, the default), of all, or one with weights that halve.",
+    ),
+]
+
+NForecastErasOption = Annotated[
+    int | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        min=1,
+        help="How many eras last takes, or after how many exponential halves. 3 by "
+        "default.",
     ),
 ]

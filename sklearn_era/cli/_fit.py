@@ -12,13 +12,19 @@ from rich.console import Console
 
 from sklearn_era.cli._criterion_options import (
     BoltzmannAlphaOption,
+    EraEffectsOption,
+    EraForecastOption,
+    EraHalfLifeOption,
+    EraWeightingOption,
     InvariancePenaltyOption,
     InvarianceStatisticOption,
+    LeafShrinkageOption,
     MinDirectionAgreementOption,
     MinEraCoverageOption,
     MinGainShareOption,
     MinImpurityDecreaseOption,
     MinSamplesPerEraOption,
+    NForecastErasOption,
     NormalizeEraGainOption,
     PeriodAggregationOption,
     SplitCriterionOption,
@@ -149,6 +155,12 @@ def fit(
         ),
     ] = "auto",
     validation_eras: ValidationErasOption = None,
+    era_weighting: EraWeightingOption = None,
+    era_half_life: EraHalfLifeOption = None,
+    leaf_shrinkage: LeafShrinkageOption = None,
+    era_effects: EraEffectsOption = None,
+    era_forecast: EraForecastOption = None,
+    n_forecast_eras: NForecastErasOption = None,
     random_state: Annotated[
         int | None,
         typer.Option(min=0, max=2**32 - 1, help="Seed, for reproducible models."),
@@ -173,6 +185,14 @@ def fit(
         min_impurity_decrease=min_impurity_decrease,
         early_stopping=early_stopping,
         validation_eras=validation_eras,
+        era_effects={
+            "era_weighting": era_weighting,
+            "era_half_life": era_half_life,
+            "leaf_shrinkage": leaf_shrinkage,
+            "era_effects": era_effects,
+            "era_forecast": era_forecast,
+            "n_forecast_eras": n_forecast_eras,
+        },
     )
 
     from sklearn_era._optional import import_optional

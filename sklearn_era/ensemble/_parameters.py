@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import (
 
 import sklearn_era
 
-from .._criterion_table import CRITERIA, parameters_read
+from .._criterion_table import CRITERIA, parameters_read, unread_era_effects
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import warn_user
 from ._criteria.parameters import INVARIANCE_STATISTICS, as_float
@@ -116,8 +116,6 @@ class ParametersMixin(BaseEstimator):
 
     split_criterion: str | dict[str, float]
     invariance_penalty: float
-    era_weighting: str
-    era_forecast: str
 
     def set_params(self, **params: Any) -> Any:
         """Set the parameters of this estimator.
@@ -169,15 +167,12 @@ class ParametersMixin(BaseEstimator):
             [name for name in names if name not in read],
             ", or choose another criterion",
         )
-        if self.era_weighting != "recency":
-            self._warn_of_unread("era_weighting", ["era_half_life"])
-        era_effects = getattr(self, "era_effects", None)
-        if era_effects is None:
-            self._warn_of_unread("era_effects", ["era_forecast", "n_forecast_eras"])
-        elif self.era_forecast == "mean":
-            self._warn_of_unread("era_forecast", ["n_forecast_eras"])
+        for reader, unread in unread_era_effects(**self.get_params(False)).items():
+            self._warn_of_unread(reader, unread)
 
-    def _warn_of_unread(self, reader: str, names: list[str], remedy: str = "") -> None:
+    def _warn_of_unread(
+        self, reader: str, names: Iterable[str], remedy: str = ""
+    ) -> None:
         defaults = inspect.signature(type(self).__init__).parameters
         unread = [
             f"{name}={getattr(self, name)!r}"

@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor as UpstreamRegressor
 from helpers.cli import fail, fit, read, run, to_options, write
 from helpers.criteria import BLENDS, CRITERIA, NAMES, OTHER_VALUES
 from sklearn_era._criterion_table import CRITERIA as TABLE
-from sklearn_era._criterion_table import parameters_read
+from sklearn_era._criterion_table import ERA_EFFECT_NAMES, parameters_read
 from sklearn_era.cli import _criterion_options
 from sklearn_era.cli._fit import fit as fit_command
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -79,6 +79,19 @@ def test_validation_eras(small, name, value):
     assert np.array_equal(model.validation_score_, expected.validation_score_)
 
 
+EFFECTS = {"era_effects": "intercept", "n_forecast_eras": 2, "leaf_shrinkage": "eras"}
+
+
+@pytest.mark.parametrize("half_life", [3, 0.5])
+def test_era_effects(small, half_life):
+    weighting = {"era_weighting": "recency", "era_half_life": half_life}
+    parameters = {"max_iter": 3, **EFFECTS, **weighting}
+    run(*fit(), "--era", "week", *to_options(parameters))
+    model, _ = load_model("new.skops")
+    assert {name: model.get_params()[name] for name in parameters} == parameters
+    assert type(model.era_half_life) is type(half_life)
+
+
 ONE_OF = (
     f"use one of {', '.join(map(repr, NAMES[:-1]))} and {NAMES[-1]!r}, or a blend such "
     "as era=0.5,vrex=0.5"
@@ -133,6 +146,20 @@ def test_criterion_that_cannot_be_parsed(text, message):
         ("--early-stopping false --validation-eras last",
          "--validation-eras has no effect with --early-stopping false: leave one of "
          "them out."),
+        *[(f"--n-forecast-eras 2 {more}",
+           f"--n-forecast-eras has no effect {reason}: see what they do in "
+           "'sklearn-era fit --help'.") for more, reason in (
+               ("", "without --era-effects"),
+               ("--era-effects intercept --era-forecast mean",
+                "with --era-forecast mean"))],
+        ("--era-half-life 3",
+         "--era-half-life has no effect with --era-weighting rows: see what they do in "
+         "'sklearn-era fit --help'."),
+        ("--era-weighting recency --era-half-life x",
+         "Invalid value for '--era-half-life': 'x' is neither a number of eras"),
+        ("--era-weighting recency --era-half-life 0",
+         "--era-half-life must be an int in the range [1, inf) or a float in the range "
+         "(0.0, 1.0], got 0 instead."),
         ("--split-criterion invariant --invariance-statistic ratio",
          "The model cannot be fitted: invariance_statistic='ratio' needs a target "
          "of 0 and 1"),
@@ -148,6 +175,13 @@ def test_criteria_that_compare_eras_ask_for_them(criterion):
     assert fail(*fit(), "--split-criterion", criterion) == (
         f"--split-criterion {criterion} compares eras: name the column that holds "
         "them with --era."
+    )
+
+
+def test_era_effects_ask_for_eras():
+    assert fail(*fit(), "--leaf-shrinkage", "eras") == (
+        "--leaf-shrinkage has no effect without eras: name the column that holds them "
+        "with --era, or leave it out."
     )
 
 
@@ -204,7 +238,7 @@ def test_program_knows_every_parameter():
     of_some = {name for row in TABLE.values() for name in row.parameters}
     of_any_criterion = {
         "split_criterion", "min_impurity_decrease", "validation_eras",
-        "colsample_bytree",
+        "colsample_bytree", *ERA_EFFECT_NAMES,
     }  # fmt: skip
     assert offered - upstream - of_any_criterion == of_some
 
@@ -217,6 +251,9 @@ def test_program_knows_every_criterion_and_value():
     eras, none = constraints["validation_eras"]
     assert choices("ValidationErasOption") == eras.options | {"rows"}
     assert none is None
+    for name in ("era_weighting", "leaf_shrinkage", "era_effects", "era_forecast"):
+        option = name.title().replace("_", "") + "Option"
+        assert choices(option) == constraints[name][0].options
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

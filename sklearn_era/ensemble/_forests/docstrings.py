@@ -3,7 +3,7 @@
 import re
 from textwrap import dedent
 
-from ..._criterion_table import CRITERIA, ERA_PARAMETER_NAMES
+from ..._criterion_table import CRITERIA, ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from .._docstrings import ERA_PARAMETERS, REFERENCES
 
 _BEGINNING = """\
@@ -175,7 +175,7 @@ def _shared_parameters() -> str:
     """The era parameters that forests have too, as the boosters document them."""
     entries = re.split(r"(?m)^(?=\w+ : )", dedent(ERA_PARAMETERS))
     by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
-    names = (*ERA_PARAMETER_NAMES, "era_weighting", "era_half_life")
+    names = (*ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES[:2])
     return "".join(by_name[name] for name in names)
 
 

@@ -19,7 +19,7 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..._criterion_table import ERA_PARAMETER_NAMES
+from ..._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import column_of_feature
 from .._estimator import EraEstimatorMixin
@@ -37,8 +37,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         for name in (
             "split_criterion",
             *ERA_PARAMETER_NAMES,
-            "era_weighting",
-            "era_half_life",
+            *ERA_EFFECT_NAMES[:2],
             "min_impurity_decrease",
             "min_samples_leaf",
         )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
-from sklearn_era._criterion_table import ERA_PARAMETER_NAMES
+from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.numerai.errors import ConfigError
@@ -36,7 +36,7 @@ _REFUSED = {
 }
 
 # What the plain model, which knows no eras, does without.
-_ERA_PARAMETERS = ("split_criterion", *ERA_PARAMETER_NAMES)
+_ERA_PARAMETERS = ("split_criterion", *ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES)
 
 # scikit-learn's sentence about a bad parameter, and the beginning of one of ours.
 _BAD_PARAMETER = re.compile(
