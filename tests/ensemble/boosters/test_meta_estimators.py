@@ -179,6 +179,12 @@ def test_parameters(estimator):
         "invariance_statistic": ("effect", "ratio"),
         "min_impurity_decrease": (0.0, 0.01),
         "validation_eras": ("last", None),
+        "era_weighting": ("rows", "recency"),
+        "era_half_life": (0.25, 2),
+        "leaf_shrinkage": (None, "eras"),
+        "era_effects": (None, "intercept"),
+        "era_forecast": ("last", "exponential"),
+        "n_forecast_eras": (3, 1),
         "colsample_bytree": (1.0, 0.25),
         "n_jobs": (None, -2),
     }
