@@ -44,7 +44,18 @@ def gradients_of_fit(
     -------
     gradients : FitGradients
         To be asked for each iteration in turn.
+
+    Raises
+    ------
+    ValueError
+        If the model was fitted with `era_effects`.
     """
+    if getattr(estimator, "era_effects", None) is not None:
+        raise ValueError(
+            f"era_effects={estimator.era_effects!r}: the trees were grown beside "
+            "intercepts of eras that moved with each iteration, and their gradients "
+            "cannot be found again. Fit with era_effects=None to look into splits."
+        )
     if isinstance(estimator, ForestFitMixin):
         return _ForestGradients(estimator, y, sample_weight)
     return _BoostingGradients(estimator, y, sample_weight, n_threads)

@@ -401,6 +401,8 @@ FUNCTIONS = pytest.mark.parametrize(
         ("estimator", lambda _: ensemble.HistGradientBoostingRegressor,
          r"estimator must be a HistGradientBoosting"),
         ("estimator", lambda _: make_estimator(ensemble, "real"), "not fitted yet"),
+        ("estimator", lambda model: model.set_params(era_effects="intercept"),
+         r"era_effects='intercept': the trees were grown beside intercepts"),
     ],
 )  # fmt: skip
 def test_refuses(function, name, spoil, message):
