@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.common import summarize
+from experiments.common import coverage_of_papers, summarize
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 # Table 3's columns.
@@ -103,6 +103,7 @@ def fit(
         split_criterion=criterion,
         early_stopping=False,
         random_state=seed,
+        **coverage_of_papers(criterion),
         **configuration,
     ).fit(X, y, eras=eras)
 

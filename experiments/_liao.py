@@ -33,9 +33,9 @@ SPLIT_SHARE = "stable share of splits"
 GAIN_SHARE = "stable share of gain"
 
 # Which splits there are. The paper says nothing of an era that a node, or a side of the
-# split, has no row of. The package's default asks for every era on both sides, and a
-# node without it is a leaf. With the other one an era is enough, and eras that are not
-# on both sides have no part in the penalty.
+# split, has no row of. The first rule asks for every era on both sides, and a node
+# without it is a leaf. With the other one an era is enough, and eras that are not on
+# both sides have no part in the penalty. Without a penalty there is no rule.
 EVERY_ERA = "every era"
 ANY_ERA = "any era"
 COVERAGE = {EVERY_ERA: 1.0, ANY_ERA: 1e-6}

@@ -22,6 +22,11 @@ class ExperimentError(Exception):
     """What an experiment needs is not there. The message is one sentence."""
 
 
+def coverage_of_papers(criterion: str) -> dict[str, Any]:
+    """The rule that splits cover all eras, for the criteria that look at eras."""
+    return {} if criterion == "gain" else {"min_era_coverage": 1.0}
+
+
 def find_data_file(name: str, data_dir: Path | None) -> Path:
     """Find a data file by its name.
 

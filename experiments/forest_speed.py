@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from experiments.common import ExperimentError, seed_of
+from experiments.common import ExperimentError, coverage_of_papers, seed_of
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -163,8 +163,7 @@ def _beside_scikit_learn(
     common = {key: limits[key] for key in limits if key not in _OURS_ONLY}
     models = {SCIKIT_LEARN: theirs(**shared, **common)}
     for criterion in CRITERIA:
-        # The pooled gain takes the limits of eras, but has no use for them.
-        own = common if criterion == "gain" else limits
+        own = {**coverage_of_papers(criterion), **limits}
         models[criterion] = ours(split_criterion=criterion, **shared, **own)
     seconds = _fastest(
         {

@@ -157,6 +157,7 @@ def _tree(
         # In squared error, half of Gini.
         min_impurity_decrease=gini_decrease / 2,
         min_samples_per_era=rows,
+        min_era_coverage=1.0,
         n_jobs=1,
         random_state=seed,
     )

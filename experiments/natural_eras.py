@@ -87,7 +87,8 @@ MODELS: dict[str, Factory] = {
     "EraForest": _of(
         EraForestRegressor, EraForestClassifier, split_criterion="time_robust"
     ),
-    # The preset's 100 rows of each era are more than half of most eras here have.
+    # The papers' rule, every era on both sides. The preset's 100 rows of each era are
+    # more than half of most eras here have.
     "TimeRobustForest": _of(
         TimeRobustForestRegressor, TimeRobustForestClassifier, min_samples_per_era=10
     ),

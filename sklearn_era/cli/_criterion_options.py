@@ -246,7 +246,7 @@ MinEraCoverageOption = Annotated[
     float | None,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="Share of the eras that a split has to cover, 1 in the papers; not for gain.",
+        help="Share of the eras that a split has to cover: 1 in the papers.",
     ),
 ]
 
@@ -254,7 +254,7 @@ MinGainShareOption = Annotated[
     float | None,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="Share of a node's largest gain that a split has to have, 0 in the papers.",
+        help="Share of a node's largest gain that a split needs to have: 0 in papers.",
     ),
 ]
 

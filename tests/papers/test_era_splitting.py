@@ -80,7 +80,7 @@ def test_only_directions_tell_eras_that_contradict_each_other(params, feature, g
 def fit(X, y, eras, **params) -> HistGradientBoostingRegressor:
     return HistGradientBoostingRegressor(
         max_iter=50, max_depth=10, max_leaf_nodes=32, learning_rate=1.0,
-        early_stopping=False, random_state=0, **params,
+        early_stopping=False, random_state=0, min_era_coverage=1.0, **params,
     ).fit(X, y, eras=eras)  # fmt: skip
 
 
