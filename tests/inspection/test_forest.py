@@ -35,7 +35,7 @@ def test_without_draws_a_tree_saw_these_numbers(split_criterion, n_classes, weig
     weights = np.random.default_rng(1).uniform(0.5, 2, y.size) if weighted else None
     forest, target = make_forest(
         n_classes, y, bootstrap=False, max_features=2, split_criterion=split_criterion,
-        min_samples_leaf=5, l2_regularization=0.5,
+        min_samples_leaf=5, l2_regularization=0.5, min_era_coverage=1.0,
     )  # fmt: skip
     forest.fit(X, target, weights, eras=eras)
     splits = split_statistics(forest, X, target, eras=eras, sample_weight=weights)

@@ -63,7 +63,10 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 ):
     X, y, _, eras = make_data(target)
     weight = np.random.default_rng(1).uniform(0.5, 2, N_SAMPLES) if weighted else None
-    parameters = parameters | {"split_criterion": split_criterion}
+    parameters = {
+        "split_criterion": split_criterion,
+        "min_era_coverage": 1.0,
+    } | parameters
     model = make_estimator(ensemble, target, **parameters).fit(X, y, weight, eras=eras)
     statistics = split_statistics(model, X, y, eras=eras, sample_weight=weight)
     assert_equals_fit(model, statistics, root=False)
@@ -77,7 +80,8 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 @pytest.mark.parametrize(
     "parameters",
     [
-        *COVERING.values(), {"split_criterion": "era", "min_samples_per_era": 8},
+        *COVERING.values(),
+        {"split_criterion": "era", "min_samples_per_era": 8, "min_era_coverage": 1.0},
         {
             "split_criterion": "era", "min_samples_per_era": 8,
             "min_era_coverage": 0.5, "normalize_era_gain": True,
@@ -89,8 +93,7 @@ def test_gain_and_coverage_of_every_criterion(parameters):
     model, statistics, *_ = run(**parameters)
     assert_equals_fit(model, statistics)
     # Of as many eras as the fit has asked for, and no more.
-    coverage = parameters.get("min_era_coverage", 1.0)
-    assert statistics.n_eras_covered.min() == 4 * coverage
+    assert statistics.n_eras_covered.min() == 4 * parameters["min_era_coverage"]
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,8 @@ def fit_with_era_of_two_rows(seed, **parameters):
     """Fit with the era "w00" of two rows; returns how many are left for training."""
     X, y, eras = make_data(120)
     eras = np.where(np.arange(120) < 2, "w00", eras)
-    model = make_estimator(validation_fraction=0.4, random_state=seed, **parameters)
+    parameters = {"min_era_coverage": 1.0, "random_state": seed} | parameters
+    model = make_estimator(validation_fraction=0.4, **parameters)
     eras_train, _ = train_test_split(
         eras,
         test_size=0.4,
@@ -224,7 +225,8 @@ def test_early_stopping_does_not_hide_an_era_that_is_too_small(validation_eras):
     eras = ["w09", *eras[1:]]
     for seed in range(10):
         model = make_estimator(
-            validation_fraction=0.5, random_state=seed, validation_eras=validation_eras
-        )
+            validation_fraction=0.5, random_state=seed, validation_eras=validation_eras,
+            min_era_coverage=1.0,
+        )  # fmt: skip
         with pytest.raises(ValueError, match=r"the smallest, era w09, has 1\."):
             model.fit(X, y, eras=eras)

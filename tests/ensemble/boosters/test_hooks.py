@@ -341,7 +341,7 @@ def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.integers(100, 120, size=(300, 3)).astype(dtype))
     y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
-    est = ours(split_criterion="era").fit(X, y, eras=eras)
+    est = ours(split_criterion="era", min_era_coverage=1.0).fit(X, y, eras=eras)
     before = est.predict(X)
     with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
         est.fit(X, y, eras=[9, *eras[1:]])
@@ -393,8 +393,9 @@ def test_constant_model_is_warned_of(data, split_criterion, estimator):
     X, y, eras = data
     X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
     message = "^No split was admissible for split_criterion.*predicts a constant"
+    est = estimator(split_criterion=split_criterion, min_era_coverage=1.0)
     with pytest.warns(UserWarning, match=message) as caught:
-        est = estimator(split_criterion=split_criterion).fit(X, y, eras=eras)
+        est.fit(X, y, eras=eras)
     assert [warning.filename for warning in caught] == [__file__]
     assert np.ptp(est.predict(X)) == 0
     # With "gain" there is nothing to warn of: scikit-learn does not.

@@ -248,6 +248,7 @@ def test_unit_of_the_target_matters_without_normalised_gains(split_criterion):
                 split_criterion=split_criterion,
                 boltzmann_alpha=-3.0,
                 normalize_era_gain=normalizes,
+                min_era_coverage=1.0,
                 max_iter=1,
                 max_leaf_nodes=2,
             ).fit(X, y, eras=eras)
@@ -262,7 +263,9 @@ MEANS = {
     for name in ("era", "vrex", "directional", "time_robust", "time_robust, mean")
 }
 # The variance that gains are divided by is that of all rows, which agreement is not.
-MEANS["blend"] = {"split_criterion": {"era": 1.0, "vrex": 0.5}}
+MEANS["blend"] = {
+    "split_criterion": {"era": 1.0, "vrex": 0.5}, "min_era_coverage": 1.0
+}  # fmt: skip
 
 
 def data_of_centred_eras():

@@ -89,7 +89,7 @@ def test_time_robust_of_one_era_is_the_impurity():
     """Which is the gain without regularization, by weight, over a least decrease."""
     X, y, _, _ = make_data()
     params = {"max_iter": 1, "max_leaf_nodes": 8}
-    model = ours(split_criterion="time_robust", **params)
+    model = ours(split_criterion="time_robust", min_era_coverage=1.0, **params)
     with pytest.warns(UserWarning, match="'time_robust' has nothing to compare"):
         model.fit(X, y, eras=np.zeros(len(y)))
     expected = stock(**params).fit(X, y)
@@ -102,6 +102,36 @@ def test_time_robust_of_one_era_is_the_impurity():
     for name in ("feature_idx", "bin_threshold"):
         assert_array_equal(regularized[name], nodes[name])
     assert np.abs(regularized["value"]).max() < np.abs(nodes["value"]).max()
+
+
+# All and nothing of the gain.
+
+
+@pytest.mark.parametrize("criterion", grid(COVERING_GAIN, every=2))
+def test_a_split_with_all_of_the_gain_is_that_of_the_gain(criterion):
+    X, y, _, eras = make_data()
+    params = {"min_samples_leaf": 30}  # so that no two features part rows alike
+    model = ours(**criterion | params, min_gain_share=1.0).fit(X, y, eras=eras)
+    assert_same_partitions(model, stock(**params).fit(X, y), X)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (("auto", None), (0.1, 0.5)),
+        (("auto", 0.2), (0.1, 0.2)),
+        ((1.0, None), (1.0, 0.0)),
+        ((0.3, 0.5), (0.3, 0.5)),
+    ],
+)
+def test_shares_that_are_not_said(said, meant):
+    X, y, weights, eras = make_data()
+    models = [
+        ours(split_criterion="directional", min_era_coverage=coverage,
+             min_gain_share=share).fit(X, y, weights, eras=eras)
+        for coverage, share in (said, meant)
+    ]  # fmt: skip
+    assert_same_model(*models, X)
 
 
 # No penalty, one weight.
@@ -179,7 +209,7 @@ def test_each_criterion_heeds_its_own_parameters_and_no_other(name, parameter):
     if parameter == "min_era_coverage":
         others["min_samples_per_era"] = 12
     if parameter == "normalize_era_gain":  # by the order of expansion at least
-        others["max_leaf_nodes"] = 8
+        others |= {"max_leaf_nodes": 8, "min_era_coverage": 1.0}
     default = ours(split_criterion=name, max_iter=3, **others).fit(X, y, eras=eras)
     changed = clone(default).set_params(**{parameter: OTHER_VALUES[parameter]})
     if parameter in read:
@@ -274,6 +304,7 @@ def test_decrease_that_is_asked_for(criterion, decreases, weight):
     X, y, eras = steps()
     weights = None if weight is None else np.full(len(y), weight)
     params = {"split_criterion": criterion, "min_samples_leaf": 1, "max_iter": 1}
+    params["min_era_coverage"] = 1.0
     if criterion == "time_robust, mean":
         params |= {"split_criterion": "time_robust", "period_aggregation": "mean"}
     for least, n_nodes in decreases:

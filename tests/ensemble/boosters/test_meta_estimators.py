@@ -172,7 +172,8 @@ def test_parameters(estimator):
         "boltzmann_alpha": (0.0, -np.inf),
         "min_direction_agreement": (0.0, 0.5),
         "min_samples_per_era": (1, 3),
-        "min_era_coverage": (1.0, 0.5),
+        "min_era_coverage": ("auto", 0.5),
+        "min_gain_share": (None, 0.3),
         "normalize_era_gain": (False, True),
         "period_aggregation": ("max", "mean"),
         "invariance_penalty": (1.0, 0.1),
@@ -272,7 +273,9 @@ def test_pandas_output_and_feature_names(data):
 
 def test_inspection_sees_the_feature_that_holds_in_all_eras(data):
     X, y, eras = data
-    model = make_regressor(max_iter=50, min_direction_agreement=1.0)
+    model = make_regressor(
+        max_iter=50, min_direction_agreement=1.0, min_era_coverage=1.0
+    )
     model.fit(X, y, eras=eras)
     importances = permutation_importance(model, X, y, random_state=0).importances_mean
     assert importances.argmax() == 1

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 from types import MappingProxyType
 
 import numpy as np
@@ -100,6 +101,8 @@ BAD_VALUES = [
     *(("min_direction_agreement", v) for v in (-0.01, 1.01, math.nan, math.inf, None)),
     *(("min_samples_per_era", v) for v in (0, -1, 1.5, 2.0, math.inf, None, "1")),
     *(("min_era_coverage", v) for v in (0, -0.5, 1.5, 2, math.nan, math.inf, None)),
+    ("min_era_coverage", "all"),
+    *(("min_gain_share", v) for v in (-0.1, 1.1, math.nan, math.inf, "auto")),
     *(("normalize_era_gain", v) for v in ("yes", 1, 0.0, None)),
     *(("period_aggregation", v) for v in ("min", "Max", None, 1)),
     *(("invariance_penalty", v) for v in (-1e-9, math.nan, math.inf, None, "1")),
@@ -230,6 +233,34 @@ def test_small_eras_matter_only_where_they_have_to_be_covered():
     ):
         model.fit(X, y, eras=eras)
     model.set_params(min_samples_per_era=20).fit(X, y, eras=eras)
+
+
+def test_trees_that_coverage_ends_are_warned_of():
+    X, y, _, _ = make_data(n_samples=300)
+    model = ours(split_criterion="era", min_era_coverage=1.0, max_leaf_nodes=16)
+    message = (
+        r"^Trees end early, with ([\d.]+) leaves of max_leaf_nodes=16 in the median: "
+        r"at (\d+)% of .* min_samples_per_era=1 rows .* \(min_era_coverage=1\.0\) on"
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(X, y, eras=np.arange(300) % 20)
+    assert [warning.filename for warning in caught] == [__file__]
+    leaves, share = re.search(message, str(caught[0].message)).groups()
+    counts = [tree.get_n_leaf_nodes() for (tree,) in model._predictors]
+    assert float(leaves) == np.median(counts) <= 8
+    # A tree of k leaves has 2 k - 1 nodes.
+    assert 25 < int(share) <= 100 * sum(counts) / (2 * sum(counts) - len(counts)) + 1
+
+
+def test_criterion_without_a_say_is_warned_of():
+    """No split has two eras on both sides."""
+    rng, eras = np.random.default_rng(0), np.arange(200) % 20
+    X = eras[:, np.newaxis] + rng.uniform(0, 0.5, size=(200, 1))
+    y = eras + rng.normal(size=200)
+    message = r"^split_criterion='era' has little say: at 100% of .*_coverage='auto'\)"
+    with pytest.warns(UserWarning, match=message) as caught:
+        ours(split_criterion="era").fit(X, y, eras=eras)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_small_era_that_is_held_out_is_no_matter():

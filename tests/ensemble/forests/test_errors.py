@@ -25,7 +25,7 @@ REFUSED = [
     ),
     ({"random_segments": 4}, r"^random_segments=4 is more than the 3 distinct eras"),
     (
-        {"split_criterion": "era", "min_samples_per_era": 60},
+        {"split_criterion": "era", "min_samples_per_era": 60, "min_era_coverage": 1.0},
         r"^eras: a split has to leave min_samples_per_era=60 rows of every era on both",
     ),
     (

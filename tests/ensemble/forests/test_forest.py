@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from helpers.criteria import BLEND, ERA_CRITERIA, NAMES
+from helpers.criteria import BLEND, ERA_CRITERIA, NAMES, SHARING
 from helpers.forests import (
     N_SAMPLES,
     classifier,
@@ -21,6 +21,7 @@ from helpers.forests import (
     rows_of_leaves,
 )
 from helpers.grids import grid
+from helpers.grown_trees import assert_same_tree, grow, make_rows
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._forests import iteration
@@ -136,6 +137,13 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     forest = regressor(bootstrap="era", n_estimators=3, **parameters)
     forest.fit(X, y, weights, eras=eras)
     assert_equals_trees_grown_alone(forest, X, y, eras, weights)
+
+
+@pytest.mark.parametrize("criterion", SHARING)
+def test_small_nodes_ask_for_the_share_of_the_gain_that_large_ones_do(criterion):
+    rows = make_rows(n_eras=12, missing=0.1)
+    expected = grow(rows, criterion, small_node_rows=0)
+    assert_same_tree(grow(rows, criterion), expected)
 
 
 # Values.

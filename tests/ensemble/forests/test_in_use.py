@@ -135,7 +135,7 @@ def test_a_plain_forest_is_as_good_as_scikit_learns():
 
 def test_searches_and_scores_by_folds():
     X, y, eras = make_data()
-    forest = regressor(split_criterion="era", bootstrap="era")
+    forest = regressor(split_criterion="era", bootstrap="era", min_era_coverage=1.0)
     grid = {"boltzmann_alpha": [-1.0, 0.0], "bootstrap": ["era", "eras"]}
     search = GridSearchCV(forest, grid, cv=GroupKFold(3))
     folds = np.arange(y.size) % 3
