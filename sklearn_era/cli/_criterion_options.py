@@ -61,6 +61,14 @@ def parse_criterion(text: str) -> str | dict[str, float]:
     return weights
 
 
+def _parse_coverage(text: str) -> float | str:
+    """A number, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is neither a number nor 'auto'.") from None
+
+
 def _check_name(name: str) -> str:
     if name not in _NAMES:
         raise typer.BadParameter(
@@ -243,10 +251,13 @@ MinSamplesPerEraOption = Annotated[
 ]
 
 MinEraCoverageOption = Annotated[
-    float | None,
+    Any,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="Share of the eras that a split has to cover: 1 in the papers.",
+        parser=_parse_coverage,
+        metavar="SHARE",
+        help="Share of the eras that a split has to cover: 1 in the papers; 'auto', "
+        "the default, is a tenth, with half of the largest gain. Not for gain.",
     ),
 ]
 
@@ -254,7 +265,8 @@ MinGainShareOption = Annotated[
     float | None,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="Share of a node's largest gain that a split needs to have: 0 in papers.",
+        help="Share of a node's largest gain that a split has to have. 0.5 by default "
+        "with the coverage 'auto', else 0; not for gain.",
     ),
 ]
 

@@ -138,8 +138,10 @@ def test_criterion_that_cannot_be_parsed(text, message):
          "gradients, and so cannot be part of a blend; use 'effect' or "
          "'changing_rate'."),
         ("--split-criterion era --min-era-coverage 0",
-         "--min-era-coverage must be a float in the range (0.0, 1.0], got 0.0 "
-         "instead."),
+         "--min-era-coverage must be a float in the range (0.0, 1.0] or a str among "
+         "{'auto'}, got 0.0 instead."),
+        ("--split-criterion era --min-era-coverage all",
+         "Invalid value for '--min-era-coverage': 'all' is neither a number nor "),
         ("--split-criterion vrex --invariance-penalty inf",
          "--invariance-penalty must be a float in the range [0.0, inf), got inf "
          "instead."),

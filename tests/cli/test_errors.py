@@ -258,7 +258,8 @@ def blank(name, rows, value=np.nan):
         ({"prediction": 1}, [*predict(), "--id", "prediction"],
          "--id: 'prediction' is a column of the predictions too."),
         # Those that begin a sentence.
-        (blank("week", 1, 99), [*fit(), *ERA, "--split-criterion", "era"],
+        (blank("week", 1, 99),
+         [*fit(), *ERA, "--split-criterion", "era", "--min-era-coverage", 1],
          "The model cannot be fitted: eras: a split has to leave "
          "min_samples_per_era=1 rows of every era on both sides "
          "(min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 rows; the "

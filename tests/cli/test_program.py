@@ -150,7 +150,7 @@ def test_demo_hands_its_options_over(monkeypatch):
     monkeypatch.setattr(_demo, "_fit_criteria", fit_criteria)
     invoke("demo", "--max-iter", 3, "--boltzmann-alpha", -5, "--random-state", 7)
     criteria, parameters = handed
-    assert criteria["era"] == {"boltzmann_alpha": -5}
+    assert criteria["era"] == {"boltzmann_alpha": -5, "min_era_coverage": 1.0}
     assert (parameters["max_iter"], parameters["random_state"]) == (3, 7)
 
 
