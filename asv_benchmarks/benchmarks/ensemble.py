@@ -1,6 +1,7 @@
 """Fit and predict of the histogram gradient boosting regressor."""
 
 import os
+from typing import ClassVar
 
 from .common import (
     LIGHTGBM,
@@ -28,6 +29,7 @@ class EraBenchmark:
         [5, 64, 255],
         [int(n_rows) for n_rows in ROWS.split(",")],
     )
+    parameters: ClassVar[dict] = {}  # of the estimator
     timeout = 3600
     # A fit takes long enough to be timed once a sample.
     number = 1
@@ -41,7 +43,7 @@ class EraBenchmark:
             raise NotImplementedError
         self.task = Task(n_rows, n_eras, n_bins)
         self.data = make_data(self.task)
-        self.learner = era_learner(split_criterion)
+        self.learner = era_learner(split_criterion, **self.parameters)
 
     def fit(self):
         return self.learner.fit(self.data, self.task.n_trees)
@@ -55,6 +57,13 @@ class Fit(EraBenchmark):
 
     def peakmem_fit(self, *point):
         self.fit()
+
+
+class FitByDefault(Fit):
+    """Beside the gain, with the share of it that splits have by default."""
+
+    params = (["gain", "directional"], *EraBenchmark.params[1:])
+    parameters: ClassVar[dict] = {"min_era_coverage": "auto"}
 
 
 class Predict(EraBenchmark):

@@ -49,9 +49,9 @@ def kmeans_partition(
 
     Clusters differ in size, and each lies in a region of its own. A split on a feature
     that parts the clusters has whole eras on one side, and an era criterion leaves it
-    alone at the default ``min_era_coverage=1.0``. Pass columns that describe the
+    alone with ``min_era_coverage=1.0``. Pass columns that describe the
     circumstances (the weather, the site, the state of the market), and leave out those
-    that the model is to split on, or lower `min_era_coverage`.
+    that the model is to split on, or take another `min_era_coverage`.
 
     Parameters
     ----------

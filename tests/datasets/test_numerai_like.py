@@ -116,6 +116,7 @@ def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
         model = HistGradientBoostingRegressor(
             max_iter=300, learning_rate=0.05, max_depth=5, colsample_bytree=0.1,
             split_criterion=criterion, min_direction_agreement=0.35,
+            min_era_coverage=1.0,
             early_stopping=False, random_state=seed,
         )  # fmt: skip
         model.fit(data.X[train], data.y[train, 0], eras=data.eras[train])

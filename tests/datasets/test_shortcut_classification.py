@@ -170,10 +170,12 @@ def test_invariant_accuracy_at_the_ends():
 
 
 GAIN = {"split_criterion": "gain"}
-DIRECTIONAL = {"split_criterion": "directional"}
+DIRECTIONAL = {"split_criterion": "directional", "min_era_coverage": 1.0}
 # The worst era's gain; the penalty makes the gain of noise negative.
 GAIN_WITH_ERA_PENALTY = {**GAIN, "l2_regularization": 100.0}
-ERA = GAIN_WITH_ERA_PENALTY | {"split_criterion": "era", "boltzmann_alpha": -np.inf}
+ERA = GAIN_WITH_ERA_PENALTY | {
+    "split_criterion": "era", "boltzmann_alpha": -np.inf, "min_era_coverage": 1.0
+}  # fmt: skip
 
 
 def accuracy(data, columns=slice(None), **params) -> float:

@@ -33,18 +33,21 @@ _INVARIANT: dict[str, Any] = {
 
 
 def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
-    """A time robust forest (Moneda 2021) for regression.
+    """A time robust forest for regression, as in Moneda's package (2021).
 
     Trees take the split with the least variance on average over eras, and leave at
     least 100 rows of each era on both sides. The package's regressor, which cannot be
-    fitted in version 0.1.14, ranks splits by standard deviations times rows.
+    fitted in version 0.1.14, ranks splits by standard deviations times rows. For data
+    of your own, begin with ``EraForestRegressor(split_criterion="time_robust")``, whose
+    defaults end no tree for want of an era.
 
     Parameters
     ----------
     **parameters : dict
         Parameters of `EraForestRegressor`. Defaults that are not its own are
         ``split_criterion="time_robust"``, ``period_aggregation="mean"``,
-        ``max_features="sqrt"``, ``max_depth=5`` and ``min_samples_per_era=100``.
+        ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_per_era=100`` and
+        ``min_era_coverage=1.0``.
 
     Returns
     -------
@@ -65,10 +68,11 @@ def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
 
 
 def TimeRobustForestClassifier(**parameters: Any) -> EraForestClassifier:
-    """A time robust forest (Moneda 2021) for classification.
+    """A time robust forest for classification, as in Moneda's package (2021).
 
     Trees take the split with the least Gini impurity on average over eras, and leave at
-    least 100 rows of each era on both sides.
+    least 100 rows of each era on both sides. For data of your own, begin with
+    ``EraForestClassifier(split_criterion="time_robust")``.
 
     Parameters
     ----------
@@ -87,16 +91,19 @@ def TimeRobustForestClassifier(**parameters: Any) -> EraForestClassifier:
 
 
 def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
-    """An invariant random forest (Liao et al. 2024) for regression.
+    """An invariant random forest for regression, as in the paper (Liao et al. 2024).
 
     Trees pay for splits whose effect differs between eras, on rows drawn within each
-    era, and look at all features at each split.
+    era, and look at all features at each split. For data of your own, begin with
+    ``EraForestRegressor(split_criterion="invariant")``, whose defaults end no tree for
+    want of an era.
 
     Parameters
     ----------
     **parameters : dict
         Parameters of `EraForestRegressor`. Defaults that are not its own are
         ``n_estimators=50``, ``split_criterion="invariant"``, ``bootstrap="era"``,
+        ``min_era_coverage=1.0`` and
         ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
         paper to the letter are ``invariance_statistic="changing_rate"``).
 
@@ -119,12 +126,13 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
 
 
 def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
-    """An invariant random forest (Liao et al. 2024) for two classes.
+    """An invariant random forest for two classes, as in the paper (Liao et al. 2024).
 
     As `InvariantForestRegressor`, with the paper's penalty for classes: how much the
     ratio of the rates at which a split passes positive and negative rows to the left
     differs between eras. That compares two classes; for more, pass
-    ``invariance_statistic="effect"``.
+    ``invariance_statistic="effect"``. For data of your own, begin with
+    ``EraForestClassifier(split_criterion="invariant")``.
 
     Parameters
     ----------
