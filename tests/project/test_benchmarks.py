@@ -22,7 +22,7 @@ FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
-        ([ensemble.Fit, ensemble.Predict], POINT),
+        ([ensemble.Fit, ensemble.FitByDefault, ensemble.Predict], POINT),
         ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
         *(
