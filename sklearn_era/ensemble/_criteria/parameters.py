@@ -255,15 +255,15 @@ def warn_if_few_splits_are_covered(
 ) -> None:
     """Say so where coverage ends the trees of a booster, or leaves them to the gain.
 
-    `splitter` has counted the nodes that asked for a split, and those at which no split
-    was covered. A tree without a split is another warning's.
+    `splitter` has counted the nodes that the gain would split, and those of them at
+    which no split was covered. A tree without a split is another warning's.
     """
     leaves = [
         predictor.get_n_leaf_nodes()
         for predictors in estimator._predictors
         for predictor in predictors
     ]
-    share = splitter.n_uncovered / max(splitter.n_asked, 1)
+    share = splitter.n_uncovered / max(splitter.n_splittable, 1)
     limit = estimator.max_leaf_nodes
     covered = (
         f"min_samples_per_era={estimator.min_samples_per_era} rows of enough eras "

@@ -122,7 +122,7 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     >>> InvariantForestRegressor(max_depth=20).bootstrap
     'era'
     """
-    return EraForestRegressor(**{**_INVARIANT, **parameters})
+    return EraForestRegressor(**_invariant(parameters))
 
 
 def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
@@ -150,7 +150,15 @@ def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
     InvariantForestRegressor : The same for regression, with references.
     """
     ratio = {"invariance_statistic": "ratio", "invariance_penalty": 5.0}
-    return EraForestClassifier(**{**_INVARIANT, **ratio, **parameters})
+    return EraForestClassifier(**_invariant({**ratio, **parameters}))
+
+
+def _invariant(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The preset's parameters; without a penalty, eras are not asked for anything."""
+    preset = {**_INVARIANT, **parameters}
+    if preset["invariance_penalty"] == 0 and "min_era_coverage" not in parameters:
+        del preset["min_era_coverage"]
+    return preset
 
 
 __all__ = [

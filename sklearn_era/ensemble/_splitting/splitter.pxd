@@ -45,9 +45,9 @@ cdef class EraSplitter:
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
 
-        # Of the fit: nodes that asked for a split, and those of them that the gain
-        # would split, but by none that covers enough eras.
-        readonly Py_ssize_t n_asked
+        # Of the fit: nodes that the gain would split, and those of them at which no
+        # split covers enough eras.
+        readonly Py_ssize_t n_splittable
         readonly Py_ssize_t n_uncovered
 
     cdef tree_eras eras_of_tree(self) noexcept

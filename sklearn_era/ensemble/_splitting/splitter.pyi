@@ -27,7 +27,7 @@ class EraSplitter:
     hessians_are_constant: bool
     hessians: NDArray[np.float32]
     store: HistogramStore
-    n_asked: int
+    n_splittable: int
     n_uncovered: int
     def __init__(
         self,

@@ -237,10 +237,10 @@ cdef class EraSplitter:
         cdef:
             feature_split best
             node_struct c_node
-        self.n_asked += 1
         is_wanted = self._draw_features(node.allowed_features)
         self.rows.start_node(node.sample_indices)
         if self.criterion.min_gain_share == 0.0 and not self._has_enough_eras():
+            self.n_splittable += 1
             self.n_uncovered += 1
             return None
         self.accumulator.plan(is_wanted)
@@ -265,12 +265,16 @@ cdef class EraSplitter:
         self._add_absent_eras()
         if self.criterion.min_gain_share == 0.0:
             best = self._rank(&self.criterion, node)
-            if not best.found and self._rank(&by_gain, node).found:
+            if best.found:
+                self.n_splittable += 1
+            elif self._rank(&by_gain, node).found:
+                self.n_splittable += 1
                 self._count_if_uncovered(&self.criterion, node)
             return best
         largest = self._rank(&by_gain, node)
         if not largest.found:
             return largest
+        self.n_splittable += 1
         sharing = with_share_of(&self.criterion, largest.rank.gain)
         best.found = False
         if self._has_enough_eras():
