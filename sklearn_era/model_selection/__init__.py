@@ -1,4 +1,4 @@
-"""Splitters along eras in time, a refit rule for the worst era, and a learning curve.
+"""Searches by eras, splitters along eras in time, and a learning curve.
 
 Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` and
 `LeaveOneGroupOut`, with ``groups=eras``.
@@ -9,9 +9,13 @@ from sklearn_era.model_selection._reverse_learning_curve import reverse_learning
 from sklearn_era.model_selection._reverse_learning_curve_display import (
     ReverseLearningCurveDisplay,
 )
+from sklearn_era.model_selection._search import EraSearchCV
+from sklearn_era.model_selection._search_display import EraSearchDisplay
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
 __all__ = [
+    "EraSearchCV",
+    "EraSearchDisplay",
     "EraWalkForwardSplit",
     "ReverseLearningCurveDisplay",
     "best_worst_era",

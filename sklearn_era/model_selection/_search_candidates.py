@@ -1,0 +1,262 @@
+"""The candidates of a search: fitted in folds of whole eras, and scored by era."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+)
+from sklearn.metrics import check_scoring, log_loss, make_scorer
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
+
+from sklearn_era._eras import EncodedEras
+from sklearn_era._warnings import warn_user
+from sklearn_era.model_selection._fit_arguments import takes
+from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+
+# Rows to train on and to test on.
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def era_folds(eras: EncodedEras, era_order: str, n_folds: int) -> Folds:
+    """Rows to train and to test on: later eras, or groups of eras, whole ones."""
+    n_eras = eras.labels.size
+    if era_order == "unordered":
+        folds = GroupKFold(min(n_folds, n_eras))
+        return list(folds.split(eras.codes, groups=eras.codes))
+    n_folds = min(n_folds, n_eras - 1)
+    walk = EraWalkForwardSplit(n_folds, test_size=max(1, n_eras // (2 * n_folds)))
+    return list(walk.split(eras.codes, groups=eras.codes))
+
+
+class Candidates:
+    """What is found of one candidate after the other.
+
+    Attributes
+    ----------
+    params : list
+        Of each candidate; of an average a list.
+    predictions : list of ndarray of shape (n_tested,) or (n_tested, n_classes)
+        For the test rows of all folds; NaN of a candidate that cannot be fitted.
+    scores : list of ndarray of shape (n_test_eras,)
+        By era, in the order of `era_codes`.
+    seconds : list of float
+        The mean time of a fit.
+    """
+
+    def __init__(
+        self,
+        search: Any,  # the `EraSearchCV`
+        plain: Any,
+        X: Any,
+        y: Any,
+        arguments: dict[str, Any],
+        folds: Folds,
+        codes: NDArray[np.integer],  # of the tested rows
+    ):
+        self.search, self.plain, self.X, self.y = search, plain, X, y
+        self.arguments, self.folds = arguments, folds
+        tested = np.concatenate([test for _, test in folds])
+        self.y_tested = _safe_indexing(y, tested)
+        self.era_codes = np.unique(codes)
+        self.rows_of_eras = [np.flatnonzero(codes == era) for era in self.era_codes]
+        self.classes = np.unique(np.asarray(y)) if is_classifier(plain) else None
+        scoring = search.scoring
+        if scoring is None and self.classes is not None:
+            # An era need not have all classes.
+            scoring = make_scorer(
+                log_loss,
+                greater_is_better=False,
+                response_method="predict_proba",
+                labels=self.classes,
+            )
+        elif scoring is None:
+            scoring = "neg_mean_squared_error"
+        self.scorer = check_scoring(plain, scoring)
+        self.weights = {}
+        for name, values in arguments.items():
+            if name.endswith("sample_weight") and takes(self.scorer, "sample_weight"):
+                self.weights["sample_weight"] = values[tested]
+        self.params: list[Any] = []
+        self.predictions: list[NDArray[np.float64]] = []
+        self.scores: list[NDArray[np.float64]] = []
+        self.seconds: list[float] = []
+
+    def try_all(self, candidates: Sequence[dict[str, Any]]) -> None:
+        """Fit candidates, the plain model first, as long as there is time."""
+        budget, start = self.search.time_budget, time.perf_counter()
+        for i, params in enumerate(candidates):
+            if i > 0 and budget is not None and time.perf_counter() - start > budget:
+                warn_user(
+                    f"time_budget={budget!r} seconds were over after {i} of "
+                    f"{len(candidates)} candidates, and the others are left out; "
+                    "raise it, or list fewer."
+                )
+                break
+            try:
+                self._try(params)
+            except ValueError as error:
+                if i == 0:
+                    raise
+                warn_user(
+                    f"{text_of(params)} is left out, as it cannot be fitted: {error}"
+                )
+
+    def _try(self, params: dict[str, Any]) -> None:
+        estimator = clone(self.plain).set_params(**params)
+        found = Parallel(n_jobs=self.search.n_jobs)(
+            delayed(_fit_and_predict)(
+                estimator,
+                _safe_indexing(self.X, train),
+                _safe_indexing(self.y, train),
+                {name: values[train] for name, values in self.arguments.items()},
+                _safe_indexing(self.X, test),
+                self.classes,
+            )
+            for train, test in self.folds
+        )
+        predictions, seconds = zip(*found, strict=True)
+        self._add(params, np.concatenate(predictions), float(np.mean(seconds)))
+
+    def _add(self, params: Any, predicted: NDArray[np.float64], seconds: float) -> None:
+        self.params.append(params)
+        self.predictions.append(predicted)
+        self.seconds.append(seconds)
+        self.scores.append(
+            np.array([self._score(predicted, rows) for rows in self.rows_of_eras])
+        )
+        if self.search.verbose:
+            mean = np.nanmean(self.scores[-1])
+            print(f"{text_of(params)}: {mean:.6g}, {seconds:.2f} s a fit")
+
+    def _score(self, predicted: NDArray[np.float64], rows: NDArray[np.intp]) -> float:
+        """The score of one era's rows; NaN where it is not defined."""
+        weights = {name: values[rows] for name, values in self.weights.items()}
+        model = (
+            _KnownValues()
+            if self.classes is None
+            else _KnownProbabilities(self.classes)
+        )
+        model.values = predicted[rows]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of classes that an era does not have
+                return float(
+                    self.scorer(
+                        model,
+                        np.arange(rows.size),
+                        _safe_indexing(self.y_tested, rows),
+                        **weights,
+                    )
+                )
+        except ValueError:
+            return np.nan
+
+    def add_average(self, n_averaged: int) -> None:
+        """Add the average of the candidates with the best means."""
+        means = [np.nanmean(scores) for scores in self.scores]
+        best = np.argsort(means, kind="stable")[::-1][:n_averaged]
+        if best.size > 1:
+            self._add(
+                [self.params[i] for i in best],
+                np.mean([self.predictions[i] for i in best], axis=0),
+                float(np.sum([self.seconds[i] for i in best])),
+            )
+
+    def results(self) -> dict[str, Any]:
+        """`cv_results_` of the search."""
+        scores = np.array(self.scores)
+        differences = scores - scores[0]
+        n_known = np.isfinite(differences).sum(axis=1)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of candidates without a score
+            deviations = np.nanstd(differences, axis=1, ddof=1)
+            results = {
+                "mean_fit_time": np.array(self.seconds),
+                "mean_test_score": np.nanmean(scores, axis=1),
+                "std_test_score": np.nanstd(scores, axis=1),
+                "worst_test_score": np.nanmin(scores, axis=1),
+                "mean_difference": np.nanmean(differences, axis=1),
+                "se_difference": deviations / np.sqrt(n_known),
+            }
+        mean, error = results["mean_difference"], results["se_difference"]
+        is_known = np.isfinite(results["mean_test_score"])
+        better = is_known & (mean > error) & (mean > 0)
+        results["qualifies"] = better if self.search.rule != "best" else is_known
+        results["rank_test_score"] = rankdata(
+            -np.nan_to_num(results["mean_test_score"], nan=-np.inf), method="min"
+        ).astype(np.int32)
+        results["params"] = np.empty(len(self.params), dtype=object)
+        results["params"][:] = self.params
+        return results
+
+
+class _KnownValues(RegressorMixin, BaseEstimator):
+    """A model whose predictions are known, for scorers to ask; X are places of them."""
+
+    values: NDArray[np.float64]
+
+    def predict(self, X: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self.values[X]
+
+
+class _KnownProbabilities(ClassifierMixin, BaseEstimator):
+    """The same of a classifier."""
+
+    values: NDArray[np.float64]
+
+    def __init__(self, classes: NDArray[Any]):
+        self.classes = classes
+        self.classes_ = classes
+
+    def predict_proba(self, X: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self.values[X]
+
+    def predict(self, X: NDArray[np.intp]) -> NDArray[Any]:
+        return self.classes_[self.values[X].argmax(axis=1)]
+
+
+def _fit_and_predict(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    arguments: dict[str, Any],
+    X_test: Any,
+    classes: NDArray[Any] | None,
+) -> tuple[NDArray[np.float64], float]:
+    """The predictions of a fold's test rows, and the seconds of the fit."""
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        # A fold has fewer eras than there are, and its model is not the user's.
+        warnings.filterwarnings("ignore", message="eras holds the single era")
+        warnings.filterwarnings("ignore", message="Trees end early|.*has little say")
+        model = clone(estimator).fit(X, y, **arguments)
+    seconds = time.perf_counter() - start
+    if classes is None:
+        return model.predict(X_test), seconds
+    # A fold may lack a class.
+    predicted = np.zeros((_num_samples(X_test), classes.size))
+    predicted[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)
+    return predicted, seconds
+
+
+def text_of(params: Any) -> str:
+    """Parameters in a line: those of the plain model are none."""
+    if isinstance(params, list):
+        return "average of " + ", ".join(f"({text_of(one)})" for one in params)
+    return ", ".join(f"{k}={v!r}" for k, v in params.items()) or "the plain model"
+
+
+__all__ = ["Candidates", "era_folds", "text_of"]

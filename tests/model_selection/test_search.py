@@ -1,0 +1,247 @@
+"""The search by eras, and the estimators that search by themselves."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, mean_squared_error
+from sklearn.model_selection import GroupKFold
+
+from sklearn_era.datasets import make_synthetic_memorization
+from sklearn_era.ensemble import (
+    AutoEraClassifier,
+    AutoEraRegressor,
+    BinnedDataset,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.model_selection import (
+    EraSearchCV,
+    EraSearchDisplay,
+    EraWalkForwardSplit,
+)
+
+ALPHAS = {"alpha": [1.0, 100.0]}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3))
+    eras = rng.permutation(np.arange(240) % 12)
+    return X, X @ [1.0, -1.0, 0.0] + rng.normal(size=240), eras
+
+
+def scores_by_hand(model, X, y, eras, folds):
+    """Negative squared errors by era, in the order of the labels."""
+    scores = {}
+    for train, test in folds:
+        predicted = clone(model).fit(X[train], y[train]).predict(X[test])
+        for era in np.unique(eras[test]):
+            rows = eras[test] == era
+            scores[era] = -mean_squared_error(y[test][rows], predicted[rows])
+    return np.array([scores[era] for era in sorted(scores)])
+
+
+@pytest.mark.parametrize(
+    ("era_order", "folds", "n_tested"),
+    [
+        ("auto", EraWalkForwardSplit(3, test_size=2), 6),
+        ("ordered", EraWalkForwardSplit(3, test_size=2), 6),
+        ("unordered", GroupKFold(3), 12),
+    ],
+)
+def test_scores_differences_and_choice_are_those_by_hand(
+    data, era_order, folds, n_tested
+):
+    X, y, eras = data
+    search = EraSearchCV(Ridge(1e4), ALPHAS, era_order=era_order)
+    search.fit(X, y, eras=eras)
+    parts = list(folds.split(eras, groups=eras))
+    expected = [scores_by_hand(Ridge(a), X, y, eras, parts) for a in (1e4, 1.0, 100.0)]
+    np.testing.assert_allclose(search.era_scores_, expected)
+    assert search.era_labels_.tolist() == list(range(12 - n_tested, 12))
+    results = search.cv_results_
+    differences = search.era_scores_ - search.era_scores_[0]
+    errors = differences.std(axis=1, ddof=1) / np.sqrt(n_tested)
+    np.testing.assert_allclose(results["mean_difference"], differences.mean(axis=1))
+    np.testing.assert_allclose(results["se_difference"], errors)
+    np.testing.assert_allclose(
+        results["worst_test_score"], search.era_scores_.min(axis=1)
+    )
+    assert results["qualifies"].tolist() == [False, True, True]
+    assert results["rank_test_score"].tolist() == [3, 1, 2]
+    assert (search.best_index_, search.best_params_) == (1, {"alpha": 1.0})
+    assert (search.predict(X) == Ridge(1.0).fit(X, y).predict(X)).all()
+    assert search.score(X, y) == Ridge(1.0).fit(X, y).score(X, y)
+    assert is_regressor(search)
+
+
+def test_the_plain_model_stays_within_a_standard_error(data):
+    X, y, eras = data
+    candidates = {"alpha": [1.001, 0.5]}
+    search = EraSearchCV(Ridge(1.0), candidates).fit(X, y, eras=eras)
+    assert search.best_params_ == {}
+    search.set_params(rule="best").fit(X, y, eras=eras)
+    assert search.best_index_ == search.cv_results_["mean_test_score"].argmax()
+
+
+def test_the_worst_era_chooses_another(data):
+    X, y, eras = data
+    y = np.where(eras == 11, -y, y)
+    best = {
+        by: EraSearchCV(Ridge(1e4), {"alpha": [1.0]}, rule="best", choose_by=by)
+        .fit(X, y, eras=eras)
+        .best_params_
+        for by in ("mean", "worst")
+    }
+    assert best == {"mean": {"alpha": 1.0}, "worst": {}}
+
+
+def test_an_average_is_one_more_candidate(data):
+    X, y, eras = data
+    search = EraSearchCV(Ridge(1e4), {"alpha": [1.0, 50.0]}, n_averaged=2)
+    search.fit(X, y, eras=eras)
+    assert search.cv_results_["params"][-1] == [{"alpha": 1.0}, {"alpha": 50.0}]
+    search.best_index_ = 3
+    models = [Ridge(alpha).fit(X, y) for alpha in (1.0, 50.0)]
+    search.estimators_ = models
+    expected = np.mean([model.predict(X) for model in models], axis=0)
+    assert (search.predict(X) == expected).all()
+
+
+def test_classes_are_averaged_and_may_lack_in_a_fold(data):
+    X, y, eras = data
+    y = np.digitize(y, [-1, 1]).astype(str)
+    y[(y == "2") & (eras < 10)] = "1"  # no class 2 before the last block
+    search = EraSearchCV(
+        DummyClassifier(), {"strategy": ["stratified", "most_frequent"]}, n_averaged=3
+    )
+    search.fit(X, y, eras=eras)
+    assert search.classes_.tolist() == ["0", "1", "2"]
+    assert is_classifier(search)
+    assert np.isfinite(search.era_scores_).all()
+    search = EraSearchCV(LogisticRegression(C=1e-4), {"C": [1.0, 0.1]}, n_averaged=3)
+    search.fit(X, y, eras=eras)
+    assert set(search.predict(X)) <= set("012")
+    np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1.0)
+    train, _ = next(EraWalkForwardSplit(3, test_size=2).split(X, groups=eras))
+    model = LogisticRegression(C=1e-4).fit(X[train], y[train])
+    first = eras == search.era_labels_[0]
+    p = np.c_[model.predict_proba(X[first]), np.zeros(first.sum())]
+    expected = -log_loss(y[first], p, labels=list("012"))
+    assert search.era_scores_[0, 0] == pytest.approx(expected)
+
+
+def test_eras_and_weights_go_to_fit_and_scores():
+    rng = np.random.default_rng(1)
+    X, eras = rng.normal(size=(300, 2)), np.repeat(list("abcdef"), 50)
+    y, weights = X[:, 0] + rng.normal(size=300), rng.uniform(0, 2, 300)
+    search = EraSearchCV(
+        HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4),
+        {"split_criterion": ["held_out"]},
+    ).fit(X, y, eras=eras, sample_weight=weights)
+    assert search.era_order_ == "unordered"
+    train, test = next(GroupKFold(3).split(eras, groups=eras))
+    model = clone(search.estimator).fit(X[train], y[train], weights[train])
+    rows = test[eras[test] == eras[test][0]]
+    expected = -mean_squared_error(
+        y[rows], model.predict(X[rows]), sample_weight=weights[rows]
+    )
+    place = search.era_labels_.tolist().index(eras[rows[0]])
+    assert search.era_scores_[0, place] == pytest.approx(expected)
+
+
+def test_differences_are_drawn_with_their_errors(data):
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y, eras = data
+    search = EraSearchCV(Ridge(1e4), ALPHAS, n_averaged=2).fit(X, y, eras=eras)
+    display = EraSearchDisplay.from_search(search)
+    results = search.cv_results_
+    np.testing.assert_allclose(display.means, results["mean_difference"][1:])
+    np.testing.assert_allclose(display.errors, results["se_difference"][1:])
+    assert display.names == ["alpha=1.0", "alpha=100.0", "average of 2"]
+    assert display.chosen == 0
+    assert [x.get_text() for x in display.ax_.get_yticklabels()] == display.names
+    with pytest.raises(ValueError, match=r"the shape \(0, 6\) and 0 names"):
+        EraSearchDisplay(differences=np.empty((0, 6)), names=[])
+
+
+def test_a_candidate_that_cannot_be_fitted_is_left_out(data):
+    X, y, eras = data
+    with pytest.warns(UserWarning, match=r"alpha=-1\.0 is left out, as it cannot be"):
+        search = EraSearchCV(Ridge(1e4), {"alpha": [-1.0, 1.0]}).fit(X, y, eras=eras)
+    assert search.best_params_ == {"alpha": 1.0}
+    with pytest.raises(ValueError, match="alpha"):
+        EraSearchCV(Ridge(-1.0), ALPHAS).fit(X, y, eras=eras)
+
+
+def test_time_that_is_over_leaves_the_plain_model(data):
+    X, y, eras = data
+    search = EraSearchCV(Ridge(1e4), ALPHAS, time_budget=1e-9, n_averaged=2)
+    with pytest.warns(UserWarning, match="after 1 of 3 candidates"):
+        search.fit(X, y, eras=eras)
+    assert search.best_params_ == {}
+    assert len(search.cv_results_["params"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "arguments", "message"),
+    [
+        ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
+        ({}, {"eras": np.zeros(240)}, "holds the single era 0"),
+        ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
+        ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
+        ({"cv": 1}, {}, "'cv' parameter"),
+        ({"time_budget": 0}, {}, "'time_budget' parameter"),
+        ({"era_order": "time"}, {}, "'era_order' parameter"),
+    ],
+)
+def test_what_is_wrong_is_said(data, params, arguments, message):
+    X, y, eras = data
+    rows = {"X": X, "y": y, "eras": eras} | arguments
+    with pytest.raises(ValueError, match=message):
+        EraSearchCV(Ridge(), ALPHAS, **params).fit(**rows)
+
+
+def test_bins_of_all_rows_are_no_rows_to_search(data):
+    X, y, eras = data
+    rows = BinnedDataset.from_arrays(X, y, eras=eras)
+    with pytest.raises(TypeError, match="cannot be split or indexed"):
+        EraSearchCV(Ridge(), ALPHAS).fit(rows, y, eras=eras)
+
+
+def test_the_level_of_later_eras_is_found():
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(16), 60)
+    X = rng.normal(size=(960, 2))
+    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=16))[eras]
+    y += 0.1 * rng.normal(size=960)
+    plain = HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=10)
+    model = AutoEraRegressor(plain, n_averaged=1).fit(X, y, eras=eras)
+    assert model.best_params_["era_effects"] == "intercept"
+    assert len(model.cv_results_["params"]) == 8
+    assert is_regressor(model)
+
+
+@pytest.mark.slow
+def test_a_shortcut_is_seen_through():
+    data = make_synthetic_memorization(random_state=0)
+    model = AutoEraClassifier(
+        HistGradientBoostingClassifier(max_iter=30), era_order="unordered", cv=2
+    ).fit(data.X_train, data.y_train, eras=data.eras_train)
+    plain = HistGradientBoostingClassifier(max_iter=30).fit(data.X_train, data.y_train)
+    assert model.score(data.X_test, data.y_test) > plain.score(data.X_test, data.y_test)
+    assert model.predict_proba(data.X_test).shape == (2000, 2)
+
+
+def test_a_model_of_its_own_has_the_seed():
+    model = AutoEraRegressor(random_state=3)
+    assert model._plain_model().random_state == 3
+    assert clone(model).get_params() == model.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(n_averaged=2)
