@@ -31,8 +31,8 @@ LAYERS = {
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments metrics model_selection inspection interop model_files "
-        "numerai cli",
+        "datasets environments metrics model_selection _auto inspection interop "
+        "model_files numerai cli",
     ),
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]

@@ -1,12 +1,14 @@
-"""Era-aware ensembles: boosters under scikit-learn's own names, and forests.
+"""Era-aware ensembles: boosters under scikit-learn's own names, forests, a search.
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
 is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``,
-``_docstrings``, the state of a running fit (``_fit_state``) and its ``_callbacks``.
+``_docstrings``, the state of a running fit (``_fit_state``) and its ``_callbacks``;
+``_auto`` searches for the booster's use of eras.
 """
 
 try:
+    from ._auto import AutoEraClassifier, AutoEraRegressor
     from ._binning.dataset import BinnedDataset
     from ._boosters.estimators import (
         HistGradientBoostingClassifier,
@@ -28,6 +30,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
+    "AutoEraClassifier",
+    "AutoEraRegressor",
     "BinnedDataset",
     "EraForestClassifier",
     "EraForestRegressor",
