@@ -18,6 +18,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.model_selection import GridSearchCV, KFold
 
 from experiments._natural_eras_data import FILES, SCENARIOS, Task
 from experiments._natural_eras_measure import (
@@ -32,6 +33,8 @@ from experiments._natural_eras_measure import (
 from experiments.common import COLORS, ExperimentError, find_data_file
 from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import (
+    AutoEraClassifier,
+    AutoEraRegressor,
     EraForestClassifier,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -79,10 +82,31 @@ def _lightgbm(task: Task, seed: int) -> Any:
     return kind(min_child_samples=20, max_bin=255, n_jobs=1, verbosity=-1)
 
 
+def _tuned(make: Factory, **grid: list) -> Factory:
+    """The best of a grid in folds of rows, shuffled: as without eras."""
+
+    def search(task: Task, seed: int) -> Any:
+        folds = KFold(5, shuffle=True, random_state=seed)
+        scoring = None if task == "regression" else "roc_auc"
+        return GridSearchCV(make(task, seed), grid, cv=folds, scoring=scoring)
+
+    return search
+
+
+def _auto(task: Task, seed: int) -> Any:
+    """The package's search by eras, of boosters with the parameters of `booster`."""
+    kind = AutoEraRegressor if task == "regression" else AutoEraClassifier
+    return kind(booster()(task, seed))
+
+
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
+
+_LEAVES, _RATES = [8, 15, 31, 63], [0.05, 0.1]
 
 MODELS: dict[str, Factory] = {
     REFERENCE: booster(),
+    "AutoEra": _auto,
+    "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
     "EraForest": _of(
         EraForestRegressor, EraForestClassifier, split_criterion="time_robust"
@@ -100,6 +124,9 @@ MODELS: dict[str, Factory] = {
 }
 if find_spec("lightgbm") is not None:
     MODELS["LightGBM"] = _lightgbm
+    MODELS["LightGBM tuned"] = _tuned(
+        _lightgbm, num_leaves=_LEAVES, learning_rate=_RATES
+    )
 
 
 def run(
