@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.utils._param_validation import HasMethods
 
 from ..model_selection._search import EraSearchCV
@@ -27,16 +28,24 @@ _OF_ORDERED_ERAS: list[dict[str, Any]] = [
     {"era_effects": "intercept", "max_leaf_nodes": 15},
 ]
 
+_SCORING_OF_LOSS = {
+    "absolute_error": "neg_mean_absolute_error",
+    "poisson": "neg_mean_poisson_deviance",
+    "gamma": "neg_mean_gamma_deviance",
+}
+
 _DOC = """Boosted trees for {task} that choose how to use eras.
 
     A few ways of using eras are tried beside the plain gain, in cross-validation of
     whole eras: smaller trees, ``leaf_shrinkage``, ``split_criterion="directional"``
     with the default and the papers' coverage, and where eras are ordered
-    ``era_effects``. The average of the best few is fitted to all rows, or the best one;
-    or the plain model, unless something is better by more than one standard error over
-    eras. It is :class:`~sklearn_era.model_selection.EraSearchCV` with these candidates.
+    ``era_effects``. The best two or three of them are fitted to all rows and averaged;
+    or there is a single one, if it is better than averages by more than one standard
+    error over eras; or the plain model, unless something is better than it by as much.
+    It is :class:`~sklearn_era.model_selection.EraSearchCV`, with these candidates.
 
-    With 3 folds it takes about as long as {cost} fits of the plain model.
+    With 3 folds it takes about as long as 20 fits of the plain model, and more where
+    rows are few and eras many.
 
     Parameters
     ----------
@@ -59,8 +68,8 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     choose_by : {{'mean', 'worst'}}, default='mean'
         Whether to look for the best mean over eras or for the best worst era.
 
-    n_averaged : int, default=5
-        How many candidates to average, the best in their means; 1 for no average.
+    n_averaged : int, default=3
+        The most candidates to average, the best in their means; 1 for no average.
 
     time_budget : float or None, default=None
         Seconds after which no further candidate is begun in cross-validation.
@@ -125,7 +134,7 @@ class _AutoEra(EraSearchCV):
         cv: int = 3,
         scoring: Any = None,
         choose_by: str = "mean",
-        n_averaged: int = 5,
+        n_averaged: int = 3,
         time_budget: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -145,6 +154,11 @@ class _AutoEra(EraSearchCV):
     def _plain_model(self) -> Any:
         if self.estimator is None:
             return self._booster(random_state=self.random_state)
+        if not isinstance(self.estimator, self._booster):
+            raise ValueError(
+                f"estimator must be a {self._booster.__name__} of "
+                f"sklearn_era.ensemble, or None; got {type(self.estimator).__name__}."
+            )
         return self.estimator
 
     def _list_candidates(self) -> list[dict[str, Any]]:
@@ -155,14 +169,23 @@ class _AutoEra(EraSearchCV):
 class AutoEraRegressor(RegressorMixin, _AutoEra):
     __doc__ = _DOC.format(
         task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
-        loss="squared error", classes="", cost="COST",
+        loss="mean of its loss", classes="",
     )  # fmt: skip
     _booster = HistGradientBoostingRegressor
+
+    def _scoring(self) -> Any:
+        """That of the plain model's loss."""
+        plain = self._plain_model()
+        if self.scoring is None and plain.loss == "quantile":
+            return make_scorer(
+                mean_pinball_loss, greater_is_better=False, alpha=plain.quantile
+            )
+        return self.scoring or _SCORING_OF_LOSS.get(plain.loss)
 
 
 class AutoEraClassifier(ClassifierMixin, _AutoEra):
     __doc__ = _DOC.format(
-        task="classification", suffix="Classifier", loss="log loss", cost="COST",
+        task="classification", suffix="Classifier", loss="log loss",
         kind="HistGradientBoostingClassifier",
         classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "
         "classes.\n",

@@ -122,7 +122,8 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         other, or, with 'recency', half as much with each half-life of its age. The last
         era in the order of the labels has age 0, the one before it 1. Such weights
         multiply `sample_weight`, and the sum of all weights stays the same: the model
-        is the one that the product, passed as `sample_weight`, gives. All but 'rows'
+        is the one that the product, passed as `sample_weight`, gives (but a
+        `BinnedDataset` keeps the bins that it has). All but 'rows'
         need `eras` in ``fit``, and count those that early stopping holds out; of
         several columns of eras, a forest takes the first.
     era_half_life : int or float, default=0.25

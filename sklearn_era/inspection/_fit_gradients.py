@@ -50,11 +50,11 @@ def gradients_of_fit(
     ValueError
         If the model was fitted with `era_effects`.
     """
-    if getattr(estimator, "era_effects", None) is not None:
+    if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
-            f"era_effects={estimator.era_effects!r}: the trees were grown beside "
-            "intercepts of eras that moved with each iteration, and their gradients "
-            "cannot be found again. Fit with era_effects=None to look into splits."
+            "era_effects: the trees were grown beside intercepts of eras that moved "
+            "with each iteration, and their gradients cannot be found again. Fit with "
+            "era_effects=None to look into splits."
         )
     if isinstance(estimator, ForestFitMixin):
         return _ForestGradients(estimator, y, sample_weight)

@@ -22,6 +22,7 @@ from sklearn_era._eras import (
     EncodedEras,
     check_eras,
     encode_eras,
+    weigh_eras,
 )
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.walk import (
@@ -147,12 +148,12 @@ def check_replay_data(
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     encoded_y = _encode_targets(estimator, y)
-    return ReplayData(
-        preprocessed,
-        encoded_y,
-        estimator._finalize_sample_weight(sample_weight, encoded_y),
-        encoded_eras,
-    )
+    weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
+    if getattr(estimator, "era_weighting", "rows") != "rows":
+        weights = weigh_eras(
+            encoded_eras, weights, estimator.era_weighting, estimator.era_half_life
+        )
+    return ReplayData(preprocessed, encoded_y, weights, encoded_eras)
 
 
 def _encode_targets(estimator: Any, y: NDArray[Any]) -> NDArray[np.float64]:

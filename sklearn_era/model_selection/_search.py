@@ -18,11 +18,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sklearn_era._eras import EncodedEras, check_eras, encode_eras, warn_of_text_order
+from sklearn_era._eras import EncodedEras, warn_of_row_order
 from sklearn_era.model_selection._fit_arguments import name_in_fit
 from sklearn_era.model_selection._search_candidates import (
     Candidates,
+    check_order,
     era_folds,
+    mean_and_error,
     text_of,
 )
 
@@ -38,11 +40,12 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         mean_j d_cj > std_j d_cj / sqrt(M),
 
-    more than one standard error. Of those that qualify the best mean score is chosen,
-    or the best worst era; without any the plain model is. With `n_averaged`, the
-    predictions of the best few candidates are averaged, and the average is one more
-    candidate: averages of models that were built differently are often better than
-    each of them.
+    more than one standard error, as Breiman et al. (1984, section 3.4.3) do by folds.
+    Of those that qualify the best mean score is chosen, or the best worst era; without
+    any the plain model is. With `n_averaged`, the predictions of the best two, the best
+    three and so on are averaged, as averages of models that were built differently are
+    often better than each of them. They are candidates, too, and the best of those that
+    qualify is left only for a single one that is better by more than a standard error.
 
     Parameters
     ----------
@@ -57,8 +60,8 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         Whether eras follow each other, in the order of their labels. Models of ordered
         eras are tested on later eras, after :class:`EraWalkForwardSplit`; of others on
         groups of eras that are left out, by
-        :class:`~sklearn.model_selection.GroupKFold`. 'auto' takes numbers and dates for
-        ordered, and all else, text among it, for unordered.
+        :class:`~sklearn.model_selection.GroupKFold`. 'auto' takes text and booleans for
+        unordered, and all else, numbers and dates of any kind, for ordered.
 
     cv : int, default=3
         The number of folds, at least 2. Walking forward, their test blocks are the last
@@ -66,8 +69,9 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     scoring : str, callable or None, default=None
         A scorer, as `sklearn.metrics.check_scoring` takes it; greater is better. It
-        sees the rows of one era at a time. None is the negative squared error, and for
-        classifiers the negative log loss, which are defined for any number of rows.
+        sees the rows of one era at a time, as predictions that are known: a callable
+        has to ask its estimator, and not to look into X. None is the negative squared
+        error, and for classifiers the negative log loss, which eras of any size have.
 
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
@@ -77,7 +81,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         What qualifies: see above; with 'best' all candidates do.
 
     n_averaged : int, default=1
-        How many candidates to average, the best in their means; 1 for no average.
+        The most candidates to average, the best in their means; 1 for no average.
 
     time_budget : float or None, default=None
         Seconds after which no further candidate is begun, in the order of
@@ -98,7 +102,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         ``mean_test_score`` and ``std_test_score`` over eras, ``rank_test_score``,
         ``mean_fit_time`` in seconds; and ``worst_test_score``, ``mean_difference`` and
         ``se_difference`` to the plain model, and ``qualifies``. The plain model comes
-        first; an average comes last, and its ``params`` are a list.
+        first; averages come last, and their ``params`` are lists.
 
     era_scores_ : ndarray of shape (n_candidates, n_test_eras)
         Scores by era, NaN where they are not defined.
@@ -130,11 +134,6 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
     EraWalkForwardSplit : The folds of ordered eras.
     best_worst_era : A rule for scikit-learn's searches.
 
-    References
-    ----------
-    .. [1] L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression
-       Trees", 1984, section 3.4.3, for the rule of one standard error.
-
     Examples
     --------
     >>> import numpy as np
@@ -152,6 +151,9 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> search.fit(X, y, eras=eras).best_params_["split_criterion"]
     'directional'
     """
+
+    # As that of the boosters.
+    __metadata_request__fit: ClassVar = {"eras": True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"])],
@@ -222,9 +224,11 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length or a single era; if `X` cannot be
-            taken apart by rows; if `fit` takes no weights and there are some; or if the
-            plain model cannot be fitted.
+            If `eras` is missing, has the wrong length, a single era, or two ordered
+            ones; if a candidate's parameter is unknown; if `fit` takes no weights and
+            there are some; or if the plain model cannot be fitted or scored.
+        TypeError
+            If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
 
         Warns
         -----
@@ -234,6 +238,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             numbers.
         """
         self._validate_params()
+        warn_of_row_order(eras, X)
         encoded, arguments = self._check_rows(X, y, eras, sample_weight)
         folds = era_folds(encoded, self.era_order_, self.cv)
         tested = np.concatenate([test for _, test in folds])
@@ -241,7 +246,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         search = Candidates(self, plain, X, y, arguments, folds, encoded.codes[tested])
         search.try_all([{}, *self._list_candidates()])
         if self.n_averaged > 1:
-            search.add_average(self.n_averaged)
+            search.add_averages(self.n_averaged)
         self.cv_results_ = search.results()
         self.era_scores_ = np.array(search.scores)
         self.era_labels_ = encoded.labels[search.era_codes]
@@ -254,10 +259,10 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         ]
         if self.verbose:
             print(f"chosen: {text_of(chosen)}")
-        first = self.estimators_[0]
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(first, name):
-                setattr(self, name, getattr(first, name))
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
         return self
 
     def _check_rows(
@@ -269,28 +274,12 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"{name} needs eras: pass fit(X, y, eras=...) with one label a row."
             )
-        encoded = encode_eras(
-            check_eras(
-                eras, X, ordered_for=None if self.era_order == "unordered" else name
-            )
-        )
-        labels = encoded.labels
-        if labels.size == 1:
-            raise ValueError(
-                f"eras holds the single era {labels[0]!s}, and {name} tests on eras "
-                "that a model has not seen; pass the labels of two or more."
-            )
+        encoded, self.era_order_ = check_order(eras, X, self.era_order, name)
         if _num_samples(y) != _num_samples(X):
             raise ValueError(
                 f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the "
                 "same rows in both."
             )
-        is_ordered = labels.dtype.kind in "iufmM"
-        self.era_order_ = self.era_order
-        if self.era_order == "auto":
-            self.era_order_ = "ordered" if is_ordered else "unordered"
-        if self.era_order_ == "ordered":
-            warn_of_text_order(labels, name)
         arguments: dict[str, NDArray[Any]] = {}
         plain = self._plain_model()
         if (eras_name := name_in_fit(plain, "eras")) is not None:
@@ -300,7 +289,8 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             if weight_name is None:
                 raise ValueError(
                     f"sample_weight: the fit of {type(plain).__name__} takes "
-                    "no weights; leave sample_weight out."
+                    "no weights; leave sample_weight out, or, with metadata routing, "
+                    "request it by set_fit_request(sample_weight=True)."
                 )
             arguments[weight_name] = _check_sample_weight(sample_weight, X)
         return encoded, arguments
@@ -313,14 +303,28 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         """The parameters to try in place of the plain model's."""
         return list(ParameterGrid(self.param_grid))
 
+    def _scoring(self) -> Any:
+        """The scoring; None for that of the task."""
+        return self.scoring
+
     def _choose(self) -> int:
         """The candidate of `cv_results_` to take."""
         results = self.cv_results_
         name = "mean_test_score" if self.choose_by == "mean" else "worst_test_score"
         scores = np.where(results["qualifies"], results[name], -np.inf)
-        scores[0] = results[name][0] if self.rule == "best" else scores[0]
         # The plain model qualifies where nothing else does.
-        return int(np.argmax(scores)) if np.isfinite(scores).any() else 0
+        best = int(np.argmax(scores)) if np.isfinite(scores).any() else 0
+        averages = [isinstance(params, list) for params in results["params"]]
+        of_averages = np.where(averages, scores, -np.inf)
+        average = int(np.argmax(of_averages))
+        if (
+            self.rule == "best"
+            or self.choose_by == "worst"
+            or np.isinf(of_averages[average])
+        ):
+            return best
+        mean, error = mean_and_error(self.era_scores_[best] - self.era_scores_[average])
+        return best if mean > error else average
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict targets, or classes.

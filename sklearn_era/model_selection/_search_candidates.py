@@ -21,13 +21,42 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._eras import EncodedEras
+from sklearn_era._eras import EncodedEras, check_eras, encode_eras, warn_of_text_order
 from sklearn_era._warnings import warn_user
 from sklearn_era.model_selection._fit_arguments import takes
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
 # Rows to train on and to test on.
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+
+
+def check_order(
+    eras: Any, X: Any, era_order: str, name: str
+) -> tuple[EncodedEras, str]:
+    """Check the labels of rows; return them, and whether they are 'ordered' or not.
+
+    `name` is what asks, in messages. ValueError for labels that are no eras of X, for a
+    single era, and for two that are ordered.
+    """
+    ordered_for = None if era_order == "unordered" else name
+    encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
+    labels = encoded.labels
+    if era_order == "auto":
+        is_named = any(isinstance(x, str | bytes | bool) for x in labels.tolist())
+        era_order = "unordered" if is_named else "ordered"
+    if labels.size == 1:
+        raise ValueError(
+            f"eras holds the single era {labels[0]!s}, and {name} tests on eras that a "
+            "model has not seen; pass the labels of two or more."
+        )
+    if era_order == "ordered":
+        warn_of_text_order(labels, name)
+        if labels.size == 2:
+            raise ValueError(
+                "eras holds 2 eras, and walking forward tests on a single one, which "
+                "has no standard error; pass three or more, or era_order='unordered'."
+            )
+    return encoded, era_order
 
 
 def era_folds(eras: EncodedEras, era_order: str, n_folds: int) -> Folds:
@@ -73,7 +102,7 @@ class Candidates:
         self.era_codes = np.unique(codes)
         self.rows_of_eras = [np.flatnonzero(codes == era) for era in self.era_codes]
         self.classes = np.unique(np.asarray(y)) if is_classifier(plain) else None
-        scoring = search.scoring
+        scoring = search._scoring()
         if scoring is None and self.classes is not None:
             # An era need not have all classes.
             scoring = make_scorer(
@@ -89,6 +118,7 @@ class Candidates:
         for name, values in arguments.items():
             if name.endswith("sample_weight") and takes(self.scorer, "sample_weight"):
                 self.weights["sample_weight"] = values[tested]
+        self.failure: ValueError | None = None  # the last of the scorer
         self.params: list[Any] = []
         self.predictions: list[NDArray[np.float64]] = []
         self.scores: list[NDArray[np.float64]] = []
@@ -105,8 +135,9 @@ class Candidates:
                     "raise it, or list fewer."
                 )
                 break
+            estimator = clone(self.plain).set_params(**params)
             try:
-                self._try(params)
+                self._try(estimator, params)
             except ValueError as error:
                 if i == 0:
                     raise
@@ -114,8 +145,7 @@ class Candidates:
                     f"{text_of(params)} is left out, as it cannot be fitted: {error}"
                 )
 
-    def _try(self, params: dict[str, Any]) -> None:
-        estimator = clone(self.plain).set_params(**params)
+    def _try(self, estimator: Any, params: dict[str, Any]) -> None:
         found = Parallel(n_jobs=self.search.n_jobs)(
             delayed(_fit_and_predict)(
                 estimator,
@@ -131,12 +161,15 @@ class Candidates:
         self._add(params, np.concatenate(predictions), float(np.mean(seconds)))
 
     def _add(self, params: Any, predicted: NDArray[np.float64], seconds: float) -> None:
+        scores = np.array([self._score(predicted, rows) for rows in self.rows_of_eras])
+        if not np.isfinite(scores).any():
+            raise ValueError(
+                f"scoring={self.search.scoring!r} is defined in no era: {self.failure}"
+            )
         self.params.append(params)
         self.predictions.append(predicted)
         self.seconds.append(seconds)
-        self.scores.append(
-            np.array([self._score(predicted, rows) for rows in self.rows_of_eras])
-        )
+        self.scores.append(scores)
         if self.search.verbose:
             mean = np.nanmean(self.scores[-1])
             print(f"{text_of(params)}: {mean:.6g}, {seconds:.2f} s a fit")
@@ -161,37 +194,35 @@ class Candidates:
                         **weights,
                     )
                 )
-        except ValueError:
+        except ValueError as error:
+            self.failure = error
             return np.nan
 
-    def add_average(self, n_averaged: int) -> None:
-        """Add the average of the candidates with the best means."""
+    def add_averages(self, n_averaged: int) -> None:
+        """Add the averages of the best two candidates, the best three and so on."""
         means = [np.nanmean(scores) for scores in self.scores]
-        best = np.argsort(means, kind="stable")[::-1][:n_averaged]
-        if best.size > 1:
+        best = np.argsort(np.negative(means), kind="stable")[:n_averaged]
+        for n in range(2, best.size + 1):
             self._add(
-                [self.params[i] for i in best],
-                np.mean([self.predictions[i] for i in best], axis=0),
-                float(np.sum([self.seconds[i] for i in best])),
+                [self.params[i] for i in best[:n]],
+                np.mean([self.predictions[i] for i in best[:n]], axis=0),
+                float(np.sum([self.seconds[i] for i in best[:n]])),
             )
 
     def results(self) -> dict[str, Any]:
         """`cv_results_` of the search."""
         scores = np.array(self.scores)
-        differences = scores - scores[0]
-        n_known = np.isfinite(differences).sum(axis=1)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        mean, error = mean_and_error(scores - scores[0])
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates without a score
-            deviations = np.nanstd(differences, axis=1, ddof=1)
             results = {
                 "mean_fit_time": np.array(self.seconds),
                 "mean_test_score": np.nanmean(scores, axis=1),
                 "std_test_score": np.nanstd(scores, axis=1),
                 "worst_test_score": np.nanmin(scores, axis=1),
-                "mean_difference": np.nanmean(differences, axis=1),
-                "se_difference": deviations / np.sqrt(n_known),
+                "mean_difference": mean,
+                "se_difference": error,
             }
-        mean, error = results["mean_difference"], results["se_difference"]
         is_known = np.isfinite(results["mean_test_score"])
         better = is_known & (mean > error) & (mean > 0)
         results["qualifies"] = better if self.search.rule != "best" else is_known
@@ -201,6 +232,19 @@ class Candidates:
         results["params"] = np.empty(len(self.params), dtype=object)
         results["params"][:] = self.params
         return results
+
+
+def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Means over eras, the last axis, and their standard errors; NaN of fewer than two.
+
+    Eras without a difference, which are NaN, are left out.
+    """
+    n_known = np.isfinite(differences).sum(axis=-1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of no era, or one
+        mean = np.nanmean(differences, axis=-1)
+        deviation = np.nanstd(differences, axis=-1, ddof=1)
+    return mean, deviation / np.sqrt(np.maximum(n_known, 1))
 
 
 class _KnownValues(RegressorMixin, BaseEstimator):
@@ -246,9 +290,10 @@ def _fit_and_predict(
     seconds = time.perf_counter() - start
     if classes is None:
         return model.predict(X_test), seconds
-    # A fold may lack a class.
+    # A fold may lack a class. Boosters of one class have a second column, of 0.
     predicted = np.zeros((_num_samples(X_test), classes.size))
-    predicted[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X_test)
+    known = np.searchsorted(classes, model.classes_)
+    predicted[:, known] = model.predict_proba(X_test) if known.size > 1 else 1.0
     return predicted, seconds
 
 
@@ -259,4 +304,4 @@ def text_of(params: Any) -> str:
     return ", ".join(f"{k}={v!r}" for k, v in params.items()) or "the plain model"
 
 
-__all__ = ["Candidates", "era_folds", "text_of"]
+__all__ = ["Candidates", "check_order", "era_folds", "mean_and_error", "text_of"]

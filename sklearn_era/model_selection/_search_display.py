@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new
-from sklearn_era.model_selection._search_candidates import text_of
+from sklearn_era.model_selection._search_candidates import mean_and_error, text_of
 
 
 class EraSearchDisplay:
@@ -77,12 +77,7 @@ class EraSearchDisplay:
                 "differences must have a row for each of names, and one at least; got "
                 f"the shape {self.differences.shape} and {len(self.names)} names."
             )
-        n_known = np.isfinite(self.differences).sum(axis=1)
-        total = np.nansum(self.differences, axis=1)
-        self.means = np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
-        squares = np.nansum((self.differences - self.means[:, None]) ** 2, axis=1)
-        freedom = np.maximum(n_known - 1, 1) * np.maximum(n_known, 1)
-        self.errors = np.where(n_known > 1, np.sqrt(squares / freedom), np.nan)
+        self.means, self.errors = mean_and_error(self.differences)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "EraSearchDisplay":
         """Draw the mean differences, and two standard errors, the first on top.
@@ -148,6 +143,8 @@ class EraSearchDisplay:
         """
         check_is_fitted(search)
         params = search.cv_results_["params"][1:]
+        if len(params) == 0:
+            raise ValueError("search has no candidate beside the plain model to draw.")
         display = cls(
             differences=search.era_scores_[1:] - search.era_scores_[0],
             names=[

@@ -1,14 +1,22 @@
 """The search by eras, and the estimators that search by themselves."""
 
 import warnings
+from datetime import date
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import log_loss, mean_squared_error
-from sklearn.model_selection import GroupKFold
+from sklearn.metrics import (
+    log_loss,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_squared_error,
+)
+from sklearn.model_selection import GroupKFold, cross_val_score
 
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
@@ -33,6 +41,10 @@ def data():
     X = rng.normal(size=(240, 3))
     eras = rng.permutation(np.arange(240) % 12)
     return X, X @ [1.0, -1.0, 0.0] + rng.normal(size=240), eras
+
+
+def refuse(estimator, X, y):
+    raise ValueError("not today")
 
 
 def scores_by_hand(model, X, y, eras, folds):
@@ -113,6 +125,21 @@ def test_an_average_is_one_more_candidate(data):
     assert (search.predict(X) == expected).all()
 
 
+def test_an_average_is_left_for_what_is_better_by_more_than_an_error(data):
+    X, y, eras = data
+    for n_averaged in (2, 3):  # with the plain model, too
+        search = EraSearchCV(Ridge(1e4), {"alpha": [1.0, 1.5]}, n_averaged=n_averaged)
+        search.fit(X, y, eras=eras)
+        single = 1 + search.cv_results_["mean_test_score"][1:3].argmax()
+        averages = search.cv_results_["mean_test_score"][3:]
+        average = 3 + averages.argmax()
+        assert averages.size == n_averaged - 1
+        difference = search.era_scores_[single] - search.era_scores_[average]
+        error = difference.std(ddof=1) / np.sqrt(difference.size)
+        is_better = difference.mean() > error
+        assert search.best_index_ == (single if is_better else average)
+
+
 def test_classes_are_averaged_and_may_lack_in_a_fold(data):
     X, y, eras = data
     y = np.digitize(y, [-1, 1]).astype(str)
@@ -164,7 +191,7 @@ def test_differences_are_drawn_with_their_errors(data):
     np.testing.assert_allclose(display.means, results["mean_difference"][1:])
     np.testing.assert_allclose(display.errors, results["se_difference"][1:])
     assert display.names == ["alpha=1.0", "alpha=100.0", "average of 2"]
-    assert display.chosen == 0
+    assert display.chosen == search.best_index_ - 1
     assert [x.get_text() for x in display.ax_.get_yticklabels()] == display.names
     with pytest.raises(ValueError, match=r"the shape \(0, 6\) and 0 names"):
         EraSearchDisplay(differences=np.empty((0, 6)), names=[])
@@ -193,6 +220,9 @@ def test_time_that_is_over_leaves_the_plain_model(data):
     [
         ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
         ({}, {"eras": np.zeros(240)}, "holds the single era 0"),
+        ({}, {"eras": np.arange(240) % 2}, "walking forward tests on a single one"),
+        ({"scoring": refuse}, {}, "scoring=.* is defined in no era: not today"),
+        ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
         ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
         ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
         ({"cv": 1}, {}, "'cv' parameter"),
@@ -204,7 +234,69 @@ def test_what_is_wrong_is_said(data, params, arguments, message):
     X, y, eras = data
     rows = {"X": X, "y": y, "eras": eras} | arguments
     with pytest.raises(ValueError, match=message):
-        EraSearchCV(Ridge(), ALPHAS, **params).fit(**rows)
+        EraSearchCV(Ridge(), ALPHAS).set_params(**params).fit(**rows)
+
+
+@pytest.mark.parametrize(
+    ("eras", "order"),
+    [
+        ([date(2020, 1, 1 + j % 9) for j in range(90)], "ordered"),
+        (np.arange(90) % 9 + 0.5, "ordered"),
+        (np.array([2**70 + j % 9 for j in range(90)], dtype=object), "ordered"),
+        (np.array(list("abcdefghi") * 10), "unordered"),
+        (np.arange(90) % 2 == 0, "unordered"),
+    ],
+)
+def test_dates_and_numbers_of_any_kind_are_ordered(eras, order):
+    X = np.random.default_rng(0).normal(size=(90, 1))
+    search = EraSearchCV(Ridge(), {"alpha": [2.0]}).fit(X, X[:, 0], eras=eras)
+    assert search.era_order_ == order
+
+
+def test_a_fold_of_a_single_class(data):
+    X, _, eras = data
+    plain = HistGradientBoostingClassifier(max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what else a single class may be to blame
+        search = EraSearchCV(plain, {"max_leaf_nodes": [3]})
+        search.fit(X, (eras > 5).astype(int), eras=eras)
+    assert np.isfinite(search.era_scores_).all()
+
+
+def test_eras_are_requested_where_metadata_is_routed(data):
+    X, y, eras = data
+    search = EraSearchCV(Ridge(1e4), ALPHAS)
+    with config_context(enable_metadata_routing=True):
+        scores = cross_val_score(search, X, y, params={"eras": eras})
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "metric"),
+    [
+        ({"loss": "poisson"}, mean_poisson_deviance),
+        ({"loss": "quantile", "quantile": 0.8}, partial(mean_pinball_loss, alpha=0.8)),
+    ],
+)
+def test_scores_are_those_of_the_loss(data, params, metric):
+    X, y, eras = data
+    y = np.exp(y / 3)
+    plain = HistGradientBoostingRegressor(max_iter=2, **params)
+    model = AutoEraRegressor(plain, era_order="unordered", cv=2)
+    model.fit(X, y, eras=eras)
+    train, test = next(GroupKFold(2).split(X, groups=eras))
+    predicted = clone(plain).fit(X[train], y[train]).predict(X[test])
+    rows = eras[test] == eras[test][0]
+    expected = -metric(y[test][rows], predicted[rows])
+    assert model.era_scores_[0, eras[test][0]] == pytest.approx(expected)
+
+
+def test_boosters_alone_know_how_to_use_eras(data):
+    X, y, eras = data
+    with pytest.raises(
+        ValueError, match=r"must be a HistGradientBoostingRegressor.*Ridge"
+    ):
+        AutoEraRegressor(Ridge()).fit(X, y, eras=eras)
 
 
 def test_bins_of_all_rows_are_no_rows_to_search(data):

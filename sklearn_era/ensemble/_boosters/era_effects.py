@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,9 +39,7 @@ class EraIntercepts:
             estimator._era_labels = eras.labels
             estimator._era_intercepts = self._in_raw
             estimator._era_forecast = np.zeros(shape[1])
-        self._forecast_weights = forecast_weights(
-            estimator.era_forecast, int(estimator.n_forecast_eras), shape[0]
-        )
+        self._forecast_weights: NDArray[np.float64] | None = None
 
     def update(
         self,
@@ -58,6 +57,12 @@ class EraIntercepts:
             estimator._loss, self._eras, y, raw, sample_weight, self._in_raw
         )
         self._move(raw, estimator._era_intercepts)
+        if self._forecast_weights is None:
+            self._forecast_weights = forecast_weights(
+                estimator.era_forecast,
+                int(estimator.n_forecast_eras),
+                np.bincount(self._eras.codes, sample_weight) > 0,
+            )
         forecast = self._forecast_weights @ estimator._era_intercepts
         step = forecast - estimator._era_forecast
         estimator._era_forecast = forecast
@@ -109,7 +114,15 @@ def next_intercepts(
     without a hessian of use takes the line search of its residuals for the step, and
     for s2 what it is of an asymmetric Laplace law, whose likelihood the loss is: with
     b the mean loss and g its gradients, ``b^2 / mean(g^2)``.
+
+    Trees fit their own rows, whose s2 falls below what it is of others. A log loss and
+    a Poisson loss know it, a weight of a row; and their step is 1 at most, as it has no
+    end where an era has a single class.
     """
+    is_known = isinstance(
+        loss, (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
+    )
+    least_s2 = 1.0 if sample_weight is None else float(np.mean(sample_weight))
     n_eras = eras.labels.size
     g, h = (
         np.reshape(x, raw.shape)
@@ -120,6 +133,10 @@ def next_intercepts(
     reached = np.empty(intercepts.shape)
     for k in range(raw.shape[1]):
         step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k])
+        if is_known:
+            step, s2 = np.clip(step, -1.0, 1.0), max(s2, least_s2)
+        elif (H > 0).sum() == np.count_nonzero(h[:, k]):
+            s2 = np.inf  # a row an era: nothing is known of the variance within
         if not loss.differentiable:
             step = _line_search(loss, eras, y - raw[:, k], sample_weight)
             at = raw[:, k] + step[eras.codes]
@@ -152,15 +169,21 @@ def _line_search(
 
 
 def forecast_weights(
-    era_forecast: str, n_forecast_eras: int, n_eras: int
+    era_forecast: str, n_forecast_eras: int, has_weight: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What each era's intercept counts for in the next era's, adding up to 1."""
+    """What each era's intercept counts for in the next era's, adding up to 1.
+
+    Those without weight in training count for nothing.
+    """
+    n_eras = int(has_weight.sum())
     if era_forecast == "exponential":
         weights = half_life_weights(n_eras, n_forecast_eras)
     else:
         n_last = n_eras if era_forecast == "mean" else n_forecast_eras
         weights = (np.arange(n_eras) >= n_eras - n_last).astype(np.float64)
-    return weights / weights.sum()
+    of_all = np.zeros(has_weight.size)
+    of_all[has_weight] = weights / weights.sum()
+    return of_all
 
 
 def intercepts_by_label(estimator: Any) -> dict[Any, Any]:

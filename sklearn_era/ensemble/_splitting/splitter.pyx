@@ -298,13 +298,22 @@ cdef class EraSplitter:
     cdef void _add_absent_eras(self) noexcept:
         """Add the eras without a row in the node to each candidate."""
         cdef:
+            bundle_candidates * candidates = self.candidates.candidates
+            const int * tasks = &self.accumulator.tasks[0]
             int n_absent = self.rows.n_eras - self.rows.n_present
-            bundle_candidates * candidates
             int i, j
-        for i in range(self.accumulator.n_tasks):
-            candidates = &self.candidates.candidates[self.accumulator.tasks[i]]
-            for j in range(candidates.n_splits):
-                add_absent_eras(&self.criterion, n_absent, &candidates.splits[j])
+        if n_absent == 0:
+            return
+        for i in prange(
+            self.accumulator.n_tasks,
+            schedule="static",
+            nogil=True,
+            num_threads=self.accumulator.threads_for_node(),
+        ):
+            for j in range(candidates[tasks[i]].n_splits):
+                add_absent_eras(
+                    &self.criterion, n_absent, &candidates[tasks[i]].splits[j]
+                )
 
     cdef feature_split _rank(
         self, const criterion_struct * criterion, const node_struct * node

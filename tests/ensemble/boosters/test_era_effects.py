@@ -12,6 +12,7 @@ from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._trees.walk import leaf_indices
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters import era_effects, leaf_shrinkage
 from sklearn_era.interop import to_sklearn
@@ -206,6 +207,7 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
                     residuals = (encoded - raw[:, k])[rows]
                     at_rows = None if given is None else w[rows]
                     step[j] = loss.fit_intercept_only(residuals, at_rows).item()
+            is_known = type(loss).__name__[:5] in ("HalfB", "HalfM", "HalfP")
             with np.errstate(invalid="ignore"):
                 errors = np.nan_to_num(-g[:, k] / h[:, k]) - step[eras]
             s2 = (h[:, k] * errors**2).sum() / ((h[:, k] > 0).sum() - 4)
@@ -213,6 +215,8 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
                 at = raw[:, k] + step[eras]
                 information = np.average(loss.gradient(encoded, at) ** 2, weights=w)
                 s2 = loss(encoded, at, w) ** 2 / information
+            if is_known:
+                step, s2 = np.clip(step, -1, 1), max(s2, w.mean())
             prior = max(0, (step**2 - s2 / H).mean())
             expected = step * prior / (prior + s2 / H)
             reached = [np.atleast_1d(b)[k] for b in model.era_intercepts_.values()]
@@ -228,8 +232,43 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
     ],
 )  # fmt: skip
 def test_forecast_weighs_the_eras(era_forecast, n_forecast_eras, weights):
-    reached = era_effects.forecast_weights(era_forecast, n_forecast_eras, 4)
+    reached = era_effects.forecast_weights(
+        era_forecast, n_forecast_eras, np.array([True] * 4)
+    )
     assert reached == pytest.approx(weights)
+
+
+def test_eras_without_weight_count_for_nothing_in_the_forecast():
+    X, y, eras = make_drift()
+    weights = (eras < 12).astype(float)
+    model = Regressor(era_effects="intercept").fit(X, y, weights, eras=eras)
+    kept = weights > 0
+    other = clone(model).fit(X[kept], y[kept], eras=eras[kept])
+    # Rows without weight do count in the size of leaves.
+    assert model._era_forecast == pytest.approx(other._era_forecast, abs=0.1)
+    assert other._era_forecast > 1
+
+
+@pytest.mark.parametrize("n_rows", [1, 20])
+def test_intercepts_do_not_fit_noise(n_rows):
+    """Of classes, whose variance within eras trees make small, and of single rows."""
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(1200, 3)), np.arange(1200) // n_rows
+    y = rng.random(1200) < 0.05
+    model = Classifier(era_effects="intercept", max_iter=60).fit(X, y, eras=eras)
+    assert np.std(list(model.era_intercepts_.values())) < 0.3
+    model = Regressor(era_effects="intercept", max_iter=30)
+    model.fit(X, X[:, 0] + rng.normal(size=1200), eras=eras)
+    assert np.std(model.predict(X)) > 0.5
+
+
+def test_eras_of_a_single_class_end():
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(400, 2)), np.arange(400) // 40
+    for y in (eras % 2, np.where(eras > 7, 2, rng.integers(0, 2, 400))):
+        model = Classifier(era_effects="intercept", max_iter=150).fit(X, y, eras=eras)
+        assert np.all(np.abs(list(model.era_intercepts_.values())) < 15)
+        assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_drift_is_carried_forward():
