@@ -185,6 +185,7 @@ def make_shortcut_classification(
     0.817
     >>> est = HistGradientBoostingClassifier(
     ...     split_criterion="directional",
+    ...     min_era_coverage=1.0,
     ...     max_iter=30,
     ...     max_leaf_nodes=8,
     ...     early_stopping=False,

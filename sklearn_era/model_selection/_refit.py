@@ -81,12 +81,15 @@ def best_worst_era(
     >>> y = X[:, 0] + np.array([2, -2, 2, 2])[eras] * X[:, 1]
     >>> search = GridSearchCV(
     ...     HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5),
-    ...     {"split_criterion": ["gain", "directional"]},
+    ...     [
+    ...         {"split_criterion": ["gain"]},
+    ...         {"split_criterion": ["directional"], "min_era_coverage": [1.0]},
+    ...     ],
     ...     cv=LeaveOneGroupOut(),
     ...     refit=best_worst_era,
     ... )
     >>> search.fit(X, y, groups=eras, eras=eras).best_params_
-    {'split_criterion': 'directional'}
+    {'min_era_coverage': 1.0, 'split_criterion': 'directional'}
     """
     suffix = f"_test_{metric}"
     n_splits = 0

@@ -140,16 +140,15 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
     >>> from sklearn_era.model_selection import EraSearchCV
     >>> rng = np.random.default_rng(0)
-    >>> eras = np.repeat(np.arange(8), 100)
-    >>> X = rng.normal(size=(800, 2))
-    >>> y = X[:, 0] + rng.choice([-2, 2], 8)[eras] * X[:, 1] + rng.normal(size=800)
+    >>> weeks = np.repeat(np.arange(12), 50)
+    >>> X = rng.normal(size=(600, 2))
+    >>> y = X[:, 0] + 0.5 * weeks + rng.normal(size=600)  # of a level that rises
     >>> search = EraSearchCV(
     ...     HistGradientBoostingRegressor(max_iter=20),
-    ...     {"split_criterion": ["directional"], "min_era_coverage": [1.0]},
-    ...     era_order="unordered",
+    ...     [{"max_leaf_nodes": [4]}, {"era_effects": ["intercept"]}],
     ... )
-    >>> search.fit(X, y, eras=eras).best_params_["split_criterion"]
-    'directional'
+    >>> search.fit(X, y, eras=weeks).best_params_
+    {'era_effects': 'intercept'}
     """
 
     # As that of the boosters.
