@@ -62,7 +62,8 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         best one. Used by 'era' and 'directional', and by a dict with 'era'.
     min_direction_agreement : float, default=0.0
         Least agreement of a valid split, in [0, 1]. 1 asks all eras to agree. Used by
-        'directional', and by a dict with a weight for it.
+        'directional', and by a dict with a weight for it; splits that are left to the
+        gain (see `min_gain_share`) need none.
     min_samples_per_era : int, default=1
         Rows that a split has to leave on each side for an era to be covered, whatever
         their weights. Used by all criteria but 'gain' and 'held_out', to which an era

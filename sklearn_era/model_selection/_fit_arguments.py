@@ -4,10 +4,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:
@@ -41,6 +42,38 @@ def name_in_fit(estimator: Any, argument: str) -> str | None:
     if inner is None or not takes(estimator.fit, argument):
         return None
     return name_in_fit(inner, argument)
+
+
+def fit_arguments(
+    estimator: Any, eras: NDArray[Any], sample_weight: NDArray[Any] | None
+) -> dict[str, NDArray[Any]]:
+    """What a fit is handed beside X and y, by the names that it has for them.
+
+    Eras where it takes any, and weights, if there are some; ValueError if it takes no
+    weights then.
+    """
+    arguments = {}
+    if (eras_name := name_in_fit(estimator, "eras")) is not None:
+        arguments[eras_name] = eras
+    if sample_weight is not None:
+        weight_name = name_in_fit(estimator, "sample_weight")
+        if weight_name is None:
+            raise ValueError(
+                f"sample_weight: the fit of {type(estimator).__name__} takes no "
+                "weights; leave sample_weight out, or, with metadata routing, request "
+                "it by set_fit_request(sample_weight=True)."
+            )
+        arguments[weight_name] = sample_weight
+    return arguments
+
+
+def check_target(y: Any, X: Any) -> None:
+    """Raise ValueError for a target of another length than X."""
+    if _num_samples(y) != _num_samples(X):
+        raise ValueError(
+            f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "
+            "rows in both."
+        )
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:

@@ -22,7 +22,12 @@ from sklearn_era._eras import (
     warn_of_text_order,
 )
 from sklearn_era.metrics import EraScorer
-from sklearn_era.model_selection._fit_arguments import name_in_fit, takes
+from sklearn_era.model_selection._fit_arguments import (
+    check_target,
+    fit_arguments,
+    name_in_fit,
+    takes,
+)
 
 
 @validate_params(
@@ -186,29 +191,13 @@ def reverse_learning_curve(
     """
     encoded = encode_eras(check_eras(eras, X, ordered_for="reverse_learning_curve"))
     warn_of_text_order(encoded.labels, "reverse_learning_curve")
-    if _num_samples(y) != _num_samples(X):
-        raise ValueError(
-            f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "
-            "rows in both."
-        )
+    check_target(y, X)
     weights = _weights(sample_weight, X, "sample_weight")
     train_codes, test = _test_set(
         encoded, X, y, test_eras, X_test, y_test, eras_test, weights, sample_weight_test
     )
     counts = _check_n_train_eras(n_train_eras, train_codes.size)
-    arguments: dict[str, NDArray[Any]] = {}
-    eras_name = name_in_fit(estimator, "eras")
-    if eras_name is not None:
-        arguments[eras_name] = encoded.decode()
-    if weights is not None:
-        weight_name = name_in_fit(estimator, "sample_weight")
-        if weight_name is None:
-            raise ValueError(
-                f"sample_weight: the fit of {type(estimator).__name__} takes no "
-                "weights; leave sample_weight out, or, with metadata routing, request "
-                "it by set_fit_request(sample_weight=True)."
-            )
-        arguments[weight_name] = weights
+    arguments = fit_arguments(estimator, encoded.decode(), weights)
     scorer = check_scoring(estimator, scoring)
     asks_for_eras = isinstance(scorer, EraScorer) or (
         "eras" in inspect.signature(scorer).parameters
@@ -257,7 +246,7 @@ def reverse_learning_curve(
         scores=np.array(scores, dtype=np.float64),
         fit_times=np.array(fit_times, dtype=np.float64),
         score_name=scoring if isinstance(scoring, str) else "score",
-        passes_eras=eras_name is not None,
+        passes_eras=name_in_fit(estimator, "eras") is not None,
     )
     if return_estimator:
         result.estimators = list(models)

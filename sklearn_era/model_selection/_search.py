@@ -12,14 +12,10 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sklearn_era._eras import EncodedEras, warn_of_row_order
-from sklearn_era.model_selection._fit_arguments import name_in_fit
+from sklearn_era.model_selection._fit_arguments import check_target, fit_arguments
 from sklearn_era.model_selection._search_candidates import (
     Candidates,
     check_order,
@@ -274,25 +270,11 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
                 f"{name} needs eras: pass fit(X, y, eras=...) with one label a row."
             )
         encoded, self.era_order_ = check_order(eras, X, self.era_order, name)
-        if _num_samples(y) != _num_samples(X):
-            raise ValueError(
-                f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the "
-                "same rows in both."
-            )
-        arguments: dict[str, NDArray[Any]] = {}
-        plain = self._plain_model()
-        if (eras_name := name_in_fit(plain, "eras")) is not None:
-            arguments[eras_name] = encoded.decode()
+        check_target(y, X)
         if sample_weight is not None:
-            weight_name = name_in_fit(plain, "sample_weight")
-            if weight_name is None:
-                raise ValueError(
-                    f"sample_weight: the fit of {type(plain).__name__} takes "
-                    "no weights; leave sample_weight out, or, with metadata routing, "
-                    "request it by set_fit_request(sample_weight=True)."
-                )
-            arguments[weight_name] = _check_sample_weight(sample_weight, X)
-        return encoded, arguments
+            sample_weight = _check_sample_weight(sample_weight, X)
+        plain = self._plain_model()
+        return encoded, fit_arguments(plain, encoded.decode(), sample_weight)
 
     def _plain_model(self) -> Any:
         """The estimator with which candidates are compared."""

@@ -78,7 +78,7 @@ class Candidates:
     params : list
         Of each candidate; of an average a list.
     predictions : list of ndarray of shape (n_tested,) or (n_tested, n_classes)
-        For the test rows of all folds; NaN of a candidate that cannot be fitted.
+        For the test rows of all folds.
     scores : list of ndarray of shape (n_test_eras,)
         By era, in the order of `era_codes`.
     seconds : list of float
@@ -213,25 +213,20 @@ class Candidates:
         """`cv_results_` of the search."""
         scores = np.array(self.scores)
         mean, error = mean_and_error(scores - scores[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of candidates without a score
-            results = {
-                "mean_fit_time": np.array(self.seconds),
-                "mean_test_score": np.nanmean(scores, axis=1),
-                "std_test_score": np.nanstd(scores, axis=1),
-                "worst_test_score": np.nanmin(scores, axis=1),
-                "mean_difference": mean,
-                "se_difference": error,
-            }
-        is_known = np.isfinite(results["mean_test_score"])
-        better = is_known & (mean > error) & (mean > 0)
-        results["qualifies"] = better if self.search.rule != "best" else is_known
-        results["rank_test_score"] = rankdata(
-            -np.nan_to_num(results["mean_test_score"], nan=-np.inf), method="min"
-        ).astype(np.int32)
-        results["params"] = np.empty(len(self.params), dtype=object)
-        results["params"][:] = self.params
-        return results
+        means = np.nanmean(scores, axis=1)  # each has a score in some era
+        params = np.empty(len(self.params), dtype=object)
+        params[:] = self.params
+        return {
+            "params": params,
+            "mean_fit_time": np.array(self.seconds),
+            "mean_test_score": means,
+            "std_test_score": np.nanstd(scores, axis=1),
+            "worst_test_score": np.nanmin(scores, axis=1),
+            "rank_test_score": rankdata(-means, method="min").astype(np.int32),
+            "mean_difference": mean,
+            "se_difference": error,
+            "qualifies": (mean > error) | (self.search.rule == "best"),
+        }
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:

@@ -144,10 +144,9 @@ def next_intercepts(
             mean_loss = loss(y, at, sample_weight=sample_weight)
             s2 = mean_loss**2 / np.average(slope**2, weights=sample_weight)
         target = intercepts[:, k] + step
-        variance = np.divide(s2, H, out=np.full(n_eras, np.inf), where=H > 0)
         known = H > 0
         factors = np.zeros(n_eras)
-        factors[known] = empirical_bayes_factors(target[known], variance[known])
+        factors[known] = empirical_bayes_factors(target[known], s2 / H[known])
         reached[:, k] = factors * target
     return reached
 
