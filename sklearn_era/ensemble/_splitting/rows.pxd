@@ -80,6 +80,7 @@ cdef class EraRows:
         bint uses_integers               # for the gradients
         bint eras_fit_blocks             # whether each era is one block
         int block_size                   # the most rows of a block
+        int pool_size                    # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows
         int value_bits                   # largest size of an integer
         double scale                     # from gradients to integers

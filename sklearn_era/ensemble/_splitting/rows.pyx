@@ -75,8 +75,11 @@ cdef class EraRows:
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
         self.eras_fit_blocks = era_bits <= block_bits
-        self.count_bits = block_bits + 1
         self.value_bits = min(61 - 2 * block_bits, sum_bits)
+        # What a word can hold, whatever the era of its rows.
+        pool_bits = (61 - self.value_bits) // 2
+        self.pool_size = 1 << pool_bits
+        self.count_bits = pool_bits + 1
 
         capacity = n_eras + self.n_samples // self.block_size + 1
         self.blocks = <row_block *> calloc(capacity, sizeof(row_block))

@@ -6,7 +6,7 @@ from .rows cimport EraRows
 from .bundles cimport FeatureBundles
 from .candidates.table cimport CandidateTable, feature_split, node_struct
 from .histograms.accumulate cimport Accumulator
-from .histograms.stored cimport HistogramStore
+from .histograms.stored cimport HistogramStore, NodeHistograms
 from .tree_data cimport tree_data, tree_limits
 
 
@@ -53,13 +53,16 @@ cdef class EraSplitter:
     cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)
-    cdef feature_split _choose(self, const node_struct * node) noexcept
+    cdef feature_split _choose(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept
+    cdef feature_split _choose_by_share(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept
     cdef feature_split _rank(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept
-    cdef void _add_absent_eras(self) noexcept
     cdef void _describe(self, node, node_struct * c_node)
-    cdef _make_split_info(self, const feature_split * split, const node_struct * node)

@@ -15,8 +15,9 @@ The steps, for one node:
 
 1. plan: `EraRows` finds the eras among its rows, and the bundles of features to look at
    are chosen;
-2. accumulate: the `Accumulator` adds up the rows of each era by bin, and what the era
-   says of each candidate split to the split's sums, in the `CandidateTable`;
+2. pool and accumulate: the `Accumulator` adds up the rows of all eras by bin, if the
+   gain is to choose which splits the eras are asked of; then those of each era, and
+   what the era says of each candidate split to its sums, in the `CandidateTable`;
 3. merge: what lanes and chunks have added up is merged in the table. Processes that
    hold other eras would merge theirs here;
 4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
@@ -29,40 +30,22 @@ from libc.string cimport memset
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
-
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
-from .candidates.admission cimport side_values
-from .candidates.best_split cimport rank_bundle, values_of_split
+from .candidates.best_split cimport rank_bundle
+from .candidates.split_info cimport make_split_info
 from .bundles cimport FeatureBundles
 from .candidates.table cimport (
     CandidateTable, bundle_candidates, feature_split, is_better, node_struct,
 )
 from .costs cimport stores_histograms
-from .rows cimport BITSET_SIZE, EraRows
+from .rows cimport EraRows
 from .tree_data cimport describe_tree
 from .histograms.accumulate cimport Accumulator
 from .._criteria.criterion cimport Criterion
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.ranking cimport gain_alone, with_share_of
-from .._criteria.split_sums cimport add_absent_eras
 from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
-
-
-class EraSplitInfo(SplitInfo):
-    """A `SplitInfo` whose node waits in the queue by the criterion's key.
-
-    Attributes
-    ----------
-    priority : tuple of float
-        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` stays
-        the pooled gain, in scikit-learn's units.
-    """
-
-    def __init__(self, priority, **split_info):
-        super().__init__(**split_info)
-        self.priority = priority
 
 
 cdef class EraSplitter:
@@ -247,40 +230,58 @@ cdef class EraSplitter:
         if self.accumulator.n_tasks == 0:
             return None
         self._describe(node, &c_node)
-        self.accumulator.accumulate(&c_node, node.histograms)
-        best = self._choose(&c_node)
-        return self._make_split_info(&best, &c_node) if best.found else None
+        self.accumulator.pool(&c_node, node.histograms)
+        if self.criterion.min_gain_share > 0.0:
+            best = self._choose_by_share(&c_node, node.histograms)
+        else:
+            best = self._choose(&c_node, node.histograms)
+        if not best.found:
+            return None
+        return make_split_info(&self.tree, &self.limits, &best, &c_node)
 
-    cdef feature_split _choose(self, const node_struct * node) noexcept:
-        """The best of all candidates, when the eras have been added to them.
+    cdef feature_split _choose(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept:
+        """The best of all candidates by the criterion."""
+        cdef:
+            criterion_struct by_gain = gain_alone(&self.criterion, 0)
+            feature_split best
+        self.accumulator.accumulate(node, histograms)
+        best = self._rank(&self.criterion, node)
+        if best.found:
+            self.n_splittable += 1
+        elif self._rank(&by_gain, node).found:
+            self.n_splittable += 1
+            self._count_if_uncovered(&self.criterion, node)
+        return best
 
-        Where a split has to have a share of the largest gain, the criterion chooses
-        among those that do; if it admits none of them, the largest gain does. Nodes
-        then wait in the queue by their gains, which is what they have in common.
+    cdef feature_split _choose_by_share(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept:
+        """The best of the candidates that have a share of the largest gain.
+
+        If the criterion admits none of them, the largest gain decides. Nodes wait in
+        the queue by their gains, which is what the two have in common.
         """
         cdef:
             criterion_struct by_gain = gain_alone(&self.criterion, 0)
+            feature_split largest = self._rank(&by_gain, node)
+            feature_split best
             criterion_struct sharing
-            feature_split best, largest
-        self._add_absent_eras()
-        if self.criterion.min_gain_share == 0.0:
-            best = self._rank(&self.criterion, node)
-            if best.found:
-                self.n_splittable += 1
-            elif self._rank(&by_gain, node).found:
-                self.n_splittable += 1
-                self._count_if_uncovered(&self.criterion, node)
-            return best
-        largest = self._rank(&by_gain, node)
         if not largest.found:
             return largest
         self.n_splittable += 1
-        sharing = with_share_of(&self.criterion, largest.rank.gain)
         best.found = False
         if self._has_enough_eras():
+            sharing = with_share_of(&self.criterion, largest.rank.gain)
+            self.accumulator.shortlist(sharing.min_gain)
+            self.accumulator.accumulate(node, histograms)
             best = self._rank(&sharing, node)
+            if not best.found:
+                self._count_if_uncovered(&sharing, node)
+        else:
+            self.n_uncovered += 1
         if not best.found:
-            self._count_if_uncovered(&sharing, node)
             best = largest
         best.rank.expansion = best.rank.gain
         best.rank.secondary = 0.0
@@ -294,26 +295,6 @@ cdef class EraSplitter:
             criterion, criterion.min_covered_eras
         )
         self.n_uncovered += not self._rank(&covering, node).found
-
-    cdef void _add_absent_eras(self) noexcept:
-        """Add the eras without a row in the node to each candidate."""
-        cdef:
-            bundle_candidates * candidates = self.candidates.candidates
-            const int * tasks = &self.accumulator.tasks[0]
-            int n_absent = self.rows.n_eras - self.rows.n_present
-            int i, j
-        if n_absent == 0:
-            return
-        for i in prange(
-            self.accumulator.n_tasks,
-            schedule="static",
-            nogil=True,
-            num_threads=self.accumulator.threads_for_node(),
-        ):
-            for j in range(candidates[tasks[i]].n_splits):
-                add_absent_eras(
-                    &self.criterion, n_absent, &candidates[tasks[i]].splits[j]
-                )
 
     cdef feature_split _rank(
         self, const criterion_struct * criterion, const node_struct * node
@@ -405,38 +386,3 @@ cdef class EraSplitter:
         is_wanted = np.zeros(n_features, dtype=np.uint8)
         is_wanted[features] = 1
         return is_wanted
-
-    cdef _make_split_info(self, const feature_split * split, const node_struct * node):
-        cdef:
-            double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
-            double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
-            side_values values = values_of_split(&self.limits, node, split)
-            unsigned int bin_idx = split.bin_idx
-            int i
-
-        bitset = None
-        if split.is_categorical:
-            bitset = np.empty(BITSET_SIZE, dtype=np.uint32)
-            for i in range(BITSET_SIZE):
-                bitset[i] = split.left_cat_bitset[i]
-            # scikit-learn takes a split at the last bin for one that parts numbers from
-            # missing values, and leaves its categories out. So the bin of a categorical
-            # split, which nothing else reads, must not be the only one there is.
-            bin_idx = self.tree.n_bins_non_missing[split.feature_idx] == 1
-        return EraSplitInfo(
-            priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
-            gain=split.rank.gain,
-            feature_idx=split.feature_idx,
-            bin_idx=bin_idx,
-            missing_go_to_left=split.missing_go_to_left,
-            sum_gradient_left=split.sum_gradients_left,
-            sum_hessian_left=split.sum_hessians_left,
-            sum_gradient_right=sum_gradients_right,
-            sum_hessian_right=sum_hessians_right,
-            n_samples_left=split.n_samples_left,
-            n_samples_right=node.n_samples - split.n_samples_left,
-            value_left=values.left,
-            value_right=values.right,
-            is_categorical=split.is_categorical,
-            left_cat_bitset=bitset,
-        )

@@ -10,6 +10,13 @@ from .stored cimport NodeHistograms
 from ..tree_data cimport tree_data
 
 
+cdef enum purpose:
+    # What a node's rows are summed up for.
+    KEEP     # the histograms of its eras
+    POOL     # those over all eras
+    COMPARE  # the eras, at each candidate split
+
+
 cdef struct thread_scratch:
     histogram_scratch histogram
     era_table table
@@ -40,6 +47,9 @@ cdef class Accumulator:
     cdef void plan(self, const uint8_t [::1] is_wanted) noexcept
     cdef int threads_for_node(self) noexcept nogil
     cdef void fill(self, NodeHistograms histograms) noexcept
+    cdef void visit_rows(
+        self, purpose what, const node_struct * node, NodeHistograms histograms
+    ) noexcept
     cdef void fill_chunk(
         self,
         thread_scratch * scratch,
@@ -48,12 +58,22 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
+    cdef void pool(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept
+    cdef void pool_chunk(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int chunk,
+        EraRows rows,
+        NodeHistograms histograms,
+    ) noexcept nogil
+    cdef void shortlist(self, double min_gain) noexcept
     cdef void accumulate(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept
-    cdef void add_eras(
-        self, const node_struct * node, NodeHistograms histograms, bint pools
-    ) noexcept
+    cdef void add_absent(self, int bundle_idx) noexcept nogil
     cdef void add_chunk(
         self,
         thread_scratch * scratch,
@@ -62,7 +82,6 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
         const node_struct * node,
-        bint pools,
     ) noexcept nogil
     cdef int fill_lanes(
         self,

@@ -17,15 +17,18 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from ..costs cimport sums_jointly, sums_occupied_bins
 from .contributions cimport (
-    add_lanes, add_occupied, end_lanes, pool_occupied, set_sides, start_lanes,
+    add_lanes, add_occupied, end_lanes, pool_bins, pool_occupied, set_sides,
+    start_lanes,
 )
 from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
 from ..lanes.instruction_sets import lane_module
 from ..lanes.table cimport empty_lanes, era_table, pool_eras, set_lane
 from ..bundles cimport bundle_struct
-from ..candidates.table cimport bundle_candidates
+from ..candidates.table cimport bundle_candidates, feature_split
 from ..rows cimport row_block
-from ..._criteria.split_sums cimport LANES, sum_differences, sums_up
+from ..._criteria.split_sums cimport (
+    LANES, add_absent_eras, sum_differences, sums_up,
+)
 
 
 cdef class Accumulator:
@@ -112,26 +115,40 @@ cdef class Accumulator:
 
     cdef void fill(self, NodeHistograms histograms) noexcept:
         """Sum up the rows of a node, and keep the sums."""
+        self.rows.start_node(histograms.sample_indices)
+        self.rows.sums_targets = False
+        self.plan(None)
+        self.visit_rows(KEEP, NULL, histograms)
+
+    cdef void visit_rows(
+        self, purpose what, const node_struct * node, NodeHistograms histograms
+    ) noexcept:
+        """Visit a node's rows, chunk by chunk, for each of the bundles planned."""
         cdef:
             EraRows rows = self.rows
+            bint packs = what == KEEP or not histograms.is_stored
+            thread_scratch * scratch
             int chunk = 0
             int i
-        rows.start_node(histograms.sample_indices)
-        rows.sums_targets = False
-        self.plan(None)
         with nogil, parallel(num_threads=self.threads_for_node()):
-            for i in prange(self.n_tasks, schedule="static"):
-                histograms.clear(&self.bundles.bundles[self.tasks[i]])
             for chunk in range(rows.n_chunks):
-                for i in prange(
-                    rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
-                ):
-                    rows.pack(&rows.blocks[i])
+                if packs:
+                    for i in prange(
+                        rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
+                    ):
+                        rows.pack(&rows.blocks[i])
                 for i in prange(self.n_tasks, schedule="static", chunksize=1):
-                    self.fill_chunk(
-                        &self.scratch[omp_get_thread_num()], self.tasks[i], chunk,
-                        rows, histograms,
-                    )
+                    scratch = &self.scratch[omp_get_thread_num()]
+                    if what == KEEP:
+                        self.fill_chunk(scratch, self.tasks[i], chunk, rows, histograms)
+                    elif what == POOL:
+                        self.pool_chunk(scratch, self.tasks[i], chunk, rows, histograms)
+                    else:
+                        self.add_chunk(
+                            scratch, self.tasks[i], chunk, rows, histograms, node
+                        )
+                        if chunk == rows.n_chunks - 1:
+                            self.add_absent(self.tasks[i])
 
     cdef void fill_chunk(
         self,
@@ -147,6 +164,8 @@ cdef class Accumulator:
             int first = rows.chunks[chunk]
             int stop
             bin_sums sums
+        if chunk == 0:
+            histograms.clear(bundle)
         while first < rows.chunks[chunk + 1]:
             stop = rows.end_of_era(first)
             histograms.point_at(bundle, rows.blocks[first].era, &sums)
@@ -156,14 +175,18 @@ cdef class Accumulator:
             )
             first = stop
 
-    cdef void accumulate(
+    cdef void pool(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept:
-        """Add the eras of a node to the candidate splits that are planned."""
+        """Begin a node, and sum up over all eras what is needed before they are added.
+
+        That is all features, where the gain decides which splits the eras are asked of
+        or eras are judged beside sums over all of them; and categories, which are
+        ordered by such sums. Sums of targets say nothing of gradients.
+        """
         cdef:
             CandidateTable candidates = self.candidates
             bint pools = False
-            int n_threads = self.threads_for_node()
             int i, bundle_idx
 
         for i in range(self.n_tasks):
@@ -171,54 +194,97 @@ cdef class Accumulator:
             pools |= candidates.start_bundle(
                 bundle_idx,
                 &self.is_wanted[0],
-                self.compares_targets or candidates.criterion.traits.sees_all_eras,
+                self.compares_targets
+                or candidates.criterion.traits.sees_all_eras
+                or candidates.criterion.min_gain_share > 0.0,
             )
             self.is_sparse[bundle_idx] &= not histograms.is_stored
             candidates.candidates[bundle_idx].sums_differences = (
                 self.is_sparse[bundle_idx]
             )
-        # Some eras are judged beside sums over all of them, categories are ordered by
-        # such sums, and sums of targets say nothing of gradients.
+        self.rows.sums_targets = False
         if pools:
-            self.rows.sums_targets = False
-            self.add_eras(node, histograms, True)
+            self.visit_rows(POOL, node, histograms)
         for i in prange(
-            self.n_tasks, schedule="static", nogil=True, num_threads=n_threads
+            self.n_tasks,
+            schedule="static",
+            nogil=True,
+            num_threads=self.threads_for_node(),
         ):
             candidates.order_bins(self.tasks[i], node)
-        self.rows.sums_targets = self.compares_targets
-        self.add_eras(node, histograms, False)
-        for i in range(self.n_tasks):
-            bundle_idx = self.tasks[i]
-            if self.is_sparse[bundle_idx]:
-                sum_differences(
-                    candidates.candidates[bundle_idx].splits,
-                    candidates.candidates[bundle_idx].n_splits,
-                )
 
-    cdef void add_eras(
+    cdef void pool_chunk(
         self,
-        const node_struct * node,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int chunk,
+        EraRows rows,
         NodeHistograms histograms,
-        bint pools,     # pool sums over eras, or else compare the sides of splits
-    ) noexcept:
-        """Look at the eras of a node, one after the other, bundle by bundle."""
+    ) noexcept nogil:
+        """Add the rows of a chunk to a bundle's sums over all eras."""
         cdef:
-            EraRows rows = self.rows
-            int chunk = 0
+            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
+            bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
+            row_block block = rows.blocks[rows.chunks[chunk]]
+            int stop = rows.blocks[rows.chunks[chunk + 1] - 1].stop
+            int size = rows.pool_size if rows.packs_integers() else stop - block.start
+            bint is_joint = bundle.codes != NULL and sums_jointly(
+                bundle.n_members, bundle.n_cells, min(size, stop - block.start)
+            )
+            bin_sums sums
             int i
-        with nogil, parallel(num_threads=self.threads_for_node()):
-            for chunk in range(rows.n_chunks):
-                if not histograms.is_stored:
-                    for i in prange(
-                        rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
-                    ):
-                        rows.pack(&rows.blocks[i])
-                for i in prange(self.n_tasks, schedule="static", chunksize=1):
-                    self.add_chunk(
-                        &self.scratch[omp_get_thread_num()], self.tasks[i], chunk,
-                        rows, histograms, node, pools,
-                    )
+        if not self.candidates.needs_pooling(bundle_idx):
+            return
+        if histograms.is_stored:
+            i = rows.chunks[chunk]
+            while i < rows.chunks[chunk + 1]:
+                histograms.point_at(bundle, rows.blocks[i].era, &sums)
+                pool_bins(bundle, candidates, &sums, rows.unit)
+                i = rows.end_of_era(i)
+            return
+        point_at_scratch(scratch, rows, &sums)
+        while block.start < stop:
+            block.stop = min(block.start + size, stop)
+            sum_era(
+                self.tree, bundle, is_joint, rows, &block, 1, &scratch.histogram, &sums
+            )
+            pool_bins(bundle, candidates, &sums, rows.unit)
+            block.first_word += block.stop - block.start
+            block.start = block.stop
+
+    cdef void shortlist(self, double min_gain) noexcept:
+        """Leave out the bundles whose best split, as ranked last, gains too little."""
+        cdef:
+            const feature_split * best
+            int n_left = 0
+            int i
+        for i in range(self.n_tasks):
+            best = &self.candidates.candidates[self.tasks[i]].best
+            if best.found and best.rank.gain >= min_gain:
+                self.tasks[n_left] = self.tasks[i]
+                n_left += 1
+        self.n_tasks = n_left
+
+    cdef void accumulate(
+        self, const node_struct * node, NodeHistograms histograms
+    ) noexcept:
+        """Add the eras of a node to the candidate splits that are planned."""
+        self.rows.sums_targets = self.compares_targets
+        self.visit_rows(COMPARE, node, histograms)
+
+    cdef void add_absent(self, int bundle_idx) noexcept nogil:
+        """Add the eras without a row in the node, when all others are added."""
+        cdef:
+            int n_absent = self.rows.n_eras - self.rows.n_present
+            bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
+            int i
+        if self.is_sparse[bundle_idx]:
+            sum_differences(candidates.splits, candidates.n_splits)
+        if n_absent > 0:
+            for i in range(candidates.n_splits):
+                add_absent_eras(
+                    self.candidates.criterion, n_absent, &candidates.splits[i]
+                )
 
     cdef void add_chunk(
         self,
@@ -228,7 +294,6 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
         const node_struct * node,
-        bint pools,
     ) noexcept nogil:
         """Add the eras of a chunk to a bundle of features."""
         cdef:
@@ -238,21 +303,18 @@ cdef class Accumulator:
             int first = rows.chunks[chunk]   # block
             int last = rows.chunks[chunk + 1]
 
-        if pools and not self.candidates.needs_pooling(bundle_idx):
-            return
-        if self.is_sparse[bundle_idx] and not pools:
+        if self.is_sparse[bundle_idx]:
             self.add_occupied_bins(scratch, bundle_idx, first, last, rows, node)
             return
         table.counts_rows = rows.packs_integers()
         start_lanes(self.candidates.criterion, bundle, candidates, table)
         while first < last:
             first = self.fill_lanes(scratch, bundle_idx, first, last, rows, histograms)
-            if not pools:
-                add_lanes(
-                    self.lanes, self.candidates.criterion, bundle, candidates,
-                    &node.eras, table,
-                )
-        end_lanes(self.candidates.criterion, bundle, candidates, table, pools)
+            add_lanes(
+                self.lanes, self.candidates.criterion, bundle, candidates,
+                &node.eras, table,
+            )
+        end_lanes(self.candidates.criterion, bundle, candidates, table)
 
     cdef int fill_lanes(
         self,
@@ -327,9 +389,10 @@ cdef class Accumulator:
                 self.tree, &self.bundles.bundles[bundle_idx], rows,
                 &rows.blocks[first], stop - first, &scratch.histogram, scratch.occupied,
             )
-            pool_occupied(
-                candidates.pooled, &sums, rows.unit, scratch.occupied, n_occupied
-            )
+            if not candidates.features[0].is_pooled:
+                pool_occupied(
+                    candidates.pooled, &sums, rows.unit, scratch.occupied, n_occupied
+                )
             set_sides(&sums, rows.unit, n_occupied, &scratch.splits)
             add_occupied(
                 self.lanes, self.candidates.criterion, candidates, &node.eras,

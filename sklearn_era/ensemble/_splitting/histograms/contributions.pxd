@@ -57,23 +57,18 @@ cdef inline void end_lanes(
     const bundle_struct * bundle,
     bundle_candidates * candidates,  # IN and OUT
     const era_table * table,
-    bint pools,
 ) noexcept nogil:
-    """Merge the lanes of the eras since the begin.
-
-    With `pools`, the sums by bin of the features that are pooled before the eras are
-    compared; else those of the others, and the sums of the splits.
-    """
+    """Merge the lanes of the eras since the begin, and pool what is not pooled yet."""
     cdef:
         feature_candidates * feature
         int first, i, j
     for j in range(bundle.n_members):
         feature = &candidates.features[j]
-        if feature.is_wanted and feature.is_pooled == pools:
+        if feature.is_wanted and not feature.is_pooled:
             first = feature.first_bin
             for i in range(first, first + bundle.n_codes[j]):
                 add_pooled_bin(table, i, &candidates.pooled[i])
-    if criterion.traits.keeps_lane_sums and not pools:
+    if criterion.traits.keeps_lane_sums:
         for i in range(candidates.n_splits):
             merge_lanes(criterion, &table.splits[i], &candidates.splits[i])
 
@@ -115,6 +110,31 @@ cdef inline void add_occupied(
         covered = splits.covered[i]
 
 
+cdef inline void pool_bins(
+    const bundle_struct * bundle,
+    bundle_candidates * candidates,  # IN and OUT
+    const bin_sums * sums,
+    double unit,                     # of its integers
+) noexcept nogil:
+    """Add some rows to the features that are pooled before the eras are compared."""
+    cdef:
+        feature_candidates * feature
+        int i, j
+    for j in range(bundle.n_members):
+        feature = &candidates.features[j]
+        if feature.is_wanted and feature.is_pooled:
+            for i in range(feature.first_bin, feature.first_bin + bundle.n_codes[j]):
+                pool_bin(&candidates.pooled[i], sums, unit, i)
+
+
+cdef inline void pool_bin(
+    hist_struct * pooled, const bin_sums * sums, double unit, int i
+) noexcept nogil:
+    pooled.sum_gradients += bin_gradients(sums, unit, i)
+    pooled.sum_hessians += bin_hessians(sums, i)
+    pooled.count += sums.counts[i]
+
+
 cdef inline void pool_occupied(
     hist_struct * pooled,            # IN and OUT
     const bin_sums * sums,
@@ -123,14 +143,9 @@ cdef inline void pool_occupied(
     int n_occupied,
 ) noexcept nogil:
     """Add an era to the sums over eras by bin."""
-    cdef:
-        hist_struct * bin
-        int i
+    cdef int i
     for i in range(n_occupied):
-        bin = &pooled[occupied[i]]
-        bin.sum_gradients += bin_gradients(sums, unit, i)
-        bin.sum_hessians += bin_hessians(sums, i)
-        bin.count += sums.counts[i]
+        pool_bin(&pooled[occupied[i]], sums, unit, i)
 
 
 cdef inline void set_sides(
