@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import get_tags
+from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -233,6 +233,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             numbers.
         """
         self._validate_params()
+        (X,) = indexable(X)
         warn_of_row_order(eras, X)
         encoded, arguments = self._check_rows(X, y, eras, sample_weight)
         folds = era_folds(encoded, self.era_order_, self.cv)

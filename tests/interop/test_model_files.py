@@ -347,6 +347,18 @@ def test_function_of_the_user_is_refused(scoring, saved):
     assert saved.read_bytes() == before
 
 
+def test_dates_of_eras_with_intercepts_are_numpys(tmp_path):
+    X, y, _, eras = make_data()
+    model = HistGradientBoostingRegressor(max_iter=2, era_effects="intercept")
+    days = np.datetime64("2024-01-01") + eras
+    save_model(model.fit(X, y, eras=days), tmp_path / "m.skops")
+    loaded, _ = load_model(tmp_path / "m.skops")
+    assert np.array_equal(loaded.predict(X, eras=days), model.predict(X, eras=days))
+    model.fit(X, y, eras=days.astype(object))
+    with pytest.raises(ModelFileError, match=r"datetime.date, .* eras that are text"):
+        save_model(model, tmp_path / "m.skops")
+
+
 def test_other_and_unfitted_estimators_are_refused(tmp_path):
     X, y, *_ = make_data()
     stock = make_estimator(sklearn.ensemble, "real").fit(X, y)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
@@ -297,6 +298,13 @@ def test_boosters_alone_know_how_to_use_eras(data):
         ValueError, match=r"must be a HistGradientBoostingRegressor.*Ridge"
     ):
         AutoEraRegressor(Ridge()).fit(X, y, eras=eras)
+
+
+def test_sparse_rows_of_any_kind(data):
+    X, y, eras = data
+    search = EraSearchCV(Ridge(), ALPHAS).fit(X, y, eras=eras)
+    sparse = clone(search).fit(coo_array(X), y, eras=eras)
+    assert np.allclose(sparse.era_scores_, search.era_scores_)
 
 
 def test_bins_of_all_rows_are_no_rows_to_search(data):

@@ -1,5 +1,6 @@
 """An intercept of each era, fitted along with the trees, and its forecast."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,8 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     """The estimator that predicts rows X of some eras, a copy where it is another.
 
     Rows of known eras have their own intercept, in place of the forecast, which rows of
-    other eras keep. ValueError for a model without intercepts.
+    other eras keep. ValueError for a model without intercepts, and for labels that no
+    training label can be the same as.
     """
     if eras is None:
         return estimator
@@ -212,6 +214,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
         labels = labels.astype(dtype := np.promote_types(labels.dtype, known.dtype))
         known = known.astype(dtype)
     index = {label: j for j, label in enumerate(_as_keys(known))}
+    _check_types(_as_keys(labels), list(index))
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     for i, label in enumerate(_as_keys(labels)):
         if label in index:
@@ -222,6 +225,20 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     copied.__dict__.update(vars(estimator))
     copied._raw_predict = lambda X: estimator._raw_predict(X) + of_labels[given.codes]
     return copied
+
+
+def _check_types(given: list[Any], known: list[Any]) -> None:
+    """ValueError if labels are of other types than those of training."""
+    types = [
+        {numbers.Real if isinstance(x, numbers.Real) else type(x) for x in labels}
+        for labels in (given, known)
+    ]
+    if types[0].isdisjoint(types[1]):
+        raise ValueError(
+            f"eras holds {given[0]!r}, of type {type(given[0]).__name__}, but the eras "
+            f"of training are of type {type(known[0]).__name__}, such as {known[0]!r}; "
+            "pass labels as in training."
+        )
 
 
 def _as_keys(labels: NDArray[Any]) -> list[Any]:

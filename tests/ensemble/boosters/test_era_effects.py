@@ -464,3 +464,7 @@ def test_predicting_with_eras_needs_intercepts():
     model = ours(era_effects="intercept").fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="eras has 3 labels, but X has 400 rows"):
         model.predict(X, eras=[1, 2, 3])
+    with pytest.raises(
+        ValueError, match="eras holds '0', of type str, but .* type int"
+    ):
+        model.predict(X, eras=eras.astype(str))
