@@ -465,6 +465,6 @@ def test_predicting_with_eras_needs_intercepts():
     with pytest.raises(ValueError, match="eras has 3 labels, but X has 400 rows"):
         model.predict(X, eras=[1, 2, 3])
     with pytest.raises(
-        ValueError, match="eras holds '0', of type str, but .* type int"
+        ValueError, match=r"eras holds '0', of type str, but .* type int"
     ):
         model.predict(X, eras=eras.astype(str))
