@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ Rows = NDArray[np.intp]
 # From the task and a seed to an estimator; `fit` gets the eras where it takes them.
 Factory = Callable[[Task, int], Any]
 
-# What all are compared with, and the rows of the table over all scenarios.
+# What all are compared with, and the rows of the table over all scenarios: those that
+# defaults were chosen on, and fresh ones.
 REFERENCE = "gain"
 ALL = "all scenarios"
+ALL_FRESH = "all fresh scenarios"
 SCORES = ("score", "worst_era_score")
 
 _KEY = itemgetter("scenario", "split", "run", "model")
@@ -143,7 +145,7 @@ def _measure_rows(
     X, y, eras = table
     parts = list(splits(scenario, eras))
     # The numbers of groups have no order, and text is not taken for time.
-    labels = eras if scenario.kind == "walk-forward" else eras.astype(str)
+    labels = eras.astype(str) if scenario.kind == "groups" else eras
     most = 1_000 if quick else MOST_ROWS_TO_TRAIN
     for row in wanted:
         train, test = parts[row["split"]]
@@ -172,13 +174,15 @@ def _measure_rows(
         }
 
 
-def compare(scores: pd.DataFrame) -> pd.DataFrame:
+def compare(scores: pd.DataFrame, fresh: Collection[str] = ()) -> pd.DataFrame:
     """Differences of each model to `REFERENCE`, split by split.
 
     Parameters
     ----------
     scores : DataFrame
         What `measure` gives.
+    fresh : collection of str, default=()
+        Scenarios to take apart from the others.
 
     Returns
     -------
@@ -186,7 +190,7 @@ def compare(scores: pd.DataFrame) -> pd.DataFrame:
         A row for each of `SCORES`, scenario and model: the number of splits, the mean
         and the standard deviation of the differences, the standard error of their mean,
         the model's mean score in `level`, and the mean of its seconds to fit. In the
-        rows of `ALL` the same over the means of scenarios.
+        rows of `ALL` and of `ALL_FRESH` the same over the means of scenarios.
     """
     known = ["scenario", "split", "model", "fit_seconds"]
     rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
@@ -197,7 +201,8 @@ def compare(scores: pd.DataFrame) -> pd.DataFrame:
     rows = rows.join(reference.rename("reference"), on=split)
     rows["difference"] = rows["level"] - rows["reference"]
     table = _summarize(rows, by)
-    over_all = table.assign(difference=table["mean"], scenario=ALL)
+    part = np.where(table["scenario"].isin(fresh), ALL_FRESH, ALL)
+    over_all = table.assign(difference=table["mean"], scenario=part)
     return pd.concat([table, _summarize(over_all, by)], ignore_index=True)
 
 
@@ -210,7 +215,8 @@ def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 def signs(table: pd.DataFrame, kind: str) -> pd.Series:
     """By model, in how many scenarios it is ahead and behind by more than 2 s.e."""
-    rows = table[(table["score"] == kind) & (table["scenario"] != ALL)]
+    is_one = ~table["scenario"].isin([ALL, ALL_FRESH])
+    rows = table[(table["score"] == kind) & is_one]
     margins = rows["mean"] / rows["se"]
     return margins.groupby(rows["model"], sort=False).agg(
         lambda values: f"{(values > 2).sum()} / {(values < -2).sum()}"

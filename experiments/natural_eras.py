@@ -21,8 +21,10 @@ from sklearn.ensemble import (
 from sklearn.model_selection import GridSearchCV, KFold
 
 from experiments._natural_eras_data import FILES, SCENARIOS, Task
+from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import (
     ALL,
+    ALL_FRESH,
     REFERENCE,
     SCORES,
     Factory,
@@ -99,6 +101,7 @@ def _auto(task: Task, seed: int) -> Any:
     return kind(booster()(task, seed))
 
 
+_SEARCHES = ("AutoEra", "tuned", "LightGBM tuned")
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
 
 _LEAVES, _RATES = [8, 15, 31, 63], [0.05, 0.1]
@@ -146,35 +149,49 @@ def run(
     """
     if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
         find_data_file(DATA_FILES[0], data_dir)
-    scenarios = {name: SCENARIOS[name] for name in _QUICK} if quick else SCENARIOS
+    scenarios = SCENARIOS | FRESH
+    if quick:
+        scenarios = {name: SCENARIOS[name] for name in _QUICK}
     scores = measure(scenarios, MODELS, data_dir=data_dir, n_runs=n_runs, quick=quick)
     if scores.empty:
         raise ExperimentError("None of the scenarios has its data.")
-    return compare(scores)
+    return compare(scores, FRESH)
 
 
 def show(frame: pd.DataFrame) -> str:
     """The tables in Markdown: differences ± s.e., bold beyond two of them."""
-    models = [name for name in dict.fromkeys(frame["model"]) if name != REFERENCE]
-    parts = [models[: len(_CRITERIA)], models[len(_CRITERIA) :]]
-    texts = [_markdown(frame, SCORES[0], part) for part in parts]
-    texts += ["The worst era of each test:", _markdown(frame, SCORES[1], models, False)]
+    measured = [name for name in dict.fromkeys(frame["model"]) if name != REFERENCE]
+    first = [name for name in (*_SEARCHES, *_CRITERIA) if name in measured]
+    others = [name for name in measured if name not in first]
+    is_fresh = frame["scenario"].isin([*FRESH, ALL_FRESH])
+    texts = []
+    for name, rows in ((ALL, frame[~is_fresh]), (ALL_FRESH, frame[is_fresh])):
+        if not rows.empty:
+            texts += [
+                _markdown(rows, SCORES[0], part, name) for part in (first, others)
+            ]
+            worst = _markdown(rows, SCORES[1], measured, name, only_all=True)
+            texts += ["The worst era of each test:", worst]
     fits = frame[(frame["scenario"] == ALL) & (frame["score"] == SCORES[0])]
     seconds = (f"{x.model} {x.fit_seconds:.1f}" for x in fits.itertuples())
     return "\n\n".join([*texts, f"Seconds a fit: {', '.join(seconds)}."])
 
 
 def _markdown(
-    frame: pd.DataFrame, kind: str, models: list[str], scenarios: bool = True
+    frame: pd.DataFrame,
+    kind: str,
+    models: list[str],
+    name_of_all: str,
+    only_all: bool = False,
 ) -> str:
-    """A line for each scenario, or only those over all of them."""
+    """A line for each scenario, and those over all of them."""
     rows = frame[frame["score"] == kind].set_index(["scenario", "model"])
     names = [*dict.fromkeys(rows.index.get_level_values("scenario"))]
     lines = [["difference to `gain` ± s.e.", *models], ["---"] * (1 + len(models))]
-    for name in names if scenarios else [ALL]:
+    for name in [name_of_all] if only_all else names:
         level = f"{rows.loc[(name, REFERENCE), 'level']:.3f}"
         cells = [_cell(*rows.loc[(name, model), ["mean", "se"]]) for model in models]
-        lines.append([name if name == ALL else f"{name} ({level})", *cells])
+        lines.append([name if name == name_of_all else f"{name} ({level})", *cells])
     counts = signs(frame, kind)
     lines.append(["ahead / behind by over 2 s.e.", *(counts[name] for name in models)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -203,7 +220,7 @@ def draw(frame: pd.DataFrame, figure: Figure) -> None:
         places = np.arange(len(names))
         inside = np.clip(means, -_EDGE, _EDGE)
         axes.axvline(0, color="0.35", linewidth=1)
-        axes.axhline(len(names) - 1.5, color="0.8", linewidth=1)
+        axes.axhline(len({*names} - {ALL, ALL_FRESH}) - 0.5, color="0.8", linewidth=1)
         axes.hlines(places, np.clip(means - errors, -_EDGE, _EDGE),
                     np.clip(means + errors, -_EDGE, _EDGE), colors=colors)  # fmt: skip
         markers = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}

@@ -15,12 +15,16 @@ from ._boosters.estimators import (
 # Chosen on public data (docs/natural-eras.md): each is good somewhere, and they differ
 # enough for their average to be better than each. The cheapest come first.
 _CANDIDATES: list[dict[str, Any]] = [
-    {"max_leaf_nodes": 15},
+    {"max_leaf_nodes": 4},
     {"max_leaf_nodes": 8},
+    {"max_leaf_nodes": 15},
     {"leaf_shrinkage": "eras"},
     # What a shortcut that holds in most eras cannot deceive.
-    {"split_criterion": "directional", "min_era_coverage": 1.0},
-    {"split_criterion": "directional"},
+    {
+        "split_criterion": "directional",
+        "min_era_coverage": 1.0,
+        "max_leaf_nodes": 15,
+    },
 ]
 # Where eras follow each other, the level of the next one is that of the last few.
 _OF_ORDERED_ERAS: list[dict[str, Any]] = [
@@ -37,11 +41,12 @@ _SCORING_OF_LOSS = {
 _DOC = """Boosted trees for {task} that choose how to use eras.
 
     A few ways of using eras are tried beside the plain gain, in cross-validation of
-    whole eras: smaller trees, ``leaf_shrinkage``, ``split_criterion="directional"``
-    with the default and the papers' coverage, and where eras are ordered
-    ``era_effects``. The best two or three of them are fitted to all rows and averaged;
-    or there is a single one, if it is better than averages by more than one standard
-    error over eras; or the plain model, unless something is better than it by as much.
+    whole eras: trees of 4, 8 and 15 leaves, ``leaf_shrinkage``,
+    ``split_criterion="directional"`` with the papers' coverage and 15 leaves, and where
+    eras are ordered ``era_effects``. The best two or three of them are fitted to all
+    rows and averaged; or there is a single one, if it is better than averages by more
+    than one standard error over eras; or the plain model, unless something is better
+    than it by as much.
     It is :class:`~sklearn_era.model_selection.EraSearchCV`, with these candidates.
 
     With 3 folds it takes about as long as 20 fits of the plain model, and more where

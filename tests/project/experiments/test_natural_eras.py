@@ -1,13 +1,18 @@
 """The benchmark of natural eras: its splits, its statistics, and what it leaves out."""
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyRegressor
 
 from experiments import natural_eras
 from experiments._natural_eras_data import SCENARIOS, Scenario
+from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import (
     ALL,
+    ALL_FRESH,
     compare,
     measure,
     score_rows,
@@ -99,6 +104,28 @@ def test_differences_are_taken_split_by_split():
     assert signs(table, "score")[["other", "gone"]].tolist() == ["2 / 0", "0 / 2"]
     text = natural_eras.show(table)
     assert "| a (0.700) | **+.200 ± .058** |" in text
+    apart = compare(pd.DataFrame(rows), fresh=["b"])
+    by_cell = apart[apart["score"] == "score"].set_index(["scenario", "model"])["mean"]
+    np.testing.assert_allclose(
+        by_cell[[(ALL, "other"), (ALL_FRESH, "other")]], [0.2, 0.4]
+    )
+
+
+class Labels(DummyRegressor):
+    """Keeps the labels of the eras that it is fitted to."""
+
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y, eras=None):
+        self.seen.append(eras)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("time", np.integer), ("groups", np.str_)])
+def test_only_eras_in_time_have_labels_with_an_order(kind, dtype):
+    models = {"gain": lambda task, seed: Labels()}
+    measure({"n": NUMBERS._replace(kind=kind)}, models, data_dir=None, quick=True)
+    assert np.issubdtype(Labels.seen[-1].dtype, dtype)
 
 
 def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, capsys):
@@ -114,9 +141,9 @@ def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, cap
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [*SCENARIOS, *FRESH])
 def test_each_scenario_has_its_splits(name, data_folder):
-    scenario = SCENARIOS[name]
+    scenario = (SCENARIOS | FRESH)[name]
     try:
         X, y, eras = scenario.load(data_folder)
     except ExperimentError as error:
