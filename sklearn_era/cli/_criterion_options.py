@@ -176,11 +176,11 @@ def _check_era_effects(options: Mapping[str, Any], era: str | None) -> dict[str,
     given = {name: value for name, value in options.items() if value is not None}
     for reader, names in unread_era_effects(**given).items():
         for name in given.keys() & names:
-            value = given.get(reader, "rows" if reader == "era_weighting" else None)
+            where = f"without {_option(reader)}"
+            if reader in given:
+                where = f"with {_option(reader)} {given[reader]}"
             raise InputError(
-                f"{_option(name)} has no effect "
-                f"{'without' if value is None else 'with'} {_option(reader)}"
-                f"{'' if value is None else f' {value}'}: see what they do in "
+                f"{_option(name)} has no effect {where}: see what they do in "
                 "'sklearn-era fit --help'."
             )
     for name in given:

@@ -155,7 +155,7 @@ def test_criterion_that_cannot_be_parsed(text, message):
                ("--era-effects intercept --era-forecast mean",
                 "with --era-forecast mean"))],
         ("--era-half-life 3",
-         "--era-half-life has no effect with --era-weighting rows: see what they do in "
+         "--era-half-life has no effect without --era-weighting: see what they do in "
          "'sklearn-era fit --help'."),
         ("--era-weighting recency --era-half-life x",
          "Invalid value for '--era-half-life': 'x' is neither a number of eras"),

@@ -199,13 +199,13 @@ class EraFitMixin(EraScoringMixin):
             encoded = eras
         elif eras is not None:
             encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
-        for name, other in uses_of_eras(self, plan.is_plain_gain).items():
-            if encoded is None:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} needs eras: pass "
-                    "fit(X, y, eras=...) with one label a row, or use "
-                    f"{name}={other!r}."
-                )
+        uses = uses_of_eras(self, plan.is_plain_gain)
+        if uses and encoded is None:
+            name, other = next(iter(uses.items()))
+            raise ValueError(
+                f"{name}={getattr(self, name)!r} needs eras: pass fit(X, y, eras=...) "
+                f"with one label a row, or use {name}={other!r}."
+            )
         if encoded is not None and ordered_for is not None:
             warn_of_text_order(encoded.labels, ordered_for)
         if eras_val is not None:
