@@ -112,7 +112,10 @@ MODELS: dict[str, Factory] = {
     "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
     "EraForest": _of(
-        EraForestRegressor, EraForestClassifier, split_criterion="time_robust"
+        EraForestRegressor,
+        EraForestClassifier,
+        split_criterion="time_robust",
+        min_samples_leaf=20,
     ),
     # The papers' rule, every era on both sides. The preset's 100 rows of each era are
     # more than half of most eras here have.
