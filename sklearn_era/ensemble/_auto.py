@@ -49,7 +49,7 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     than it by as much.
     It is :class:`~sklearn_era.model_selection.EraSearchCV`, with these candidates.
 
-    With 3 folds it takes about as long as 20 fits of the plain model, and more where
+    With 3 folds it takes about as long as 22 fits of the plain model, and more where
     rows are few and eras many.
 
     Parameters
