@@ -100,7 +100,7 @@ TREES: dict[str, Any] = {
 }
 # In the papers, a split needs rows of every era on both sides. Hundreds of eras would
 # stop trees early then, which would make them fast and the comparison unfair. By
-# default the gain, too, is ranked in each node: see `FitByDefault`.
+# default the eras are asked of few candidates: see `FitByDefault`.
 MIN_ERA_COVERAGE = 0.2
 
 

@@ -71,10 +71,11 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     if not isinstance(criterion, Mapping):
         criterion = {criterion: 1.0}
     weights = {name: weight for name, weight in criterion.items() if weight > 0}
+    asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
     is_gain_of_one_era = (
         n_eras == 1
         and (THE_GAIN_OF_ONE_ERA & set(weights))
-        and est.min_samples_per_era <= est.min_samples_leaf
+        and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
     )
     if is_gain_of_one_era or (
         set(weights) == {"invariant"} and est.invariance_penalty == 0
@@ -87,7 +88,7 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     if gain_share is None:
         gain_share = 0.5 if coverage == "auto" else 0.0
     n_to_cover = eras_to_cover(0.1 if coverage == "auto" else coverage, n_eras)
-    if set(weights) <= ASK_FOR_NO_COVERAGE:
+    if not asks_for_coverage:
         n_to_cover = own["min_samples_per_era"] = gain_share = 0
     return Rules(weights, n_to_cover, gain_share, **own)
 
