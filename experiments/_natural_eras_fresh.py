@@ -82,6 +82,7 @@ def _births(data_dir: Path | None) -> Columns:
 
 def _lives(data_dir: Path | None) -> Columns:
     rows = _packaged("dslabs", "gapminder")
+    rows = rows[rows["year"] < 2012]  # later ones lack most of the features
     return _of(rows, "life_expectancy", rows["year"], "year country")
 
 
@@ -90,7 +91,8 @@ def _stops(data_dir: Path | None) -> Columns:
     times = pd.to_datetime(rows["date"])
     rows["personSearch"] = rows["personSearch"].map({"YES": 1, "NO": 0})
     rows = rows.assign(month=times.dt.month, hour=times.dt.hour)
-    after = "citationIssued vehicleSearch"
+    # Race and gender are known of those whom the police talked to.
+    after = "citationIssued vehicleSearch race gender MDC"
     left_out = f"idNum date lat long policePrecinct neighborhood {after}"
     return _of(rows, "personSearch", rows["neighborhood"], left_out)
 

@@ -197,8 +197,8 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     """The estimator that predicts rows X of some eras, a copy where it is another.
 
     Rows of known eras have their own intercept, in place of the forecast, which rows of
-    other eras keep. ValueError for a model without intercepts, and for labels that no
-    training label can be the same as.
+    other eras keep. ValueError for a model without intercepts, and for labels of
+    another kind than those of training.
     """
     if eras is None:
         return estimator
@@ -214,9 +214,11 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
         labels = labels.astype(dtype := np.promote_types(labels.dtype, known.dtype))
         known = known.astype(dtype)
     index = {label: j for j, label in enumerate(_as_keys(known))}
-    _check_types(_as_keys(labels), list(index))
+    keys = _as_keys(labels)
+    if keys and not any(label in index for label in keys):
+        _check_kinds(keys, list(index))
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
-    for i, label in enumerate(_as_keys(labels)):
+    for i, label in enumerate(keys):
         if label in index:
             of_labels[i] = (
                 estimator._era_intercepts[index[label]] - estimator._era_forecast
@@ -227,18 +229,21 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     return copied
 
 
-def _check_types(given: list[Any], known: list[Any]) -> None:
-    """ValueError if labels are of other types than those of training."""
-    types = [
-        {numbers.Real if isinstance(x, numbers.Real) else type(x) for x in labels}
-        for labels in (given, known)
-    ]
-    if types[0].isdisjoint(types[1]):
+def _check_kinds(given: list[Any], known: list[Any]) -> None:
+    """ValueError for labels of another kind than those of training."""
+    if {_kind(label) for label in given}.isdisjoint(_kind(label) for label in known):
         raise ValueError(
             f"eras holds {given[0]!r}, of type {type(given[0]).__name__}, but the eras "
             f"of training are of type {type(known[0]).__name__}, such as {known[0]!r}; "
             "pass labels as in training."
         )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str | bytes):
+        return "text"
+    is_number = isinstance(label, numbers.Number | np.bool_)
+    return "number" if is_number and not isinstance(label, np.timedelta64) else "date"
 
 
 def _as_keys(labels: NDArray[Any]) -> list[Any]:

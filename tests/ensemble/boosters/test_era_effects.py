@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -468,3 +469,28 @@ def test_predicting_with_eras_needs_intercepts():
         ValueError, match=r"eras holds '0', of type str, but .* type int"
     ):
         model.predict(X, eras=eras.astype(str))
+
+
+def test_equal_labels_are_known_whatever_their_type():
+    X, y, _, eras = make_data()
+    y = y + eras
+    days = np.datetime64("2024-01-01", "s") + 86_400 * eras
+    stamps = [pd.Timestamp(day) for day in days]
+    model = ours(era_effects="intercept")
+    for labels, same in [
+        (pd.Series(stamps), stamps),
+        (stamps, days),
+        (eras, eras.astype(float)),
+        (eras.astype(str), np.array(list(map(np.str_, eras)), dtype=object)),
+    ]:
+        model.fit(X, y, eras=labels)
+        expected = model.predict(X, eras=labels)
+        assert np.array_equal(model.predict(X, eras=same), expected)
+        assert not np.array_equal(expected, model.predict(X))
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(X[:0], eras=[])
+    model.fit(X, y, eras=days)
+    with pytest.raises(
+        ValueError, match=r"eras holds 0, of type int, but .* datetime64"
+    ):
+        model.predict(X, eras=eras)

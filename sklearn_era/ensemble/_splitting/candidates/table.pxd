@@ -70,7 +70,6 @@ cdef struct feature_candidates:
 cdef struct bundle_candidates:
     # The candidate splits of a bundle of features.
     int n_splits
-    bint sums_differences       # a split's sums are differences from the split before
     feature_candidates[MAX_MEMBERS] features
     hist_struct * pooled        # (n_bins,), sums over eras by bin
     split_sums * splits         # (n_splits,), what the eras have said

@@ -107,7 +107,6 @@ cdef class CandidateTable:
             int j
 
         candidates.n_splits = 0
-        candidates.sums_differences = False
         memset(candidates.pooled, 0, bundle.n_bins * sizeof(hist_struct))
         for j in range(bundle.n_members):
             feature = &candidates.features[j]

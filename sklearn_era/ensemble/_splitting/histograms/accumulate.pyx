@@ -199,9 +199,6 @@ cdef class Accumulator:
                 or candidates.criterion.min_gain_share > 0.0,
             )
             self.is_sparse[bundle_idx] &= not histograms.is_stored
-            candidates.candidates[bundle_idx].sums_differences = (
-                self.is_sparse[bundle_idx]
-            )
         self.rows.sums_targets = False
         if pools:
             self.visit_rows(POOL, node, histograms)
