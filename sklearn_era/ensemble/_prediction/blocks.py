@@ -1,6 +1,7 @@
 """Prediction in blocks of rows, where scikit-learn would first copy all to float64."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn import get_config
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
@@ -19,20 +21,21 @@ from sklearn.utils.validation import (
 )
 
 from .._binning.integer_columns import is_pyarrow_table
+from .._splitting.lanes.instruction_sets import lane_module
+from .trees import READABLE
 
-# Values of a block: 64 MiB as float64. Each tree passes over a block on its own, which
-# of much smaller blocks would take more time to begin than to do.
-BLOCK_VALUES = 2**23
-_TURNED_ROWS = 256
+# Values of a block: 16 MiB as float64. Data frames need some time for any block.
+BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(BaseHistGradientBoosting):
-    """Converts rows to predict a block at a time.
+    """Adds up trees by ``trees``, and converts rows for it a block at a time.
 
-    Predictions are those of scikit-learn, bit for bit. Lists, sparse matrices and
-    arrays of objects take its way.
+    Predictions are those of scikit-learn, bit for bit. It converts lists, sparse
+    matrices and arrays of objects.
     """
 
+    _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
@@ -48,7 +51,11 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             return super()._raw_predict(X, n_threads)
         n_samples, n_features = X.shape
         n_rows = max(1, BLOCK_VALUES // max(1, n_features))
-        if n_samples <= n_rows or n_features == 0:
+        if self._preprocessor is None and _is_readable(X):
+            n_rows = n_samples
+        elif n_samples <= n_rows:
+            return super()._raw_predict(X, n_threads)
+        if 0 in X.shape:
             return super()._raw_predict(X, n_threads)
 
         if self._preprocessor is None:
@@ -72,6 +79,28 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             )
         return raw_predictions
 
+    def _predict_iterations(
+        self,
+        X: NDArray[Any],
+        predictors: list[list[TreePredictor]],
+        raw_predictions: NDArray[np.float64],
+        is_binned: bool,
+        n_threads: int,
+    ) -> None:
+        """Add the trees' predictions to `raw_predictions`."""
+        if is_binned or not _is_readable(X):
+            super()._predict_iterations(
+                X, predictors, raw_predictions, is_binned, n_threads
+            )
+            return
+        _trees().add_trees(
+            X,
+            predictors,
+            *self._bin_mapper.make_known_categories_bitsets(),
+            raw_predictions,
+            n_threads,
+        )
+
     def _predicts_blocks_alike(self, X: Any) -> bool:
         """Whether blocks of X pass the same checks, with the same warnings, as X.
 
@@ -86,11 +115,11 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             return fitted is given
         return np.array_equal(fitted, given)
 
-    def _convert_block(self, block: Any) -> NDArray[np.float64]:
+    def _convert_block(self, block: Any) -> NDArray[Any]:
         if self._preprocessor is not None:
             return self._preprocessor.transform(block)
         if isinstance(block, np.ndarray):
-            return _as_rows_of_floats(block)
+            return block if _is_readable(block) else block.astype(np.float64)
         return check_array(
             block,
             dtype=np.float64,
@@ -100,16 +129,20 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         )
 
 
-def _as_rows_of_floats(block: NDArray[Any]) -> NDArray[np.float64]:
-    """A block of an array of numbers as float64, in C order.
+@cache
+def _trees() -> Any:
+    """The module to add trees up with."""
+    return lane_module(f"{__package__}.trees")
 
-    A tree reads few values of a row, which should be close together. NumPy would turn
-    the order of a whole block through memory, of a few rows it does so in the cache.
-    """
-    rows = np.empty(block.shape, dtype=np.float64)
-    for start in range(0, block.shape[0], _TURNED_ROWS):
-        rows[start : start + _TURNED_ROWS] = block[start : start + _TURNED_ROWS]
-    return rows
+
+def _is_readable(X: Any) -> bool:
+    """Whether the trees can be added up for X without a conversion."""
+    return (
+        isinstance(X, np.ndarray)
+        and X.dtype.char in READABLE
+        and X.dtype.isnative
+        and X.flags.aligned
+    )
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:

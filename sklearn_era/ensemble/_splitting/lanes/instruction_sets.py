@@ -24,8 +24,8 @@ def available_levels() -> list[str]:
     ]
 
 
-def lane_module() -> ModuleType:
-    """The module to scan with: the best, or the one SKLEARN_ERA_X86_LEVEL asks for."""
+def lane_module(name: str = f"{__package__}.scan") -> ModuleType:
+    """The best module of a name, or the one that SKLEARN_ERA_X86_LEVEL asks for."""
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])
     if level not in levels:
@@ -33,8 +33,7 @@ def lane_module() -> ModuleType:
             f"SKLEARN_ERA_X86_LEVEL={level!r} is not available; use one of "
             f"{', '.join(map(repr, levels))}, or unset it."
         )
-    name = "scan" + (f"_{level}" if level else "")
-    return importlib.import_module(f"{__package__}.{name}")
+    return importlib.import_module(name + (f"_{level}" if level else ""))
 
 
 __all__ = ["available_levels", "lane_module"]
