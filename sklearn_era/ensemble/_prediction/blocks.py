@@ -1,7 +1,6 @@
 """Prediction in blocks of rows, where scikit-learn would first copy all to float64."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from sklearn import get_config
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
@@ -44,23 +42,15 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         In the course of a fit, `X` is binned. `n_threads` is None for all CPUs.
         """
         check_is_fitted(self)
-        take = None
-        if not getattr(self, "_in_fit", False):
-            take = _block_taker(X)
-        if take is None or not self._predicts_blocks_alike(X):
+        if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
-        n_samples, n_features = X.shape
-        n_rows = max(1, BLOCK_VALUES // max(1, n_features))
-        if self._preprocessor is None and _is_readable(X):
-            n_rows = n_samples
-        elif n_samples <= n_rows:
-            return super()._raw_predict(X, n_threads)
-        if 0 in X.shape:
-            return super()._raw_predict(X, n_threads)
-
-        if self._preprocessor is None:
-            # Once, and not with each block: it may warn.
-            validate_data(self, X, reset=False, skip_check_array=True)
+        blocks = self._blocks(X)
+        if blocks is None:
+            converted = self._preprocess_X(X, reset=False)
+            blocks = iter([(slice(None), converted)])
+            n_samples = converted.shape[0]
+        else:
+            n_samples = X.shape[0]
         raw_predictions = np.zeros(
             shape=(n_samples, self.n_trees_per_iteration_),
             dtype=self._baseline_prediction.dtype,
@@ -68,38 +58,43 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         )
         raw_predictions += self._baseline_prediction
         n_threads = _openmp_effective_n_threads(n_threads)
-        for start in range(0, n_samples, n_rows):
-            rows = slice(start, start + n_rows)
-            self._predict_iterations(
-                self._convert_block(take(rows)),
-                self._predictors,
-                raw_predictions[rows],
-                False,
-                n_threads,
-            )
+        for rows, block in blocks:
+            self._add_trees(block, raw_predictions[rows], n_threads)
         return raw_predictions
 
-    def _predict_iterations(
-        self,
-        X: NDArray[Any],
-        predictors: list[list[TreePredictor]],
-        raw_predictions: NDArray[np.float64],
-        is_binned: bool,
-        n_threads: int,
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
+        """Rows of X that need not be converted as a whole, once X is checked."""
+        take = _block_taker(X)
+        if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
+            return None
+        n_samples, n_features = X.shape
+        n_rows = max(1, BLOCK_VALUES // n_features)
+        if self._preprocessor is None and _is_readable(X):
+            n_rows = n_samples
+        elif n_samples <= n_rows:
+            return None
+        if self._preprocessor is None:
+            # Once, and not with each block: it may warn.
+            validate_data(self, X, reset=False, skip_check_array=True)
+        starts = range(0, n_samples, n_rows)
+        slices = (slice(start, start + n_rows) for start in starts)
+        return ((rows, self._convert_block(take(rows))) for rows in slices)
+
+    def _add_trees(
+        self, X: NDArray[Any], raw_predictions: NDArray[np.float64], n_threads: int
     ) -> None:
-        """Add the trees' predictions to `raw_predictions`."""
-        if is_binned or not _is_readable(X):
-            super()._predict_iterations(
-                X, predictors, raw_predictions, is_binned, n_threads
-            )
-            return
-        _trees().add_trees(
+        """Add the trees' predictions, scikit-learn's way where that is faster."""
+        if not _is_readable(X) or not lane_module(f"{__package__}.trees").add_trees(
             X,
-            predictors,
+            self._predictors,
             *self._bin_mapper.make_known_categories_bitsets(),
             raw_predictions,
             n_threads,
-        )
+        ):
+            X = np.asarray(X, dtype=np.float64)
+            self._predict_iterations(
+                X, self._predictors, raw_predictions, False, n_threads
+            )
 
     def _predicts_blocks_alike(self, X: Any) -> bool:
         """Whether blocks of X pass the same checks, with the same warnings, as X.
@@ -127,12 +122,6 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             estimator=self,
             input_name="X",
         )
-
-
-@cache
-def _trees() -> Any:
-    """The module to add trees up with."""
-    return lane_module(f"{__package__}.trees")
 
 
 def _is_readable(X: Any) -> bool:

@@ -14,7 +14,7 @@ The module is compiled once for each instruction set (`instruction_sets`).
 
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cython.parallel import prange
-from libc.math cimport isnan
+from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 
@@ -28,6 +28,10 @@ cdef enum:
     TILE_ROWS = 64
     TILES_PER_PASS = 16  # of a large tree, which is read from memory anew with each
     ROWS_ABREAST = 16
+    # Packing a tree of so many nodes takes no longer than scikit-learn's call, and of so
+    # many for each row no longer than its walk.
+    NODES_PER_CALL = 256
+    NODES_PER_ROW = 8
     VISITS_PER_THREAD = 16_384  # of rows to trees, that are worth starting a thread
 
 # NumPy's codes of the types of X that are read as they are.
@@ -51,14 +55,27 @@ cdef struct split_struct:
     bint is_categorical
 
 
+cdef struct packed_node:
+    # A node of a larger tree.
+    double threshold          # or number of the bitset; infinite for a leaf
+    uint32_t feature          # and the flags of `node_flag` in the bits above
+    uint32_t left             # the right child comes next; a leaf is its own
+
+
+cdef enum node_flag:
+    MISSING_LEFT = 1 << 29
+    CATEGORICAL = 1 << 30
+
+
 cdef struct tree_struct:
-    const node_struct * nodes
-    const uint32_t * left_categories  # 8 words a bitset
-    Py_ssize_t output            # column of the raw predictions
-    split_struct * splits        # NULL if the tree is large
+    Py_ssize_t output                 # column of the raw predictions
+    const uint32_t * left_categories  # 8 words for each categorical split
+    packed_node * nodes               # NULL if the tree has few leaves; otherwise
+    split_struct * splits
     int n_splits
     int n_leaves
-    double * values              # of leaves, at their `place`
+    double * values                   # of the nodes, or of leaves, each at its `place`
+    bint has_categories               # among its nodes
 
 
 cdef struct matrix:
@@ -84,7 +101,7 @@ def add_trees(
     X, predictors, known_cat_bitsets, f_idx_map, double[:, :] raw_predictions,
     int n_threads,
 ):
-    """Add the predictions of trees to those of others.
+    """Add the predictions of trees, unless it takes longer to pack than to walk them.
 
     Parameters
     ----------
@@ -98,11 +115,28 @@ def add_trees(
     raw_predictions : ndarray of shape (n_samples, n_trees_per_iteration)
         Is added to.
     n_threads : int
+
+    Returns
+    -------
+    is_done : bool
+        If not, `raw_predictions` is as it was.
     """
     cdef:
-        Trees trees = Trees(predictors, known_cat_bitsets, f_idx_map)
+        Trees trees
         Py_buffer buffer
         matrix rows
+        Py_ssize_t n_nodes = 0
+    nodes = []
+    for trees_of_iteration in predictors:
+        for tree in trees_of_iteration:
+            nodes.append(np.ascontiguousarray(tree.nodes))
+            n_nodes += len(tree.nodes)
+    if n_nodes > len(nodes) * (NODES_PER_CALL + NODES_PER_ROW * len(X)):
+        return False
+    trees = Trees(n_nodes, len(nodes), known_cat_bitsets, f_idx_map)
+    if not trees.pack(predictors, nodes):
+        return False
+
     rows.code = ord(X.dtype.char)
     PyObject_GetBuffer(X, &buffer, PyBUF_STRIDED_RO)
     try:
@@ -115,77 +149,84 @@ def add_trees(
         trees.add(&rows, raw_predictions, n_threads)
     finally:
         PyBuffer_Release(&buffer)
+    return True
 
 
 cdef class Trees:
-    """The trees of a call, those with few leaves packed.
+    """The packed trees of a call.
 
-    Made anew with each call, in a fraction of the time that one takes: so whatever was
-    done to an estimator's trees, these are the ones it has.
+    Made anew with each one, in a fraction of its time: so whatever was done to an
+    estimator's trees, these are the ones it has.
     """
 
     cdef:
-        list arrays              # that pointers point to
         const uint32_t[:, ::1] known_categories
         const uint32_t[::1] f_idx_map
-        Py_ssize_t n_trees
+        list left_categories     # that trees point to
+        Py_ssize_t n_trees, n_small, n_splits, n_nodes
         tree_struct * trees
-        split_struct * splits
-        double * values
-        Py_ssize_t n_splits
-        Py_ssize_t n_small
+        split_struct * splits    # of small trees, one after the other
+        double * values          # MAX_LEAVES for each of them
+        packed_node * nodes      # of the other trees
+        double * node_values
         int * columns            # of X that are read
 
-    def __cinit__(self, predictors, known_cat_bitsets, f_idx_map):
-        cdef:
-            const node_struct[::1] nodes
-            const uint32_t[:, ::1] bitsets
-            tree_struct * tree
-            Py_ssize_t n_trees = sum(map(len, predictors))
-        self.arrays = []
-        self.known_categories = known_cat_bitsets
+    def __cinit__(self, Py_ssize_t n_nodes, Py_ssize_t n_trees, known, f_idx_map):
+        self.known_categories = known
         self.f_idx_map = f_idx_map
+        self.left_categories = []
         # Pages that are never written to take no memory.
-        self.trees = <tree_struct *> calloc(n_trees + 1, sizeof(tree_struct))
-        self.splits = <split_struct *> malloc(
-            (n_trees + 1) * MAX_LEAVES * sizeof(split_struct)
-        )
-        self.values = <double *> malloc((n_trees + 1) * MAX_LEAVES * sizeof(double))
+        n_trees += 1
+        self.trees = <tree_struct *> calloc(n_trees, sizeof(tree_struct))
+        self.splits = <split_struct *> malloc(n_trees * MAX_LEAVES * sizeof(split_struct))
+        self.values = <double *> malloc(n_trees * MAX_LEAVES * sizeof(double))
+        self.nodes = <packed_node *> malloc((n_nodes + 1) * sizeof(packed_node))
+        self.node_values = <double *> malloc((n_nodes + 1) * sizeof(double))
         self.columns = <int *> malloc((self.f_idx_map.shape[0] + 1) * sizeof(int))
-        if not (self.trees and self.splits and self.values and self.columns):
+        if not (self.trees and self.splits and self.values and self.nodes):
             raise MemoryError
-        for predictors_of_iteration in predictors:
-            for output, predictor in enumerate(predictors_of_iteration):
-                tree = &self.trees[self.n_trees]
-                self.n_trees += 1
-                tree.output = output
-                array = np.ascontiguousarray(predictor.nodes)
-                self.arrays.append(array)
-                nodes = array
-                tree.nodes = &nodes[0]
-                if self.known_categories.shape[0]:
-                    bitsets = predictor.raw_left_cat_bitsets
-                    self.arrays.append(bitsets)
-                    if bitsets.shape[0]:
-                        tree.left_categories = &bitsets[0, 0]
-                if nodes.shape[0] < 2 * MAX_LEAVES:
-                    self.pack(tree)
+        if not (self.node_values and self.columns):
+            raise MemoryError
 
     def __dealloc__(self):
         free(self.trees)
         free(self.splits)
         free(self.values)
+        free(self.nodes)
+        free(self.node_values)
         free(self.columns)
 
-    cdef void pack(self, tree_struct * tree) noexcept nogil:
-        """Pack a tree, unless it has more leaves than bits."""
-        tree.splits = self.splits + self.n_splits
-        tree.values = self.values + self.n_small * MAX_LEAVES
-        if pack_node(tree, 0):
-            self.n_splits += tree.n_splits
-            self.n_small += 1
-        else:
-            tree.splits = NULL
+    cdef bint pack(self, predictors, arrays) except -1:
+        """Pack all trees; False if one has more nodes than its array."""
+        cdef:
+            const node_struct[::1] nodes
+            const uint32_t[:, ::1] bitsets
+            tree_struct * tree
+            Py_ssize_t n_packed
+        for trees_of_iteration in predictors:
+            for output, predictor in enumerate(trees_of_iteration):
+                nodes = arrays[self.n_trees]
+                tree = &self.trees[self.n_trees]
+                self.n_trees += 1
+                tree.output = output
+                if self.known_categories.shape[0]:
+                    bitsets = predictor.raw_left_cat_bitsets
+                    self.left_categories.append(bitsets)
+                    if bitsets.shape[0]:
+                        tree.left_categories = &bitsets[0, 0]
+                tree.splits = self.splits + self.n_splits
+                tree.values = self.values + self.n_small * MAX_LEAVES
+                if pack_splits(&nodes[0], 0, tree):
+                    self.n_splits += tree.n_splits
+                    self.n_small += 1
+                    continue
+                tree.nodes = self.nodes + self.n_nodes
+                tree.values = self.node_values + self.n_nodes
+                n_packed = pack_nodes(&nodes[0], nodes.shape[0], tree)
+                if not n_packed:
+                    return False
+                self.n_nodes += n_packed
+        return True
 
     cdef int find_columns(self, Py_ssize_t n_columns) except -1:
         """List the columns that are split on; all, if a tree is large."""
@@ -250,12 +291,15 @@ cdef class Trees:
             Py_ssize_t n_values = TILE_ROWS * X.n_columns
             Py_ssize_t row, i, j
             int n_rows
+            bint has_missing = False  # also in rows of a tile that was not filled up
         while start < stop:
             n_abreast = min(n_abreast, stop - start)
             for j in range(n_abreast):
                 row = (start + j) * TILE_ROWS
                 n_rows = min(TILE_ROWS, X.n_rows - row)
-                fill_tile(X, row, n_rows, self.columns, n_columns, values + j * n_values)
+                has_missing |= fill_tile(
+                    X, row, n_rows, self.columns, n_columns, values + j * n_values
+                )
             for i in range(self.n_trees):
                 for j in range(n_abreast):
                     row = (start + j) * TILE_ROWS
@@ -263,6 +307,7 @@ cdef class Trees:
                     self.add_tree(
                         &self.trees[i], values + j * n_values, n_rows,
                         &raw_predictions[row, self.trees[i].output], stride,
+                        has_missing,
                     )
             start += n_abreast
 
@@ -273,11 +318,14 @@ cdef class Trees:
         int n_rows,
         double * sums,               # IN and OUT
         Py_ssize_t stride,           # from a row's to the next
+        bint has_missing,
     ) noexcept nogil:
-        if tree.splits:
+        if not tree.nodes:
             self.add_small_tree(tree, tile, n_rows, sums, stride)
+        elif has_missing or tree.has_categories:
+            self.add_large_tree(tree, tile, n_rows, sums, stride, False)
         else:
-            self.add_large_tree(tree, tile, n_rows, sums, stride)
+            self.add_large_tree(tree, tile, n_rows, sums, stride, True)
 
     cdef inline void add_small_tree(
         self,
@@ -328,42 +376,47 @@ cdef class Trees:
         int n_rows,
         double * sums,               # IN and OUT
         Py_ssize_t stride,
+        bint is_plain,               # a constant, for a loop of its own
     ) noexcept nogil:
-        """Go down to the leaves, with some rows at a time, without branches."""
+        """Go down to the leaves with some rows at a time.
+
+        It `is_plain` if there is neither a missing value nor a category.
+        """
         cdef:
-            const node_struct * node
+            const packed_node * node
+            const double * values
             uint32_t[ROWS_ABREAST] at
-            uint32_t goes_left, stays, child
-            bint is_moving
+            uint32_t feature, child
+            bint missing_go_to_left, goes_left, is_moving
             double value
-            int first, n_abreast, i
-        for first in range(0, n_rows, 16):
-            n_abreast = min(ROWS_ABREAST, n_rows - first)
-            for i in range(n_abreast):
-                at[i] = 0
+            int i, j
+        # All rows abreast, present or not: the loop is unrolled.
+        for i in range(0, n_rows, 16):
+            values = tile + i
+            for j in range(ROWS_ABREAST):
+                at[j] = 0
             is_moving = True
             while is_moving:
                 is_moving = False
-                for i in range(n_abreast):
-                    node = &tree.nodes[at[i]]
-                    value = tile[node.feature_idx * TILE_ROWS + first + i]
-                    if node.is_categorical:
-                        goes_left = self.category_goes_left(
-                            tree, node.feature_idx, node.bitset_idx,
-                            node.missing_go_to_left, value,
-                        )
-                    else:
-                        goes_left = (value <= node.num_threshold) | (
-                            node.missing_go_to_left & <int> (value != value)
-                        )
-                    # Words of ones and zeros.
-                    goes_left = -goes_left
-                    stays = -<uint32_t> node.is_leaf
-                    child = (node.left & goes_left) | (node.right & ~goes_left)
-                    at[i] = (at[i] & stays) | (child & ~stays)
-                    is_moving |= ~stays
-            for i in range(n_abreast):
-                sums[(first + i) * stride] += tree.nodes[at[i]].value
+                for j in range(ROWS_ABREAST):
+                    node = &tree.nodes[at[j]]
+                    feature = node.feature & (MISSING_LEFT - 1)
+                    value = values[<Py_ssize_t> feature * TILE_ROWS + j]
+                    goes_left = value <= node.threshold
+                    if not is_plain:
+                        missing_go_to_left = (node.feature & MISSING_LEFT) != 0
+                        if node.feature & CATEGORICAL:
+                            goes_left = self.category_goes_left(
+                                tree, feature, <Py_ssize_t> node.threshold,
+                                missing_go_to_left, value,
+                            )
+                        else:
+                            goes_left |= missing_go_to_left & (value != value)
+                    child = node.left + (not goes_left)
+                    is_moving |= child != at[j]
+                    at[j] = child
+            for j in range(min(<int> ROWS_ABREAST, n_rows - i)):
+                sums[(i + j) * stride] += tree.values[at[j]]
 
     cdef inline bint category_goes_left(
         self,
@@ -383,10 +436,12 @@ cdef class Trees:
         )
 
 
-cdef uint64_t pack_node(tree_struct * tree, uint32_t node_idx) noexcept nogil:
+cdef uint64_t pack_splits(
+    const node_struct * nodes, uint32_t node_idx, tree_struct * tree
+) noexcept nogil:
     """Pack what is below a node; return its leaves, or 0 if there are too many."""
     cdef:
-        const node_struct * node = &tree.nodes[node_idx]
+        const node_struct * node = &nodes[node_idx]
         uint64_t left, right
         split_struct * split
     if node.is_leaf:
@@ -405,13 +460,50 @@ cdef uint64_t pack_node(tree_struct * tree, uint32_t node_idx) noexcept nogil:
     split.bitset_idx = node.bitset_idx
     split.missing_go_to_left = node.missing_go_to_left
     split.is_categorical = node.is_categorical
-    left = pack_node(tree, node.left)
-    right = pack_node(tree, node.right) if left else 0
+    left = pack_splits(nodes, node.left, tree)
+    right = pack_splits(nodes, node.right, tree) if left else 0
     split.leaves_if_right = ~left
     return left | right if right else 0
 
 
-cdef void fill_tile(
+cdef Py_ssize_t pack_nodes(
+    const node_struct * nodes, Py_ssize_t n_nodes, tree_struct * tree
+) noexcept nogil:
+    """Pack a tree level by level; return the number of nodes, or 0 if it is no tree."""
+    cdef:
+        const node_struct * node
+        packed_node * packed = tree.nodes
+        Py_ssize_t n_packed = 1
+        Py_ssize_t i = 0
+    packed[0].left = 0           # of a node to come, its number among `nodes`
+    while i < n_packed:
+        node = &nodes[packed[i].left]
+        tree.values[i] = node.value
+        if node.is_leaf:
+            # So a row that has come here always goes "left", and stays.
+            packed[i].threshold = INFINITY
+            packed[i].feature = MISSING_LEFT
+            packed[i].left = <uint32_t> i
+        elif n_packed + 2 > n_nodes:
+            return 0
+        else:
+            packed[n_packed].left = node.left
+            packed[n_packed + 1].left = node.right
+            packed[i].threshold = node.num_threshold
+            packed[i].feature = <uint32_t> node.feature_idx
+            packed[i].left = <uint32_t> n_packed
+            if node.missing_go_to_left:
+                packed[i].feature |= MISSING_LEFT
+            if node.is_categorical:
+                packed[i].feature |= CATEGORICAL
+                packed[i].threshold = node.bitset_idx
+                tree.has_categories = True
+            n_packed += 2
+        i += 1
+    return n_packed
+
+
+cdef bint fill_tile(
     const matrix * X,
     Py_ssize_t first,        # of the rows
     int n_rows,
@@ -419,21 +511,20 @@ cdef void fill_tile(
     int n_columns,
     double * tile,           # OUT, a column after the other
 ) noexcept nogil:
-    """Convert the columns that are read, of the rows of a tile."""
+    """Convert the columns that are read, of some rows; return if a value is missing."""
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
-        fill_from(<const double *> row, X, n_rows, columns, n_columns, tile)
-    elif X.code == b"f":
-        fill_from(<const float *> row, X, n_rows, columns, n_columns, tile)
-    elif X.code == b"b":
-        fill_from(<const int8_t *> row, X, n_rows, columns, n_columns, tile)
-    elif X.code == b"B" or X.code == b"?":
-        fill_from(<const uint8_t *> row, X, n_rows, columns, n_columns, tile)
-    elif X.code == b"h":
-        fill_from(<const int16_t *> row, X, n_rows, columns, n_columns, tile)
+        return fill_from(<const double *> row, X, n_rows, columns, n_columns, tile)
+    if X.code == b"f":
+        return fill_from(<const float *> row, X, n_rows, columns, n_columns, tile)
+    if X.code == b"b":
+        return fill_from(<const int8_t *> row, X, n_rows, columns, n_columns, tile)
+    if X.code == b"B" or X.code == b"?":
+        return fill_from(<const uint8_t *> row, X, n_rows, columns, n_columns, tile)
+    return fill_from(<const int16_t *> row, X, n_rows, columns, n_columns, tile)
 
 
-cdef inline void fill_from(
+cdef inline bint fill_from(
     const number * values,
     const matrix * X,
     int n_rows,
@@ -442,17 +533,18 @@ cdef inline void fill_from(
     double * tile,           # OUT
 ) noexcept nogil:
     cdef:
-        Py_ssize_t offset
+        const char * column
+        double * out
         int first, row, i
         int stop = 0
+        bint has_missing = False
     while stop < n_rows:
         first = stop
         stop = min(first + X.n_abreast, n_rows)
         for i in range(n_columns):
-            offset = columns[i] * X.column_stride
+            column = <const char *> values + columns[i] * X.column_stride
+            out = tile + <Py_ssize_t> columns[i] * TILE_ROWS
             for row in range(first, stop):
-                tile[<Py_ssize_t> columns[i] * TILE_ROWS + row] = <double> (
-                    <const number *> (
-                        <const char *> values + offset + row * X.row_stride
-                    )
-                )[0]
+                out[row] = (<const number *> (column + row * X.row_stride))[0]
+                has_missing |= out[row] != out[row]
+    return has_missing

@@ -25,6 +25,7 @@ from sklearn_era import _threads as threads
 from sklearn_era._threads import openmp_threads
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.ensemble._prediction.blocks import BlockPredictionMixin
 from sklearn_era.inspection import split_statistics
 
 # What each asks for, where there are four threads.
@@ -58,13 +59,18 @@ class Scoring:
 def predicting(monkeypatch):
     """The threads that each sum of trees is told to use."""
     noted = []
-    predict = BaseHistGradientBoosting._predict_iterations
 
-    def note(self, X, predictors, raw_predictions, is_binned, n_threads):
-        noted.append(n_threads)
-        return predict(self, X, predictors, raw_predictions, is_binned, n_threads)
+    def note(owner, name):
+        add = getattr(owner, name)
 
-    monkeypatch.setattr(BaseHistGradientBoosting, "_predict_iterations", note)
+        def noting(*args, **kwargs):
+            noted.append(kwargs.get("n_threads", args[-1]))
+            return add(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    note(BlockPredictionMixin, "_add_trees")
+    note(BaseHistGradientBoosting, "_predict_iterations")  # of stages
     return noted
 
 
