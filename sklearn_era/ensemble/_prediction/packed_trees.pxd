@@ -1,0 +1,62 @@
+# The trees of a call, packed for `trees` to add up.
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef enum:
+    MAX_LEAVES = 64  # of a small tree: bits of a word
+
+
+cdef struct split_struct:
+    # A split of a small tree.
+    double threshold
+    uint64_t leaves_if_right  # all but those on the left side
+    uint32_t feature
+    uint32_t bitset_idx
+    bint missing_go_to_left
+    bint is_categorical
+
+
+cdef struct packed_node:
+    # A node of a larger tree.
+    double threshold          # or number of the bitset; infinite for a leaf
+    uint32_t feature          # and the flags of `node_flag` in the bits above
+    uint32_t left             # the right child comes next; a leaf is its own
+
+
+cdef enum node_flag:
+    MISSING_LEFT = 1 << 29
+    CATEGORICAL = 1 << 30
+
+
+cdef struct tree_struct:
+    Py_ssize_t output                 # column of the raw predictions
+    const uint32_t * left_categories  # 8 words for each categorical split
+    packed_node * nodes               # NULL if the tree is small; otherwise
+    split_struct * splits
+    int n_splits
+    int n_leaves
+    double * values                   # of the nodes, or of leaves, each at its `place`
+    bint has_categories               # among its nodes
+
+
+cdef class PackedTrees:
+    cdef:
+        const uint32_t[:, ::1] known_categories
+        const uint32_t[::1] f_idx_map
+        list left_categories     # that trees point to
+        Py_ssize_t n_trees, n_small, n_splits, n_nodes
+        tree_struct * trees
+        split_struct * splits    # of small trees, one after the other
+        double * values          # MAX_LEAVES for each of them
+        packed_node * nodes      # of the other trees
+        double * node_values
+        int * columns            # of X that are read
+        int n_columns
+
+    cdef bint pack(self, list predictors) except -1
+    cdef void list_columns(self, char * is_read) noexcept
+
+
+cdef inline int place(uint64_t leaves) noexcept nogil:
+    """The place of the lowest leaf in a table of 64 values, by a de Bruijn sequence."""
+    return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)
