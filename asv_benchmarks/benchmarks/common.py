@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
@@ -197,12 +198,44 @@ SKLEARN = Learner("scikit-learn", _fit_sklearn)
 LIGHTGBM = Learner("LightGBM", _fit_lightgbm, package="lightgbm")
 
 
+# Of X, in which rows to predict come.
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "C order": np.ascontiguousarray,
+    "Fortran order": np.asfortranarray,
+    "data frame": pd.DataFrame,
+}
+
+
 def mean_leaves(model: Any) -> float:
     """Leaves of a tree, on average over a model's trees."""
     if hasattr(model, "dump_model"):
         trees = model.dump_model()["tree_info"]
         return float(np.mean([tree["num_leaves"] for tree in trees]))
     return float(np.mean([tree.get_n_leaf_nodes() for (tree,) in model._predictors]))
+
+
+def interleave_predictions(
+    learners: Sequence[Learner],
+    task: Task,
+    layout: str,
+    repeats: int,
+    n_threads: int | None = None,
+) -> "list[Timing]":
+    """Time predictions for the training rows in turns, by a model of each learner."""
+    data = make_data(task)
+    X = LAYOUTS[layout](data.X)
+    timings = []
+    with limit_threads(n_threads):
+        models = [learner.fit(data, task.n_trees) for learner in learners]
+        seconds = np.full((repeats, len(models)), np.inf)
+        for turn in seconds:
+            for i, model in enumerate(models):
+                start = perf_counter()
+                model.predict(X)
+                turn[i] = perf_counter() - start
+    for model, least in zip(models, seconds.min(axis=0), strict=True):
+        timings.append(Timing(least, mean_leaves(model)))
+    return timings
 
 
 class Timing(NamedTuple):

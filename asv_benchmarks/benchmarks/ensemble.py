@@ -4,12 +4,14 @@ import os
 from typing import ClassVar
 
 from .common import (
+    LAYOUTS,
     LIGHTGBM,
     SKLEARN,
     Learner,
     Task,
     era_learner,
     interleave,
+    interleave_predictions,
     make_data,
     mean_leaves,
 )
@@ -66,15 +68,34 @@ class FitByDefault(Fit):
     parameters: ClassVar[dict] = {"min_era_coverage": "auto"}
 
 
-class Predict(EraBenchmark):
-    """Prediction for the rows of the training set."""
+class Predict:
+    """Prediction for the rows of the training set, in each type and layout."""
 
-    def setup(self, *point):
-        super().setup(*point)
-        self.model = self.fit()
+    param_names = ("dtype", "layout", "n_rows")
+    params = (
+        ["uint8", "int8", "float32", "float64"],
+        list(LAYOUTS),
+        EraBenchmark.params[-1],
+    )
+    timeout = 3600
 
-    def time_predict(self, *point):
-        self.model.predict(self.data.X)
+    def setup(self, dtype, layout, n_rows):
+        self.task = Task(n_rows, n_eras=1, n_bins=100, n_trees=200, dtype=dtype)
+
+    def ratio(self, reference, layout):
+        ours, other = interleave_predictions(
+            [era_learner("gain"), reference], self.task, layout, REPEATS
+        )
+        return ours.seconds / other.seconds
+
+    def track_ratio_to_sklearn(self, dtype, layout, n_rows):
+        return self.ratio(SKLEARN, layout)
+
+    def track_ratio_to_lightgbm(self, dtype, layout, n_rows):
+        return self.ratio(LIGHTGBM, layout) if LIGHTGBM.is_installed else None
+
+    track_ratio_to_sklearn.unit = "prediction time / scikit-learn's"
+    track_ratio_to_lightgbm.unit = "prediction time / LightGBM's"
 
 
 class _Ratio(EraBenchmark):

@@ -1,4 +1,4 @@
-"""The rows that compare the time of two fits."""
+"""The rows that compare the time of two fits, or of two models' predictions."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from benchmarks.common import (
     Task,
     era_learner,
     interleave,
+    interleave_predictions,
     limit_threads,
 )
 
@@ -47,6 +48,35 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class PredictRatio:
+    """Time of predictions by a model of ours over those of a reference."""
+
+    task: Task
+    layout: str
+    reference: Learner
+
+    def case(self, settings: Settings) -> str:
+        task = settings.resize(self.task)
+        return f"prediction over {self.reference.name}: {task}, {self.layout}"
+
+    def measure(self, settings: Settings) -> Result:
+        if not self.reference.is_installed:
+            raise NotPossibleHere(f"{self.reference.name} is not installed")
+        ours, reference = interleave_predictions(
+            [era_learner("gain"), self.reference],
+            settings.resize(self.task),
+            self.layout,
+            settings.repeats,
+            settings.n_threads,
+        )
+        return Result(
+            f"{ours.seconds / reference.seconds:.2f}",
+            f"{ours.leaves:.1f} / {reference.leaves:.1f}",
+            f"{ours.seconds:.3f} s / {reference.seconds:.3f} s",
+        )
+
+
+@dataclass(frozen=True)
 class SpeedUp:
     """Time of a fit in one thread over that in several."""
 
@@ -79,6 +109,8 @@ class SpeedUp:
 ERA = era_learner("era")
 DIRECTIONAL = era_learner("directional")
 NUMERAI = Task(n_eras=574)  # the eras of its training set
+BYTES = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="uint8")
+FLOATS = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="float64")
 
 
 def over_sklearn(n_rows: int, n_bins: int) -> list[Ratio]:
@@ -110,6 +142,10 @@ SPEED_ROWS: tuple[Row, ...] = (
     Ratio(NUMERAI, era_learner("directional", colsample_bytree=0.1), DIRECTIONAL),
     Ratio(Task(n_eras=1, dtype="float64"), era_learner("gain"), SKLEARN),
     Ratio(Task(n_eras=1), era_learner("gain"), SKLEARN),
+    PredictRatio(FLOATS, "C order", LIGHTGBM),
+    PredictRatio(FLOATS, "C order", SKLEARN),
+    PredictRatio(BYTES, "Fortran order", SKLEARN),
+    PredictRatio(FLOATS, "data frame", SKLEARN),
     SpeedUp(NUMERAI, DIRECTIONAL, n_threads=2),
     SpeedUp(NUMERAI, DIRECTIONAL, n_threads=16),
 )

@@ -22,8 +22,9 @@ FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
-        ([ensemble.Fit, ensemble.FitByDefault, ensemble.Predict], POINT),
+        ([ensemble.Fit, ensemble.FitByDefault], POINT),
         ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
+        ([ensemble.Predict], ("uint8", "data frame", 2_000)),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
         *(
             ([numerai_metrics.Score, numerai_metrics.Ratio], (metric, 3, 60))

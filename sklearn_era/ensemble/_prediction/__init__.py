@@ -1,1 +1,1 @@
-"""Predictions: in ``blocks`` of rows; averaged over rows for ``partial_dependence``."""
+"""Predictions: ``blocks`` of rows, by all ``trees``; ``partial_dependence`` averages."""

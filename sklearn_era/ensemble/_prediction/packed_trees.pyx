@@ -30,7 +30,9 @@ cdef class PackedTrees:
         n_trees += 1
         n_nodes += 1
         self.trees = <tree_struct *> calloc(n_trees, sizeof(tree_struct))
-        self.splits = <split_struct *> malloc(n_trees * MAX_LEAVES * sizeof(split_struct))
+        self.splits = <split_struct *> malloc(
+            n_trees * MAX_LEAVES * sizeof(split_struct)
+        )
         self.values = <double *> malloc(n_trees * MAX_LEAVES * sizeof(double))
         self.nodes = <packed_node *> malloc(n_nodes * sizeof(packed_node))
         self.node_values = <double *> malloc(n_nodes * sizeof(double))

@@ -30,8 +30,8 @@ cdef enum:
     TILE_ROWS = 64
     TILES_PER_PASS = 16  # of a large tree, which is read from memory anew with each
     ROWS_ABREAST = 16
-    # Packing a tree of so many nodes takes no longer than scikit-learn's call, and of so
-    # many for each row no longer than its walk.
+    # Packing a tree of so many nodes takes no longer than a call of scikit-learn's, and
+    # of so many for each row no longer than the row's walk.
     NODES_PER_CALL = 256
     NODES_PER_ROW = 8
     VISITS_PER_THREAD = 16_384  # of rows to trees, that are worth starting a thread
@@ -289,7 +289,7 @@ cdef inline bint category_goes_left(
     bint missing_go_to_left,
     double value,
 ) noexcept nogil:
-    """Whether a category goes to the left; an unknown one goes where missing ones do."""
+    """Whether a category goes to the left; an unknown one counts as missing."""
     if isnan(value) or value < 0:
         return missing_go_to_left
     if has_category(&tree.left_categories[bitset_idx * 8], <uint8_t> value):
