@@ -1,1 +1,4 @@
-"""Predictions: ``blocks`` of rows, by all ``trees``; ``partial_dependence`` averages."""
+"""Predictions, and their averages over rows for ``partial_dependence``.
+
+Rows come in ``blocks``, and ``trees`` adds up ``packed_trees``.
+"""
