@@ -14,7 +14,11 @@ from helpers.grids import grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
-from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
+from sklearn_era.ensemble._splitting.costs import (
+    compares_directions_first,
+    sums_jointly,
+    sums_occupied_bins,
+)
 
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
 NORMALIZED = ERA_CRITERIA["era, normalised mean"]
@@ -33,6 +37,18 @@ def test_kept_joint_histograms(criterion):
     assert sums_jointly(3, 125, 500)
     splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
     assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
+
+
+@pytest.mark.parametrize(
+    ("criterion", "missing"), grid(ERA_CRITERIA, [0.0, 0.15], every=4)
+)
+def test_masks_with_many_eras(criterion, missing):
+    # So many that directions are compared first, and gains only where they tie.
+    assert compares_directions_first(33)
+    data = make_eras(33, 50, 5, n_features=4, missing=missing)
+    params = LIMITS | {"max_iter": 1, "min_era_coverage": 0.5}
+    splitter = check(data, criterion, **params)
+    assert not any(is_kept for _, is_kept in splitter.nodes_stored)
 
 
 # By criteria that add up one number an era; a shape is eras, rows of each and bins.

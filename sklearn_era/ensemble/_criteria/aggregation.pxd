@@ -90,13 +90,15 @@ cdef inline boltzmann_sums add_to_boltzmann(
     boltzmann_kind kind, double alpha, boltzmann_sums sums, double value, double count
 ) noexcept nogil:
     """The sums with `count` times the value."""
+    cdef double is_extreme
     if kind == boltzmann_kind.MEAN:
         sums.offsets += count * value
         return sums
     if kind == boltzmann_kind.SMOOTHED:
         return add_smoothed(alpha, sums, value, count)
-    if count > 0.0 and (sums.weights == 0.0 or alpha * (value - sums.extreme) > 0.0):
-        sums.extreme = value
+    is_extreme = 1.0 if sums.weights == 0.0 else 0.0
+    is_extreme = 1.0 if alpha * (value - sums.extreme) > 0.0 else is_extreme
+    sums.extreme = value if count * is_extreme > 0.0 else sums.extreme
     sums.weights += count
     return sums
 
@@ -181,20 +183,19 @@ cdef struct moment_sums:
 cdef inline void add_to_moments(
     moment_sums * sums, double value, double count
 ) noexcept nogil:
-    """Add `count` times the value."""
-    cdef double offset
-    if sums.n_values == 0.0:
-        sums.n_values = count
-        sums.origin = value
-        sums.smallest = value
-        sums.largest = value
-        return
-    offset = value - sums.origin
+    """Add `count` times the value, be it 0 times. As selections, for a vector's lane.
+    """
+    cdef:
+        double is_first = 1.0 if sums.n_values == 0.0 else 0.0
+        double offset = 0.0 if is_first > 0.0 else value - sums.origin
+        double is_smaller = 1.0 if value < sums.smallest else is_first
+        double is_larger = 1.0 if value > sums.largest else is_first
+    sums.origin = value if is_first > 0.0 else sums.origin
+    sums.smallest = value if count * is_smaller > 0.0 else sums.smallest
+    sums.largest = value if count * is_larger > 0.0 else sums.largest
     sums.n_values += count
     sums.offsets += count * offset
     sums.squares += count * offset * offset
-    sums.smallest = min(sums.smallest, value)
-    sums.largest = max(sums.largest, value)
 
 
 cdef inline void merge_moments(
@@ -270,19 +271,20 @@ cdef inline void add_impurity(
     impurity_totals * totals,
     double before,       # the split; of the era
     double informative,  # 0 or 1
-    double decrease,     # of an informative era
+    double decrease,     # of an informative era, else 0
     double share,        # the decrease, weighted by the era's share of rows
 ) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease."""
-    if informative == 0.0:
-        totals.impurities += before
-        return
-    # Rounding may go below 0.
-    totals.impurities += max(before - decrease, 0.0)
-    totals.worst = max(totals.worst, before - decrease)
+    """Add the impurity of an era after the split, and its decrease. As selections."""
+    cdef:
+        double after = before - decrease
+        double is_worst = 1.0 if after > totals.worst else 0.0
+        double is_first = 1.0 if totals.n_informative == 0.0 else 0.0
+        double is_least = 1.0 if share < totals.least else is_first
+    totals.impurities += 0.0 if after < 0.0 else after  # rounding may go below
+    totals.worst = after if informative * is_worst > 0.0 else totals.worst
     totals.decreases += share
-    totals.least = min(totals.least, share) if totals.n_informative > 0.0 else share
-    totals.n_informative += 1.0
+    totals.least = share if informative * is_least > 0.0 else totals.least
+    totals.n_informative += informative
 
 
 cdef inline void merge_impurities(

@@ -8,7 +8,7 @@
 # of a vector. So they do without branches: what depends on a condition is multiplied by
 # 1 or 0.
 
-from libc.math cimport fabs
+from libc.math cimport copysign, fabs
 
 from .node_formulas cimport node_value
 
@@ -37,6 +37,13 @@ cdef inline era_sums added(era_sums a, era_sums b) noexcept nogil:
     a.gradients += b.gradients
     a.hessians += b.hessians
     a.count += b.count
+    return a
+
+
+cdef inline era_sums less(era_sums a, era_sums b) noexcept nogil:
+    a.gradients -= b.gradients
+    a.hessians -= b.hessians
+    a.count -= b.count
     return a
 
 
@@ -70,8 +77,8 @@ cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept 
     Two sides without gradients have no contrast and no gain, nor a division by 0.
     """
     cdef era_sums result
-    result.gradients = sums.gradients * informative
-    result.hessians = sums.hessians + (1.0 - informative)
+    result.gradients = sums.gradients if informative > 0.0 else 0.0
+    result.hessians = sums.hessians if informative > 0.0 else 1.0
     result.count = sums.count
     return result
 
@@ -91,7 +98,8 @@ cdef inline double era_contrast(
         double b = left.gradients * (right.hessians + l2_regularization)
         double contrast = a - b
         double size = fabs(a) if fabs(a) > fabs(b) else fabs(b)
-    return contrast * (1.0 if fabs(contrast) > LIKENESS * size else 0.0)
+    # What is not a number stays so: sides that overflow have no contrast.
+    return contrast if fabs(contrast) > LIKENESS * size else contrast - contrast
 
 
 cdef inline double era_effect(
@@ -139,7 +147,7 @@ cdef inline double era_gain(
 
 cdef inline double split_direction(double contrast) noexcept nogil:
     """sign(v_L - v_R): which side of a split predicts more. DeLise (2023), eq. 38."""
-    return (1.0 if contrast > 0.0 else 0.0) - (1.0 if contrast < 0.0 else 0.0)
+    return copysign(1.0, contrast) if fabs(contrast) > 0.0 else 0.0
 
 
 cdef inline double era_changing_rate(
@@ -212,15 +220,15 @@ cdef inline double value_of_others(
     """
     cdef:
         double hessians = of_all.hessians - of_era.hessians
-        double value
-    if of_all.count <= of_era.count or hessians <= LIKENESS * of_all.hessians:
-        return fallback
-    value = node_value(
-        of_all.gradients - of_era.gradients, hessians, l2_regularization
-    )
-    if fabs(value - fallback) <= LIKENESS * max(fabs(value), fabs(fallback)):
-        return fallback
-    return value
+        double has_others = 1.0 if of_all.count > of_era.count else 0.0
+        double has_weight = 1.0 if hessians > LIKENESS * of_all.hessians else 0.0
+        double weight = hessians if has_others * has_weight > 0.0 else 1.0
+        double value = node_value(
+            of_all.gradients - of_era.gradients, weight, l2_regularization
+        )
+        double size = fabs(value) if fabs(value) > fabs(fallback) else fabs(fallback)
+        double differs = 0.0 if fabs(value - fallback) <= LIKENESS * size else 1.0
+    return value if has_others * has_weight * differs > 0.0 else fallback
 
 
 cdef inline double held_out_gain(

@@ -66,12 +66,12 @@ cdef inline bint rank_directional(
     settles them.
     """
     rank.primary = direction_agreement(sums.directions, eras.n_eras)
+    if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:
+        return False
+    if not criterion.traits.aggregates_gains:
+        return True  # see `directions_alone`
     rank.secondary = aggregated_gain(criterion, eras.n_eras, sums)
-    return (
-        rank.primary > 0.0
-        and rank.primary >= criterion.min_direction_agreement
-        and rank.secondary > 0.0
-    )
+    return rank.secondary > 0.0
 
 
 cdef inline bint rank_time_robust(
@@ -237,6 +237,17 @@ cdef inline criterion_struct gain_alone(
     by_gain.min_covered_eras = min_covered_eras
     by_gain.normalize_era_gain = False
     return by_gain
+
+
+cdef inline criterion_struct directions_alone(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """The criterion DIRECTIONAL without gains, which it needs for ties only."""
+    cdef criterion_struct by_direction = criterion[0]
+    by_direction.traits.aggregates_gains = False
+    by_direction.boltzmann_alpha = 0.0
+    by_direction.normalize_era_gain = False
+    return by_direction
 
 
 cdef inline criterion_struct with_share_of(

@@ -124,11 +124,29 @@ cdef inline era_comparison compare_sides(
     era_sums left, era_sums right, double min_samples, double l2_regularization
 ) noexcept nogil:
     """Compare both sides of a split in an era, by a gain that is not normalised."""
+    cdef era_comparison result = compare_if(
+        is_informative(left, right, min_samples), left, right, l2_regularization
+    )
+    result.covered = is_covered(left, right, min_samples)
+    return result
+
+
+cdef inline era_comparison compare_counted_sides(
+    era_sums left, era_sums right, double min_samples, double l2_regularization
+) noexcept nogil:
+    """As `compare_sides`, where hessians are counts: what is covered is informative."""
+    return compare_if(
+        is_covered(left, right, min_samples), left, right, l2_regularization
+    )
+
+
+cdef inline era_comparison compare_if(
+    double informative, era_sums left, era_sums right, double l2_regularization
+) noexcept nogil:
     cdef:
-        double informative = is_informative(left, right, min_samples)
         double contrast
         era_comparison result
-    result.covered = is_covered(left, right, min_samples)
+    result.covered = informative
     left = neutral_unless(informative, left)
     right = neutral_unless(informative, right)
     contrast = era_contrast(left, right, l2_regularization)
@@ -198,7 +216,7 @@ cdef struct era_terms:
     double gain         # normalised, if gains are to be
     double direction
     double statistic    # whose variation over eras is penalised; if informative
-    double decrease     # of the impurity; if informative
+    double decrease     # of the impurity; 0 if not informative
     double share        # the decrease, weighted by the era's share of rows
 
 
@@ -238,8 +256,8 @@ cdef inline era_terms look_at_era(
         terms.gain = comparison.gain * gain_unit(
             criterion, left.hessians + right.hessians, eras.gradient_variance
         )
-    if terms.informative == 0.0:
-        return terms
+    left = neutral_unless(terms.informative, left)
+    right = neutral_unless(terms.informative, right)
     if criterion.traits.keeps_impurities:
         terms.decrease = impurity_decrease(left, right)
         terms.share = (
@@ -267,8 +285,8 @@ cdef inline void add_terms(
             &sums.impurities,
             eras.impurities[era], terms.informative, terms.decrease, terms.share,
         )
-    if terms.informative > 0.0 and criterion.traits.keeps_statistics:
-        add_to_moments(&sums.statistics, terms.statistic, 1.0)
+    if criterion.traits.keeps_statistics:
+        add_to_moments(&sums.statistics, terms.statistic, terms.informative)
 
 
 cdef inline void add_era(

@@ -2,7 +2,9 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 
 cdef enum:
-    MAX_MEMBERS = 8  # features in a bundle
+    MAX_MEMBERS = 8       # features in a bundle
+    SPLIT_VECTORS = 4     # of LANES splits, of a bundle with masks, at most
+    MAX_SPLIT_LANES = 32  # SPLIT_VECTORS x LANES
 
 
 cdef struct bundle_struct:
@@ -11,14 +13,30 @@ cdef struct bundle_struct:
     int[MAX_MEMBERS] n_codes          # of each: bins, and one more for missing values
     int n_cells                       # combinations of their codes
     int n_bins                        # sum of n_codes
+    bint has_missing                  # values, of any member
     Py_ssize_t first_bin              # among the bins of all bundles
     const X_BINNED_DTYPE_C * codes    # of the rows; NULL where they were not joined
+    # Which combinations are on the left side of which split; see `masks_of_splits`.
+    const long long * masks           # (n_cells, n_lanes); NULL without
+    int n_lanes
+    int n_splits                      # of them; the lane after these is of all rows
+    int[MAX_MEMBERS] first_split      # of each member
+    # The sums that are kept of an era: by lane with masks, else by bin.
+    int n_sums
+    Py_ssize_t first_sum              # among those of all bundles
 
 
 cdef class FeatureBundles:
     cdef:
         readonly object features         # ndarray of shape (n_features,), ascending
-        object joint                     # ndarray of uint8, to keep it alive
+        object columns, joint            # arrays of uint8, to keep them alive
+        dict masks                       # ndarrays of int64, by the codes of features
         bundle_struct * bundles
         readonly int n_bundles
         readonly Py_ssize_t n_bins       # of all features, missing values included
+        readonly Py_ssize_t n_sums       # of all bundles
+
+    cdef bint _is_joint(
+        self, const bundle_struct * bundle, double rows_per_era
+    ) noexcept nogil
+    cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing)

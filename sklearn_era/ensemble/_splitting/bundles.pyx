@@ -1,9 +1,13 @@
-"""Bundles of features with few bins, whose histograms are summed up jointly.
+"""Bundles of features with few bins, whose rows are summed up jointly.
 
 Three features of five bins have 125 combinations of bins, which one byte can number. A
 histogram of that number has all three features' histograms as its marginal sums, and
-costs one addition a row instead of three.
+costs one addition a row instead of three. Nor need there be a histogram: a combination
+of bins is left of some of the features' twelve candidate splits, and a table of masks
+says of which.
 """
+
+import math
 
 from cython.parallel import prange
 from libc.stdlib cimport calloc, free
@@ -16,40 +20,80 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
 from .costs cimport sums_jointly
+from .._criteria.split_sums cimport LANES
 
 MAX_CELLS = 256  # numbers in a byte
 MAX_CODES = 16  # `sums_occupied_bins` asks for more
 
 
-def bundle_features(n_codes):
+def bundle_features(n_codes, has_missing, is_categorical):
     """Bundle neighbours, as many as a byte can hold the combinations of, as slices.
 
-    A feature's codes are its bins, and one more for missing values. One with more than
-    MAX_CODES is alone, whatever its neighbours: how it is summed up, and with that the
-    last digit of a sum of gains, is the same as of a column that is equal to it.
+    A feature's codes are its bins, and one more for missing values. How a feature is
+    summed up, and with that the last digit of a sum of gains, is the same as of a
+    column that is equal to it, whatever their neighbours: one with more than MAX_CODES
+    is alone, and categories are among themselves.
     """
     bundles = []
-    start, n_cells = 0, 1
+    start, n_cells, n_lanes = 0, 1, 0
     for i, n in enumerate(n_codes):
+        n_splits = n_numeric_splits(n, has_missing[i])
         if i > start and (
             max(n, n_codes[start]) > MAX_CODES
             or n_cells * n > MAX_CELLS
+            or n_lanes + n_splits >= MAX_SPLIT_LANES
+            or is_categorical[i] != is_categorical[start]
             or i - start == MAX_MEMBERS
         ):
             bundles.append(slice(start, i))
-            start, n_cells = i, 1
+            start, n_cells, n_lanes = i, 1, 0
         n_cells *= n
+        n_lanes += n_splits
     if start < len(n_codes):
         bundles.append(slice(start, len(n_codes)))
     return bundles
 
 
+def n_numeric_splits(n_codes, has_missing):
+    """The candidates of `CandidateTable.add_numeric_orders`."""
+    return n_codes - 1 + (n_codes - 2 if has_missing else 0)
+
+
+def masks_of_splits(n_codes, has_missing):
+    """Which combinations of the features' codes are on the left side of which split.
+
+    The splits are those of `CandidateTable.add_numeric_orders`, feature by feature: of
+    `n_numeric_splits` each.
+
+    Returns
+    -------
+    masks : ndarray of shape (n_combinations, n_lanes), dtype=int64
+        -1 where a combination is on the left side of a split, else 0. After the splits
+        comes a lane of all rows, and then as many without any as make a multiple of 8.
+    """
+    n_cells = math.prod(n_codes)
+    columns = []
+    n_before = 1
+    for n, is_missing in zip(n_codes, has_missing, strict=True):
+        codes = np.arange(n_cells) // n_before % n
+        columns += [codes <= i for i in range(n - 1)]
+        if is_missing:
+            columns += [(codes <= i) | (codes == n - 1) for i in range(n - 2)]
+        n_before *= n
+    columns.append(np.ones(n_cells, dtype=bool))
+    n_lanes = LANES * ((len(columns) + LANES - 1) // LANES)
+    masks = np.zeros((n_cells, n_lanes), dtype=np.int64)
+    masks[:, : len(columns)] = -np.transpose(columns).astype(np.int64)
+    return masks
+
+
 cdef class FeatureBundles:
     """The bundles of some features (ascending), and the joint codes of the rows.
 
-    `X_binned` is F-ordered. Where the training set has too few `rows_per_era` for joint
-    sums to be worth it, no joint codes are made, and each feature of a bundle is summed
-    up on its own. `n_bins` is that of all features, missing values included.
+    `X_binned` is F-ordered. Numeric features of few bins have masks, and joint codes.
+    Categories have joint codes where the training set has enough `rows_per_era` for
+    joint sums to be worth it; else each is summed up on its own. `n_bins` is that of
+    all features, missing values included.
     """
 
     def __init__(
@@ -58,22 +102,26 @@ cdef class FeatureBundles:
         features,
         n_bins_non_missing,
         has_missing_values,
+        is_categorical,
         double rows_per_era,
         int n_threads,
     ):
         cdef:
             bundle_struct * bundle
             X_BINNED_DTYPE_C [::1, :] joint
+            int n_joint = 0
             int i
 
         self.features = np.asarray(features, dtype=np.intp)
-        n_joint = self._lay_out(
-            np.asarray(n_bins_non_missing, dtype=np.intp)[self.features]
-            + np.asarray(has_missing_values, dtype=np.intp)[self.features],
-            rows_per_era,
+        self.columns = X_binned
+        has_missing = np.asarray(has_missing_values, dtype=bool)[self.features]
+        self._lay_out(
+            np.asarray(n_bins_non_missing, dtype=np.intp)[self.features] + has_missing,
+            has_missing,
+            np.asarray(is_categorical, dtype=bool)[self.features],
         )
-        if n_joint == 0:
-            return
+        for i in range(self.n_bundles):
+            n_joint += self._is_joint(&self.bundles[i], rows_per_era)
         self.joint = np.empty(
             (X_binned.shape[0], n_joint), dtype=X_BINNED_DTYPE, order="F"
         )
@@ -81,26 +129,37 @@ cdef class FeatureBundles:
         n_joint = 0
         for i in range(self.n_bundles):
             bundle = &self.bundles[i]
-            if sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era):
+            if self._is_joint(bundle, rows_per_era):
                 bundle.codes = &joint[0, n_joint]
                 n_joint += 1
+            elif bundle.masks != NULL:
+                bundle.codes = &X_binned[0, bundle.members[0]]
         for i in prange(
             self.n_bundles, schedule="static", nogil=True, num_threads=n_threads
         ):
-            if self.bundles[i].codes != NULL:
+            if self._is_joint(&self.bundles[i], rows_per_era):
                 join_codes(
                     X_binned,
                     &self.bundles[i],
                     <X_BINNED_DTYPE_C *> self.bundles[i].codes,
                 )
 
-    def _lay_out(self, n_codes, double rows_per_era):
-        """Settle the bundles; return how many of them deserve joint codes."""
+    cdef bint _is_joint(
+        self, const bundle_struct * bundle, double rows_per_era
+    ) noexcept nogil:
+        """Whether a bundle has joint codes, and not its only feature's."""
+        if bundle.masks != NULL:
+            return bundle.n_members > 1 or bundle.has_missing
+        return sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era)
+
+    def _lay_out(self, n_codes, has_missing, is_categorical):
+        """Settle the bundles."""
         cdef:
             bundle_struct * bundle
-            int n_joint = 0
             int i
-        slices = bundle_features(n_codes.tolist())
+        slices = bundle_features(
+            n_codes.tolist(), has_missing.tolist(), is_categorical.tolist()
+        )
         self.n_bundles = len(slices)
         self.bundles = <bundle_struct *> calloc(
             max(self.n_bundles, 1), sizeof(bundle_struct)
@@ -108,6 +167,8 @@ cdef class FeatureBundles:
         if self.bundles == NULL:
             raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
         self.n_bins = 0
+        self.n_sums = 0
+        self.masks = {}
         for i, members in enumerate(slices):
             bundle = &self.bundles[i]
             bundle.n_members = members.stop - members.start
@@ -118,9 +179,33 @@ cdef class FeatureBundles:
                 bundle.n_cells *= bundle.n_codes[j]
                 bundle.n_bins += bundle.n_codes[j]
             bundle.first_bin = self.n_bins
+            bundle.has_missing = has_missing[members].any()
             self.n_bins += bundle.n_bins
-            n_joint += sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era)
-        return n_joint
+            bundle.n_sums = bundle.n_bins
+            has_few_codes = n_codes[members].max() <= MAX_CODES
+            if has_few_codes and not is_categorical[members].any():
+                self._add_masks(
+                    bundle, n_codes[members].tolist(), has_missing[members].tolist()
+                )
+            bundle.first_sum = self.n_sums
+            self.n_sums += bundle.n_sums
+
+    cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing):
+        """Give a bundle its masks; those of the same codes have the same."""
+        cdef:
+            const long long [:, ::1] masks
+            int j
+        shape = (tuple(n_codes), tuple(has_missing))
+        if shape not in self.masks:
+            self.masks[shape] = masks_of_splits(*shape)
+        masks = self.masks[shape]
+        bundle.masks = &masks[0, 0]
+        bundle.n_lanes = masks.shape[1]
+        bundle.n_sums = bundle.n_lanes
+        bundle.n_splits = 0
+        for j in range(bundle.n_members):
+            bundle.first_split[j] = bundle.n_splits
+            bundle.n_splits += n_numeric_splits(bundle.n_codes[j], has_missing[j])
 
     def __dealloc__(self):
         free(self.bundles)

@@ -9,5 +9,6 @@ cpdef bint sums_jointly(
 ) noexcept nogil
 cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil
 cpdef bint stores_histograms(
-    double n_rows_saved, double n_columns, double n_bins, double n_eras
+    double n_rows_saved, double n_columns, double n_sums, double n_eras
 ) noexcept
+cpdef bint compares_directions_first(int n_eras) noexcept nogil

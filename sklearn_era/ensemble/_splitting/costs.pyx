@@ -21,12 +21,21 @@ cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil:
 
 
 cpdef bint stores_histograms(
-    double n_rows_saved, double n_columns, double n_bins, double n_eras
+    double n_rows_saved, double n_columns, double n_sums, double n_eras
 ) noexcept:
     """Whether to keep a node's histograms, so that one child's is a difference.
 
-    Kept, they spare the larger child its rows, in each of `n_columns`. But `n_bins` (of
+    Kept, they spare the larger child its rows, in each of `n_columns`. But `n_sums` (of
     all features) x `n_eras` cells are written, read, and subtracted, out of a memory
     that is larger than the caches.
     """
-    return n_rows_saved * n_columns > 6.0 * n_bins * n_eras
+    return n_rows_saved * n_columns > 6.0 * n_sums * n_eras
+
+
+cpdef bint compares_directions_first(int n_eras) noexcept nogil:
+    """Whether to ask for gains of eras only where splits tie by their directions.
+
+    Few eras have few numbers of directions, and many ties. With ties, rows are summed
+    up twice.
+    """
+    return n_eras >= 32

@@ -56,6 +56,12 @@ cdef class EraSplitter:
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept
+    cdef feature_split _compare(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        NodeHistograms histograms,
+    ) noexcept
     cdef feature_split _choose_by_share(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept

@@ -38,13 +38,13 @@ from .bundles cimport FeatureBundles
 from .candidates.table cimport (
     CandidateTable, bundle_candidates, feature_split, is_better, node_struct,
 )
-from .costs cimport stores_histograms
+from .costs cimport compares_directions_first, stores_histograms
 from .rows cimport EraRows
 from .tree_data cimport describe_tree
 from .histograms.accumulate cimport Accumulator
-from .._criteria.criterion cimport Criterion
+from .._criteria.criterion cimport Criterion, SplitCriterion
 from .._criteria.node_formulas cimport node_loss
-from .._criteria.ranking cimport gain_alone, with_share_of
+from .._criteria.ranking cimport directions_alone, gain_alone, with_share_of
 from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
 
 
@@ -140,7 +140,7 @@ cdef class EraSplitter:
                 0.5 * histograms.n_rows
             )
             if histograms.is_worth_storing and self._has_room():
-                histograms.allocate(self.bundles.n_bins)
+                histograms.allocate(self.bundles.n_sums)
                 self.accumulator.fill(histograms)
         return histograms
 
@@ -166,7 +166,7 @@ cdef class EraSplitter:
             and self._has_room()
         ):
             return histograms
-        sibling_histograms.allocate(self.bundles.n_bins)
+        sibling_histograms.allocate(self.bundles.n_sums)
         self.accumulator.fill(sibling_histograms)
         parent_histograms.hand_over(histograms)
         for i in prange(
@@ -185,13 +185,13 @@ cdef class EraSplitter:
             and stores_histograms(
                 n_rows_saved,
                 self.bundles.n_bundles,
-                self.bundles.n_bins,
+                self.bundles.n_sums,
                 self.rows.n_eras,
             )
         )
 
     def _has_room(self):
-        return self.store.has_room_for(self.bundles.n_bins * self.rows.n_eras)
+        return self.store.has_room_for(self.bundles.n_sums * self.rows.n_eras)
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
@@ -211,6 +211,7 @@ cdef class EraSplitter:
             features,
             self.splitter.n_bins_non_missing,
             self.splitter.has_missing_values,
+            self.splitter.is_categorical,
             self.rows.n_samples / self.rows.n_eras,
             self.n_threads,
         )
@@ -246,8 +247,7 @@ cdef class EraSplitter:
         cdef:
             criterion_struct by_gain = gain_alone(&self.criterion, 0)
             feature_split best
-        self.accumulator.accumulate(node, histograms)
-        best = self._rank(&self.criterion, node)
+        best = self._compare(&self.criterion, node, histograms)
         if best.found:
             self.n_splittable += 1
         elif self._rank(&by_gain, node).found:
@@ -275,8 +275,7 @@ cdef class EraSplitter:
         if self._has_enough_eras():
             sharing = with_share_of(&self.criterion, largest.rank.gain)
             self.accumulator.shortlist(sharing.min_gain)
-            self.accumulator.accumulate(node, histograms)
-            best = self._rank(&sharing, node)
+            best = self._compare(&sharing, node, histograms)
             if not best.found:
                 self._count_if_uncovered(&sharing, node)
         else:
@@ -286,6 +285,44 @@ cdef class EraSplitter:
         best.rank.expansion = best.rank.gain
         best.rank.secondary = 0.0
         return best
+
+    cdef feature_split _compare(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        NodeHistograms histograms,
+    ) noexcept:
+        """Ask the eras of all candidates that are planned, and rank these.
+
+        Of many eras, directions decide but for a few ties, which alone need gains.
+        """
+        cdef:
+            criterion_struct by_direction
+            feature_split best
+            double agreement
+            int n_tasks = self.accumulator.n_tasks
+        if (
+            criterion.name == SplitCriterion.DIRECTIONAL
+            and compares_directions_first(self.rows.n_present)
+        ):
+            by_direction = directions_alone(criterion)
+            self.candidates.criterion = &by_direction
+            self.accumulator.accumulate(node, histograms)
+            self.candidates.criterion = &self.criterion
+            best = self._rank(&by_direction, node)
+            if not best.found:
+                return best
+            agreement = best.rank.primary
+            self.accumulator.shortlist(agreement)
+            self.accumulator.start_again()
+            self.accumulator.accumulate(node, histograms)
+            best = self._rank(criterion, node)
+            self.accumulator.n_tasks = n_tasks
+            if best.found and best.rank.primary == agreement:
+                return best
+            self.accumulator.start_again()
+        self.accumulator.accumulate(node, histograms)
+        return self._rank(criterion, node)
 
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node

@@ -2,11 +2,15 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sklearn_era.ensemble._splitting.bundles import bundle_features
+from sklearn_era.ensemble._splitting.bundles import (
+    bundle_features,
+    masks_of_splits,
+)
 from sklearn_era.ensemble._splitting.costs import (
     stores_histograms,
     sums_jointly,
@@ -14,6 +18,11 @@ from sklearn_era.ensemble._splitting.costs import (
 )
 
 MOST_CODES = 256  # of a feature: 255 bins and missing values
+
+
+def no_flags(n_codes):
+    """No missing values, and no categories."""
+    return [False] * len(n_codes), [False] * len(n_codes)
 
 
 @settings(max_examples=4 * settings().max_examples)
@@ -29,7 +38,7 @@ MOST_CODES = 256  # of a feature: 255 bins and missing values
 @example([1, MOST_CODES, 1])
 @example([16, 16, 2])
 def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
-    bundles = bundle_features(n_codes)
+    bundles = bundle_features(n_codes, *no_flags(n_codes))
     features = [i for b in bundles for i in range(b.start, b.stop)]
     assert features == list(range(len(n_codes)))
     for bundle in bundles:
@@ -51,7 +60,27 @@ def test_bundles_fit_into_a_byte_and_leave_no_feature_out(n_codes):
     ],
 )  # fmt: skip
 def test_neighbours_are_bundled(n_codes, sizes):
-    assert [b.stop - b.start for b in bundle_features(n_codes)] == sizes
+    assert [
+        b.stop - b.start for b in bundle_features(n_codes, *no_flags(n_codes))
+    ] == sizes
+
+
+@pytest.mark.parametrize("missing", [(False, False), (True, False), (True, True)])
+def test_masks_say_which_codes_are_left_of_which_split(missing):
+    n_codes = [4, 3]
+    masks = masks_of_splits(n_codes, missing)
+    lanes = iter(masks.T)
+    for j in range(2):
+        codes = np.arange(12) % 4 if j == 0 else np.arange(12) // 4
+        last = n_codes[j] - 1
+        for split in range(last):  # missing values, or the last bin, on the right
+            np.testing.assert_array_equal(next(lanes), -(codes <= split).astype(int))
+        for split in range(last - 1 if missing[j] else 0):
+            is_left = (codes <= split) | (codes == last)
+            np.testing.assert_array_equal(next(lanes), -is_left.astype(int))
+    np.testing.assert_array_equal(next(lanes), -1)  # all rows
+    assert masks.shape[1] % 8 == 0
+    assert not any(lane.any() for lane in lanes)
 
 
 def test_histograms_are_kept_for_few_eras_and_many_rows():

@@ -103,7 +103,8 @@ def test_joint_histograms_and_single_ones_give_the_same_trees(
 ):
     X, y, eras = make_eras(3, 500, n_bins=5, n_features=6, missing=missing)
     n_codes = [5 + (missing > 0)] * 6
-    widest = max(bundle_features(n_codes), key=lambda b: b.stop - b.start)
+    flags = [missing > 0] * 6, [False] * 6
+    widest = max(bundle_features(n_codes, *flags), key=lambda b: b.stop - b.start)
     assert sums_jointly(3, np.prod(n_codes[widest]), 500)
     params = {"min_samples_leaf": 210, "max_bins": 255, "store_budget": store_budget}
     joint, _ = fit((X, y, eras), criterion, **params)
@@ -111,7 +112,10 @@ def test_joint_histograms_and_single_ones_give_the_same_trees(
     filler = np.array([rare_values(len(y), 200, seed) for seed in range(6)]).T
     apart = np.stack([X, filler], axis=2).reshape(len(y), 12)
     codes = np.ravel([n_codes, [200] * 6], order="F")
-    assert all(b.stop - b.start == 1 for b in bundle_features(codes.tolist()))
+    assert all(
+        b.stop - b.start == 1
+        for b in bundle_features(codes.tolist(), [False] * 12, [False] * 12)
+    )
     single, _ = fit((apart, y, eras), criterion, **params)
     assert_same_nodes(joint, single, features=range(0, 12, 2))
 

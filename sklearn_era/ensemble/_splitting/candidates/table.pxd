@@ -40,8 +40,8 @@ cdef inline bint is_better(
 ) noexcept nogil:
     """Whether `challenger` replaces `best`, which came before it.
 
-    Ties of rank: the lower feature index, then the lower bin. Features come in
-    ascending order; a lower bin can come later, with missing values on the left side.
+    Ties of rank: the lower feature index, then the lower bin, which can come later,
+    with missing values on the left side.
     """
     cdef int comparison
     if not challenger.found:
@@ -51,10 +51,9 @@ cdef inline bint is_better(
     comparison = compare_ranks(&challenger.rank, &best.rank)
     if comparison != 0:
         return comparison > 0
-    return (
-        challenger.feature_idx == best.feature_idx
-        and challenger.bin_idx < best.bin_idx
-    )
+    if challenger.feature_idx != best.feature_idx:
+        return challenger.feature_idx < best.feature_idx
+    return challenger.bin_idx < best.bin_idx
 
 
 cdef struct feature_candidates:
@@ -95,6 +94,7 @@ cdef class CandidateTable:
     cdef void order_bins(
         self, int bundle_idx, const node_struct * node
     ) noexcept nogil
+    cdef void start_again(self, int bundle_idx) noexcept nogil
     cdef void add_numeric_orders(
         self, bundle_candidates * bundle, feature_candidates * feature, int n_codes
     ) noexcept nogil

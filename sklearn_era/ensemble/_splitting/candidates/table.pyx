@@ -7,7 +7,6 @@ are accumulated, and then it is ranked. Both arrays of sums are one piece of mem
 each: the sums of other processes, which hold other eras, can be merged with them.
 """
 
-from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -15,11 +14,8 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from .categories cimport n_moved_from_end, order_categories, reverse_order
 from ..bundles cimport FeatureBundles, bundle_struct
+from ..lanes.table cimport at_cache_line
 from ..._criteria.split_sums cimport clear_sums, split_sums
-
-
-cdef enum:
-    CACHE_LINE = 64
 
 
 cdef class CandidateTable:
@@ -64,9 +60,7 @@ cdef class CandidateTable:
             )
         pooled = self.pooled
         # The sums of a split that need to be fast are a cache line, if they begin one.
-        splits = <split_sums *> (
-            (<uintptr_t> self.splits + CACHE_LINE - 1) & ~<uintptr_t> (CACHE_LINE - 1)
-        )
+        splits = <split_sums *> at_cache_line(self.splits)
         for i in range(bundles.n_bundles):
             self.candidates[i].pooled = pooled
             self.candidates[i].splits = splits
@@ -141,14 +135,23 @@ cdef class CandidateTable:
             int j
         for j in range(bundle.n_members):
             feature = &candidates.features[j]
-            if not feature.is_wanted:
-                continue
+            if not feature.is_wanted and bundle.masks == NULL:
+                continue  # with masks, each split has its lane
             if self.tree.is_categorical[feature.feature_idx]:
                 self.add_categorical_orders(
                     candidates, feature, bundle.n_codes[j], node
                 )
             else:
                 self.add_numeric_orders(candidates, feature, bundle.n_codes[j])
+        clear_sums(self.criterion, candidates.splits, candidates.n_splits)
+
+    cdef void start_again(self, int bundle_idx) noexcept nogil:
+        """Forget what the eras have said of a bundle's candidates, but not its sums."""
+        cdef:
+            bundle_candidates * candidates = &self.candidates[bundle_idx]
+            int j
+        for j in range(self.bundles.bundles[bundle_idx].n_members):
+            candidates.features[j].is_pooled = True
         clear_sums(self.criterion, candidates.splits, candidates.n_splits)
 
     cdef void add_numeric_orders(

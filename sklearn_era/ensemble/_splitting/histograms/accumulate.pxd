@@ -3,7 +3,7 @@ from sklearn.utils._typedefs cimport uint8_t
 from .sums cimport bin_sums, histogram_scratch
 from ..rows cimport MAX_BINS, EraRows
 from ..candidates.table cimport CandidateTable, node_struct
-from ..lanes.functions cimport lane_functions, occupied_splits
+from ..lanes.functions cimport lane_functions, masked_table, occupied_splits
 from ..lanes.table cimport era_table
 from ..bundles cimport FeatureBundles
 from .stored cimport NodeHistograms
@@ -18,9 +18,11 @@ cdef enum purpose:
 
 
 cdef struct thread_scratch:
+    # Each begins a cache line.
     histogram_scratch histogram
     era_table table
     occupied_splits splits
+    masked_table masked
     unsigned char[MAX_BINS] occupied
 
 
@@ -34,6 +36,7 @@ cdef class Accumulator:
         # Of the tree being grown.
         const tree_data * tree
         FeatureBundles bundles
+        void * memory                  # of the scratch
         thread_scratch * scratch       # (n_threads,)
         int n_threads
 
@@ -58,6 +61,14 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
+    cdef void fill_masked(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int chunk,
+        EraRows rows,
+        NodeHistograms histograms,
+    ) noexcept nogil
     cdef void pool(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept
@@ -69,7 +80,16 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
-    cdef void shortlist(self, double min_gain) noexcept
+    cdef void pool_masked(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int chunk,
+        EraRows rows,
+        NodeHistograms histograms,
+    ) noexcept nogil
+    cdef void shortlist(self, double least) noexcept
+    cdef void start_again(self) noexcept
     cdef void accumulate(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept
@@ -99,5 +119,24 @@ cdef class Accumulator:
         int first,
         int last,
         EraRows rows,
+        const node_struct * node,
+    ) noexcept nogil
+    cdef int take_masked_eras(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int first,
+        int last,
+        EraRows rows,
+        NodeHistograms histograms,
+    ) noexcept nogil
+    cdef void add_masked_eras(
+        self,
+        thread_scratch * scratch,
+        int bundle_idx,
+        int first,
+        int last,
+        EraRows rows,
+        NodeHistograms histograms,
         const node_struct * node,
     ) noexcept nogil

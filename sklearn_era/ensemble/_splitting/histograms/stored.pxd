@@ -20,7 +20,7 @@ cdef class NodeHistograms:
         readonly bint is_worth_storing  # were there room
         object buffer          # ndarray of bytes, or None
         int n_eras
-        long long * integers   # (n_bins, n_eras) of each bundle's bins, era by era
+        long long * integers   # (n_sums, n_eras) of each bundle, era by era
         int * counts
         double sum_gradients   # over all rows; of a root only
         double sum_hessians

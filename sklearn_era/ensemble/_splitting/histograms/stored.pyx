@@ -1,7 +1,8 @@
-"""Histograms by era and bin that a node keeps, for its children to be differences.
+"""Histograms by era that a node keeps, for its children to be differences.
 
-They take n_eras x n_bins cells of 12 bytes: 120 kB for 100 features of 5 bins and 20
-eras, but 120 MB for 2,000 features of 5 bins and 1,000 eras. So they share a budget,
+By bin, or by candidate split of features with masks: the sums on its left side. They
+take n_eras x n_sums cells of 12 bytes: 130 kB for 100 features of 5 bins and 20 eras,
+but 130 MB for 2,000 features of 5 bins and 1,000 eras. So they share a budget,
 and a node that finds it spent keeps none: its sums, and its children's, are then made
 from the rows.
 """
@@ -84,10 +85,10 @@ cdef class NodeHistograms:
         self.is_worth_storing = False
         self.buffer = None
 
-    def allocate(self, n_bins):
-        """Get memory for `n_bins` bins of all features; for the store to have it."""
+    def allocate(self, n_sums):
+        """Get memory for `n_sums` sums an era; for the store to have it."""
         cdef unsigned char [::1] memory
-        n_cells = n_bins * self.n_eras
+        n_cells = n_sums * self.n_eras
         self.buffer = self.store.lend(n_cells)
         memory = self.buffer
         self.integers = <long long *> &memory[0]
@@ -124,19 +125,19 @@ cdef class NodeHistograms:
 
     cdef void clear(self, const bundle_struct * bundle) noexcept nogil:
         """Set the sums of a bundle to 0."""
-        cdef Py_ssize_t n_cells = <Py_ssize_t> bundle.n_bins * self.n_eras
+        cdef Py_ssize_t n_cells = <Py_ssize_t> bundle.n_sums * self.n_eras
         memset(
-            self.integers + bundle.first_bin * self.n_eras,
+            self.integers + bundle.first_sum * self.n_eras,
             0, n_cells * sizeof(long long),
         )
-        memset(self.counts + bundle.first_bin * self.n_eras, 0, n_cells * sizeof(int))
+        memset(self.counts + bundle.first_sum * self.n_eras, 0, n_cells * sizeof(int))
 
     cdef void point_at(
         self, const bundle_struct * bundle, int era, bin_sums * sums
     ) noexcept nogil:
         """Point at the sums of an era of a bundle."""
         cdef Py_ssize_t first = (
-            bundle.first_bin * self.n_eras + <Py_ssize_t> era * bundle.n_bins
+            bundle.first_sum * self.n_eras + <Py_ssize_t> era * bundle.n_sums
         )
         sums.integers = self.integers + first
         sums.counts = self.counts + first
@@ -151,8 +152,8 @@ cdef void subtract(
 ) noexcept nogil:
     """What is left of the parent's sums of a bundle without those of one child."""
     cdef:
-        Py_ssize_t first = bundle.first_bin * parent.n_eras
-        Py_ssize_t n_cells = <Py_ssize_t> bundle.n_bins * parent.n_eras
+        Py_ssize_t first = bundle.first_sum * parent.n_eras
+        Py_ssize_t n_cells = <Py_ssize_t> bundle.n_sums * parent.n_eras
         long long * integers = parent.integers + first
         const long long * child_integers = child.integers + first
         int * counts = parent.counts + first

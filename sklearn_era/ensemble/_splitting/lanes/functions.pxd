@@ -4,10 +4,14 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     X_BINNED_DTYPE_C, hist_struct,
 )
 
-from ..rows cimport MAX_BINS
-from ..._criteria.criterion cimport criterion_struct
+from ..bundles cimport MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct
+from ..rows cimport MAX_BINS, row_block
+from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
+from ..._criteria.criterion cimport (
+    InvarianceStatistic, SplitCriterion, criterion_struct,
+)
 from .table cimport era_table
-from ..._criteria.split_sums cimport eras_struct, split_sums
+from ..._criteria.split_sums cimport LANES, eras_struct, split_sums
 
 
 cdef struct bin_order:
@@ -35,6 +39,108 @@ cdef struct occupied_splits:
     double[MAX_BINS] covered
 
 
+cdef struct packed_rows:
+    # Rows of a node as words: the count in the low bits, the integer above.
+    const unsigned int * indices     # NULL: all rows, as they are
+    const long long * words
+    const row_block * blocks
+    int count_bits
+
+
+cdef struct masked_sums:
+    # Of an era, on the left side of each split; arrays have shape (n_lanes,).
+    const long long * integers
+    const long long * counts
+
+
+cdef enum kept_kind:
+    # What a criterion keeps of a split, beside how many eras are covered.
+    # Sums, to which an era that no split covers adds nothing:
+    DIRECTIONS
+    MEAN_GAINS            # B_alpha, by kinds of alpha
+    GAINS_AND_DIRECTIONS  # with alpha = 0
+    # The others:
+    SMOOTHED_GAINS
+    EXTREME_GAINS
+    GAIN_MOMENTS
+    EFFECTS
+    CHANGING_RATES
+    IMPURITIES
+    HELD_OUT_GAINS
+    ANYTHING
+
+
+cdef inline kept_kind kind_of_criterion(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """The kind of a criterion; of a blend, and of what is seldom used, ANYTHING."""
+    cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
+    if criterion.name == SplitCriterion.BLEND:
+        return ANYTHING
+    if criterion.traits.keeps_impurities:
+        return IMPURITIES
+    if criterion.traits.sees_all_eras:
+        return HELD_OUT_GAINS
+    if criterion.traits.keeps_moments:
+        return GAIN_MOMENTS
+    if criterion.traits.keeps_statistics:
+        if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
+            return EFFECTS
+        return CHANGING_RATES
+    if not criterion.traits.aggregates_gains:
+        return DIRECTIONS
+    if criterion.traits.counts_directions:
+        return GAINS_AND_DIRECTIONS if kind == boltzmann_kind.MEAN else ANYTHING
+    if kind == boltzmann_kind.MEAN:
+        return MEAN_GAINS
+    if kind == boltzmann_kind.SMOOTHED:
+        return SMOOTHED_GAINS
+    return EXTREME_GAINS
+
+
+cdef struct kept_lanes:
+    # The fields of `split_sums`, of some splits; of the moments those that are kept.
+    double[LANES] n_covered
+    double[LANES] directions
+    double[LANES] extreme
+    double[LANES] weights
+    double[LANES] gains
+    double[LANES] n_values
+    double[LANES] origin
+    double[LANES] offsets
+    double[LANES] squares
+    double[LANES] smallest
+    double[LANES] largest
+    double[LANES] n_informative
+    double[LANES] impurities
+    double[LANES] worst
+    double[LANES] decreases
+    double[LANES] least
+    double[LANES] held_out
+
+
+cdef struct side_lanes:
+    # Of some splits, one side over all eras.
+    double[LANES] gradients
+    double[LANES] hessians
+    double[LANES] counts
+
+
+cdef struct masked_table:
+    # Some eras of a bundle with masks: the left side of each split, which has a lane.
+    long long[LANES * MAX_SPLIT_LANES] integers
+    long long[LANES * MAX_SPLIT_LANES] counts
+    long long[MAX_SPLIT_LANES] pooled_integers  # over all eras
+    long long[MAX_SPLIT_LANES] pooled_counts
+    kept_lanes[SPLIT_VECTORS] kept   # what the eras thus far have said
+    side_lanes[SPLIT_VECTORS] left   # over all eras, where `sees_all_eras`
+    side_lanes[SPLIT_VECTORS] right
+    masked_sums[LANES] sums             # of each era: above, or where they are kept
+    int[LANES] codes                    # of the eras
+    int n_eras
+    int[7] padding                      # to a cache line
+
+
 cdef struct lane_functions:
     # See scan.pyx.
     void (*scan_bins)(
@@ -54,4 +160,20 @@ cdef struct lane_functions:
     ) noexcept nogil
     void (*unpack_lanes)(
         era_table * table, int n_bins, int count_bits, double unit
+    ) noexcept nogil
+    int (*sum_masked_eras)(
+        const bundle_struct * bundle,
+        const packed_rows * rows,
+        int first,
+        int stop,
+        masked_table * table,
+    ) noexcept nogil
+    void (*pool_masked_eras)(int n_lanes, masked_table * table) noexcept nogil
+    void (*compare_masked_eras)(
+        const criterion_struct * criterion,
+        const eras_struct * eras,
+        const bundle_struct * bundle,
+        double unit,
+        masked_table * table,
+        split_sums * splits,
     ) noexcept nogil

@@ -13,11 +13,13 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, side_sums
-from .table cimport era_table
+from .table cimport era_table, sums_of_bin
 from .functions cimport bin_order, lane_functions, occupied_splits
+from .masked_rows cimport compare_masked_eras, pool_masked_eras, sum_masked_eras
 from ..._criteria.split_sums cimport (
-    LANES, add_beside_all, add_era, add_gain_to_lane, compare_sides, era_comparison,
-    eras_struct, gain_unit, lane_sums, split_sums, sums_up,
+    LANES, add_beside_all, add_era, add_gain_to_lane, compare_counted_sides,
+    compare_sides, era_comparison, eras_struct, gain_unit, lane_sums, split_sums,
+    sums_up,
 )
 
 
@@ -91,14 +93,6 @@ cdef inline void scan_in_turn(
                 add_beside_all(
                     criterion, eras, left, right, &of_all, &splits[split_idx]
                 )
-
-
-cdef inline era_sums sums_of_bin(const hist_struct * pooled, int bin) noexcept nogil:
-    cdef era_sums sums
-    sums.gradients = pooled[bin].sum_gradients
-    sums.hessians = pooled[bin].sum_hessians
-    sums.count = pooled[bin].count
-    return sums
 
 
 cdef inline void pool_from_far_end(
@@ -267,7 +261,7 @@ cdef inline void scan_counted_eras(
             right.gradients = total_gradients[lane] - gradients[lane]
             right.hessians = total_counts[lane] - counts[lane]
             right.count = total_counts[lane] - counts[lane]
-            era = compare_sides(left, right, min_samples, l2)
+            era = compare_counted_sides(left, right, min_samples, l2)
             table.splits[split_idx].n_covered[lane] += era.covered
             table.splits[split_idx].directions[lane] += era.direction
             add_gain_to_lane(
@@ -357,6 +351,9 @@ cdef void unpack_lanes(
 
 
 cdef lane_functions _functions
+_functions.sum_masked_eras = sum_masked_eras
+_functions.pool_masked_eras = pool_masked_eras
+_functions.compare_masked_eras = compare_masked_eras
 _functions.scan_bins = scan_bins
 _functions.compare_occupied = compare_occupied
 _functions.unpack_lanes = unpack_lanes

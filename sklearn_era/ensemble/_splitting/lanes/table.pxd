@@ -1,5 +1,6 @@
 # Histograms of some eras, one in each lane of a vector, and what is made of them.
 
+from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
@@ -11,7 +12,15 @@ from ..._criteria.split_sums cimport LANES, lane_sums
 
 
 cdef enum:
+    CACHE_LINE = 64
     MAX_CELLS = MAX_BINS * LANES
+
+
+cdef inline void * at_cache_line(void * memory) noexcept nogil:
+    """The next place where a vector lies in one cache line."""
+    return <void *> (
+        (<uintptr_t> memory + CACHE_LINE - 1) & ~<uintptr_t> (CACHE_LINE - 1)
+    )
 
 
 cdef struct lane_histograms:
@@ -26,15 +35,16 @@ cdef struct era_table:
     lane_histograms pooled    # sums over all eras that were in a lane
     lane_histograms right     # sums over the bins to the right of a split
     long long[MAX_CELLS] words  # sums of words, before they are unpacked; else zeros
-    int[LANES] codes          # of the eras in the lanes
     double[LANES] is_era      # 1 or 0, of each lane
     era_sums[MAX_BINS] pooled_right  # over all eras; where `sees_all_eras`
     double[LANES] gains       # of a split, in each lane
-    int n_eras                # in lanes
-    bint counts_rows          # whether hessians are counts, and all sums exact
     # For criteria that keep lane sums, what the lanes have said of each split of the
     # bundle: at most two for a bin.
     lane_sums[2 * MAX_BINS] splits
+    int[LANES] codes          # of the eras in the lanes
+    int n_eras                # in lanes
+    bint counts_rows          # whether hessians are counts, and all sums exact
+    int[6] padding            # to a cache line
 
 
 cdef inline void set_lane(
@@ -103,3 +113,11 @@ cdef inline void add_pooled_bin(
     pooled.sum_gradients += gradients
     pooled.sum_hessians += count if table.counts_rows else hessians
     pooled.count += <unsigned int> count
+
+
+cdef inline era_sums sums_of_bin(const hist_struct * pooled, int bin) noexcept nogil:
+    cdef era_sums sums
+    sums.gradients = pooled[bin].sum_gradients
+    sums.hessians = pooled[bin].sum_hessians
+    sums.count = pooled[bin].count
+    return sums
