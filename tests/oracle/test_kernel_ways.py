@@ -39,15 +39,21 @@ def test_kept_joint_histograms(criterion):
     assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
 
 
+WITH_HELD_OUT = {
+    "split_criterion": {"era": 1.0, "held_out": 0.5, "invariant": 0.2},
+    "min_era_coverage": 0.5,
+}
+
+
 @pytest.mark.parametrize(
-    ("criterion", "missing"), grid(ERA_CRITERIA, [0.0, 0.15], every=4)
+    ("criterion", "missing"),
+    grid(ERA_CRITERIA | {"with held_out": WITH_HELD_OUT}, [0.0, 0.15], every=4),
 )
 def test_masks_with_many_eras(criterion, missing):
     # So many that directions are compared first, and gains only where they tie.
     assert compares_directions_first(33)
     data = make_eras(33, 50, 5, n_features=4, missing=missing)
-    params = LIMITS | {"max_iter": 1, "min_era_coverage": 0.5}
-    splitter = check(data, criterion, **params)
+    splitter = check(data, criterion, **LIMITS | {"max_iter": 1})
     assert not any(is_kept for _, is_kept in splitter.nodes_stored)
 
 

@@ -56,7 +56,7 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 def n_numeric_splits(n_codes, has_missing):
     """The candidates of `CandidateTable.add_numeric_orders`."""
-    return n_codes - 1 + (n_codes - 2 if has_missing else 0)
+    return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 
 def masks_of_splits(n_codes, has_missing):

@@ -61,26 +61,10 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
-    cdef void fill_masked(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int chunk,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil
     cdef void pool(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept
     cdef void pool_chunk(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int chunk,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil
-    cdef void pool_masked(
         self,
         thread_scratch * scratch,
         int bundle_idx,
@@ -119,24 +103,5 @@ cdef class Accumulator:
         int first,
         int last,
         EraRows rows,
-        const node_struct * node,
-    ) noexcept nogil
-    cdef int take_masked_eras(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int first,
-        int last,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil
-    cdef void add_masked_eras(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int first,
-        int last,
-        EraRows rows,
-        NodeHistograms histograms,
         const node_struct * node,
     ) noexcept nogil

@@ -17,18 +17,16 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from ..costs cimport sums_jointly, sums_occupied_bins
 from .contributions cimport (
-    add_lanes, add_occupied, end_lanes, end_masked, end_masked_pool, pool_bins,
-    pool_occupied, set_sides, set_sides_of_all, start_lanes, start_masked,
-    start_masked_pool,
+    add_lanes, add_occupied, end_lanes, pool_bins, pool_occupied, set_sides,
+    start_lanes,
 )
+from .masked cimport add_masked, fill_masked, pool_masked
 from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
-from ..lanes.functions cimport masked_table, packed_rows
 from ..lanes.instruction_sets import lane_module
 from ..lanes.table cimport at_cache_line, empty_lanes, era_table, pool_eras, set_lane
 from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_split
 from ..rows cimport row_block
-from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.split_sums cimport (
     LANES, add_absent_eras, sum_differences, sums_up,
 )
@@ -171,7 +169,10 @@ cdef class Accumulator:
         if chunk == 0:
             histograms.clear(bundle)
         if bundle.masks != NULL:
-            self.fill_masked(scratch, bundle_idx, chunk, rows, histograms)
+            fill_masked(
+                self.lanes, bundle, rows, first, rows.chunks[chunk + 1], histograms,
+                &scratch.masked,
+            )
             return
         while first < rows.chunks[chunk + 1]:
             stop = rows.end_of_era(first)
@@ -181,32 +182,6 @@ cdef class Accumulator:
                 &rows.blocks[first], stop - first, &scratch.histogram, &sums,
             )
             first = stop
-
-    cdef void fill_masked(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int chunk,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil:
-        """As `fill_chunk`, with masks."""
-        cdef:
-            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            masked_table * table = &scratch.masked
-            packed_rows packed = packed_words(rows)
-            int first = rows.chunks[chunk]
-            bin_sums sums
-            int i, j
-        while first < rows.chunks[chunk + 1]:
-            first = self.lanes.sum_masked_eras(
-                bundle, &packed, first, rows.chunks[chunk + 1], table
-            )
-            for i in range(table.n_eras):
-                histograms.point_at(bundle, table.codes[i], &sums)
-                for j in range(bundle.n_lanes):
-                    sums.integers[j] = table.sums[i].integers[j]
-                    sums.counts[j] = <int> table.sums[i].counts[j]
 
     cdef void pool(
         self, const node_struct * node, NodeHistograms histograms
@@ -266,7 +241,10 @@ cdef class Accumulator:
         if not self.candidates.needs_pooling(bundle_idx):
             return
         if bundle.masks != NULL and rows.packs_integers():
-            self.pool_masked(scratch, bundle_idx, chunk, rows, histograms)
+            pool_masked(
+                self.lanes, bundle, rows, rows.chunks[chunk], rows.chunks[chunk + 1],
+                histograms, candidates, &scratch.masked,
+            )
             return
         if histograms.is_stored:
             i = rows.chunks[chunk]
@@ -284,41 +262,6 @@ cdef class Accumulator:
             pool_bins(bundle, candidates, &sums, rows.unit)
             block.first_word += block.stop - block.start
             block.start = block.stop
-
-    cdef void pool_masked(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int chunk,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil:
-        """As `pool_chunk`, with masks."""
-        cdef:
-            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            row_block block = rows.blocks[rows.chunks[chunk]]
-            int first = rows.chunks[chunk]
-            int last = rows.chunks[chunk + 1]
-            int stop = rows.blocks[last - 1].stop
-            packed_rows packed = packed_words(rows)
-        start_masked_pool(&scratch.masked)
-        if histograms.is_stored:
-            while first < last:
-                first = self.take_masked_eras(
-                    scratch, bundle_idx, first, last, rows, histograms
-                )
-                self.lanes.pool_masked_eras(bundle.n_lanes, &scratch.masked)
-        else:
-            packed.blocks = &block
-            while block.start < stop:
-                block.stop = min(block.start + rows.pool_size, stop)
-                self.lanes.sum_masked_eras(bundle, &packed, 0, 1, &scratch.masked)
-                self.lanes.pool_masked_eras(bundle.n_lanes, &scratch.masked)
-                block.first_word += block.stop - block.start
-                block.start = block.stop
-        end_masked_pool(
-            bundle, rows.unit, &scratch.masked, &self.candidates.candidates[bundle_idx]
-        )
 
     cdef void shortlist(self, double least) noexcept:
         """Leave out the bundles whose best split, as ranked last, ranks lower.
@@ -383,8 +326,9 @@ cdef class Accumulator:
             int last = rows.chunks[chunk + 1]
 
         if bundle.masks != NULL and rows.packs_integers():
-            self.add_masked_eras(
-                scratch, bundle_idx, first, last, rows, histograms, node
+            add_masked(
+                self.lanes, self.candidates.criterion, &node.eras, bundle, rows,
+                first, last, histograms, candidates, &scratch.masked,
             )
             return
         if self.is_sparse[bundle_idx]:
@@ -483,83 +427,6 @@ cdef class Accumulator:
                 scratch.occupied, n_occupied, &scratch.splits,
             )
             first = stop
-
-    cdef int take_masked_eras(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int first,       # block
-        int last,
-        EraRows rows,
-        NodeHistograms histograms,
-    ) noexcept nogil:
-        """Sum up the next eras with masks, or find their sums; return the block after.
-        """
-        cdef:
-            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            masked_table * table = &scratch.masked
-            packed_rows packed
-            bin_sums sums
-            int i
-            Py_ssize_t place = 0
-        if not histograms.is_stored:
-            packed = packed_words(rows)
-            return self.lanes.sum_masked_eras(bundle, &packed, first, last, table)
-        table.n_eras = 0
-        while table.n_eras < LANES and first < last:
-            histograms.point_at(bundle, rows.blocks[first].era, &sums)
-            for i in range(bundle.n_lanes):
-                table.counts[place + i] = sums.counts[i]
-            table.codes[table.n_eras] = rows.blocks[first].era
-            table.sums[table.n_eras].integers = sums.integers
-            table.sums[table.n_eras].counts = &table.counts[place]
-            table.n_eras += 1
-            place += bundle.n_lanes
-            first = rows.end_of_era(first)
-        return first
-
-    cdef void add_masked_eras(
-        self,
-        thread_scratch * scratch,
-        int bundle_idx,
-        int first,       # block
-        int last,
-        EraRows rows,
-        NodeHistograms histograms,
-        const node_struct * node,
-    ) noexcept nogil:
-        """As `add_chunk`, for few candidate splits, with masks."""
-        cdef:
-            const bundle_struct * bundle = &self.bundles.bundles[bundle_idx]
-            bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
-            const criterion_struct * criterion = self.candidates.criterion
-            masked_table * table = &scratch.masked
-            bint is_pooled = candidates.features[0].is_pooled
-        start_masked(criterion, candidates, table)
-        if criterion.traits.sees_all_eras:
-            set_sides_of_all(candidates, bundle, table)
-        while first < last:
-            first = self.take_masked_eras(
-                scratch, bundle_idx, first, last, rows, histograms
-            )
-            if not is_pooled:
-                self.lanes.pool_masked_eras(bundle.n_lanes, table)
-            self.lanes.compare_masked_eras(
-                criterion, &node.eras, bundle, rows.unit, table, candidates.splits
-            )
-        end_masked(criterion, table, candidates)
-        if not is_pooled:
-            end_masked_pool(bundle, rows.unit, table, candidates)
-
-
-cdef inline packed_rows packed_words(EraRows rows) noexcept nogil:
-    cdef packed_rows packed
-    packed.indices = rows.sample_indices
-    packed.words = &rows.words[0]
-    packed.blocks = rows.blocks
-    packed.count_bits = rows.count_bits
-    return packed
-
 
 cdef inline void point_at_scratch(
     thread_scratch * scratch, EraRows rows, bin_sums * sums

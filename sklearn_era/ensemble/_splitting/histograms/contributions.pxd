@@ -2,24 +2,17 @@
 #
 # Of some eras at a time, one in each lane of a vector: `start_lanes`, `add_lanes` for
 # each group of eras, `end_lanes`. Or of one era of few rows, by the bins that it
-# occupies. Or of one era after the other, for few splits at a time, each in a lane.
-
-from libc.string cimport memset
+# occupies. For bundles with masks, masked.pxd does it.
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from .sums cimport bin_sums
-from ..bundles cimport MAX_SPLIT_LANES, bundle_struct
+from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_candidates
-from ..lanes.functions cimport (
-    ANYTHING, bin_order, kept_lanes, kind_of_criterion, lane_functions, masked_table,
-    occupied_splits, side_lanes,
-)
-from ..lanes.table cimport add_pooled_bin, clear_table, era_table, sums_of_bin
+from ..lanes.functions cimport lane_functions, occupied_splits
+from ..lanes.table cimport add_pooled_bin, clear_table, era_table
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.aggregation cimport moment_sums
-from ..._criteria.era_statistics cimport added, era_sums, less
-from ..._criteria.split_sums cimport LANES, eras_struct, merge_lanes, split_sums
+from ..._criteria.split_sums cimport eras_struct, merge_lanes, split_sums
 
 
 cdef inline void start_lanes(
@@ -115,156 +108,6 @@ cdef inline void add_occupied(
         gain = splits.gains[i]
         direction = splits.directions[i]
         covered = splits.covered[i]
-
-
-cdef inline void start_masked(
-    const criterion_struct * criterion,
-    const bundle_candidates * candidates,
-    masked_table * table,      # OUT
-) noexcept nogil:
-    """Go on with the sums of a bundle of few splits, each in its lane."""
-    cdef:
-        const split_sums * sums
-        const moment_sums * moments
-        kept_lanes * kept
-        int i, lane
-    start_masked_pool(table)
-    memset(table.kept, 0, sizeof(table.kept))
-    if kind_of_criterion(criterion) == ANYTHING:
-        return
-    for i in range(candidates.n_splits):
-        sums = &candidates.splits[i]
-        kept = &table.kept[i // LANES]
-        lane = i % LANES
-        kept.n_covered[lane] = sums.n_covered
-        kept.directions[lane] = sums.directions
-        kept.extreme[lane] = sums.gains.extreme
-        kept.weights[lane] = sums.gains.weights
-        kept.gains[lane] = sums.gains.offsets
-        if criterion.traits.keeps_lane_sums:
-            continue
-        moments = &sums.statistics
-        if criterion.traits.keeps_moments:
-            moments = &sums.gain_moments
-        kept.n_values[lane] = moments.n_values
-        kept.origin[lane] = moments.origin
-        kept.offsets[lane] = moments.offsets
-        kept.squares[lane] = moments.squares
-        kept.smallest[lane] = moments.smallest
-        kept.largest[lane] = moments.largest
-        kept.n_informative[lane] = sums.impurities.n_informative
-        kept.impurities[lane] = sums.impurities.impurities
-        kept.worst[lane] = sums.impurities.worst
-        kept.decreases[lane] = sums.impurities.decreases
-        kept.least[lane] = sums.impurities.least
-        kept.held_out[lane] = sums.held_out
-
-
-cdef inline void end_masked(
-    const criterion_struct * criterion,
-    const masked_table * table,
-    bundle_candidates * candidates,  # IN and OUT
-) noexcept nogil:
-    """Take over the sums of each split from its lane."""
-    cdef:
-        split_sums * sums
-        moment_sums * moments
-        const kept_lanes * kept
-        int i, lane
-    if kind_of_criterion(criterion) == ANYTHING:
-        return
-    for i in range(candidates.n_splits):
-        sums = &candidates.splits[i]
-        kept = &table.kept[i // LANES]
-        lane = i % LANES
-        sums.n_covered = kept.n_covered[lane]
-        sums.directions = kept.directions[lane]
-        sums.gains.extreme = kept.extreme[lane]
-        sums.gains.weights = kept.weights[lane]
-        sums.gains.offsets = kept.gains[lane]
-        if criterion.traits.keeps_lane_sums:
-            continue
-        moments = &sums.statistics
-        if criterion.traits.keeps_moments:
-            moments = &sums.gain_moments
-        moments.n_values = kept.n_values[lane]
-        moments.origin = kept.origin[lane]
-        moments.offsets = kept.offsets[lane]
-        moments.squares = kept.squares[lane]
-        moments.smallest = kept.smallest[lane]
-        moments.largest = kept.largest[lane]
-        sums.impurities.n_informative = kept.n_informative[lane]
-        sums.impurities.impurities = kept.impurities[lane]
-        sums.impurities.worst = kept.worst[lane]
-        sums.impurities.decreases = kept.decreases[lane]
-        sums.impurities.least = kept.least[lane]
-        sums.held_out = kept.held_out[lane]
-
-
-cdef inline void start_masked_pool(masked_table * table) noexcept nogil:
-    memset(table.pooled_integers, 0, MAX_SPLIT_LANES * sizeof(long long))
-    memset(table.pooled_counts, 0, MAX_SPLIT_LANES * sizeof(long long))
-
-
-cdef inline void end_masked_pool(
-    const bundle_struct * bundle,
-    double unit,
-    const masked_table * table,
-    bundle_candidates * candidates,  # IN and OUT
-) noexcept nogil:
-    """From the left sides of splits, pooled, to sums by bin."""
-    cdef:
-        hist_struct * pooled
-        long long integer, count, left_integer, left_count
-        int lane, i, j
-    for j in range(bundle.n_members):
-        integer = table.pooled_integers[bundle.n_splits]
-        count = table.pooled_counts[bundle.n_splits]
-        # In a feature's first order all bins move but the last, one by one.
-        for i in range(bundle.n_codes[j] - 1, -1, -1):
-            lane = bundle.first_split[j] + i - 1
-            left_integer = table.pooled_integers[lane] if i > 0 else 0
-            left_count = table.pooled_counts[lane] if i > 0 else 0
-            pooled = &candidates.pooled[candidates.features[j].first_bin + i]
-            pooled.sum_gradients += unit * <double> (integer - left_integer)
-            pooled.count += <unsigned int> (count - left_count)
-            pooled.sum_hessians = pooled.count
-            integer = left_integer
-            count = left_count
-
-
-cdef inline void set_sides_of_all(
-    const bundle_candidates * candidates,
-    const bundle_struct * bundle,
-    masked_table * table,            # OUT
-) noexcept nogil:
-    """Both sides of each split over all eras, which are pooled."""
-    cdef:
-        const bin_order * order
-        const hist_struct * pooled
-        era_sums left, right
-        int i, j, k, split
-    for j in range(bundle.n_members):
-        pooled = &candidates.pooled[candidates.features[j].first_bin]
-        for k in range(candidates.features[j].n_orders):
-            order = &candidates.features[j].orders[k]
-            memset(&left, 0, sizeof(left))
-            memset(&right, 0, sizeof(right))
-            for i in range(order.n_bins):
-                right = added(right, sums_of_bin(pooled, order.bins[i]))
-            for i in range(order.stop):
-                left = added(left, sums_of_bin(pooled, order.bins[i]))
-                right = less(right, sums_of_bin(pooled, order.bins[i]))
-                if i >= order.first:
-                    split = order.first_split + i - order.first
-                    set_side(left, split % LANES, &table.left[split // LANES])
-                    set_side(right, split % LANES, &table.right[split // LANES])
-
-
-cdef inline void set_side(era_sums side, int lane, side_lanes * lanes) noexcept nogil:
-    lanes.gradients[lane] = side.gradients
-    lanes.hessians[lane] = side.hessians
-    lanes.counts[lane] = side.count
 
 
 cdef inline void pool_bins(

@@ -27,8 +27,8 @@ from ..._criteria.era_statistics cimport (
     is_covered, neutral_unless, side_sums,
 )
 from ..._criteria.split_sums cimport (
-    LANES, add_era, compare_counted_sides, era_comparison, eras_struct, gain_unit,
-    split_sums,
+    LANES, add_beside_all, add_era, compare_counted_sides, era_comparison, eras_struct,
+    gain_unit, split_sums,
 )
 
 
@@ -364,6 +364,7 @@ cdef inline void add_in_turn(
     cdef:
         const masked_sums * sums
         era_sums left, right
+        side_sums of_all
         int i, j
     for i in range(table.n_eras):
         sums = &table.sums[i]
@@ -377,3 +378,7 @@ cdef inline void add_in_turn(
             right.count = sums.counts[n_splits] - sums.counts[j]
             right.hessians = right.count
             add_era(criterion, eras, table.codes[i], left, right, &splits[j])
+            if criterion.traits.sees_all_eras:
+                of_all.left = side_of_lane(&table.left[j // LANES], j % LANES)
+                of_all.right = side_of_lane(&table.right[j // LANES], j % LANES)
+                add_beside_all(criterion, eras, left, right, &of_all, &splits[j])
