@@ -50,7 +50,6 @@ class CriterionTraits(NamedTuple):
     is_blendable: bool = True
     is_gain_of_one_era: bool = True
     compares_gains: bool = False
-    counts_directions: bool = False
     aggregates_gains: bool = False
     keeps_moments: bool = False
     keeps_statistics: bool = False
@@ -77,7 +76,6 @@ CRITERIA = {
             "min_direction_agreement",
         ),
         compares_gains=True,
-        counts_directions=True,
         aggregates_gains=True,
         keeps_lane_sums=True,
     ),

@@ -31,8 +31,7 @@ cdef enum:
 cdef struct criterion_traits:
     # What a criterion keeps of the eras; of a blend, what any of its parts keeps. The
     # table is `CRITERIA` in _criterion_table.py.
-    bint compares_gains      # gains or directions are looked at
-    bint counts_directions
+    bint compares_gains      # gains and directions are looked at
     bint aggregates_gains    # by B_alpha
     bint keeps_moments       # of the gains: of their mean and their deviation
     bint keeps_statistics    # those whose variation over eras is penalised

@@ -73,29 +73,27 @@ cdef enum kept_kind:
 cdef inline kept_kind kind_of_criterion(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """The kind of a criterion; of a blend, and of what is seldom used, ANYTHING."""
+    """What a criterion keeps; ANYTHING of a blend, and of what is seldom used."""
     cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
-    if criterion.name == SplitCriterion.BLEND:
-        return ANYTHING
-    if criterion.traits.keeps_impurities:
+    if criterion.name == SplitCriterion.ERA:
+        if kind == boltzmann_kind.MEAN:
+            return MEAN_GAINS
+        return SMOOTHED_GAINS if kind == boltzmann_kind.SMOOTHED else EXTREME_GAINS
+    if criterion.name == SplitCriterion.DIRECTIONAL:
+        if not criterion.traits.aggregates_gains:
+            return DIRECTIONS
+        return GAINS_AND_DIRECTIONS if kind == boltzmann_kind.MEAN else ANYTHING
+    if criterion.name == SplitCriterion.TIME_ROBUST:
         return IMPURITIES
-    if criterion.traits.sees_all_eras:
-        return HELD_OUT_GAINS
-    if criterion.traits.keeps_moments:
-        return GAIN_MOMENTS
-    if criterion.traits.keeps_statistics:
+    if criterion.name == SplitCriterion.INVARIANT:
         if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
             return EFFECTS
         return CHANGING_RATES
-    if not criterion.traits.aggregates_gains:
-        return DIRECTIONS
-    if criterion.traits.counts_directions:
-        return GAINS_AND_DIRECTIONS if kind == boltzmann_kind.MEAN else ANYTHING
-    if kind == boltzmann_kind.MEAN:
-        return MEAN_GAINS
-    if kind == boltzmann_kind.SMOOTHED:
-        return SMOOTHED_GAINS
-    return EXTREME_GAINS
+    if criterion.name == SplitCriterion.VREX:
+        return GAIN_MOMENTS
+    if criterion.name == SplitCriterion.HELD_OUT:
+        return HELD_OUT_GAINS
+    return ANYTHING
 
 
 cdef struct kept_lanes:
