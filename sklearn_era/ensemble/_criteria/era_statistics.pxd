@@ -5,8 +5,8 @@
 # act on the pooled sides only.
 #
 # The scan calls the functions up to `era_gain` for several eras at once, in the lanes
-# of a vector. So they do without branches: what depends on a condition is multiplied by
-# 1 or 0.
+# of a vector. So they do without branches: what depends on a condition is selected, or
+# multiplied by 1 or 0.
 
 from libc.math cimport copysign, fabs
 

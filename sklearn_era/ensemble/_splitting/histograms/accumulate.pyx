@@ -428,6 +428,7 @@ cdef class Accumulator:
             )
             first = stop
 
+
 cdef inline void point_at_scratch(
     thread_scratch * scratch, EraRows rows, bin_sums * sums
 ) noexcept nogil:

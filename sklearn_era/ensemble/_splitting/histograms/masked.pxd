@@ -9,12 +9,12 @@ from .sums cimport bin_sums
 from ..bundles cimport MAX_SPLIT_LANES, bundle_struct
 from ..candidates.table cimport bundle_candidates
 from ..lanes.functions cimport (
-    ANYTHING, bin_order, kept_lanes, kind_of_criterion, lane_functions, masked_table,
-    packed_rows, side_lanes,
+    ANYTHING, bin_order, gains_of_lane, impurities_of_lane, keep_gains,
+    keep_impurities, keep_moments, kept_lanes, kind_of_criterion, lane_functions,
+    masked_table, moments_of_lane, packed_rows, side_lanes,
 )
 from ..lanes.table cimport sums_of_bin
 from ..rows cimport EraRows, row_block
-from ..._criteria.aggregation cimport moment_sums
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, less
 from ..._criteria.split_sums cimport LANES, eras_struct, split_sums
@@ -156,7 +156,6 @@ cdef inline void start_masked(
     """Go on with the sums of a bundle of few splits, each in its lane."""
     cdef:
         const split_sums * sums
-        const moment_sums * moments
         kept_lanes * kept
         int i, lane
     start_masked_pool(table)
@@ -169,25 +168,14 @@ cdef inline void start_masked(
         lane = i % LANES
         kept.n_covered[lane] = sums.n_covered
         kept.directions[lane] = sums.directions
-        kept.extreme[lane] = sums.gains.extreme
-        kept.weights[lane] = sums.gains.weights
-        kept.gains[lane] = sums.gains.offsets
+        keep_gains(kept, lane, sums.gains)
         if criterion.traits.keeps_lane_sums:
             continue
-        moments = &sums.statistics
-        if criterion.traits.keeps_moments:
-            moments = &sums.gain_moments
-        kept.n_values[lane] = moments.n_values
-        kept.origin[lane] = moments.origin
-        kept.offsets[lane] = moments.offsets
-        kept.squares[lane] = moments.squares
-        kept.smallest[lane] = moments.smallest
-        kept.largest[lane] = moments.largest
-        kept.n_informative[lane] = sums.impurities.n_informative
-        kept.impurities[lane] = sums.impurities.impurities
-        kept.worst[lane] = sums.impurities.worst
-        kept.decreases[lane] = sums.impurities.decreases
-        kept.least[lane] = sums.impurities.least
+        keep_moments(
+            kept, lane,
+            sums.gain_moments if criterion.traits.keeps_moments else sums.statistics,
+        )
+        keep_impurities(kept, lane, sums.impurities)
         kept.held_out[lane] = sums.held_out
 
 
@@ -199,7 +187,6 @@ cdef inline void end_masked(
     """Take over the sums of each split from its lane."""
     cdef:
         split_sums * sums
-        moment_sums * moments
         const kept_lanes * kept
         int i, lane
     if kind_of_criterion(criterion) == ANYTHING:
@@ -210,25 +197,14 @@ cdef inline void end_masked(
         lane = i % LANES
         sums.n_covered = kept.n_covered[lane]
         sums.directions = kept.directions[lane]
-        sums.gains.extreme = kept.extreme[lane]
-        sums.gains.weights = kept.weights[lane]
-        sums.gains.offsets = kept.gains[lane]
+        sums.gains = gains_of_lane(kept, lane)
         if criterion.traits.keeps_lane_sums:
             continue
-        moments = &sums.statistics
         if criterion.traits.keeps_moments:
-            moments = &sums.gain_moments
-        moments.n_values = kept.n_values[lane]
-        moments.origin = kept.origin[lane]
-        moments.offsets = kept.offsets[lane]
-        moments.squares = kept.squares[lane]
-        moments.smallest = kept.smallest[lane]
-        moments.largest = kept.largest[lane]
-        sums.impurities.n_informative = kept.n_informative[lane]
-        sums.impurities.impurities = kept.impurities[lane]
-        sums.impurities.worst = kept.worst[lane]
-        sums.impurities.decreases = kept.decreases[lane]
-        sums.impurities.least = kept.least[lane]
+            sums.gain_moments = moments_of_lane(kept, lane)
+        else:
+            sums.statistics = moments_of_lane(kept, lane)
+        sums.impurities = impurities_of_lane(kept, lane)
         sums.held_out = kept.held_out[lane]
 
 
@@ -273,23 +249,24 @@ cdef inline void set_sides_of_all(
     cdef:
         const bin_order * order
         const hist_struct * pooled
-        era_sums left, right
+        era_sums total, left
         int i, j, k, split
     for j in range(bundle.n_members):
         pooled = &candidates.pooled[candidates.features[j].first_bin]
         for k in range(candidates.features[j].n_orders):
             order = &candidates.features[j].orders[k]
+            memset(&total, 0, sizeof(total))
             memset(&left, 0, sizeof(left))
-            memset(&right, 0, sizeof(right))
             for i in range(order.n_bins):
-                right = added(right, sums_of_bin(pooled, order.bins[i]))
+                total = added(total, sums_of_bin(pooled, order.bins[i]))
             for i in range(order.stop):
                 left = added(left, sums_of_bin(pooled, order.bins[i]))
-                right = less(right, sums_of_bin(pooled, order.bins[i]))
                 if i >= order.first:
                     split = order.first_split + i - order.first
                     set_side(left, split % LANES, &table.left[split // LANES])
-                    set_side(right, split % LANES, &table.right[split // LANES])
+                    set_side(
+                        less(total, left), split % LANES, &table.right[split // LANES]
+                    )
 
 
 cdef inline void set_side(era_sums side, int lane, side_lanes * lanes) noexcept nogil:

@@ -6,7 +6,9 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 
 from ..bundles cimport MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct
 from ..rows cimport MAX_BINS, row_block
-from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
+from ..._criteria.aggregation cimport (
+    boltzmann_kind, boltzmann_sums, impurity_totals, kind_of_alpha, moment_sums,
+)
 from ..._criteria.criterion cimport (
     InvarianceStatistic, SplitCriterion, criterion_struct,
 )
@@ -115,6 +117,70 @@ cdef struct kept_lanes:
     double[LANES] decreases
     double[LANES] least
     double[LANES] held_out
+
+
+cdef inline boltzmann_sums gains_of_lane(
+    const kept_lanes * kept, Py_ssize_t lane
+) noexcept nogil:
+    cdef boltzmann_sums gains
+    gains.extreme = kept.extreme[lane]
+    gains.weights = kept.weights[lane]
+    gains.offsets = kept.gains[lane]
+    return gains
+
+
+cdef inline void keep_gains(
+    kept_lanes * kept, Py_ssize_t lane, boltzmann_sums gains
+) noexcept nogil:
+    kept.extreme[lane] = gains.extreme
+    kept.weights[lane] = gains.weights
+    kept.gains[lane] = gains.offsets
+
+
+cdef inline moment_sums moments_of_lane(
+    const kept_lanes * kept, Py_ssize_t lane
+) noexcept nogil:
+    cdef moment_sums moments
+    moments.n_values = kept.n_values[lane]
+    moments.origin = kept.origin[lane]
+    moments.offsets = kept.offsets[lane]
+    moments.squares = kept.squares[lane]
+    moments.smallest = kept.smallest[lane]
+    moments.largest = kept.largest[lane]
+    return moments
+
+
+cdef inline void keep_moments(
+    kept_lanes * kept, Py_ssize_t lane, moment_sums moments
+) noexcept nogil:
+    kept.n_values[lane] = moments.n_values
+    kept.origin[lane] = moments.origin
+    kept.offsets[lane] = moments.offsets
+    kept.squares[lane] = moments.squares
+    kept.smallest[lane] = moments.smallest
+    kept.largest[lane] = moments.largest
+
+
+cdef inline impurity_totals impurities_of_lane(
+    const kept_lanes * kept, Py_ssize_t lane
+) noexcept nogil:
+    cdef impurity_totals totals
+    totals.n_informative = kept.n_informative[lane]
+    totals.impurities = kept.impurities[lane]
+    totals.worst = kept.worst[lane]
+    totals.decreases = kept.decreases[lane]
+    totals.least = kept.least[lane]
+    return totals
+
+
+cdef inline void keep_impurities(
+    kept_lanes * kept, Py_ssize_t lane, impurity_totals totals
+) noexcept nogil:
+    kept.n_informative[lane] = totals.n_informative
+    kept.impurities[lane] = totals.impurities
+    kept.worst[lane] = totals.worst
+    kept.decreases[lane] = totals.decreases
+    kept.least[lane] = totals.least
 
 
 cdef struct side_lanes:

@@ -12,8 +12,9 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from .functions cimport (
     DIRECTIONS, MEAN_GAINS, SMOOTHED_GAINS, EXTREME_GAINS, GAINS_AND_DIRECTIONS,
     GAIN_MOMENTS, EFFECTS, CHANGING_RATES, IMPURITIES, HELD_OUT_GAINS,
-    kept_kind, kept_lanes, kind_of_criterion, masked_sums, masked_table, packed_rows,
-    side_lanes,
+    gains_of_lane, impurities_of_lane, keep_gains, keep_impurities, keep_moments,
+    kept_kind, kept_lanes, kind_of_criterion, masked_sums, masked_table,
+    moments_of_lane, packed_rows, side_lanes,
 )
 from ..bundles cimport bundle_struct
 from ..rows cimport row_block
@@ -27,7 +28,7 @@ from ..._criteria.era_statistics cimport (
     is_covered, neutral_unless, side_sums,
 )
 from ..._criteria.split_sums cimport (
-    LANES, add_beside_all, add_era, compare_counted_sides, era_comparison, eras_struct,
+    LANES, add_beside_all, add_era, compare_if, era_comparison, eras_struct,
     gain_unit, split_sums,
 )
 
@@ -287,20 +288,12 @@ cdef inline void add_to_lane(
     elif kind == CHANGING_RATES:
         add_moment(kept, lane, era_changing_rate(left, right, l2), covered)
     elif kind == IMPURITIES:
-        totals.n_informative = kept.n_informative[lane]
-        totals.impurities = kept.impurities[lane]
-        totals.worst = kept.worst[lane]
-        totals.decreases = kept.decreases[lane]
-        totals.least = kept.least[lane]
+        totals = impurities_of_lane(kept, lane)
         decrease = impurity_decrease(left, right)
         add_impurity(&totals, impurity, covered, decrease, share * decrease)
-        kept.n_informative[lane] = totals.n_informative
-        kept.impurities[lane] = totals.impurities
-        kept.worst[lane] = totals.worst
-        kept.decreases[lane] = totals.decreases
-        kept.least[lane] = totals.least
+        keep_impurities(kept, lane, totals)
     else:
-        era = compare_counted_sides(left, right, criterion.min_samples_per_era, l2)
+        era = compare_if(covered, left, right, l2)
         if kind == DIRECTIONS or kind == GAINS_AND_DIRECTIONS:
             kept.directions[lane] += era.direction
         if kind == MEAN_GAINS or kind == GAINS_AND_DIRECTIONS:
@@ -308,16 +301,11 @@ cdef inline void add_to_lane(
         elif kind == GAIN_MOMENTS:
             add_moment(kept, lane, era.gain * unit_of_gains, 1.0)
         elif kind == SMOOTHED_GAINS or kind == EXTREME_GAINS:
-            gains.extreme = kept.extreme[lane]
-            gains.weights = kept.weights[lane]
-            gains.offsets = kept.gains[lane]
             gains = add_to_boltzmann(
-                alpha_kind, criterion.boltzmann_alpha, gains, era.gain * unit_of_gains,
-                1.0,
+                alpha_kind, criterion.boltzmann_alpha, gains_of_lane(kept, lane),
+                era.gain * unit_of_gains, 1.0,
             )
-            kept.extreme[lane] = gains.extreme
-            kept.weights[lane] = gains.weights
-            kept.gains[lane] = gains.offsets
+            keep_gains(kept, lane, gains)
 
 
 cdef inline era_sums side_of_lane(
@@ -336,20 +324,9 @@ cdef inline void add_moment(
     double value,
     double count,
 ) noexcept nogil:
-    cdef moment_sums moments
-    moments.n_values = kept.n_values[lane]
-    moments.origin = kept.origin[lane]
-    moments.offsets = kept.offsets[lane]
-    moments.squares = kept.squares[lane]
-    moments.smallest = kept.smallest[lane]
-    moments.largest = kept.largest[lane]
+    cdef moment_sums moments = moments_of_lane(kept, lane)
     add_to_moments(&moments, value, count)
-    kept.n_values[lane] = moments.n_values
-    kept.origin[lane] = moments.origin
-    kept.offsets[lane] = moments.offsets
-    kept.squares[lane] = moments.squares
-    kept.smallest[lane] = moments.smallest
-    kept.largest[lane] = moments.largest
+    keep_moments(kept, lane, moments)
 
 
 cdef inline void add_in_turn(
