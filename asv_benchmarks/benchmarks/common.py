@@ -14,12 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier as StockClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
-from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import (
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Task:
     n_features: int = 100
     n_trees: int = 50
     dtype: str | None = None  # of X; by default the integer that its values just fit
+    kind: str | None = None  # "weights", or "classes": two, for log-loss
 
     def __str__(self) -> str:
         parts = [f"{self.n_rows:,} x {self.n_features}", f"{self.n_bins} bins"]
@@ -39,8 +45,7 @@ class Task:
             parts.append(f"{self.n_eras:,} eras")
         if self.n_trees != Task.n_trees:
             parts.append(f"{self.n_trees} trees")
-        if self.dtype is not None:
-            parts.append(self.dtype)
+        parts += [part for part in (self.dtype, self.kind) if part is not None]
         return ", ".join(parts)
 
     def resized(self, scale: float, n_trees: int | None = None) -> "Task":
@@ -62,6 +67,11 @@ class Data(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     eras: np.ndarray
+    sample_weight: np.ndarray | None
+
+    @property
+    def is_classified(self) -> bool:
+        return self.y.dtype == bool
 
 
 # One at a time: the largest has a good gigabyte.
@@ -88,7 +98,8 @@ def make_data(task: Task) -> Data:
             np.sqrt((n_bins**2 - 1) / 12)
         )
         y += standardised * np.resize(effects, n_eras)[eras]
-    return Data(X, y, eras)
+    weights = rng.uniform(0.5, 2.0, size=n_rows) if task.kind == "weights" else None
+    return Data(X, y > 0 if task.kind == "classes" else y, eras, weights)
 
 
 # Shallow trees, as Numerai's participants train them.
@@ -118,10 +129,17 @@ class Learner:
         return self.package is None or find_spec(self.package) is not None
 
 
-def era_regressor(split_criterion: str, n_trees: int, **parameters: Any) -> Any:
+def era_booster(
+    data: Data, split_criterion: str, n_trees: int, **parameters: Any
+) -> Any:
     if split_criterion != "gain":
         parameters = {"min_era_coverage": MIN_ERA_COVERAGE, **parameters}
-    return HistGradientBoostingRegressor(
+    make = (
+        HistGradientBoostingClassifier
+        if data.is_classified
+        else HistGradientBoostingRegressor
+    )
+    return make(
         split_criterion=split_criterion,
         max_iter=n_trees,
         random_state=0,
@@ -134,10 +152,10 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
     """One of the package's criteria, with further parameters of the estimator."""
 
     def fit(data: Data, n_trees: int) -> Any:
-        model = era_regressor(split_criterion, n_trees, **parameters)
+        model = era_booster(data, split_criterion, n_trees, **parameters)
         # Without eras, as those who do not compare them train.
         eras = None if split_criterion == "gain" else data.eras
-        return model.fit(data.X, data.y, eras=eras)
+        return model.fit(data.X, data.y, data.sample_weight, eras=eras)
 
     name = f"`{split_criterion}`"
     for parameter, value in parameters.items():
@@ -174,13 +192,15 @@ def forest_learner(split_criterion: str, trees: str) -> Learner:
 
 
 def _fit_sklearn(data: Data, n_trees: int) -> Any:
-    return StockRegressor(max_iter=n_trees, **TREES).fit(data.X, data.y)
+    make = StockClassifier if data.is_classified else StockRegressor
+    model = make(max_iter=n_trees, **TREES)
+    return model.fit(data.X, data.y, data.sample_weight)
 
 
 def _fit_lightgbm(data: Data, n_trees: int) -> Any:
     lightgbm = import_optional("lightgbm", extra="benchmark")
     parameters = {
-        "objective": "regression",
+        "objective": "binary" if data.is_classified else "regression",
         "learning_rate": TREES["learning_rate"],
         "max_depth": TREES["max_depth"],
         "num_leaves": TREES["max_leaf_nodes"],
@@ -190,7 +210,9 @@ def _fit_lightgbm(data: Data, n_trees: int) -> Any:
         "num_threads": _openmp_effective_n_threads(),
         "verbosity": -1,
     }
-    train = lightgbm.Dataset(data.X, data.y, params=parameters)
+    train = lightgbm.Dataset(
+        data.X, data.y, weight=data.sample_weight, params=parameters
+    )
     return lightgbm.train(parameters, train, num_boost_round=n_trees)
 
 

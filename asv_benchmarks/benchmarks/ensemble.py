@@ -1,6 +1,7 @@
 """Fit and predict of the histogram gradient boosting regressor."""
 
 import os
+from dataclasses import replace
 from typing import ClassVar
 
 from .common import (
@@ -19,6 +20,11 @@ from .common import (
 # Numbers of rows, between commas. The whole grid has "100_000,1_000_000".
 ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_ROWS", "100_000")
 REPEATS = 3
+OTHER_DATA = {
+    "classes": {"kind": "classes"},
+    "weights": {"kind": "weights"},
+    "wide": {"n_features": 1_000},
+}
 
 
 class EraBenchmark:
@@ -66,6 +72,20 @@ class FitByDefault(Fit):
 
     params = (["gain", "directional"], *EraBenchmark.params[1:])
     parameters: ClassVar[dict] = {"min_era_coverage": "auto"}
+
+
+class FitOtherData(Fit):
+    """Two classes, weights, and ten times the features of a tenth of the rows."""
+
+    param_names = ("split_criterion", "data", "n_rows")
+    params = (["gain", "directional"], list(OTHER_DATA), EraBenchmark.params[-1])
+
+    def setup(self, split_criterion, data, n_rows):
+        self.task = replace(Task(n_rows), **OTHER_DATA[data])
+        if data == "wide":
+            self.task = replace(self.task, n_rows=n_rows // 10)
+        self.data = make_data(self.task)
+        self.learner = era_learner(split_criterion)
 
 
 class Predict:

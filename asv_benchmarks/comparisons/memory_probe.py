@@ -17,7 +17,7 @@ from time import perf_counter
 
 from benchmarks.common import (
     Task,
-    era_regressor,
+    era_booster,
     limit_threads,
     make_data,
     mean_leaves,
@@ -42,8 +42,8 @@ def make_fit(question: dict, task: Task):
     """The fit of a task, with its input made already and nothing else alive."""
     data = make_data(task)
     make_data.cache_clear()
-    model = era_regressor(
-        question["split_criterion"], task.n_trees, **question["parameters"]
+    model = era_booster(
+        data, question["split_criterion"], task.n_trees, **question["parameters"]
     )
     if question["source"] == "array":
         return partial(model.fit, data.X, data.y, eras=data.eras)

@@ -52,6 +52,15 @@ def make_eras(n_eras, n_per_era, n_bins, n_features=4, seed=0, missing=0.0):
     return X, np.round(100 * score), eras
 
 
+def hessians_that_vary(kind, y):
+    """Parameters of `fit`, and a target, with which rows have two words each."""
+    if kind == "poisson":
+        return {"loss": "poisson"}, y - y.min()
+    # Sums of these are the same in any order, and so is the mean of the target.
+    weights = np.random.default_rng(1).choice([0.0, 0.25, 1.0, 3.5], size=len(y))
+    return {"weights": weights}, y
+
+
 def fit(
     data, criterion, *, weights=None, store_budget=None, splitter=EraSplitter, **params
 ):

@@ -24,6 +24,10 @@ BENCHMARKS = [
     for kinds, point in [
         ([ensemble.Fit, ensemble.FitByDefault], POINT),
         ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
+        *(
+            ([ensemble.FitOtherData], ("directional", data, 20_000))
+            for data in ensemble.OTHER_DATA
+        ),
         ([ensemble.Predict], ("uint8", "data frame", 2_000)),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
         *(
@@ -169,7 +173,7 @@ def test_learners_take_turns():
     ("n_bins", "dtype"), [(5, np.int8), (64, np.int8), (255, np.uint8)]
 )
 def test_data_are_what_the_task_says(n_bins, dtype):
-    X, y, eras = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
+    X, y, eras, _ = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
     assert X.shape == (10_000, 100)
     assert X.dtype == dtype
     assert X.flags.f_contiguous
@@ -180,7 +184,7 @@ def test_data_are_what_the_task_says(n_bins, dtype):
 
 def test_some_effects_hold_in_every_era_and_some_do_not():
     task = common.Task(200_000, n_eras=4, n_features=20)
-    X, y, eras = common.make_data(task)
+    X, y, eras, _ = common.make_data(task)
     correlations = np.array(
         [np.corrcoef(X[eras == e].T, y[eras == e])[-1, :-1] for e in range(4)]
     )

@@ -15,7 +15,7 @@ cdef struct bundle_struct:
     int n_bins                        # sum of n_codes
     bint has_missing                  # values, of any member
     Py_ssize_t first_bin              # among the bins of all bundles
-    const X_BINNED_DTYPE_C * codes    # of the rows; NULL where they were not joined
+    const X_BINNED_DTYPE_C * codes    # of the rows, where there are masks
     # Which combinations are on the left side of which split; see `masks_of_splits`.
     const long long * masks           # (n_cells, n_lanes); NULL without
     int n_lanes
@@ -36,7 +36,4 @@ cdef class FeatureBundles:
         readonly Py_ssize_t n_bins       # of all features, missing values included
         readonly Py_ssize_t n_sums       # of all bundles
 
-    cdef bint _is_joint(
-        self, const bundle_struct * bundle, double rows_per_era
-    ) noexcept nogil
     cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing)

@@ -1,10 +1,8 @@
-"""Bundles of features with few bins, whose rows are summed up jointly.
+"""Bundles of numeric features with few bins, whose rows are summed up jointly.
 
 Three features of five bins have 125 combinations of bins, which one byte can number. A
-histogram of that number has all three features' histograms as its marginal sums, and
-costs one addition a row instead of three. Nor need there be a histogram: a combination
-of bins is left of some of the features' twelve candidate splits, and a table of masks
-says of which.
+combination is left of some of the features' twelve candidate splits, and a table of
+masks says of which. So a row is added once, not three times.
 """
 
 import math
@@ -19,7 +17,6 @@ from sklearn.ensemble._hist_gradient_boosting.common import X_BINNED_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from .costs cimport sums_jointly
 from .._criteria.split_sums cimport LANES
 
 MAX_CELLS = 256  # numbers in a byte
@@ -32,7 +29,7 @@ def bundle_features(n_codes, has_missing, is_categorical):
     A feature's codes are its bins, and one more for missing values. How a feature is
     summed up, and with that the last digit of a sum of gains, is the same as of a
     column that is equal to it, whatever their neighbours: one with more than MAX_CODES
-    is alone, and categories are among themselves.
+    is alone, and so are categories.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0
@@ -42,7 +39,8 @@ def bundle_features(n_codes, has_missing, is_categorical):
             max(n, n_codes[start]) > MAX_CODES
             or n_cells * n > MAX_CELLS
             or n_lanes + n_splits >= MAX_SPLIT_LANES
-            or is_categorical[i] != is_categorical[start]
+            or is_categorical[i]
+            or is_categorical[start]
             or i - start == MAX_MEMBERS
         ):
             bundles.append(slice(start, i))
@@ -91,9 +89,7 @@ cdef class FeatureBundles:
     """The bundles of some features (ascending), and the joint codes of the rows.
 
     `X_binned` is F-ordered. Numeric features of few bins have masks, and joint codes.
-    Categories have joint codes where the training set has enough `rows_per_era` for
-    joint sums to be worth it; else each is summed up on its own. `n_bins` is that of
-    all features, missing values included.
+    `n_bins` is that of all features, missing values included.
     """
 
     def __init__(
@@ -103,7 +99,6 @@ cdef class FeatureBundles:
         n_bins_non_missing,
         has_missing_values,
         is_categorical,
-        double rows_per_era,
         int n_threads,
     ):
         cdef:
@@ -121,7 +116,7 @@ cdef class FeatureBundles:
             np.asarray(is_categorical, dtype=bool)[self.features],
         )
         for i in range(self.n_bundles):
-            n_joint += self._is_joint(&self.bundles[i], rows_per_era)
+            n_joint += is_joint(&self.bundles[i])
         self.joint = np.empty(
             (X_binned.shape[0], n_joint), dtype=X_BINNED_DTYPE, order="F"
         )
@@ -129,7 +124,7 @@ cdef class FeatureBundles:
         n_joint = 0
         for i in range(self.n_bundles):
             bundle = &self.bundles[i]
-            if self._is_joint(bundle, rows_per_era):
+            if is_joint(bundle):
                 bundle.codes = &joint[0, n_joint]
                 n_joint += 1
             elif bundle.masks != NULL:
@@ -137,20 +132,12 @@ cdef class FeatureBundles:
         for i in prange(
             self.n_bundles, schedule="static", nogil=True, num_threads=n_threads
         ):
-            if self._is_joint(&self.bundles[i], rows_per_era):
+            if is_joint(&self.bundles[i]):
                 join_codes(
                     X_binned,
                     &self.bundles[i],
                     <X_BINNED_DTYPE_C *> self.bundles[i].codes,
                 )
-
-    cdef bint _is_joint(
-        self, const bundle_struct * bundle, double rows_per_era
-    ) noexcept nogil:
-        """Whether a bundle has joint codes, and not its only feature's."""
-        if bundle.masks != NULL:
-            return bundle.n_members > 1 or bundle.has_missing
-        return sums_jointly(bundle.n_members, bundle.n_cells, rows_per_era)
 
     def _lay_out(self, n_codes, has_missing, is_categorical):
         """Settle the bundles."""
@@ -209,6 +196,11 @@ cdef class FeatureBundles:
 
     def __dealloc__(self):
         free(self.bundles)
+
+
+cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
+    """Whether a bundle has joint codes, and not its only feature's."""
+    return bundle.masks != NULL and (bundle.n_members > 1 or bundle.has_missing)
 
 
 cdef void join_codes(

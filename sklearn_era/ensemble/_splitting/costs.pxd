@@ -4,9 +4,6 @@
 # column (about half a nanosecond). They need not be exact: near the borders both ways
 # cost about the same.
 
-cpdef bint sums_jointly(
-    int n_members, int n_cells, double rows_per_era
-) noexcept nogil
 cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil
 cpdef bint stores_histograms(
     double n_rows_saved, double n_columns, double n_sums, double n_eras

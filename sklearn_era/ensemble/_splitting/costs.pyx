@@ -1,17 +1,6 @@
 """Which of two ways to the same result is the cheaper one."""
 
 
-cpdef bint sums_jointly(
-    int n_members, int n_cells, double rows_per_era
-) noexcept nogil:
-    """Whether to sum the features of a bundle in one histogram of all combinations.
-
-    That is one addition a row instead of one a row and feature; but every combination,
-    occupied or not, is cleared and summed up over the other features, era by era.
-    """
-    return n_members > 1 and rows_per_era * (n_members - 1) > 0.75 * n_cells
-
-
 cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil:
     """Whether to look, era by era, at the bins that have rows rather than at all.
 

@@ -10,9 +10,21 @@ cdef enum:
     BITSET_SIZE = 8      # words of 32 bits, for a set of bins
 
 
-cdef inline long long fixed_point(G_H_DTYPE_C gradient, double scale) noexcept nogil:
-    """A gradient as an integer."""
-    return llrint(gradient * scale)
+cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogil:
+    """A gradient or a hessian as an integer."""
+    return llrint(value * scale)
+
+
+cdef struct summed_values:
+    # What is summed up of each row: a gradient and a hessian of the tree, or weights of
+    # the target in their place.
+    const G_H_DTYPE_C * gradients
+    const G_H_DTYPE_C * hessians     # NULL where they are 1
+    bint are_integers                # in sums
+    double scale                     # from gradients to integers
+    double unit                      # and back
+    double hessian_scale
+    double hessian_unit
 
 
 cdef struct row_block:
@@ -72,19 +84,19 @@ cdef class EraRows:
         readonly object order            # (n_samples,), rows by era; or None
 
         # What is summed: gradients and hessians of the tree, or weights of the targets.
-        const G_H_DTYPE_C [::1] gradients
-        const G_H_DTYPE_C [::1] hessians
+        summed_values of_gradients
+        summed_values of_targets
+        summed_values values             # one of the two
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
-        bint hessians_are_constant
-        bint uses_integers               # for the gradients
+        tuple arrays                     # gradients and hessians, to keep them alive
         bint eras_fit_blocks             # whether each era is one block
         int block_size                   # the most rows of a block
         int pool_size                    # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows
-        int value_bits                   # largest size of an integer
-        double scale                     # from gradients to integers
-        double unit                      # and back
+        int packed_bits                  # of the largest integer beside a count
+        int plain_bits                   # and of one without
+        bint has_weights                 # of rows, in gradients and hessians
 
         # Of the node.
         const unsigned int * sample_indices  # NULL: all rows, as they are
@@ -97,17 +109,29 @@ cdef class EraRows:
         int n_chunks
         int * chunks                     # (n_chunks + 1,), first block of each chunk
 
-        # Of the chunk: a word a row, either an integer or a gradient and a hessian.
-        bint sums_targets
+        # Of the chunk, a word a row: an integer above a count of 1, of the gradient or,
+        # where hessians vary, of the hessian; or both as they are.
         long long [::1] words
+        long long [::1] plain_words      # integers of gradients, where hessians vary
         unsigned char [::1] lanes        # the block's lane, for each row
 
-    cdef bint fix_point(self, const G_H_DTYPE_C * values) noexcept
+    cdef void fix_points(self, summed_values * values) noexcept
+    cdef bint fix_point(
+        self,
+        const G_H_DTYPE_C * values,
+        int n_bits,
+        int least_bits,
+        double share,
+        double * scale,
+        double * unit,
+    ) noexcept
+    cdef double largest(self, const G_H_DTYPE_C * values) noexcept
+    cdef int slice_start(self, int i) noexcept nogil
+    cdef double count_below(self, const G_H_DTYPE_C * values, double limit) noexcept
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef int end_of_era(self, int first_block) noexcept nogil
     cdef int next_era(self, int era, int start) noexcept nogil
-    cdef const G_H_DTYPE_C * varying_hessians(self) noexcept nogil
     cdef void pack(self, const row_block * block) noexcept nogil
-    cdef bint packs_integers(self) noexcept nogil
+    cdef bint has_plain_words(self) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept
     cdef double root_variance(self) noexcept

@@ -5,18 +5,19 @@ that order, which splits keep: so an era is a range of a node's rows. Ranges are
 into blocks of a size that one word can hold the sum of, and blocks are gathered into
 chunks that stay in the cache while all features are summed up.
 
-With constant hessians, a row is one integer: its gradient, rounded to a fixed point,
-beside a 1 that counts the row. Sums of integers are exact. So they do not depend on the
-order of rows or eras, and what is left of a node after one child's sums are subtracted
-is the other child's, to the last bit: no side of a split gets a value out of rounding.
-The fixed point is such that all sums fit the 53 bits of a double as well. The largest
-gradient of a tree has what is left of these by the bits that count its rows, 33 for a
-million; a gradient as a float32 has 24.
+A row is one integer: its gradient, rounded to a fixed point, beside a 1 that counts the
+row. Where hessians vary, this is the hessian's, and the gradient has another. Sums of
+integers are exact. So they do not depend on the order of rows or eras, and what is left
+of a node after one child's sums are subtracted is the other child's, to the last bit:
+no side of a split gets a value out of rounding. The fixed points are such that all sums
+fit a word, and with a count the 53 bits of a double as well: the largest gradient of a
+tree has 33 bits for a million rows; a gradient as a float32 has 24.
 
-That is too few where gradients vary by many orders of magnitude, as with a target that
-holds 1e12 in one row, or in one era, and 1 in the others. And other hessians vary too
-much for one fixed point (a row may have a weight of 1e-6 of the largest, and 24 digits
-of it matter). Both stay floating-point numbers, and their sums are not subtracted.
+That is too few where values vary by many orders of magnitude, as with a target that
+holds 1e12 in one row, or in one era, and 1 in the others. Then they stay floating-point
+numbers, and their sums are not subtracted. Weights of rows ask for more: rows that are
+all alike but for their weights have gradients and hessians of one ratio, and have to
+keep it as well as float32 does (see `era_contrast`).
 """
 
 from cython.parallel import prange
@@ -31,9 +32,14 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 from .._criteria.era_statistics cimport impurity
 from .._criteria.split_sums cimport LANES
 
-# A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
 cdef enum:
+    # A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
     LEAST_BITS = 12
+    # No hessian may have fewer: a leaf may have such rows alone.
+    LEAST_HESSIAN_BITS = 16
+    # The same, of rows with weights.
+    LEAST_WEIGHTED_BITS = 23
+    LEAST_WEIGHT_BITS = 24
 
 
 cdef class EraRows:
@@ -42,7 +48,8 @@ cdef class EraRows:
     `era_codes` has the era of each training row, as 0..n_eras-1; `row_order` (shape
     (n_samples,)) the rows by era, in their order within an era, or None if they are so
     as they are. For the statistic RATIO, `weights` are those of the rows, and
-    `positive_weights` are 0 where the target is 0; else None. `order` is `row_order`.
+    `positive_weights` are 0 where the target is 0; else None. `has_weights` is whether
+    those of rows are in gradients and hessians. `order` is `row_order`.
     """
 
     def __init__(
@@ -52,8 +59,9 @@ cdef class EraRows:
         row_order=None,
         const G_H_DTYPE_C [::1] positive_weights=None,
         const G_H_DTYPE_C [::1] weights=None,
+        bint has_weights=True,
     ):
-        cdef int capacity
+        cdef int capacity, sum_bits
         counts = np.bincount(era_codes, minlength=n_eras)
         self.n_eras = n_eras
         self.n_samples = era_codes.shape[0]
@@ -63,8 +71,6 @@ cdef class EraRows:
         self.order = None
         if row_order is not None:
             self.order = np.asarray(row_order, dtype=np.uint32)
-        self.positive_weights = positive_weights
-        self.weights = weights
         self.node_offsets = np.zeros(n_eras + 1, dtype=np.int32)
 
         # A block's integers, shifted by the bits of the count, have to stay below 2^63,
@@ -75,9 +81,11 @@ cdef class EraRows:
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
         self.eras_fit_blocks = era_bits <= block_bits
-        self.value_bits = min(61 - 2 * block_bits, sum_bits)
+        self.packed_bits = min(61 - 2 * block_bits, sum_bits)
+        # Ties of exact sums are ties; with weights, digits count for more.
+        self.plain_bits = sum_bits + 9 if has_weights else sum_bits
         # What a word can hold, whatever the era of its rows.
-        pool_bits = (61 - self.value_bits) // 2
+        pool_bits = (61 - self.packed_bits) // 2
         self.pool_size = 1 << pool_bits
         self.count_bits = pool_bits + 1
 
@@ -89,7 +97,16 @@ cdef class EraRows:
             raise MemoryError(f"cannot allocate {capacity} blocks of rows")
         size = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
         self.words = np.empty(size, dtype=np.int64)
+        self.plain_words = np.empty(0, dtype=np.int64)
         self.lanes = np.empty(size if self.eras_fit_blocks else 0, dtype=np.uint8)
+        self.has_weights = has_weights
+        self.positive_weights = positive_weights
+        self.weights = weights
+        if weights is not None:
+            are_ones = np.min(weights) == np.max(weights) == 1.0
+            self.of_targets.gradients = &positive_weights[0]
+            self.of_targets.hessians = NULL if are_ones else &weights[0]
+            self.fix_points(&self.of_targets)
 
     def __dealloc__(self):
         free(self.blocks)
@@ -105,63 +122,114 @@ cdef class EraRows:
             Over all rows.
         """
         cdef:
-            const G_H_DTYPE_C [::1] values = gradients
+            const G_H_DTYPE_C [::1] gradient_view = gradients
+            const G_H_DTYPE_C [::1] hessian_view = hessians
+            summed_values * values = &self.of_gradients
             double [::1] sums = np.empty(n_threads)
-            int n_slices = n_threads
+            double [::1] hessian_sums = np.empty(n_threads)
             int i
-        self.gradients = gradients
-        self.hessians = hessians
         self.n_threads = n_threads
-        self.hessians_are_constant = hessians.shape[0] == 1
-        self.uses_integers = self.hessians_are_constant and self.fix_point(&values[0])
-        if not self.uses_integers:
+        self.arrays = (gradients, hessians)
+        values.gradients = &gradient_view[0]
+        values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
+        self.fix_points(values)
+        if not values.are_integers:
             sum_gradients = np.sum(gradients, dtype=np.float64)
-            if self.hessians_are_constant:
+            if values.hessians == NULL:
                 return sum_gradients, float(self.n_samples)
             return sum_gradients, np.sum(hessians, dtype=np.float64)
         for i in prange(
-            n_slices, schedule="static", nogil=True, num_threads=n_threads
+            n_threads, schedule="static", nogil=True, num_threads=n_threads
         ):
             sums[i] = sum_integers(
-                &values[0], slice_start(self.n_samples, i, n_slices),
-                slice_start(self.n_samples, i + 1, n_slices), self.scale,
+                values.gradients, self.slice_start(i), self.slice_start(i + 1),
+                values.scale,
             )
-        return self.unit * np.sum(sums), float(self.n_samples)
+            hessian_sums[i] = sum_integers(
+                values.hessians, self.slice_start(i), self.slice_start(i + 1),
+                values.hessian_scale,
+            )
+        sum_hessians = values.hessian_unit * np.sum(hessian_sums)
+        if values.hessians == NULL:
+            sum_hessians = float(self.n_samples)
+        return values.unit * np.sum(sums), sum_hessians
 
-    cdef bint fix_point(self, const G_H_DTYPE_C * values) noexcept:
-        """Set the unit of integers, by the largest gradient.
+    cdef void fix_points(self, summed_values * values) noexcept:
+        """Find whether integers suit the values, and their units."""
+        if values.hessians == NULL:
+            values.are_integers = self.fix_point(
+                values.gradients, self.packed_bits, LEAST_BITS, 0.001,
+                &values.scale, &values.unit,
+            )
+            return
+        values.are_integers = self.fix_point(
+            values.gradients, self.plain_bits,
+            LEAST_WEIGHTED_BITS if self.has_weights else LEAST_BITS, 0.001,
+            &values.scale, &values.unit,
+        ) and self.fix_point(
+            values.hessians, self.packed_bits,
+            LEAST_WEIGHT_BITS if self.has_weights else LEAST_HESSIAN_BITS, 0.0,
+            &values.hessian_scale, &values.hessian_unit,
+        )
+        if values.are_integers and self.plain_words.shape[0] == 0:
+            self.plain_words = np.empty_like(self.words)
 
-        Returns whether it suits the gradients: whether all are finite, and few so small
-        that too few of their digits are left.
+    cdef bint fix_point(
+        self,
+        const G_H_DTYPE_C * values,
+        int n_bits,
+        int least_bits,
+        double share,
+        double * scale,  # OUT
+        double * unit,   # OUT
+    ) noexcept:
+        """Set the unit of integers, of which the largest value has `n_bits`.
+
+        Returns whether it suits the values: whether all are finite, and no more than a
+        share of them so small that fewer than `least_bits` of their digits are left.
         """
         cdef:
-            double [::1] sums = np.empty(self.n_threads)
-            double largest
+            double largest = self.largest(values)
             int exponent = 0
-            int n_slices = self.n_threads
-            int n_samples = self.n_samples
-            int i
-        for i in prange(
-            n_slices, schedule="static", nogil=True, num_threads=self.n_threads
-        ):
-            sums[i] = largest_size(
-                values, slice_start(n_samples, i, n_slices),
-                slice_start(n_samples, i + 1, n_slices),
-            )
-        largest = np.max(sums)
         if not isfinite(largest):
             return False
         frexp(largest, &exponent)
-        self.scale = ldexp(1.0, self.value_bits - exponent)
-        self.unit = ldexp(1.0, exponent - self.value_bits)
+        scale[0] = ldexp(1.0, n_bits - exponent)
+        unit[0] = ldexp(1.0, exponent - n_bits)
+        return (
+            self.count_below(values, ldexp(unit[0], least_bits))
+            <= share * self.n_samples
+        )
+
+    cdef double largest(self, const G_H_DTYPE_C * values) noexcept:
+        """The largest absolute value; not finite, if any of them is not."""
+        cdef:
+            double [::1] largest = np.empty(self.n_threads)
+            int i
         for i in prange(
-            n_slices, schedule="static", nogil=True, num_threads=self.n_threads
+            self.n_threads, schedule="static", nogil=True, num_threads=self.n_threads
         ):
-            sums[i] = count_small(
-                values, slice_start(n_samples, i, n_slices),
-                slice_start(n_samples, i + 1, n_slices), ldexp(self.unit, LEAST_BITS),
+            largest[i] = largest_size(
+                values, self.slice_start(i), self.slice_start(i + 1)
             )
-        return 1000 * np.sum(sums) <= n_samples
+        return np.max(largest)
+
+    cdef double count_below(self, const G_H_DTYPE_C * values, double limit) noexcept:
+        """How many values are smaller than a limit, but not 0."""
+        cdef:
+            double [::1] counts = np.empty(self.n_threads)
+            int i
+        for i in prange(
+            self.n_threads, schedule="static", nogil=True, num_threads=self.n_threads
+        ):
+            counts[i] = count_small(
+                values, self.slice_start(i), self.slice_start(i + 1), limit
+            )
+        return np.sum(counts)
+
+    cdef int slice_start(self, int i) noexcept nogil:
+        """The first row of a thread's slice of all."""
+        return <int> (<long long> self.n_samples * i // self.n_threads)
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
         """Find the eras among the rows of a node, and cut them into blocks."""
@@ -172,6 +240,7 @@ cdef class EraRows:
             int lane = 0
             int era, start
 
+        self.values = self.of_gradients
         self.n_rows = sample_indices.shape[0]
         self.sample_indices = &sample_indices[0]
         if self.n_rows == self.n_samples and self.order is None:
@@ -235,64 +304,57 @@ cdef class EraRows:
             block += 1
         return block
 
-    cdef bint packs_integers(self) noexcept nogil:
-        return self.uses_integers and not self.sums_targets
+    cdef bint has_plain_words(self) noexcept nogil:
+        """Whether a row has two words, one of them of the gradient alone."""
+        return self.values.are_integers and self.values.hessians != NULL
 
     cdef void pack(self, const row_block * block) noexcept nogil:
         """Write the words of a block's rows."""
         cdef:
             const unsigned int * indices = self.sample_indices
-            const G_H_DTYPE_C * first = &self.gradients[0]
-            const G_H_DTYPE_C * second = &self.hessians[0]
+            const summed_values * values = &self.values
             long long * words = &self.words[0] + block.first_word - block.start
             G_H_DTYPE_C * pairs = <G_H_DTYPE_C *> words
-            long long one = 1
-            long long shift = one << self.count_bits
-            double scale = self.scale
-            bint is_constant = self.hessians_are_constant
             unsigned int row
             Py_ssize_t i
 
-        if self.packs_integers():
-            if self.eras_fit_blocks:
-                memset(
-                    &self.lanes[0] + block.first_word,
-                    block.lane,
-                    block.stop - block.start,
+        if not values.are_integers:
+            for i in range(block.start, block.stop):
+                row = i if indices == NULL else indices[i]
+                pairs[2 * i] = values.gradients[row]
+                pairs[2 * i + 1] = (
+                    1.0 if values.hessians == NULL else values.hessians[row]
                 )
-            if indices == NULL:
-                for i in range(block.start, block.stop):
-                    words[i] = fixed_point(first[i], scale) * shift + 1
-            else:
-                for i in range(block.start, block.stop):
-                    words[i] = fixed_point(first[indices[i]], scale) * shift + 1
             return
-        if self.sums_targets:
-            first = &self.positive_weights[0]
-            second = &self.weights[0]
-            is_constant = False
-        for i in range(block.start, block.stop):
-            row = i if indices == NULL else indices[i]
-            pairs[2 * i] = first[row]
-            pairs[2 * i + 1] = second[0 if is_constant else row]
-
-    cdef const G_H_DTYPE_C * varying_hessians(self) noexcept nogil:
-        """NULL where hessians are constant: it is to this."""
-        if self.hessians_are_constant:
-            return NULL
-        return &self.hessians[0]
+        if self.eras_fit_blocks:
+            memset(
+                &self.lanes[0] + block.first_word, block.lane, block.stop - block.start
+            )
+        if values.hessians == NULL:
+            pack_words(
+                values.gradients, values.scale, indices, block, self.count_bits, words
+            )
+        else:
+            pack_words(
+                values.hessians, values.hessian_scale, indices, block, self.count_bits,
+                words,
+            )
+            words = &self.plain_words[0] + block.first_word - block.start
+            for i in range(block.start, block.stop):
+                row = i if indices == NULL else indices[i]
+                words[i] = fixed_point(values.gradients[row], values.scale)
 
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
         """Impurity of each era of the node, before any split."""
         cdef:
-            const G_H_DTYPE_C * hessians = self.varying_hessians()
+            const summed_values * values = &self.of_gradients
             impurity_sums total
             int i, era
         for i in prange(
             self.n_blocks, schedule="static", nogil=True, num_threads=self.n_threads
         ):
             self.block_sums[i] = sum_squares(
-                &self.gradients[0], hessians, self.sample_indices,
+                values.gradients, values.hessians, self.sample_indices,
                 self.blocks[i].start, self.blocks[i].stop,
             )
         impurities[:] = 0.0
@@ -316,13 +378,10 @@ cdef class EraRows:
         of the sample weights.
         """
         cdef impurity_sums total = sum_squares(
-            &self.gradients[0], self.varying_hessians(), NULL, 0, self.n_samples
+            self.of_gradients.gradients, self.of_gradients.hessians, NULL,
+            0, self.n_samples,
         )
         return impurity(total.squares, total.gradients, total.hessians)
-
-
-cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:
-    return <int> (<long long> n_samples * i // n_slices)
 
 
 cdef double largest_size(
@@ -354,9 +413,32 @@ cdef double count_small(
 cdef double sum_integers(
     const G_H_DTYPE_C * values, int start, int stop, double scale
 ) noexcept nogil:
+    """The sum of values as integers; 0 without values."""
     cdef:
         long long total = 0
         int i
-    for i in range(start, stop):
-        total += fixed_point(values[i], scale)
+    if values != NULL:
+        for i in range(start, stop):
+            total += fixed_point(values[i], scale)
     return <double> total
+
+
+cdef inline void pack_words(
+    const G_H_DTYPE_C * values,
+    double scale,
+    const unsigned int * rows,  # NULL: all, as they are
+    const row_block * block,
+    int count_bits,
+    long long * words,          # OUT, to be counted from the node's first row
+) noexcept nogil:
+    """The integers of a block's rows, each above a count of 1."""
+    cdef:
+        long long one = 1
+        long long shift = one << count_bits
+        Py_ssize_t i
+    if rows == NULL:
+        for i in range(block.start, block.stop):
+            words[i] = fixed_point(values[i], scale) * shift + 1
+    else:
+        for i in range(block.start, block.stop):
+            words[i] = fixed_point(values[rows[i]], scale) * shift + 1

@@ -21,6 +21,7 @@ class EraSplitter:
         criterion: Criterion,
         positive_weights: NDArray[np.float32] | None = None,
         weights: NDArray[np.float32] | None = None,
+        has_weights: bool = True,
         store_budget: int | None = None,
     ) -> None: ...
     def start_tree(

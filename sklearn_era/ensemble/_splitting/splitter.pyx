@@ -70,10 +70,11 @@ cdef class EraSplitter:
         Criterion criterion,
         const G_H_DTYPE_C [::1] positive_weights=None,
         const G_H_DTYPE_C [::1] weights=None,
+        bint has_weights=True,
         store_budget=None,
     ):
         self.rows = EraRows(
-            era_codes, n_eras, row_order, positive_weights, weights
+            era_codes, n_eras, row_order, positive_weights, weights, has_weights
         )
         self.criterion = criterion.params
         self.candidates = CandidateTable()
@@ -140,7 +141,9 @@ cdef class EraSplitter:
                 0.5 * histograms.n_rows
             )
             if histograms.is_worth_storing and self._has_room():
-                histograms.allocate(self.bundles.n_sums)
+                histograms.allocate(
+                    self.bundles.n_sums, not self.hessians_are_constant
+                )
                 self.accumulator.fill(histograms)
         return histograms
 
@@ -166,7 +169,9 @@ cdef class EraSplitter:
             and self._has_room()
         ):
             return histograms
-        sibling_histograms.allocate(self.bundles.n_sums)
+        sibling_histograms.allocate(
+            self.bundles.n_sums, not self.hessians_are_constant
+        )
         self.accumulator.fill(sibling_histograms)
         parent_histograms.hand_over(histograms)
         for i in prange(
@@ -180,7 +185,7 @@ cdef class EraSplitter:
 
     def _is_worth_storing(self, n_rows_saved):
         return (
-            self.rows.uses_integers
+            self.rows.of_gradients.are_integers
             and not self.compares_targets
             and stores_histograms(
                 n_rows_saved,
@@ -191,7 +196,9 @@ cdef class EraSplitter:
         )
 
     def _has_room(self):
-        return self.store.has_room_for(self.bundles.n_sums * self.rows.n_eras)
+        return self.store.has_room_for(
+            self.bundles.n_sums * self.rows.n_eras, not self.hessians_are_constant
+        )
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
@@ -212,7 +219,6 @@ cdef class EraSplitter:
             self.splitter.n_bins_non_missing,
             self.splitter.has_missing_values,
             self.splitter.is_categorical,
-            self.rows.n_samples / self.rows.n_eras,
             self.n_threads,
         )
 
@@ -383,9 +389,9 @@ cdef class EraSplitter:
         eras.pooled.era_sizes = &self.era_sizes[0]
         eras.pooled.gradient_variance = self.gradient_variance
         eras.codes = &self.rows.era_codes[0]
-        if self.rows.uses_integers:
-            eras.gradient_unit = self.rows.unit
-            eras.gradient_scale = self.rows.scale
+        if self.hessians_are_constant and self.rows.of_gradients.are_integers:
+            eras.gradient_unit = self.rows.of_gradients.unit
+            eras.gradient_scale = self.rows.of_gradients.scale
         if self.compares_targets:
             eras.positive_weights = &self.rows.positive_weights[0]
             eras.weights = &self.rows.weights[0]

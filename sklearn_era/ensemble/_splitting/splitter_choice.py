@@ -33,7 +33,14 @@ def choose_splitter(
     if not plan.compares(n_eras):
         return None
     criterion = make_criterion(estimator, plan, n_eras)
-    return make(eras.codes, n_eras, eras.order, criterion, *target_weights)
+    return make(
+        eras.codes,
+        n_eras,
+        eras.order,
+        criterion,
+        *target_weights,
+        has_weights=sample_weight is not None,
+    )
 
 
 def target_weights_of(

@@ -13,7 +13,6 @@ from sklearn_era.ensemble._splitting.bundles import (
 )
 from sklearn_era.ensemble._splitting.costs import (
     stores_histograms,
-    sums_jointly,
     sums_occupied_bins,
 )
 
@@ -92,13 +91,6 @@ def test_histograms_are_kept_for_few_eras_and_many_rows():
     # 100 features of 255 bins.
     assert stores_histograms(1_000_000, 100, 25_500, 100)
     assert not stores_histograms(1_000_000, 100, 25_500, 1000)
-
-
-def test_features_are_summed_jointly_where_eras_have_rows_for_all_combinations():
-    assert sums_jointly(3, 125, 500)
-    assert not sums_jointly(3, 125, 20)
-    assert not sums_jointly(1, 5, 1e9)  # there is nothing to join
-    assert sums_jointly(2, 256, 10_000)
 
 
 def test_touched_bins_are_looked_for_where_most_have_no_rows():

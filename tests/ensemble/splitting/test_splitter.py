@@ -15,15 +15,25 @@ from helpers.kernel_fits import (
     RecordingSplitter,
     assert_same_nodes,
     fit,
+    hessians_that_vary,
     make_eras,
 )
-from helpers.trees import assert_same_splits, trees_of
+from helpers.trees import assert_same_splits, rows_of_nodes, trees_of
 from sklearn_era.ensemble._splitting.bundles import bundle_features
-from sklearn_era.ensemble._splitting.costs import sums_jointly, sums_occupied_bins
+from sklearn_era.ensemble._splitting.costs import sums_occupied_bins
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
 SHAPES = {"kept": (3, 500, 5), "touched": (40, 15, 64), "lanes": (12, 40, 16)}
+VARYING = pytest.mark.parametrize(
+    ("criterion", "shape", "kind"),
+    grid(
+        CRITERIA,
+        SHAPES | {"kept bins": (3, 500, 20), "lanes of bins": (12, 40, 20)},
+        ["weights", "poisson"],
+        every=7,
+    ),
+)
 ON_SHAPES = pytest.mark.parametrize(
     ("criterion", "shape"), grid(CRITERIA, SHAPES, every=3)
 )
@@ -103,9 +113,8 @@ def test_joint_histograms_and_single_ones_give_the_same_trees(
 ):
     X, y, eras = make_eras(3, 500, n_bins=5, n_features=6, missing=missing)
     n_codes = [5 + (missing > 0)] * 6
-    flags = [missing > 0] * 6, [False] * 6
-    widest = max(bundle_features(n_codes, *flags), key=lambda b: b.stop - b.start)
-    assert sums_jointly(3, np.prod(n_codes[widest]), 500)
+    bundles = bundle_features(n_codes, [missing > 0] * 6, [False] * 6)
+    assert max(b.stop - b.start for b in bundles) > 1
     params = {"min_samples_leaf": 210, "max_bins": 255, "store_budget": store_budget}
     joint, _ = fit((X, y, eras), criterion, **params)
     # Wide features in between, with which nothing fits into a byte.
@@ -204,6 +213,62 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
     streamed = repeated(times, store_budget=0)
     assert_same_trees(streamed, repeated(1))
     assert_same_splits(streamed, repeated(times))
+
+
+# Hessians that vary, whose rows have two words.
+
+
+@VARYING
+def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, kind):
+    X, y, eras = make_eras(*shape)
+    params, y = hessians_that_vary(kind, y)
+    expected, recorder = fit(
+        (X, y, eras), criterion, splitter=RecordingSplitter, **params
+    )
+    if shape[1] == 500:
+        assert sum(is_kept for _, is_kept in recorder.nodes_stored) > 6
+    streamed, _ = fit((X, y, eras), criterion, store_budget=0, **params)
+    assert_same_nodes(streamed, expected)
+    order = np.random.default_rng(2).permutation(len(y))
+    if kind == "weights":
+        params["weights"] = params["weights"][order]
+    other, _ = fit((X[order], y[order], eras[order]), criterion, **params)
+    assert_same_nodes(other, expected)
+
+
+@pytest.mark.parametrize(
+    ("weight", "is_exact"), [(2.0**-14, True), (1e-9, False), (0.0, True)]
+)
+def test_weights_that_vary_too_much_are_summed_up_as_floats(weight, is_exact):
+    # 1,500 rows leave 42 bits to the largest weight, and 24 to one of 2^-18 of it.
+    X, y, eras = make_eras(3, 500, n_bins=5)
+    weights = np.where(np.arange(len(y)) % 2, weight, 1.0)
+    params = {"splitter": RecordingSplitter, "weights": weights}
+    _, recorder = fit((X, y, eras), CRITERIA["era"], **params)
+    assert any(is_kept for _, is_kept in recorder.nodes_stored) == is_exact
+
+
+@pytest.mark.parametrize("residual", [1e-2, 1e-5, 1e-8, 1e-11])
+@pytest.mark.parametrize("name", ["directional", "era"])
+def test_rows_that_differ_by_their_weights_alone_are_not_parted(name, residual):
+    """Gradients and hessians have one ratio, which integers of few digits would not."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(40), 250)
+    X = rng.integers(0, 5, size=(eras.size, 3)).astype(float)
+    alike = X[:, 0] > 1
+    weights = rng.uniform(0.05, 3.0, size=eras.size)
+    y = rng.uniform(-1.0, 1.0, size=eras.size)
+    # The mean of all is then so much below the target of these.
+    total = residual * weights.sum() + weights[~alike] @ y[~alike]
+    y[alike] = total / weights[~alike].sum()
+    criterion = CRITERIA[name] | {"min_era_coverage": 0.9}
+    params = {"max_iter": 1, "max_leaf_nodes": 31}
+    model, _ = fit((X, y, eras), criterion, weights=weights, **params)
+    (tree,) = trees_of(model)
+    rows = rows_of_nodes(tree, X)
+    pure = [i for i in rows if alike[rows[i]].all()]
+    assert len(pure) > 0
+    assert tree.nodes["is_leaf"][pure].all()
 
 
 # Processors, threads, and the order in which rows and eras come.

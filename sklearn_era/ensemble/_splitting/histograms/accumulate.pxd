@@ -43,7 +43,6 @@ cdef class Accumulator:
         # Of the node: what to look at, and how.
         const uint8_t [::1] is_wanted  # (n_features,); None for all
         int [::1] tasks                # (n_tasks,), bundles to look at
-        uint8_t [::1] is_joint         # (n_bundles,)
         uint8_t [::1] is_sparse        # (n_bundles,)
         int n_tasks
 

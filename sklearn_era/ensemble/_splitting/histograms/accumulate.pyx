@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 from sklearn.utils._typedefs cimport uint8_t
 
-from ..costs cimport sums_jointly, sums_occupied_bins
+from ..costs cimport sums_occupied_bins
 from .contributions cimport (
     add_lanes, add_occupied, end_lanes, pool_bins, pool_occupied, set_sides,
     start_lanes,
@@ -57,7 +57,6 @@ cdef class Accumulator:
         """Make room for the threads and the bundles of features of a tree."""
         if self.tasks is None or self.tasks.shape[0] < bundles.n_bundles:
             self.tasks = np.empty(bundles.n_bundles, dtype=np.int32)
-            self.is_joint = np.empty(bundles.n_bundles, dtype=np.uint8)
             self.is_sparse = np.empty(bundles.n_bundles, dtype=np.uint8)
         self.bundles = bundles
         if self.n_threads == n_threads:
@@ -98,9 +97,6 @@ cdef class Accumulator:
                 continue
             self.tasks[self.n_tasks] = i
             self.n_tasks += 1
-            self.is_joint[i] = bundle.codes != NULL and sums_jointly(
-                bundle.n_members, bundle.n_cells, rows_per_era
-            )
             feature_idx = bundle.members[0]
             self.is_sparse[i] = (
                 bundle.n_members == 1
@@ -118,7 +114,6 @@ cdef class Accumulator:
     cdef void fill(self, NodeHistograms histograms) noexcept:
         """Sum up the rows of a node, and keep the sums."""
         self.rows.start_node(histograms.sample_indices)
-        self.rows.sums_targets = False
         self.plan(None)
         self.visit_rows(KEEP, NULL, histograms)
 
@@ -178,8 +173,8 @@ cdef class Accumulator:
             stop = rows.end_of_era(first)
             histograms.point_at(bundle, rows.blocks[first].era, &sums)
             sum_era(
-                self.tree, bundle, self.is_joint[bundle_idx], rows,
-                &rows.blocks[first], stop - first, &scratch.histogram, &sums,
+                self.tree, bundle, rows, &rows.blocks[first], stop - first,
+                &scratch.histogram, &sums,
             )
             first = stop
 
@@ -207,7 +202,6 @@ cdef class Accumulator:
                 or candidates.criterion.min_gain_share > 0.0,
             )
             self.is_sparse[bundle_idx] &= not histograms.is_stored
-        self.rows.sums_targets = False
         if pools:
             self.visit_rows(POOL, node, histograms)
         for i in prange(
@@ -232,34 +226,31 @@ cdef class Accumulator:
             bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
             row_block block = rows.blocks[rows.chunks[chunk]]
             int stop = rows.blocks[rows.chunks[chunk + 1] - 1].stop
-            int size = rows.pool_size if rows.packs_integers() else stop - block.start
-            bint is_joint = bundle.codes != NULL and sums_jointly(
-                bundle.n_members, bundle.n_cells, min(size, stop - block.start)
-            )
+            int size = stop - block.start
             bin_sums sums
             int i
         if not self.candidates.needs_pooling(bundle_idx):
             return
-        if bundle.masks != NULL and rows.packs_integers():
+        if bundle.masks != NULL and rows.values.are_integers:
             pool_masked(
                 self.lanes, bundle, rows, rows.chunks[chunk], rows.chunks[chunk + 1],
                 histograms, candidates, &scratch.masked,
             )
             return
+        if rows.values.are_integers:
+            size = rows.pool_size
         if histograms.is_stored:
             i = rows.chunks[chunk]
             while i < rows.chunks[chunk + 1]:
                 histograms.point_at(bundle, rows.blocks[i].era, &sums)
-                pool_bins(bundle, candidates, &sums, rows.unit)
+                pool_bins(bundle, candidates, &sums, &rows.values)
                 i = rows.end_of_era(i)
             return
         point_at_scratch(scratch, rows, &sums)
         while block.start < stop:
             block.stop = min(block.start + size, stop)
-            sum_era(
-                self.tree, bundle, is_joint, rows, &block, 1, &scratch.histogram, &sums
-            )
-            pool_bins(bundle, candidates, &sums, rows.unit)
+            sum_era(self.tree, bundle, rows, &block, 1, &scratch.histogram, &sums)
+            pool_bins(bundle, candidates, &sums, &rows.values)
             block.first_word += block.stop - block.start
             block.start = block.stop
 
@@ -291,7 +282,8 @@ cdef class Accumulator:
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept:
         """Add the eras of a node to the candidate splits that are planned."""
-        self.rows.sums_targets = self.compares_targets
+        if self.compares_targets:
+            self.rows.values = self.rows.of_targets
         self.visit_rows(COMPARE, node, histograms)
 
     cdef void add_absent(self, int bundle_idx) noexcept nogil:
@@ -325,7 +317,7 @@ cdef class Accumulator:
             int first = rows.chunks[chunk]   # block
             int last = rows.chunks[chunk + 1]
 
-        if bundle.masks != NULL and rows.packs_integers():
+        if bundle.masks != NULL and rows.values.are_integers:
             add_masked(
                 self.lanes, self.candidates.criterion, &node.eras, bundle, rows,
                 first, last, histograms, candidates, &scratch.masked,
@@ -334,7 +326,7 @@ cdef class Accumulator:
         if self.is_sparse[bundle_idx]:
             self.add_occupied_bins(scratch, bundle_idx, first, last, rows, node)
             return
-        table.counts_rows = rows.packs_integers()
+        table.counts_rows = rows.values.are_integers and rows.values.hessians == NULL
         start_lanes(self.candidates.criterion, bundle, candidates, table)
         while first < last:
             first = self.fill_lanes(scratch, bundle_idx, first, last, rows, histograms)
@@ -360,8 +352,7 @@ cdef class Accumulator:
             era_table * table = &scratch.table
             bint adds_words = (
                 not histograms.is_stored
-                and not self.is_joint[bundle_idx]
-                and rows.packs_integers()
+                and rows.values.are_integers
                 and rows.eras_fit_blocks
             )
             bin_sums sums
@@ -377,10 +368,10 @@ cdef class Accumulator:
                     histograms.point_at(bundle, table.codes[lane], &sums)
                 else:
                     sum_era(
-                        self.tree, bundle, self.is_joint[bundle_idx], rows,
-                        &rows.blocks[first], stop - first, &scratch.histogram, &sums,
+                        self.tree, bundle, rows, &rows.blocks[first], stop - first,
+                        &scratch.histogram, &sums,
                     )
-                set_lane(table, lane, &sums, rows.unit, bundle.n_bins)
+                set_lane(table, lane, &sums, &rows.values, bundle.n_bins)
             first = stop
             lane += 1
         table.n_eras = lane
@@ -388,9 +379,12 @@ cdef class Accumulator:
             table.is_era[i] = 1.0 if i < lane else 0.0
         if adds_words:
             add_words_to_lanes(
-                self.tree, bundle, rows, group, rows.blocks[first - 1].stop, table.words
+                self.tree, bundle, rows, group, rows.blocks[first - 1].stop,
+                table.words, table.plain,
             )
-            self.lanes.unpack_lanes(table, bundle.n_bins, rows.count_bits, rows.unit)
+            self.lanes.unpack_lanes(
+                table, bundle.n_bins, rows.count_bits, &rows.values
+            )
         else:
             empty_lanes(table, lane, bundle.n_bins)
             pool_eras(table, bundle.n_bins)
@@ -419,9 +413,9 @@ cdef class Accumulator:
             )
             if not candidates.features[0].is_pooled:
                 pool_occupied(
-                    candidates.pooled, &sums, rows.unit, scratch.occupied, n_occupied
+                    candidates.pooled, &sums, &rows.values, scratch.occupied, n_occupied
                 )
-            set_sides(&sums, rows.unit, n_occupied, &scratch.splits)
+            set_sides(&sums, &rows.values, n_occupied, &scratch.splits)
             add_occupied(
                 self.lanes, self.candidates.criterion, candidates, &node.eras,
                 scratch.occupied, n_occupied, &scratch.splits,
@@ -432,7 +426,8 @@ cdef class Accumulator:
 cdef inline void point_at_scratch(
     thread_scratch * scratch, EraRows rows, bin_sums * sums
 ) noexcept nogil:
-    sums.integers = scratch.histogram.integers if rows.packs_integers() else NULL
+    sums.integers = scratch.histogram.integers if rows.values.are_integers else NULL
+    sums.plain = scratch.histogram.plain if rows.has_plain_words() else NULL
     sums.gradients = scratch.histogram.gradients
     sums.hessians = scratch.histogram.hessians
     sums.counts = scratch.histogram.counts

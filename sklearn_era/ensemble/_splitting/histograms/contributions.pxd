@@ -6,9 +6,10 @@
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
-from .sums cimport bin_sums
+from .sums cimport bin_gradients, bin_hessians, bin_sums
 from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_candidates
+from ..rows cimport summed_values
 from ..lanes.functions cimport lane_functions, occupied_splits
 from ..lanes.table cimport add_pooled_bin, clear_table, era_table
 from ..._criteria.criterion cimport criterion_struct
@@ -114,7 +115,7 @@ cdef inline void pool_bins(
     const bundle_struct * bundle,
     bundle_candidates * candidates,  # IN and OUT
     const bin_sums * sums,
-    double unit,                     # of its integers
+    const summed_values * values,    # in integers
 ) noexcept nogil:
     """Add some rows to the features that are pooled before the eras are compared."""
     cdef:
@@ -124,32 +125,35 @@ cdef inline void pool_bins(
         feature = &candidates.features[j]
         if feature.is_wanted and feature.is_pooled:
             for i in range(feature.first_bin, feature.first_bin + bundle.n_codes[j]):
-                pool_bin(&candidates.pooled[i], sums, unit, i)
+                pool_bin(&candidates.pooled[i], sums, values, i)
 
 
 cdef inline void pool_bin(
-    hist_struct * pooled, const bin_sums * sums, double unit, int i
+        hist_struct * pooled, const bin_sums * sums, const summed_values * values, int i
 ) noexcept nogil:
-    pooled.sum_gradients += bin_gradients(sums, unit, i)
-    pooled.sum_hessians += bin_hessians(sums, i)
+    pooled.sum_gradients += bin_gradients(sums, values, i)
+    pooled.sum_hessians += bin_hessians(sums, values, i)
     pooled.count += sums.counts[i]
 
 
 cdef inline void pool_occupied(
     hist_struct * pooled,            # IN and OUT
     const bin_sums * sums,
-    double unit,                     # of its integers
+    const summed_values * values,    # in integers
     const unsigned char * occupied,
     int n_occupied,
 ) noexcept nogil:
     """Add an era to the sums over eras by bin."""
     cdef int i
     for i in range(n_occupied):
-        pool_bin(&pooled[occupied[i]], sums, unit, i)
+        pool_bin(&pooled[occupied[i]], sums, values, i)
 
 
 cdef inline void set_sides(
-    const bin_sums * sums, double unit, int n_occupied, occupied_splits * splits  # OUT
+    const bin_sums * sums,
+    const summed_values * values,
+    int n_occupied,
+    occupied_splits * splits,        # OUT
 ) noexcept nogil:
     """Both sides of the split after each occupied bin but the last."""
     cdef:
@@ -158,8 +162,8 @@ cdef inline void set_sides(
         double count = 0.0
         int i
     for i in range(n_occupied - 1):
-        gradients += bin_gradients(sums, unit, i)
-        hessians += bin_hessians(sums, i)
+        gradients += bin_gradients(sums, values, i)
+        hessians += bin_hessians(sums, values, i)
         count += sums.counts[i]
         splits.left_gradients[i] = gradients
         splits.left_hessians[i] = hessians
@@ -168,19 +172,9 @@ cdef inline void set_sides(
     hessians = 0.0
     count = 0.0
     for i in range(n_occupied - 2, -1, -1):
-        gradients += bin_gradients(sums, unit, i + 1)
-        hessians += bin_hessians(sums, i + 1)
+        gradients += bin_gradients(sums, values, i + 1)
+        hessians += bin_hessians(sums, values, i + 1)
         count += sums.counts[i + 1]
         splits.right_gradients[i] = gradients
         splits.right_hessians[i] = hessians
         splits.right_counts[i] = count
-
-
-cdef inline double bin_gradients(
-    const bin_sums * sums, double unit, int bin
-) noexcept nogil:
-    return unit * sums.integers[bin] if sums.integers != NULL else sums.gradients[bin]
-
-
-cdef inline double bin_hessians(const bin_sums * sums, int bin) noexcept nogil:
-    return sums.counts[bin] if sums.integers != NULL else sums.hessians[bin]

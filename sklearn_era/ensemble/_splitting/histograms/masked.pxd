@@ -14,7 +14,7 @@ from ..lanes.functions cimport (
     masked_table, moments_of_lane, packed_rows, side_lanes,
 )
 from ..lanes.table cimport sums_of_bin
-from ..rows cimport EraRows, row_block
+from ..rows cimport EraRows, row_block, summed_values
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, less
 from ..._criteria.split_sums cimport LANES, eras_struct, split_sums
@@ -41,6 +41,9 @@ cdef inline void fill_masked(
             for j in range(bundle.n_lanes):
                 sums.integers[j] = table.sums[i].integers[j]
                 sums.counts[j] = <int> table.sums[i].counts[j]
+            if sums.plain != NULL:
+                for j in range(bundle.n_lanes):
+                    sums.plain[j] = table.sums[i].plain[j]
 
 
 cdef inline void pool_masked(
@@ -73,7 +76,7 @@ cdef inline void pool_masked(
             functions.pool_masked_eras(bundle.n_lanes, table)
             block.first_word += block.stop - block.start
             block.start = block.stop
-    end_masked_pool(bundle, rows.unit, table, candidates)
+    end_masked_pool(bundle, &rows.values, table, candidates)
 
 
 cdef inline void add_masked(
@@ -100,11 +103,11 @@ cdef inline void add_masked(
         if not is_pooled:
             functions.pool_masked_eras(bundle.n_lanes, table)
         functions.compare_masked_eras(
-            criterion, eras, bundle, rows.unit, table, candidates.splits
+            criterion, eras, bundle, &rows.values, table, candidates.splits
         )
     end_masked(criterion, table, candidates)
     if not is_pooled:
-        end_masked_pool(bundle, rows.unit, table, candidates)
+        end_masked_pool(bundle, &rows.values, table, candidates)
 
 
 cdef inline int take_masked_eras(
@@ -132,6 +135,7 @@ cdef inline int take_masked_eras(
             table.counts[place + i] = sums.counts[i]
         table.codes[table.n_eras] = rows.blocks[first].era
         table.sums[table.n_eras].integers = sums.integers
+        table.sums[table.n_eras].plain = sums.plain
         table.sums[table.n_eras].counts = &table.counts[place]
         table.n_eras += 1
         place += bundle.n_lanes
@@ -143,6 +147,7 @@ cdef inline packed_rows packed_words(EraRows rows) noexcept nogil:
     cdef packed_rows packed
     packed.indices = rows.sample_indices
     packed.words = &rows.words[0]
+    packed.plain_words = &rows.plain_words[0] if rows.has_plain_words() else NULL
     packed.blocks = rows.blocks
     packed.count_bits = rows.count_bits
     return packed
@@ -211,33 +216,41 @@ cdef inline void end_masked(
 cdef inline void start_masked_pool(masked_table * table) noexcept nogil:
     memset(table.pooled_integers, 0, MAX_SPLIT_LANES * sizeof(long long))
     memset(table.pooled_counts, 0, MAX_SPLIT_LANES * sizeof(long long))
+    memset(table.pooled_plain, 0, MAX_SPLIT_LANES * sizeof(long long))
 
 
 cdef inline void end_masked_pool(
     const bundle_struct * bundle,
-    double unit,
+    const summed_values * values,
     const masked_table * table,
     bundle_candidates * candidates,  # IN and OUT
 ) noexcept nogil:
     """From the left sides of splits, pooled, to sums by bin."""
     cdef:
         hist_struct * pooled
-        long long integer, count, left_integer, left_count
-        int lane, i, j
+        long long integer, plain, count
+        int lane, left, i, j
     for j in range(bundle.n_members):
-        integer = table.pooled_integers[bundle.n_splits]
-        count = table.pooled_counts[bundle.n_splits]
+        lane = bundle.n_splits
         # In a feature's first order all bins move but the last, one by one.
         for i in range(bundle.n_codes[j] - 1, -1, -1):
-            lane = bundle.first_split[j] + i - 1
-            left_integer = table.pooled_integers[lane] if i > 0 else 0
-            left_count = table.pooled_counts[lane] if i > 0 else 0
+            left = bundle.first_split[j] + i - 1
+            integer = table.pooled_integers[lane]
+            plain = table.pooled_plain[lane]
+            count = table.pooled_counts[lane]
+            if i > 0:
+                integer -= table.pooled_integers[left]
+                plain -= table.pooled_plain[left]
+                count -= table.pooled_counts[left]
             pooled = &candidates.pooled[candidates.features[j].first_bin + i]
-            pooled.sum_gradients += unit * <double> (integer - left_integer)
-            pooled.count += <unsigned int> (count - left_count)
-            pooled.sum_hessians = pooled.count
-            integer = left_integer
-            count = left_count
+            pooled.count += <unsigned int> count
+            if values.hessians == NULL:
+                pooled.sum_gradients += values.unit * <double> integer
+                pooled.sum_hessians = pooled.count
+            else:
+                pooled.sum_gradients += values.unit * <double> plain
+                pooled.sum_hessians += values.hessian_unit * <double> integer
+            lane = left
 
 
 cdef inline void set_sides_of_all(

@@ -9,7 +9,7 @@ cdef class HistogramStore:
         list free_buffers
         list lent                      # weak references to what has a buffer
 
-    cpdef bint has_room_for(self, Py_ssize_t n_cells)
+    cpdef bint has_room_for(self, Py_ssize_t n_cells, bint has_plain=*)
 
 
 cdef class NodeHistograms:
@@ -21,6 +21,7 @@ cdef class NodeHistograms:
         object buffer          # ndarray of bytes, or None
         int n_eras
         long long * integers   # (n_sums, n_eras) of each bundle, era by era
+        long long * plain      # of gradients, where hessians vary; else NULL
         int * counts
         double sum_gradients   # over all rows; of a root only
         double sum_hessians

@@ -1,10 +1,10 @@
 """Histograms by era that a node keeps, for its children to be differences.
 
 By bin, or by candidate split of features with masks: the sums on its left side. They
-take n_eras x n_sums cells of 12 bytes: 130 kB for 100 features of 5 bins and 20 eras,
-but 130 MB for 2,000 features of 5 bins and 1,000 eras. So they share a budget,
-and a node that finds it spent keeps none: its sums, and its children's, are then made
-from the rows.
+take n_eras x n_sums cells of 12 bytes, or of 20 where hessians vary: 130 kB for 100
+features of 5 bins and 20 eras, but 130 MB for 2,000 features of 5 bins and 1,000 eras.
+So they share a budget, and a node that finds it spent keeps none: its sums, and its
+children's, are then made from the rows.
 """
 
 import weakref
@@ -19,7 +19,11 @@ from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 # a fit has, if need be: what they save is less than the rest of a fit takes.
 STORE_BUDGET = 2**28
 
-_BYTES_PER_CELL = sizeof(long long) + sizeof(int)
+
+cdef inline Py_ssize_t bytes_of(Py_ssize_t n_cells, bint has_plain) noexcept:
+    return n_cells * (
+        sizeof(long long) + sizeof(int) + (sizeof(long long) if has_plain else 0)
+    )
 
 
 cdef class HistogramStore:
@@ -31,9 +35,9 @@ cdef class HistogramStore:
         self.free_buffers = []
         self.lent = []
 
-    cpdef bint has_room_for(self, Py_ssize_t n_cells):
+    cpdef bint has_room_for(self, Py_ssize_t n_cells, bint has_plain=False):
         """Whether a buffer of `n_cells` is free, or fits into the budget."""
-        cdef Py_ssize_t n_bytes = n_cells * _BYTES_PER_CELL
+        cdef Py_ssize_t n_bytes = bytes_of(n_cells, has_plain)
         cdef Py_ssize_t idle = 0
         for buffer in self.free_buffers:
             if buffer.size >= n_bytes:
@@ -41,9 +45,9 @@ cdef class HistogramStore:
             idle += buffer.size
         return self.allocated - idle + n_bytes <= self.budget
 
-    def lend(self, Py_ssize_t n_cells):
+    def lend(self, Py_ssize_t n_cells, bint has_plain=False):
         """A buffer of `n_cells` at least, if `has_room_for` them."""
-        n_bytes = n_cells * _BYTES_PER_CELL
+        n_bytes = bytes_of(n_cells, has_plain)
         for i, buffer in enumerate(self.free_buffers):
             if buffer.size >= n_bytes:
                 return self.free_buffers.pop(i)
@@ -85,14 +89,16 @@ cdef class NodeHistograms:
         self.is_worth_storing = False
         self.buffer = None
 
-    def allocate(self, n_sums):
+    def allocate(self, n_sums, bint has_plain):
         """Get memory for `n_sums` sums an era; for the store to have it."""
-        cdef unsigned char [::1] memory
-        n_cells = n_sums * self.n_eras
-        self.buffer = self.store.lend(n_cells)
+        cdef:
+            unsigned char [::1] memory
+            Py_ssize_t n_cells = n_sums * self.n_eras
+        self.buffer = self.store.lend(n_cells, has_plain)
         memory = self.buffer
         self.integers = <long long *> &memory[0]
-        self.counts = <int *> (self.integers + <Py_ssize_t> n_cells)
+        self.plain = self.integers + n_cells if has_plain else NULL
+        self.counts = <int *> (self.integers + (2 if has_plain else 1) * n_cells)
         self.is_stored = True
         self.store.remember(self)
 
@@ -111,6 +117,7 @@ cdef class NodeHistograms:
         heir.buffer, self.buffer = self.buffer, None
         heir.is_stored, self.is_stored = True, False
         heir.integers = self.integers
+        heir.plain = self.plain
         heir.counts = self.counts
         self.store.remember(heir)
 
@@ -125,12 +132,13 @@ cdef class NodeHistograms:
 
     cdef void clear(self, const bundle_struct * bundle) noexcept nogil:
         """Set the sums of a bundle to 0."""
-        cdef Py_ssize_t n_cells = <Py_ssize_t> bundle.n_sums * self.n_eras
-        memset(
-            self.integers + bundle.first_sum * self.n_eras,
-            0, n_cells * sizeof(long long),
-        )
-        memset(self.counts + bundle.first_sum * self.n_eras, 0, n_cells * sizeof(int))
+        cdef:
+            Py_ssize_t first = bundle.first_sum * self.n_eras
+            Py_ssize_t n_cells = <Py_ssize_t> bundle.n_sums * self.n_eras
+        memset(self.integers + first, 0, n_cells * sizeof(long long))
+        memset(self.counts + first, 0, n_cells * sizeof(int))
+        if self.plain != NULL:
+            memset(self.plain + first, 0, n_cells * sizeof(long long))
 
     cdef void point_at(
         self, const bundle_struct * bundle, int era, bin_sums * sums
@@ -141,8 +149,7 @@ cdef class NodeHistograms:
         )
         sums.integers = self.integers + first
         sums.counts = self.counts + first
-        sums.gradients = NULL
-        sums.hessians = NULL
+        sums.plain = self.plain + first if self.plain != NULL else NULL
 
 
 cdef void subtract(
@@ -163,3 +170,6 @@ cdef void subtract(
         integers[i] -= child_integers[i]
     for i in range(n_cells):
         counts[i] -= child_counts[i]
+    if parent.plain != NULL:
+        for i in range(n_cells):
+            parent.plain[first + i] -= child.plain[first + i]

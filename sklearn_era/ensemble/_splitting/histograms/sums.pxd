@@ -1,4 +1,4 @@
-from ..rows cimport MAX_BINS, EraRows, row_block
+from ..rows cimport MAX_BINS, EraRows, row_block, summed_values
 from ..bundles cimport bundle_struct
 from ..tree_data cimport tree_data
 
@@ -12,16 +12,38 @@ cdef struct cell_sums:
 cdef struct bin_sums:
     # Sums over the rows of an era by bin of a bundle's features, one feature after the
     # other; arrays have shape (n_bins,).
-    long long * integers  # of gradients, in units of the tree; NULL if they are floats
-    double * gradients
-    double * hessians
+    long long * integers  # of hessians if there are plain ones, else of gradients
+    long long * plain     # of gradients, if hessians vary
     int * counts
+    double * gradients    # where there are no integers, which then are NULL
+    double * hessians
+
+
+cdef inline double bin_gradients(
+    const bin_sums * sums, const summed_values * values, int bin
+) noexcept nogil:
+    if sums.integers == NULL:
+        return sums.gradients[bin]
+    if sums.plain == NULL:
+        return values.unit * <double> sums.integers[bin]
+    return values.unit * <double> sums.plain[bin]
+
+
+cdef inline double bin_hessians(
+    const bin_sums * sums, const summed_values * values, int bin
+) noexcept nogil:
+    if sums.integers == NULL:
+        return sums.hessians[bin]
+    if sums.plain == NULL:
+        return sums.counts[bin]
+    return values.hessian_unit * <double> sums.integers[bin]
 
 
 cdef struct code_sums:
     # Sums by bin, of which some at a time are not 0.
     long long[MAX_BINS] words
     long long[MAX_BINS] integers
+    long long[MAX_BINS] plain
     double[MAX_BINS] gradients
     double[MAX_BINS] hessians
     int[MAX_BINS] counts
@@ -32,6 +54,7 @@ cdef struct histogram_scratch:
     long long[MAX_BINS] words
     cell_sums[MAX_BINS] cells
     long long[MAX_BINS] integers
+    long long[MAX_BINS] plain
     double[MAX_BINS] gradients
     double[MAX_BINS] hessians
     int[MAX_BINS] counts
@@ -41,7 +64,6 @@ cdef struct histogram_scratch:
 cdef void sum_era(
     const tree_data * tree,
     const bundle_struct * bundle,
-    bint is_joint,
     EraRows rows,
     const row_block * blocks,
     int n_blocks,
@@ -66,4 +88,5 @@ cdef void add_words_to_lanes(
     const row_block * first,
     int stop,
     long long * words,
+    long long * plain,
 ) noexcept nogil

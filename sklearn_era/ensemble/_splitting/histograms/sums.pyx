@@ -10,7 +10,6 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C, X_BINNED_DTYPE_C,
 )
 
-from ..rows cimport MAX_BINS
 from ..._criteria.split_sums cimport LANES
 
 cdef enum:
@@ -20,7 +19,6 @@ cdef enum:
 cdef void sum_era(
     const tree_data * tree,
     const bundle_struct * bundle,
-    bint is_joint,
     EraRows rows,
     const row_block * blocks,
     int n_blocks,
@@ -30,37 +28,18 @@ cdef void sum_era(
     """Sum up the blocks of an era by bin, for all features of a bundle."""
     cdef int i
     memset(sums.counts, 0, bundle.n_bins * sizeof(int))
-    if rows.packs_integers():
+    if sums.integers != NULL:
         memset(sums.integers, 0, bundle.n_bins * sizeof(long long))
     else:
         memset(sums.gradients, 0, bundle.n_bins * sizeof(double))
         memset(sums.hessians, 0, bundle.n_bins * sizeof(double))
+    if sums.plain != NULL:
+        memset(sums.plain, 0, bundle.n_bins * sizeof(long long))
     for i in range(n_blocks):
-        if is_joint:
-            add_jointly(bundle, rows, &blocks[i], scratch, sums)
-        else:
-            add_singly(tree, bundle, rows, &blocks[i], scratch, sums)
+        add_block(tree, bundle, rows, &blocks[i], scratch, sums)
 
 
-cdef inline void add_jointly(
-    const bundle_struct * bundle,
-    EraRows rows,
-    const row_block * block,
-    histogram_scratch * scratch,
-    bin_sums * sums,          # IN and OUT
-) noexcept nogil:
-    """Add a block by way of the joint histogram of a bundle's features."""
-    if rows.packs_integers():
-        memset(scratch.words, 0, bundle.n_cells * sizeof(long long))
-        add_words(bundle.codes, rows, block, scratch.words)
-        add_marginal_words(bundle, rows.count_bits, scratch.words, sums)
-    else:
-        memset(scratch.cells, 0, bundle.n_cells * sizeof(cell_sums))
-        add_pairs(bundle.codes, rows, block, scratch.cells)
-        add_marginal_cells(bundle, scratch.cells, sums)
-
-
-cdef inline void add_singly(
+cdef inline void add_block(
     const tree_data * tree,
     const bundle_struct * bundle,
     EraRows rows,
@@ -73,20 +52,26 @@ cdef inline void add_singly(
         int missing = tree.missing_values_bin_idx
         const X_BINNED_DTYPE_C * column
         int first_bin = 0
-        int n_bins, j
+        int n_bins, i, j
     for j in range(bundle.n_members):
         column = tree.X_binned + bundle.members[j] * tree.n_samples
         n_bins = tree.n_bins_non_missing[bundle.members[j]]
-        if rows.packs_integers():
-            memset(scratch.words, 0, n_bins * sizeof(long long))
-            scratch.words[missing] = 0
-            add_words(column, rows, block, scratch.words)
-            if bundle.n_codes[j] > n_bins:
-                scratch.words[n_bins] = scratch.words[missing]
+        if sums.integers != NULL:
+            add_words_by_code(
+                column, rows, block, words_of(rows, block), n_bins, missing,
+                bundle.n_codes[j], scratch.words,
+            )
             unpack_words(
                 scratch.words, bundle.n_codes[j], rows.count_bits,
                 sums.integers + first_bin, sums.counts + first_bin,
             )
+            if sums.plain != NULL:
+                add_words_by_code(
+                    column, rows, block, plain_words_of(rows, block), n_bins, missing,
+                    bundle.n_codes[j], scratch.words,
+                )
+                for i in range(bundle.n_codes[j]):
+                    sums.plain[first_bin + i] += scratch.words[i]
         else:
             memset(scratch.cells, 0, n_bins * sizeof(cell_sums))
             memset(&scratch.cells[missing], 0, sizeof(cell_sums))
@@ -104,6 +89,7 @@ cdef void add_words_to_lanes(
     const row_block * first,  # block, of those of a chunk
     int stop,                 # after the last row
     long long * words,        # IN and OUT, shape (n_bins, LANES)
+    long long * plain,        # same, if rows have plain words
 ) noexcept nogil:
     """Add the words of rows, each to the lane of its era, for all features of a bundle.
 
@@ -113,10 +99,13 @@ cdef void add_words_to_lanes(
     cdef:
         const unsigned int * indices = rows.sample_indices
         const long long * of_rows = words_of(rows, first)
+        const long long * plain_of_rows = NULL
         const unsigned char * lanes = &rows.lanes[0] + first.first_word - first.start
         const X_BINNED_DTYPE_C * column
         int last_code
         int i, j, code
+    if rows.has_plain_words():
+        plain_of_rows = plain_words_of(rows, first)
     for j in range(bundle.n_members):
         column = tree.X_binned + bundle.members[j] * tree.n_samples
         last_code = bundle.n_codes[j] - 1
@@ -131,7 +120,13 @@ cdef void add_words_to_lanes(
         else:
             for i in range(first.start, stop):
                 words[column[indices[i]] * LANES + lanes[i]] += of_rows[i]
+        if plain_of_rows != NULL:
+            for i in range(first.start, stop):
+                code = column[i if indices == NULL else indices[i]]
+                code = min(code, last_code)
+                plain[code * LANES + lanes[i]] += plain_of_rows[i]
         words += bundle.n_codes[j] * LANES
+        plain += bundle.n_codes[j] * LANES
 
 
 cdef inline const long long * words_of(
@@ -141,16 +136,40 @@ cdef inline const long long * words_of(
     return &rows.words[0] + block.first_word - block.start
 
 
+cdef inline const long long * plain_words_of(
+    EraRows rows, const row_block * block
+) noexcept nogil:
+    return &rows.plain_words[0] + block.first_word - block.start
+
+
+cdef inline void add_words_by_code(
+    const X_BINNED_DTYPE_C * column,
+    EraRows rows,
+    const row_block * block,
+    const long long * words,
+    int n_bins,
+    int missing,           # bin
+    int n_codes,
+    long long * cells,     # OUT, (n_codes,)
+) noexcept nogil:
+    """Sums of the words of a block by code; that of missing values is the last."""
+    memset(cells, 0, n_bins * sizeof(long long))
+    cells[missing] = 0
+    add_words(column, rows, block, words, cells)
+    if n_codes > n_bins:
+        cells[n_bins] = cells[missing]
+
+
 cdef inline void add_words(
     const X_BINNED_DTYPE_C * codes,
     EraRows rows,
     const row_block * block,
+    const long long * words,
     long long * cells,  # IN and OUT
 ) noexcept nogil:
     """Add each row of a block to its code's cell: where a fit spends its time."""
     cdef:
         const unsigned int * indices = rows.sample_indices
-        const long long * words = words_of(rows, block)
         int start = block.start
         int stop = block.stop
         int i
@@ -215,72 +234,6 @@ cdef inline void add_cells(
         sums.counts[first_bin + i] += <int> cells[i].count
 
 
-cdef inline void add_marginal_words(
-    const bundle_struct * bundle,
-    int count_bits,
-    long long * words,  # IN and OUT, (n_cells,): used up
-    bin_sums * sums,    # IN and OUT
-) noexcept nogil:
-    """Add the marginal sums of the joint histogram to the bins of each feature.
-
-    From the last feature to the first: the cells with one of its bins are adjacent, and
-    the sum over its bins is the joint histogram of the features before it.
-    """
-    cdef:
-        long long[MAX_BINS] bins
-        int first_bin = bundle.n_bins
-        int n_cells = bundle.n_cells
-        int n_codes
-        int i, j, k
-    for j in range(bundle.n_members - 1, -1, -1):
-        n_codes = bundle.n_codes[j]
-        first_bin -= n_codes
-        n_cells = n_cells // n_codes
-        for k in range(n_codes):
-            bins[k] = 0
-            for i in range(n_cells):
-                bins[k] += words[k * n_cells + i]
-        unpack_words(
-            bins, n_codes, count_bits,
-            sums.integers + first_bin, sums.counts + first_bin,
-        )
-        for k in range(1, n_codes):
-            for i in range(n_cells):
-                words[i] += words[k * n_cells + i]
-
-
-cdef inline void add_marginal_cells(
-    const bundle_struct * bundle,
-    cell_sums * cells,  # IN and OUT, (n_cells,): used up
-    bin_sums * sums,    # IN and OUT
-) noexcept nogil:
-    """As `add_marginal_words`."""
-    cdef:
-        cell_sums[MAX_BINS] bins
-        int first_bin = bundle.n_bins
-        int n_cells = bundle.n_cells
-        int n_codes
-        int i, j, k
-    for j in range(bundle.n_members - 1, -1, -1):
-        n_codes = bundle.n_codes[j]
-        first_bin -= n_codes
-        n_cells = n_cells // n_codes
-        for k in range(n_codes):
-            memset(&bins[k], 0, sizeof(cell_sums))
-            for i in range(n_cells):
-                add_cell(&bins[k], &cells[k * n_cells + i])
-        add_cells(bins, n_codes, first_bin, sums)
-        for k in range(1, n_codes):
-            for i in range(n_cells):
-                add_cell(&cells[i], &cells[k * n_cells + i])
-
-
-cdef inline void add_cell(cell_sums * total, const cell_sums * cell) noexcept nogil:
-    total.gradients += cell.gradients
-    total.hessians += cell.hessians
-    total.count += cell.count
-
-
 cdef int sum_occupied_bins(
     const tree_data * tree,
     const bundle_struct * bundle,  # of one feature, without missing values
@@ -302,7 +255,8 @@ cdef int sum_occupied_bins(
         const row_block * block
         const long long * words
         const G_H_DTYPE_C * pairs
-        bint are_integers = rows.packs_integers()
+        const long long * plain = NULL
+        bint are_integers = rows.values.are_integers
         code_sums * sums = &scratch.by_code  # zeros, but for what is occupied here
         unsigned long long[WORDS_OF_BINS] is_occupied
         unsigned long long one = 1
@@ -316,11 +270,15 @@ cdef int sum_occupied_bins(
         block = &blocks[b]
         words = words_of(rows, block)
         pairs = pairs_of(rows, block)
+        if rows.has_plain_words():
+            plain = plain_words_of(rows, block)
         for i in range(block.start, block.stop):
             code = codes[i if indices == NULL else indices[i]]
             is_occupied[code >> 6] |= one << (code & 63)
             if are_integers:
                 sums.words[code] += words[i]
+                if plain != NULL:
+                    sums.plain[code] += plain[i]
             else:
                 sums.gradients[code] += pairs[2 * i]
                 sums.hessians[code] += pairs[2 * i + 1]
@@ -346,10 +304,12 @@ cdef inline void take_bin(
 ) noexcept nogil:
     """Move the sums of a bin to a place of the scratch arrays; leave zeros."""
     scratch.integers[place] = sums.integers[code]
+    scratch.plain[place] = sums.plain[code]
     scratch.gradients[place] = sums.gradients[code]
     scratch.hessians[place] = sums.hessians[code]
     scratch.counts[place] = sums.counts[code]
     sums.integers[code] = 0
+    sums.plain[code] = 0
     sums.gradients[code] = 0.0
     sums.hessians[code] = 0.0
     sums.counts[code] = 0

@@ -5,7 +5,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 )
 
 from ..bundles cimport MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct
-from ..rows cimport MAX_BINS, row_block
+from ..rows cimport MAX_BINS, row_block, summed_values
 from ..._criteria.aggregation cimport (
     boltzmann_kind, boltzmann_sums, impurity_totals, kind_of_alpha, moment_sums,
 )
@@ -45,6 +45,7 @@ cdef struct packed_rows:
     # Rows of a node as words: the count in the low bits, the integer above.
     const unsigned int * indices     # NULL: all rows, as they are
     const long long * words
+    const long long * plain_words    # of gradients, where hessians vary; else NULL
     const row_block * blocks
     int count_bits
 
@@ -53,6 +54,7 @@ cdef struct masked_sums:
     # Of an era, on the left side of each split; arrays have shape (n_lanes,).
     const long long * integers
     const long long * counts
+    const long long * plain          # NULL if rows have no plain words
 
 
 cdef enum kept_kind:
@@ -90,7 +92,9 @@ cdef inline kept_kind kind_of_criterion(
     if criterion.name == SplitCriterion.INVARIANT:
         if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
             return EFFECTS
-        return CHANGING_RATES
+        if criterion.invariance_statistic == InvarianceStatistic.CHANGING_RATE:
+            return CHANGING_RATES
+        return ANYTHING
     if criterion.name == SplitCriterion.VREX:
         return GAIN_MOMENTS
     if criterion.name == SplitCriterion.HELD_OUT:
@@ -194,8 +198,10 @@ cdef struct masked_table:
     # Some eras of a bundle with masks: the left side of each split, which has a lane.
     long long[LANES * MAX_SPLIT_LANES] integers
     long long[LANES * MAX_SPLIT_LANES] counts
+    long long[LANES * MAX_SPLIT_LANES] plain    # if rows have plain words
     long long[MAX_SPLIT_LANES] pooled_integers  # over all eras
     long long[MAX_SPLIT_LANES] pooled_counts
+    long long[MAX_SPLIT_LANES] pooled_plain
     kept_lanes[SPLIT_VECTORS] kept   # what the eras thus far have said
     side_lanes[SPLIT_VECTORS] left   # over all eras, where `sees_all_eras`
     side_lanes[SPLIT_VECTORS] right
@@ -223,7 +229,7 @@ cdef struct lane_functions:
         int n_splits,
     ) noexcept nogil
     void (*unpack_lanes)(
-        era_table * table, int n_bins, int count_bits, double unit
+        era_table * table, int n_bins, int count_bits, const summed_values * values
     ) noexcept nogil
     int (*sum_masked_eras)(
         const bundle_struct * bundle,
@@ -237,7 +243,7 @@ cdef struct lane_functions:
         const criterion_struct * criterion,
         const eras_struct * eras,
         const bundle_struct * bundle,
-        double unit,
+        const summed_values * values,
         masked_table * table,
         split_sums * splits,
     ) noexcept nogil

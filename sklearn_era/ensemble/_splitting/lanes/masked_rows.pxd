@@ -10,14 +10,14 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .functions cimport (
-    DIRECTIONS, MEAN_GAINS, SMOOTHED_GAINS, EXTREME_GAINS, GAINS_AND_DIRECTIONS,
-    GAIN_MOMENTS, EFFECTS, CHANGING_RATES, IMPURITIES, HELD_OUT_GAINS,
-    gains_of_lane, impurities_of_lane, keep_gains, keep_impurities, keep_moments,
-    kept_kind, kept_lanes, kind_of_criterion, masked_sums, masked_table,
+    ANYTHING, DIRECTIONS, MEAN_GAINS, SMOOTHED_GAINS, EXTREME_GAINS,
+    GAINS_AND_DIRECTIONS, GAIN_MOMENTS, EFFECTS, CHANGING_RATES, IMPURITIES,
+    HELD_OUT_GAINS, gains_of_lane, impurities_of_lane, keep_gains, keep_impurities,
+    keep_moments, kept_kind, kept_lanes, kind_of_criterion, masked_sums, masked_table,
     moments_of_lane, packed_rows, side_lanes,
 )
 from ..bundles cimport bundle_struct
-from ..rows cimport row_block
+from ..rows cimport row_block, summed_values
 from ..._criteria.aggregation cimport (
     add_impurity, add_to_boltzmann, add_to_moments, boltzmann_kind, boltzmann_sums,
     impurity_totals, moment_sums,
@@ -25,7 +25,7 @@ from ..._criteria.aggregation cimport (
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport (
     era_changing_rate, era_effect, era_sums, held_out_gain, impurity_decrease,
-    is_covered, neutral_unless, side_sums,
+    is_covered, is_informative, neutral_unless, side_sums,
 )
 from ..._criteria.split_sums cimport (
     LANES, add_beside_all, add_era, compare_if, era_comparison, eras_struct,
@@ -50,15 +50,18 @@ cdef extern from *:
     typedef long long word_vector;
     #endif
 
-    /* N_LANES is a constant, so that the sums stay in registers. */
-    #define SUM_MASKED(N_LANES)                                                        \
-    static void sum_masked_##N_LANES(                                                  \
+    /* N_LANES is a constant, so that the sums stay in registers, and VARY is whether
+       rows have plain words. */
+    #define SUM_MASKED(NAME, N_LANES, VARY)                                            \
+    static void NAME##_##N_LANES(                                                      \
         const unsigned char *codes, const unsigned int *rows, const long long *words,  \
-        Py_ssize_t start, Py_ssize_t stop, const long long *masks, int count_bits,     \
-        long long *restrict integers, long long *restrict counts)                  \
+        const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,               \
+        const long long *masks, int count_bits, long long *restrict integers,          \
+        long long *restrict counts, long long *restrict plain)                         \
     {                                                                                  \
         enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
         word_vector total[N] = {0};                                                    \
+        word_vector total_plain[N] = {0};                                              \
         long long sums[N_LANES];                                                       \
         Py_ssize_t i;                                                                  \
         int v;                                                                         \
@@ -67,41 +70,68 @@ cdef extern from *:
                 masks + (N_LANES) * (Py_ssize_t)codes[rows ? rows[i] : i]);            \
             word_vector word = words[i] - (word_vector){0};                            \
             for (v = 0; v < N; v++) total[v] += word & mask[v];                        \
+            if (VARY) {                                                                \
+                word = plain_words[i] - (word_vector){0};                              \
+                for (v = 0; v < N; v++) total_plain[v] += word & mask[v];              \
+            }                                                                          \
         }                                                                              \
         for (v = 0; v < N; v++) ((word_vector *)sums)[v] = total[v];                   \
         for (v = 0; v < (N_LANES); v++) {                                              \
             integers[v] += sums[v] >> count_bits;                                      \
-            counts[v] += sums[v] & ((1LL << count_bits) - 1);                      \
+            counts[v] += sums[v] & ((1LL << count_bits) - 1);                          \
         }                                                                              \
+        if (VARY)                                                                      \
+            for (v = 0; v < N; v++) ((word_vector *)plain)[v] += total_plain[v];       \
     }
-    SUM_MASKED(8)
-    SUM_MASKED(16)
-    SUM_MASKED(24)
-    SUM_MASKED(32)
-    #undef SUM_MASKED
 
-    static inline void sum_masked(
-        int n_lanes, const unsigned char *codes, const unsigned int *rows,
-        const long long *words, Py_ssize_t start, Py_ssize_t stop,
-        const long long *masks, int count_bits, long long *integers, long long *counts)
-    {
-        (n_lanes == 8 ? sum_masked_8
-         : n_lanes == 16 ? sum_masked_16
-         : n_lanes == 24 ? sum_masked_24 : sum_masked_32)(
-            codes, rows, words, start, stop, masks, count_bits, integers, counts);
+    #define SUM_MASKED_BY_LANES(NAME, VARY)                                            \
+    SUM_MASKED(NAME, 8, VARY)                                                          \
+    SUM_MASKED(NAME, 16, VARY)                                                         \
+    SUM_MASKED(NAME, 24, VARY)                                                         \
+    SUM_MASKED(NAME, 32, VARY)                                                         \
+    static inline void NAME(                                                           \
+        int n_lanes, const unsigned char *codes, const unsigned int *rows,             \
+        const long long *words, const long long *plain_words, Py_ssize_t start,        \
+        Py_ssize_t stop, const long long *masks, int count_bits, long long *integers,  \
+        long long *counts, long long *plain)                                           \
+    {                                                                                  \
+        (n_lanes == 8 ? NAME##_8 : n_lanes == 16 ? NAME##_16                           \
+         : n_lanes == 24 ? NAME##_24 : NAME##_32)(                                     \
+            codes, rows, words, plain_words, start, stop, masks, count_bits, integers, \
+            counts, plain);                                                            \
     }
+    SUM_MASKED_BY_LANES(sum_masked, 0)
+    SUM_MASKED_BY_LANES(sum_masked_and_plain, 1)
+    #undef SUM_MASKED
+    #undef SUM_MASKED_BY_LANES
     """
     void sum_masked(
         int n_lanes,
         const X_BINNED_DTYPE_C * codes,
         const unsigned int * rows,   # NULL: all, as they are
         const long long * words,     # the count in the low bits, the integer above
+        const long long * plain_words,
         Py_ssize_t start,
         Py_ssize_t stop,
         const long long * masks,     # (n_cells, n_lanes)
         int count_bits,
         long long * integers,        # IN and OUT, (n_lanes,)
         long long * counts,          # IN and OUT
+        long long * plain,           # IN and OUT, if rows have plain words
+    ) noexcept nogil
+    void sum_masked_and_plain(
+        int n_lanes,
+        const X_BINNED_DTYPE_C * codes,
+        const unsigned int * rows,
+        const long long * words,
+        const long long * plain_words,
+        Py_ssize_t start,
+        Py_ssize_t stop,
+        const long long * masks,
+        int count_bits,
+        long long * integers,
+        long long * counts,
+        long long * plain,
     ) noexcept nogil
 
 
@@ -115,10 +145,13 @@ cdef inline int sum_masked_eras(
     """Sum up the next eras, in the lane of each split; return the block after them."""
     cdef:
         const row_block * block
+        const long long * words
         Py_ssize_t place
         int i
     memset(table.integers, 0, LANES * bundle.n_lanes * sizeof(long long))
     memset(table.counts, 0, LANES * bundle.n_lanes * sizeof(long long))
+    if rows.plain_words != NULL:
+        memset(table.plain, 0, LANES * bundle.n_lanes * sizeof(long long))
     table.n_eras = 0
     while first < stop:
         block = &rows.blocks[first]
@@ -130,12 +163,24 @@ cdef inline int sum_masked_eras(
             table.codes[i] = block.era
             table.sums[i].integers = &table.integers[place]
             table.sums[i].counts = &table.counts[place]
+            table.sums[i].plain = NULL
+            if rows.plain_words != NULL:
+                table.sums[i].plain = &table.plain[place]
             table.n_eras += 1
-        sum_masked(
-            bundle.n_lanes, bundle.codes, rows.indices,
-            rows.words + block.first_word - block.start, block.start, block.stop,
-            bundle.masks, rows.count_bits, &table.integers[place], &table.counts[place],
-        )
+        words = rows.words + block.first_word - block.start
+        if rows.plain_words == NULL:
+            sum_masked(
+                bundle.n_lanes, bundle.codes, rows.indices, words, NULL,
+                block.start, block.stop, bundle.masks, rows.count_bits,
+                &table.integers[place], &table.counts[place], NULL,
+            )
+        else:
+            sum_masked_and_plain(
+                bundle.n_lanes, bundle.codes, rows.indices, words,
+                rows.plain_words + block.first_word - block.start,
+                block.start, block.stop, bundle.masks, rows.count_bits,
+                &table.integers[place], &table.counts[place], &table.plain[place],
+            )
         first += 1
     return first
 
@@ -161,13 +206,18 @@ cdef inline void pool_masked_eras(
         for lane in range(LANES):
             table.pooled_integers[first + lane] = integers[lane]
             table.pooled_counts[first + lane] = counts[lane]
+        for i in range(table.n_eras):
+            sums = &table.sums[i]
+            if sums.plain != NULL:
+                for lane in range(LANES):
+                    table.pooled_plain[first + lane] += sums.plain[first + lane]
 
 
 cdef inline void compare_masked_eras(
     const criterion_struct * criterion,
     const eras_struct * eras,
     const bundle_struct * bundle,
-    double unit,
+    const summed_values * values,
     masked_table * table,  # IN and OUT
     split_sums * splits,   # IN and OUT, of what has no lanes
 ) noexcept nogil:
@@ -175,46 +225,64 @@ cdef inline void compare_masked_eras(
 
     By a loop for each kind, which the compiler makes of one.
     """
+    if kind_of_criterion(criterion) == ANYTHING:
+        add_in_turn(criterion, eras, bundle.n_splits, values, table, splits)
+    elif table.n_eras > 0 and table.sums[0].plain != NULL:
+        compare_by_kind(True, criterion, eras, bundle, values, table)
+    else:
+        compare_by_kind(False, criterion, eras, bundle, values, table)
+
+
+cdef inline void compare_by_kind(
+    bint are_plain,        # gradients, as hessians vary; a constant
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const bundle_struct * bundle,
+    const summed_values * values,
+    masked_table * table,  # IN and OUT
+) noexcept nogil:
     cdef kept_kind kind = kind_of_criterion(criterion)
     if kind == DIRECTIONS:
-        compare_lanes(DIRECTIONS, criterion, eras, bundle, unit, table)
+        compare_lanes(DIRECTIONS, are_plain, criterion, eras, bundle, values, table)
     elif kind == MEAN_GAINS:
-        compare_lanes(MEAN_GAINS, criterion, eras, bundle, unit, table)
+        compare_lanes(MEAN_GAINS, are_plain, criterion, eras, bundle, values, table)
     elif kind == SMOOTHED_GAINS:
-        compare_lanes(SMOOTHED_GAINS, criterion, eras, bundle, unit, table)
+        compare_lanes(SMOOTHED_GAINS, are_plain, criterion, eras, bundle, values, table)
     elif kind == EXTREME_GAINS:
-        compare_lanes(EXTREME_GAINS, criterion, eras, bundle, unit, table)
+        compare_lanes(EXTREME_GAINS, are_plain, criterion, eras, bundle, values, table)
     elif kind == GAINS_AND_DIRECTIONS:
-        compare_lanes(GAINS_AND_DIRECTIONS, criterion, eras, bundle, unit, table)
+        compare_lanes(
+            GAINS_AND_DIRECTIONS, are_plain, criterion, eras, bundle, values, table
+        )
     elif kind == GAIN_MOMENTS:
-        compare_lanes(GAIN_MOMENTS, criterion, eras, bundle, unit, table)
+        compare_lanes(GAIN_MOMENTS, are_plain, criterion, eras, bundle, values, table)
     elif kind == EFFECTS:
-        compare_lanes(EFFECTS, criterion, eras, bundle, unit, table)
+        compare_lanes(EFFECTS, are_plain, criterion, eras, bundle, values, table)
     elif kind == CHANGING_RATES:
-        compare_lanes(CHANGING_RATES, criterion, eras, bundle, unit, table)
+        compare_lanes(CHANGING_RATES, are_plain, criterion, eras, bundle, values, table)
     elif kind == IMPURITIES:
-        compare_lanes(IMPURITIES, criterion, eras, bundle, unit, table)
+        compare_lanes(IMPURITIES, are_plain, criterion, eras, bundle, values, table)
     elif kind == HELD_OUT_GAINS:
-        compare_lanes(HELD_OUT_GAINS, criterion, eras, bundle, unit, table)
-    else:
-        add_in_turn(criterion, eras, bundle.n_splits, unit, table, splits)
+        compare_lanes(HELD_OUT_GAINS, are_plain, criterion, eras, bundle, values, table)
 
 
 cdef inline void compare_lanes(
     kept_kind kind,          # a constant
+    bint are_plain,          # same
     const criterion_struct * criterion,
     const eras_struct * eras,
     const bundle_struct * bundle,
-    double unit,
+    const summed_values * values,
     masked_table * table,    # IN and OUT
 ) noexcept nogil:
     cdef:
         double min_samples = criterion.min_samples_per_era
         const long long * integers
         const long long * counts
+        const long long * plain
         side_lanes all_left, all_right
         kept_lanes kept
-        double gradients, rows, unit_of_gains, share, impurity
+        double gradients, rows, weight, unit_of_gains, share, impurity
         era_sums left, right
         Py_ssize_t i, j, first, lane
     for j in range(bundle.n_lanes // LANES):
@@ -225,22 +293,36 @@ cdef inline void compare_lanes(
         for i in range(table.n_eras):
             integers = table.sums[i].integers
             counts = table.sums[i].counts
-            gradients = unit * <double> integers[bundle.n_splits]
+            plain = table.sums[i].plain
             rows = <double> counts[bundle.n_splits]
+            gradients = values.unit * <double> integers[bundle.n_splits]
+            weight = rows
+            if are_plain:
+                weight = values.hessian_unit * <double> integers[bundle.n_splits]
             if kind <= GAINS_AND_DIRECTIONS and rows < 2.0 * min_samples:
                 continue  # no split covers it
-            unit_of_gains = gain_unit(criterion, rows, eras.gradient_variance)
+            unit_of_gains = gain_unit(criterion, weight, eras.gradient_variance)
             share = rows / eras.era_sizes[table.codes[i]]
             impurity = eras.impurities[table.codes[i]]
             for lane in range(LANES):
-                left.gradients = unit * <double> integers[first + lane]
                 left.count = <double> counts[first + lane]
-                left.hessians = left.count
-                right.gradients = gradients - left.gradients
+                if are_plain:
+                    left.gradients = values.unit * <double> plain[first + lane]
+                    left.hessians = (
+                        values.hessian_unit * <double> integers[first + lane]
+                    )
+                    # More digits than a double has cancel here.
+                    right.gradients = values.unit * <double> (
+                        plain[bundle.n_splits] - plain[first + lane]
+                    )
+                else:
+                    left.gradients = values.unit * <double> integers[first + lane]
+                    left.hessians = left.count
+                    right.gradients = gradients - left.gradients
                 right.count = rows - left.count
-                right.hessians = right.count
+                right.hessians = weight - left.hessians
                 add_to_lane(
-                    kind, criterion, left, right, unit_of_gains, share,
+                    kind, are_plain, criterion, left, right, unit_of_gains, share,
                     impurity, &all_left, &all_right, &kept, lane,
                 )
         table.kept[j] = kept
@@ -248,6 +330,7 @@ cdef inline void compare_lanes(
 
 cdef inline void add_to_lane(
     kept_kind kind,
+    bint are_plain,
     const criterion_struct * criterion,
     era_sums left,
     era_sums right,
@@ -263,6 +346,7 @@ cdef inline void add_to_lane(
     cdef:
         double l2 = criterion.l2_regularization
         double covered = is_covered(left, right, criterion.min_samples_per_era)
+        double informative = covered
         double decrease
         era_comparison era
         boltzmann_sums gains
@@ -272,6 +356,8 @@ cdef inline void add_to_lane(
         )
         impurity_totals totals
         side_sums of_all
+    if are_plain:
+        informative = is_informative(left, right, criterion.min_samples_per_era)
     kept.n_covered[lane] += covered
     if kind == HELD_OUT_GAINS:
         of_all.left = side_of_lane(all_left, lane)
@@ -281,19 +367,19 @@ cdef inline void add_to_lane(
         )
         return
     if kind == EFFECTS or kind == CHANGING_RATES or kind == IMPURITIES:
-        left = neutral_unless(covered, left)
-        right = neutral_unless(covered, right)
+        left = neutral_unless(informative, left)
+        right = neutral_unless(informative, right)
     if kind == EFFECTS:
-        add_moment(kept, lane, era_effect(left, right, l2), covered)
+        add_moment(kept, lane, era_effect(left, right, l2), informative)
     elif kind == CHANGING_RATES:
-        add_moment(kept, lane, era_changing_rate(left, right, l2), covered)
+        add_moment(kept, lane, era_changing_rate(left, right, l2), informative)
     elif kind == IMPURITIES:
         totals = impurities_of_lane(kept, lane)
         decrease = impurity_decrease(left, right)
-        add_impurity(&totals, impurity, covered, decrease, share * decrease)
+        add_impurity(&totals, impurity, informative, decrease, share * decrease)
         keep_impurities(kept, lane, totals)
     else:
-        era = compare_if(covered, left, right, l2)
+        era = compare_if(informative, left, right, l2)
         if kind == DIRECTIONS or kind == GAINS_AND_DIRECTIONS:
             kept.directions[lane] += era.direction
         if kind == MEAN_GAINS or kind == GAINS_AND_DIRECTIONS:
@@ -333,7 +419,7 @@ cdef inline void add_in_turn(
     const criterion_struct * criterion,
     const eras_struct * eras,
     int n_splits,
-    double unit,
+    const summed_values * values,
     const masked_table * table,
     split_sums * splits,     # IN and OUT
 ) noexcept nogil:
@@ -346,14 +432,23 @@ cdef inline void add_in_turn(
     for i in range(table.n_eras):
         sums = &table.sums[i]
         for j in range(n_splits):
-            left.gradients = unit * <double> sums.integers[j]
+            left.gradients = values.unit * <double> sums.integers[j]
             left.count = sums.counts[j]
             left.hessians = left.count
-            right.gradients = unit * <double> (
+            right.gradients = values.unit * <double> (
                 sums.integers[n_splits] - sums.integers[j]
             )
             right.count = sums.counts[n_splits] - sums.counts[j]
             right.hessians = right.count
+            if sums.plain != NULL:
+                left.hessians = values.hessian_unit * <double> sums.integers[j]
+                right.hessians = values.hessian_unit * <double> (
+                    sums.integers[n_splits] - sums.integers[j]
+                )
+                left.gradients = values.unit * <double> sums.plain[j]
+                right.gradients = values.unit * <double> (
+                    sums.plain[n_splits] - sums.plain[j]
+                )
             add_era(criterion, eras, table.codes[i], left, right, &splits[j])
             if criterion.traits.sees_all_eras:
                 of_all.left = side_of_lane(&table.left[j // LANES], j % LANES)

@@ -13,7 +13,8 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, side_sums
-from .table cimport era_table, sums_of_bin
+from ..rows cimport summed_values
+from .table cimport era_table, pool_eras, sums_of_bin
 from .functions cimport bin_order, lane_functions, occupied_splits
 from .masked_rows cimport compare_masked_eras, pool_masked_eras, sum_masked_eras
 from ..._criteria.split_sums cimport (
@@ -330,24 +331,30 @@ cdef void compare_occupied(
 
 
 cdef void unpack_lanes(
-    era_table * table, int n_bins, int count_bits, double unit
+    era_table * table, int n_bins, int count_bits, const summed_values * values
 ) noexcept nogil:
-    """From sums of words, which are cleared, to sums and to sums over eras.
+    """From sums of words, which are cleared, to sums; and add these to those over eras.
 
     The count is in a word's low bits.
     """
     cdef:
         long long one = 1
         long long mask = (one << count_bits) - 1
+        Py_ssize_t n_cells = <Py_ssize_t> n_bins * LANES
         Py_ssize_t i
-    for i in range(<Py_ssize_t> n_bins * LANES):
-        table.eras.gradients[i] = unit * <double> (table.words[i] >> count_bits)
+    for i in range(n_cells):
+        table.eras.gradients[i] = values.unit * <double> (table.words[i] >> count_bits)
         table.eras.counts[i] = <double> (table.words[i] & mask)
-        table.words[i] = 0
-    for i in range(<Py_ssize_t> n_bins * LANES):
         table.eras.hessians[i] = table.eras.counts[i]
-        table.pooled.gradients[i] += table.eras.gradients[i]
-        table.pooled.counts[i] += table.eras.counts[i]
+    if not table.counts_rows:
+        for i in range(n_cells):
+            table.eras.gradients[i] = values.unit * <double> table.plain[i]
+            table.eras.hessians[i] = (
+                values.hessian_unit * <double> (table.words[i] >> count_bits)
+            )
+        memset(table.plain, 0, n_cells * sizeof(long long))
+    memset(table.words, 0, n_cells * sizeof(long long))
+    pool_eras(table, n_bins)
 
 
 cdef lane_functions _functions

@@ -5,8 +5,8 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
-from ..histograms.sums cimport bin_sums
-from ..rows cimport MAX_BINS
+from ..histograms.sums cimport bin_gradients, bin_hessians, bin_sums
+from ..rows cimport MAX_BINS, summed_values
 from ..._criteria.era_statistics cimport era_sums
 from ..._criteria.split_sums cimport LANES, lane_sums
 
@@ -35,6 +35,7 @@ cdef struct era_table:
     lane_histograms pooled    # sums over all eras that were in a lane
     lane_histograms right     # sums over the bins to the right of a split
     long long[MAX_CELLS] words  # sums of words, before they are unpacked; else zeros
+    long long[MAX_CELLS] plain  # the same of plain words
     double[LANES] is_era      # 1 or 0, of each lane
     era_sums[MAX_BINS] pooled_right  # over all eras; where `sees_all_eras`
     double[LANES] gains       # of a split, in each lane
@@ -43,25 +44,23 @@ cdef struct era_table:
     lane_sums[2 * MAX_BINS] splits
     int[LANES] codes          # of the eras in the lanes
     int n_eras                # in lanes
-    bint counts_rows          # whether hessians are counts, and all sums exact
+    bint counts_rows          # whether hessians are counts, and sums of integers
     int[6] padding            # to a cache line
 
 
 cdef inline void set_lane(
-    era_table * table, int lane, const bin_sums * sums, double unit, int n_bins
+    era_table * table,
+    int lane,
+    const bin_sums * sums,
+    const summed_values * values,
+    int n_bins,
 ) noexcept nogil:
     """Put the sums of an era into a lane."""
     cdef int i
-    if sums.integers != NULL:
-        for i in range(n_bins):
-            table.eras.gradients[i * LANES + lane] = unit * sums.integers[i]
-            table.eras.hessians[i * LANES + lane] = sums.counts[i]
-            table.eras.counts[i * LANES + lane] = sums.counts[i]
-    else:
-        for i in range(n_bins):
-            table.eras.gradients[i * LANES + lane] = sums.gradients[i]
-            table.eras.hessians[i * LANES + lane] = sums.hessians[i]
-            table.eras.counts[i * LANES + lane] = sums.counts[i]
+    for i in range(n_bins):
+        table.eras.gradients[i * LANES + lane] = bin_gradients(sums, values, i)
+        table.eras.hessians[i * LANES + lane] = bin_hessians(sums, values, i)
+        table.eras.counts[i * LANES + lane] = sums.counts[i]
 
 
 cdef inline void empty_lanes(
