@@ -74,6 +74,13 @@ class FitByDefault(Fit):
     parameters: ClassVar[dict] = {"min_era_coverage": "auto"}
 
 
+class FitFastGain(Fit):
+    """The gain by the kernel of the other criteria."""
+
+    params = (["gain"], [1], *EraBenchmark.params[2:])
+    parameters: ClassVar[dict] = {"fast_gain": True}
+
+
 class FitOtherData(Fit):
     """Two classes, weights, and ten times the features of a tenth of the rows."""
 

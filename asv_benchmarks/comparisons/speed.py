@@ -1,6 +1,6 @@
 """The rows that compare the time of two fits, or of two models' predictions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
@@ -109,6 +109,7 @@ class SpeedUp:
 ERA = era_learner("era")
 DIRECTIONAL = era_learner("directional")
 NUMERAI = Task(n_eras=574)  # the eras of its training set
+OTHERS = Task(400_000, n_features=50)
 BYTES = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="uint8")
 FLOATS = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="float64")
 
@@ -142,6 +143,12 @@ SPEED_ROWS: tuple[Row, ...] = (
     Ratio(NUMERAI, era_learner("directional", colsample_bytree=0.1), DIRECTIONAL),
     Ratio(Task(n_eras=1, dtype="float64"), era_learner("gain"), SKLEARN),
     Ratio(Task(n_eras=1), era_learner("gain"), SKLEARN),
+    Ratio(Task(n_eras=1), era_learner("gain", fast_gain=True), LIGHTGBM),
+    Ratio(Task(n_eras=1, n_bins=255), era_learner("gain", fast_gain=True), LIGHTGBM),
+    *(
+        Ratio(replace(OTHERS, kind=kind), DIRECTIONAL, SKLEARN)
+        for kind in ("classes", "weights")
+    ),
     PredictRatio(FLOATS, "C order", LIGHTGBM),
     PredictRatio(FLOATS, "C order", SKLEARN),
     PredictRatio(BYTES, "Fortran order", SKLEARN),

@@ -26,7 +26,7 @@ import sklearn_era
 from .._criterion_table import CRITERIA, parameters_read, unread_era_effects
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import warn_user
-from ._criteria.parameters import INVARIANCE_STATISTICS, as_float
+from ._criteria.parameters import INVARIANCE_STATISTICS, CriterionPlan, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(CRITERIA)), dict],
@@ -53,6 +53,7 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "era_forecast": [StrOptions({"last", "mean", "exponential"})],
     "n_forecast_eras": [Interval(Integral, 1, None, closed="left")],
     "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
+    "fast_gain": ["boolean"],
     "n_jobs": N_JOBS_CONSTRAINTS,
 }
 
@@ -92,8 +93,11 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
     scikit-learn's boosters, and so the plain gain, take them, and make what they can.
     """
     names = [*uses_of_eras(estimator, estimator._fit_state.plan.is_plain_gain)]
-    if estimator.min_impurity_decrease != 0:
-        names.append("min_impurity_decrease")
+    names += [
+        name
+        for name in ("min_impurity_decrease", "fast_gain")
+        if getattr(estimator, name, 0) != 0
+    ]
     if sample_weight is None or not names:
         return
     n_negative = np.count_nonzero(sample_weight < 0)
@@ -167,6 +171,8 @@ class ParametersMixin(BaseEstimator):
             [name for name in names if name not in read],
             ", or choose another criterion",
         )
+        if not CriterionPlan.of(self).is_plain_gain:
+            self._warn_of_unread("split_criterion", ["fast_gain"])
         for reader, unread in unread_era_effects(**self.get_params(False)).items():
             self._warn_of_unread(reader, unread)
 

@@ -93,6 +93,7 @@ def test_estimator_gets_every_option(frame):
         "max_iter": 7, "learning_rate": 0.3, "max_leaf_nodes": None, "max_depth": 3,
         "min_samples_leaf": 5, "max_bins": 17, "l2_regularization": 0.5,
         "max_features": 0.5, "colsample_bytree": 0.7, "random_state": 11, "verbose": 2,
+        "fast_gain": True,
     }  # fmt: skip
     options = ["--early-stopping", "false", *to_options(given)]
     base = ["--target", "y", "--features", "a,b,c", "--out", "m"]

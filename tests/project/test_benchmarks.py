@@ -23,6 +23,7 @@ BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
         ([ensemble.Fit, ensemble.FitByDefault], POINT),
+        ([ensemble.FitFastGain], ("gain", 1, 5, 2_000)),
         ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
         *(
             ([ensemble.FitOtherData], ("directional", data, 20_000))

@@ -72,6 +72,7 @@ class HistGradientBoostingRegressor(
         era_forecast: str = "last",
         n_forecast_eras: int = 3,
         colsample_bytree: float = 1.0,
+        fast_gain: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -116,6 +117,7 @@ class HistGradientBoostingRegressor(
         self.era_forecast = era_forecast
         self.n_forecast_eras = n_forecast_eras
         self.colsample_bytree = colsample_bytree
+        self.fast_gain = fast_gain
         self.n_jobs = n_jobs
 
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
@@ -194,6 +196,7 @@ class HistGradientBoostingClassifier(
         era_forecast: str = "last",
         n_forecast_eras: int = 3,
         colsample_bytree: float = 1.0,
+        fast_gain: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -238,6 +241,7 @@ class HistGradientBoostingClassifier(
         self.era_forecast = era_forecast
         self.n_forecast_eras = n_forecast_eras
         self.colsample_bytree = colsample_bytree
+        self.fast_gain = fast_gain
         self.n_jobs = n_jobs
 
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:

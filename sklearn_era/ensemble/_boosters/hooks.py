@@ -75,6 +75,7 @@ class EraFitMixin(EraScoringMixin):
     era_forecast: str
     early_stopping: bool | str
     colsample_bytree: float
+    fast_gain: bool
     n_jobs: int | None
     classes_: NDArray[Any]
     validation_eras_: NDArray[Any]
@@ -174,7 +175,7 @@ class EraFitMixin(EraScoringMixin):
             for name in ("train_score_", "validation_score_"):
                 if isinstance(self.__dict__.get(name), list):
                     setattr(self, name, np.asarray(getattr(self, name)))
-        if state.era_splitter is not None:
+        if state.era_splitter is not None and not state.plan.is_plain_gain:
             warn_if_nothing_split(self, "model")
             warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
         self._warn_if_interaction_sets_moved()
@@ -297,7 +298,7 @@ class EraFitMixin(EraScoringMixin):
         splitter = choose_splitter(self, plan, eras, y, sample_weight)
         state.era_splitter = splitter
         if eras is None or plan.is_plain_gain:
-            return None
+            return splitter
         if splitter is not None:
             check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
         if eras.labels.size == 1:

@@ -5,8 +5,8 @@
 
 
 # How a split criterion ranks its candidates. The names are those of the estimators'
-# `split_criterion`, in lower case; "gain" is missing because it is scikit-learn's own
-# splitter that serves it. BLEND is what a mapping of names to weights stands for.
+# `split_criterion`, in lower case. BLEND is what a mapping of names to weights stands
+# for, and "gain": of it alone.
 cpdef enum SplitCriterion:
     ERA = 0
     DIRECTIONAL = 1
@@ -46,6 +46,7 @@ cdef struct criterion_traits:
 cdef struct criterion_struct:
     # A criterion with its parameters, as the estimators call them.
     SplitCriterion name
+    bint is_gain                  # alone: it has nothing to ask the eras
     criterion_traits traits
     double boltzmann_alpha
     double min_direction_agreement

@@ -46,6 +46,8 @@ cdef class Criterion:
         double min_gain_share=0.0,
         weights=None,
     ):
+        if name == "gain":
+            name, weights = "blend", {"gain": 1.0}
         weights = weights or {}
         parts = [CRITERIA[part] for part in weights or [name]]
         traits = {
@@ -57,6 +59,7 @@ cdef class Criterion:
                 traits[trait] = False
         traits["worst_era_decides"] &= takes_worst_era
         self.params.name = SplitCriterion[name.upper()]
+        self.params.is_gain = list(weights) == ["gain"]
         self.params.traits = traits
         self.params.weight_gain = weights.get("gain", 0.0)
         for part in range(N_CRITERIA):

@@ -1,4 +1,4 @@
-"""The best split of a node by a criterion that compares eras.
+"""The best split of a node by a criterion that compares eras, or by the gain.
 
 Everything that a split needs to know of eras stays behind this module: patched upstream
 code hands over a node and takes a `SplitInfo` back, and asks for a node's histograms,
@@ -238,7 +238,9 @@ cdef class EraSplitter:
             return None
         self._describe(node, &c_node)
         self.accumulator.pool(&c_node, node.histograms)
-        if self.criterion.min_gain_share > 0.0:
+        if self.criterion.is_gain:
+            best = self._rank(&self.criterion, &c_node)
+        elif self.criterion.min_gain_share > 0.0:
             best = self._choose_by_share(&c_node, node.histograms)
         else:
             best = self._choose(&c_node, node.histograms)

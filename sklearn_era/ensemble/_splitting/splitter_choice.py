@@ -1,6 +1,7 @@
 """Which splitter a fit takes: scikit-learn's own, or the one that compares eras."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras
+from .._criteria.criterion import Criterion
 from .._criteria.parameters import CriterionPlan, make_criterion, make_target_weights
 from .splitter import EraSplitter
 
@@ -25,22 +27,19 @@ def choose_splitter(
     `eras` may be None only for the plain gain; `make` may give the splitter another
     budget. ValueError as in `make_target_weights`.
     """
+    make = partial(make, has_weights=sample_weight is not None)
     if plan.is_plain_gain:
-        return None
+        if not getattr(estimator, "fast_gain", False):
+            return None
+        of_one_era = np.zeros(y.shape[0], dtype=np.int32)
+        return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
     assert eras is not None
     target_weights = target_weights_of(estimator, plan, y, sample_weight)
     n_eras = eras.labels.size
     if not plan.compares(n_eras):
         return None
     criterion = make_criterion(estimator, plan, n_eras)
-    return make(
-        eras.codes,
-        n_eras,
-        eras.order,
-        criterion,
-        *target_weights,
-        has_weights=sample_weight is not None,
-    )
+    return make(eras.codes, n_eras, eras.order, criterion, *target_weights)
 
 
 def target_weights_of(

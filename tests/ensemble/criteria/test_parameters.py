@@ -112,6 +112,7 @@ BAD_VALUES = [
     *(("n_jobs", v) for v in (0, 1.0, 2.5, math.nan, "a", [2])),
     *(("colsample_bytree", v) for v in (0, 0.0, -0.5, 1.5, 2, math.nan, "a", None)),
     ("colsample_bytree", math.inf),
+    *(("fast_gain", v) for v in ("yes", 1, None)),
 ]
 
 

@@ -19,6 +19,10 @@ from helpers.kernel_fits import (
     make_eras,
 )
 from helpers.trees import assert_same_splits, rows_of_nodes, trees_of
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.costs import sums_occupied_bins
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
@@ -269,6 +273,75 @@ def test_rows_that_differ_by_their_weights_alone_are_not_parted(name, residual):
     pure = [i for i in rows if alike[rows[i]].all()]
     assert len(pure) > 0
     assert tree.nodes["is_leaf"][pure].all()
+
+
+# The gain by this kernel.
+
+GAIN_FITS = {
+    "numbers": {},
+    "few bins": {"n_bins": 5},
+    "missing values": {"missing": 0.1},
+    "few bins, missing values": {"n_bins": 5, "missing": 0.1},
+    "categories": {"n_bins": 9, "categorical_features": [0, 3]},
+    "weights": {"weighted": True, "n_bins": 40},
+    "two classes": {"n_classes": 2, "n_bins": 12},
+    "three classes": {"n_classes": 3},
+    "poisson": {"loss": "poisson"},
+    "absolute error": {"loss": "absolute_error"},
+    "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0]},
+    "interactions": {"interaction_cst": [[0, 1], [2, 3, 4, 5]], "n_bins": 30},
+    "drawn features": {"max_features": 0.4, "l2_regularization": 2.0},
+    "least decrease": {"min_impurity_decrease": 0.01},
+}
+
+
+@pytest.mark.parametrize("case", GAIN_FITS.values(), ids=GAIN_FITS)
+def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
+    params = {"max_iter": 6, "random_state": 0, "early_stopping": False} | case
+    names = ("n_bins", "missing", "weighted", "n_classes")
+    n_bins, missing, weighted, n_classes = (params.pop(name, None) for name in names)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6))
+    if n_bins is not None:
+        X = rng.integers(0, n_bins, size=X.shape) / n_bins
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X))
+    make = HistGradientBoostingRegressor
+    if n_classes is not None:
+        make = HistGradientBoostingClassifier
+        y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    elif params.get("loss") == "poisson":
+        y = np.exp(y / 3)
+    if missing is not None:
+        X[rng.random(X.shape) < missing] = np.nan
+    if "categorical_features" in params:
+        X = np.round(n_bins * X)
+    weights = rng.uniform(0.2, 3.0, size=len(X)) if weighted else None
+    plain = make(**params).fit(X, y, weights)
+    fast = make(**params, fast_gain=True).fit(X, y, weights)
+    for ours, theirs in zip(trees_of(fast), trees_of(plain), strict=True):
+        # A split may be the mirror image, with missing values on the other side.
+        for name in ("count", "gain"):
+            values, expected = np.sort(ours.nodes[name]), np.sort(theirs.nodes[name])
+            np.testing.assert_allclose(values, expected, rtol=1e-7)
+    np.testing.assert_allclose(
+        fast._raw_predict(X), plain._raw_predict(X), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_the_fast_gain_needs_no_eras_and_is_for_the_gain_alone():
+    X, y, eras = make_eras(3, 100, 5)
+    params = {"fast_gain": True, "max_iter": 2}
+    model = HistGradientBoostingRegressor(**params)
+    expected = model.fit(X, y).predict(X)
+    np.testing.assert_array_equal(model.fit(X, y, eras=eras).predict(X), expected)
+    free = {"split_criterion": "invariant", "invariance_penalty": 0}
+    model.set_params(**free).fit(X, y, eras=eras)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    model.set_params(split_criterion="era")
+    with pytest.warns(UserWarning, match="'era' makes no use of fast_gain=True"):
+        model.fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="fast_gain=True takes weights of 0 or more"):
+        HistGradientBoostingRegressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
 
 
 # Processors, threads, and the order in which rows and eras come.

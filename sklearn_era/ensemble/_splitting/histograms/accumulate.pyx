@@ -183,8 +183,8 @@ cdef class Accumulator:
     ) noexcept:
         """Begin a node, and sum up over all eras what is needed before they are added.
 
-        That is all features, where the gain decides which splits the eras are asked of
-        or eras are judged beside sums over all of them; and categories, which are
+        That is all features, where the gain decides, or which splits the eras are asked
+        of, or eras are judged beside sums over all of them; and categories, which are
         ordered by such sums. Sums of targets say nothing of gradients.
         """
         cdef:
@@ -198,6 +198,7 @@ cdef class Accumulator:
                 bundle_idx,
                 &self.is_wanted[0],
                 self.compares_targets
+                or candidates.criterion.is_gain
                 or candidates.criterion.traits.sees_all_eras
                 or candidates.criterion.min_gain_share > 0.0,
             )
