@@ -21,6 +21,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
+from libc.math cimport INFINITY
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C, node_struct as node_record,
 )
@@ -39,7 +40,7 @@ from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport describe_tree
 from ..._criteria.node_formulas cimport node_value
-from ..._criteria.ranking cimport gain_alone, with_share_of
+from ..._criteria.ranking cimport gain_alone, suffices, with_share_of
 from ..._criteria.split_sums cimport sums_up
 
 # Rows of a small node: as many as one block of `EraRows` has at least, so that an
@@ -119,6 +120,7 @@ cdef class SubtreeGrower:
         for i in range(self.data.n_features):
             self.columns[i].feature_idx = i
             self.columns[i].is_categorical = self.data.is_categorical[i]
+            self.columns[i].largest_gain = INFINITY
             self.columns[i].n_bins = self.data.n_bins_non_missing[i]
             self.columns[i].missing_code = -1
             if self.data.has_missing_values[i]:
@@ -176,6 +178,7 @@ cdef class SubtreeGrower:
             eras.sums.hessians = <double *> self.room(n * sizeof(double))
         eras.codes = <int *> self.room(n * sizeof(int))
         eras.slots = <int *> self.room(n * sizeof(int))
+        eras.moved = <int *> self.room((n + 1) * sizeof(int))
         eras.gradients_right = <double *> self.room(n * sizeof(double))
         eras.hessians_right = <double *> self.room(n * sizeof(double))
         eras.present = <moving_era *> self.room(
@@ -299,6 +302,7 @@ cdef class SubtreeGrower:
         self.context.node = node
         if self.context.eras != NULL:
             has_choice = self.tree_eras.criterion.min_gain_share > 0.0
+            self.context.asks_eras = not has_choice
             is_coverable = self.start_eras(node)
             if not (is_coverable or has_choice):
                 return False
@@ -328,6 +332,7 @@ cdef class SubtreeGrower:
         cdef feature_split best
         self.sharing = with_share_of(self.tree_eras.criterion, split.rank.gain)
         self.eras.criterion = &self.sharing
+        self.context.asks_eras = True
         if self.scan_features(node, &best):
             split[0] = best
 
@@ -349,6 +354,10 @@ cdef class SubtreeGrower:
             if not self.features.is_drawn[features[i]]:
                 continue
             feature = &self.columns[features[i]]
+            if not self.context.asks_eras:
+                feature.largest_gain = -INFINITY
+            elif not suffices(self.eras.criterion, feature.largest_gain):
+                continue
             feature.keys = keys_of(&self.rows, features[i], node.start)
             feature.keeps_differences = (
                 may_keep
