@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier as StockClassifier
 from sklearn.ensemble import HistGradientBoostingRegressor as StockRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
@@ -166,6 +167,7 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
 # Full-grown trees, and shallow ones with leaves of some rows.
 FORESTS: dict[str, dict[str, Any]] = {
     "full": {},
+    "full, default coverage": {"min_era_coverage": "auto"},
     "shallow": {"max_depth": 5, "min_samples_leaf": 20},
     # Lopsided by some criteria, and as deep as without eras.
     "full, any era": {"min_era_coverage": 1e-6},
@@ -216,7 +218,14 @@ def _fit_lightgbm(data: Data, n_trees: int) -> Any:
     return lightgbm.train(parameters, train, num_boost_round=n_trees)
 
 
+def _fit_random_forest(data: Data, n_trees: int) -> Any:
+    n_jobs = _openmp_effective_n_threads()
+    forest = RandomForestRegressor(n_trees, n_jobs=n_jobs, random_state=0)
+    return forest.fit(data.X, data.y)
+
+
 SKLEARN = Learner("scikit-learn", _fit_sklearn)
+RANDOM_FOREST = Learner("`RandomForestRegressor`", _fit_random_forest)
 LIGHTGBM = Learner("LightGBM", _fit_lightgbm, package="lightgbm")
 
 
@@ -233,6 +242,8 @@ def mean_leaves(model: Any) -> float:
     if hasattr(model, "dump_model"):
         trees = model.dump_model()["tree_info"]
         return float(np.mean([tree["num_leaves"] for tree in trees]))
+    if hasattr(model, "estimators_"):
+        return float(np.mean([tree.get_n_leaves() for tree in model.estimators_]))
     return float(np.mean([tree.get_n_leaf_nodes() for (tree,) in model._predictors]))
 
 

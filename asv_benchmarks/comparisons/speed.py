@@ -6,10 +6,12 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from benchmarks.common import (
     LIGHTGBM,
+    RANDOM_FOREST,
     SKLEARN,
     Learner,
     Task,
     era_learner,
+    forest_learner,
     interleave,
     interleave_predictions,
     limit_threads,
@@ -112,6 +114,7 @@ NUMERAI = Task(n_eras=574)  # the eras of its training set
 OTHERS = Task(400_000, n_features=50)
 BYTES = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="uint8")
 FLOATS = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="float64")
+FOREST = Task(20_000, n_bins=255, n_features=20, n_trees=10)
 
 
 def over_sklearn(n_rows: int, n_bins: int) -> list[Ratio]:
@@ -133,12 +136,21 @@ def over_era(n_rows: int) -> list[Ratio]:
     return [Ratio(Task(n_rows), ours, ERA) for ours in others]
 
 
+def over_random_forest() -> list[Ratio]:
+    """Forests of full depth, over one that compares no eras and does not bin."""
+    return [
+        Ratio(FOREST, forest_learner(name, "full, default coverage"), RANDOM_FOREST)
+        for name in ("era", "time_robust", "invariant")
+    ]
+
+
 SPEED_ROWS: tuple[Row, ...] = (
     *over_sklearn(1_000_000, n_bins=5),
     *over_sklearn(100_000, n_bins=5),
     *over_sklearn(1_000_000, n_bins=255),
     *over_era(1_000_000),
     *over_era(100_000),
+    *over_random_forest(),
     Ratio(NUMERAI, DIRECTIONAL, LIGHTGBM),
     Ratio(NUMERAI, era_learner("directional", colsample_bytree=0.1), DIRECTIONAL),
     Ratio(Task(n_eras=1, dtype="float64"), era_learner("gain"), SKLEARN),

@@ -186,6 +186,13 @@ cdef inline bint rank_blend(
     return rank.primary > 0.0
 
 
+cdef inline bint suffices(
+    const criterion_struct * criterion, double gain
+) noexcept nogil:
+    """Whether the pooled gain of a split is enough."""
+    return criterion.min_gain <= 0.0 or gain > criterion.min_gain
+
+
 cdef inline bint rank_split(
     const criterion_struct * criterion,
     const eras_struct * eras,
@@ -200,9 +207,7 @@ cdef inline bint rank_split(
     """
     cdef bint is_valid
 
-    if sums.n_covered < criterion.min_covered_eras or (
-        criterion.min_gain > 0.0 and not gain > criterion.min_gain
-    ):
+    if sums.n_covered < criterion.min_covered_eras or not suffices(criterion, gain):
         return False
     rank.secondary = 0.0
     rank.gain = gain
@@ -234,6 +239,7 @@ cdef inline criterion_struct gain_alone(
     memset(by_gain.weights, 0, sizeof(by_gain.weights))
     by_gain.weight_gain = 1.0
     by_gain.min_direction_agreement = 0.0
+    by_gain.traits.is_at_most_gain = True
     by_gain.min_covered_eras = min_covered_eras
     by_gain.normalize_era_gain = False
     return by_gain

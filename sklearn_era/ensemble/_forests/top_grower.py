@@ -11,12 +11,13 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from .._hist_gradient_boosting.grower import TreeGrower
-from .._splitting.sorted_rows.grower import (
+from .._splitting.sorted_rows.grower import SubtreeGrower
+from .._splitting.sorted_rows.small_nodes import (
     MAX_ROWS,
     MIN_SUPPORT,
-    SubtreeGrower,
     is_pure_node,
     root_value,
+    rows_worth_sorting,
 )
 from .._splitting.splitter import EraSplitter
 
@@ -98,11 +99,11 @@ class TopGrower(TreeGrower):
     n_threads : int
     era_splitter : EraSplitter or None
         Finds the splits by a criterion that compares eras; None for the gain.
-    small_node_rows : int
+    small_node_rows : int or None
         The most rows of a small node, `MAX_ROWS` at most: compiled code grows it, and
         all below it, on one thread and without the GIL. 0 for no such node. It makes a
         difference to time alone, but where splits tie up to rounding, or features are
-        drawn.
+        drawn. None for `MAX_ROWS`, or more where that makes no other difference.
     """
 
     def __init__(
@@ -116,9 +117,9 @@ class TopGrower(TreeGrower):
         rng: np.random.Generator,
         n_threads: int,
         era_splitter: EraSplitter | None,
-        small_node_rows: int = MAX_ROWS,
+        small_node_rows: int | None = None,
     ):
-        if not 0 <= small_node_rows <= MAX_ROWS:
+        if not 0 <= (small_node_rows or 0) <= MAX_ROWS:
             raise ValueError(
                 f"small_node_rows is {small_node_rows}; a small node has from 0 to "
                 f"{MAX_ROWS} rows."
@@ -129,7 +130,10 @@ class TopGrower(TreeGrower):
         self._gradients = gradients
         self._hessians = hessians
         # Leaves that are counted best first are so over the whole tree.
-        self._small_node_rows = small_node_rows if limits.max_leaf_nodes is None else 0
+        is_limited = limits.max_leaf_nodes is not None
+        self._small_node_rows = 0 if is_limited else small_node_rows or 0
+        self._chooses_rows = not is_limited and small_node_rows is None
+        self._n_threads = n_threads
         self._small_nodes: list[Any] = []
         super().__init__(
             X_binned,
@@ -152,6 +156,8 @@ class TopGrower(TreeGrower):
     def _compute_best_split_and_push(self, node: Any) -> None:
         if node.depth == 0:
             node.value = self._value_of(node)
+            if self._chooses_rows:
+                self._small_node_rows = self._rows_of_small_nodes()
         # Where histograms are kept, rows cost less than bins. Whether there is room for
         # them says nothing: draws of features would depend on the number of workers.
         if node.n_samples <= self._small_node_rows and not getattr(
@@ -165,6 +171,14 @@ class TopGrower(TreeGrower):
             if self._n_drawn < self.X_binned.shape[1]:
                 node.allowed_features = self._draw_features(node)
             super()._compute_best_split_and_push(node)
+
+    def _rows_of_small_nodes(self) -> int:
+        n_features = self.X_binned.shape[1]
+        if self.era_splitter is None or self._n_drawn < n_features:
+            return MAX_ROWS
+        return rows_worth_sorting(
+            self.era_splitter, self.n_bins_non_missing, self._n_threads
+        )
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
         """Draw the features that a node looks at; on, until one can split it.

@@ -59,7 +59,7 @@ cdef inline bint can_split_categories(
 
 cdef inline void scan_categories(
     const scan_context * context,
-    const sorted_feature * feature,
+    sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
     """Replace `best` by the feature's best split, if that ranks above it."""
@@ -110,7 +110,7 @@ cdef inline void sum_categories(
 
 cdef inline void scan_category_order(
     const scan_context * context,
-    const sorted_feature * feature,
+    sorted_feature * feature,
     const category_sums * categories,
     int n_moved,                      # categories that move to the left
     feature_split * best,

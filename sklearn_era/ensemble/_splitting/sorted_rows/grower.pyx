@@ -21,6 +21,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
+from libc.math cimport INFINITY
 from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C, node_struct as node_record,
 )
@@ -34,48 +35,18 @@ from .node cimport make_children, row_sums
 from .node_rows cimport gather_rows, is_pure, keys_of, partition_node
 from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
-from ..candidates.categories cimport MIN_CATEGORY_SUPPORT
 from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport describe_tree
-from ..._criteria.node_formulas cimport node_value
-from ..._criteria.ranking cimport gain_alone, with_share_of
+from ..._criteria.ranking cimport gain_alone, suffices, with_share_of
 from ..._criteria.split_sums cimport sums_up
-
-# Rows of a small node: as many as one block of `EraRows` has at least, so that an
-# impurity is summed up in the same order here as there.
-MAX_ROWS = 1024
-
-# Of a category that takes part in splits, in units of the mean weight of a node's rows.
-MIN_SUPPORT = MIN_CATEGORY_SUPPORT
-
-
-def is_pure_node(
-    const G_H_DTYPE_C [::1] gradients,
-    const G_H_DTYPE_C [::1] hessians,
-    const unsigned int [::1] sample_indices,
-):
-    """Whether the rows of a node have one value, so that no split gains anything."""
-    cdef const G_H_DTYPE_C * varying_hessians = NULL
-    if hessians.shape[0] > 1:
-        varying_hessians = &hessians[0]
-    return is_pure(
-        &gradients[0], varying_hessians, &sample_indices[0], sample_indices.shape[0]
-    )
-
-
-def root_value(double sum_gradients, double sum_hessians, double l2_regularization):
-    """The Newton value of a tree's root."""
-    return node_value(sum_gradients, sum_hessians, l2_regularization)
-
 
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
     `splitter` is scikit-learn's, which has the tree's data and limits; `max_features`
-    is the number to draw for each node, by `seed`. A small node has `max_rows` at most,
-    and they `MAX_ROWS`. `era_splitter` is that of the tree, which has been started, or
-    None for the gain.
+    is the number to draw for each node, by `seed`. A small node has `max_rows` at most.
+    `era_splitter` is that of the tree, which has been started, or None for the gain.
     """
 
     def __init__(
@@ -119,6 +90,7 @@ cdef class SubtreeGrower:
         for i in range(self.data.n_features):
             self.columns[i].feature_idx = i
             self.columns[i].is_categorical = self.data.is_categorical[i]
+            self.columns[i].largest_gain = INFINITY
             self.columns[i].n_bins = self.data.n_bins_non_missing[i]
             self.columns[i].missing_code = -1
             if self.data.has_missing_values[i]:
@@ -176,6 +148,7 @@ cdef class SubtreeGrower:
             eras.sums.hessians = <double *> self.room(n * sizeof(double))
         eras.codes = <int *> self.room(n * sizeof(int))
         eras.slots = <int *> self.room(n * sizeof(int))
+        eras.moved = <int *> self.room((n + 1) * sizeof(int))
         eras.gradients_right = <double *> self.room(n * sizeof(double))
         eras.hessians_right = <double *> self.room(n * sizeof(double))
         eras.present = <moving_era *> self.room(
@@ -299,6 +272,7 @@ cdef class SubtreeGrower:
         self.context.node = node
         if self.context.eras != NULL:
             has_choice = self.tree_eras.criterion.min_gain_share > 0.0
+            self.context.asks_eras = not has_choice
             is_coverable = self.start_eras(node)
             if not (is_coverable or has_choice):
                 return False
@@ -328,6 +302,7 @@ cdef class SubtreeGrower:
         cdef feature_split best
         self.sharing = with_share_of(self.tree_eras.criterion, split.rank.gain)
         self.eras.criterion = &self.sharing
+        self.context.asks_eras = True
         if self.scan_features(node, &best):
             split[0] = best
 
@@ -349,6 +324,10 @@ cdef class SubtreeGrower:
             if not self.features.is_drawn[features[i]]:
                 continue
             feature = &self.columns[features[i]]
+            if not self.context.asks_eras:
+                feature.largest_gain = -INFINITY
+            elif not suffices(self.eras.criterion, feature.largest_gain):
+                continue
             feature.keys = keys_of(&self.rows, features[i], node.start)
             feature.keeps_differences = (
                 may_keep

@@ -2,7 +2,7 @@
 #
 # A row that moves changes the sums of its era alone, and what the other eras say of the
 # split stays as it is. So that is kept for each era, and found anew when it is asked
-# for.
+# for: a row that moves is but noted, until a split is to be judged.
 
 from libc.string cimport memset
 
@@ -14,7 +14,7 @@ from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport impurity_sums, sum_squares
 from ..._criteria.era_statistics cimport (
-    added, era_sums, impurity, is_covered, side_sums,
+    added, era_sums, impurity, is_covered, less, side_sums,
 )
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
@@ -28,7 +28,8 @@ cdef struct moving_era:
     era_sums total     # of its rows in the node
     era_sums left
     era_sums right
-    bint is_covered    # by the split as it is
+    bint has_moved     # some rows, since it was settled
+    bint is_covered    # by the split, when it was
     bint is_stale      # whether `terms` are of an earlier split
     era_terms terms
 
@@ -42,9 +43,11 @@ cdef struct moving_eras:
     int * codes              # (n_rows,), era of each row of the small node
     # Of the node.
     int n_present            # eras with rows
-    int n_covered            # by the split as it is
+    int n_covered            # by the split, when they were settled
+    int n_moved              # eras to be settled
     int worst                # place of the era that last ruled a split out
     moving_era * present     # (n_present,), ascending
+    int * moved              # (n_present + 1,), places of those to be settled
     int * slots              # (n_rows,), of each row its era's place in `present`
     # Of the order in which rows move, where sums are not exact: of the era of each
     # row, what is right of it, summed from the far end. Taken from a total, a side
@@ -116,11 +119,13 @@ cdef inline void start_moves(
         moving_era * era
         int row, i
     eras.n_covered = 0
+    eras.n_moved = 0
     for i in range(eras.n_present):
         era = &eras.present[i]
         memset(&era.left, 0, sizeof(era_sums))
         memset(&era.terms, 0, sizeof(era_terms))
         era.right = era.total
+        era.has_moved = False
         era.is_covered = False
         era.is_stale = False
     if eras.is_exact:
@@ -138,28 +143,39 @@ cdef inline void start_moves(
         )
 
 
-cdef inline moving_era * move_row(
+cdef inline void move_row(
     moving_eras * eras, int row, int i  # the place of the row in the order
 ) noexcept nogil:
-    """Move a row to the left side; return its era."""
-    cdef:
-        moving_era * era = &eras.present[eras.slots[row]]
-        double gradient = eras.sums.gradients[row]
-        double hessian = hessian_of(&eras.sums, row)
-    add_row(&era.left, gradient, hessian, 1.0)
-    if eras.is_exact:
-        add_row(&era.right, -gradient, -hessian, -1.0)
-    else:
+    """Move a row to the left side. Without a branch on what has moved before."""
+    cdef moving_era * era = &eras.present[eras.slots[row]]
+    add_row(&era.left, eras.sums.gradients[row], hessian_of(&eras.sums, row), 1.0)
+    if not eras.is_exact:
         era.right.gradients = eras.gradients_right[i]
         era.right.hessians = eras.hessians_right[i]
-        era.right.count -= 1.0
-    era.is_stale = True
-    eras.n_covered -= era.is_covered
-    era.is_covered = (
-        is_covered(era.left, era.right, eras.criterion.min_samples_per_era) > 0.0
-    )
-    eras.n_covered += era.is_covered
-    return era
+    eras.moved[eras.n_moved] = eras.slots[row]
+    eras.n_moved += not era.has_moved
+    era.has_moved = True
+
+
+cdef inline void settle(moving_eras * eras) noexcept nogil:
+    """Find what the eras whose rows have moved have on the right, and who is covered.
+    """
+    cdef:
+        moving_era * era
+        int i
+    for i in range(eras.n_moved):
+        era = &eras.present[eras.moved[i]]
+        if eras.is_exact:
+            era.right = less(era.total, era.left)
+        era.right.count = era.total.count - era.left.count
+        era.has_moved = False
+        era.is_stale = True
+        eras.n_covered -= era.is_covered
+        era.is_covered = (
+            is_covered(era.left, era.right, eras.criterion.min_samples_per_era) > 0.0
+        )
+        eras.n_covered += era.is_covered
+    eras.n_moved = 0
 
 
 cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
