@@ -1,6 +1,8 @@
-"""Measure and print the README's table of speed and memory, in Markdown.
+"""Measure and print the tables of speed and memory, in Markdown.
 
-    python asv_benchmarks/table.py [--only REGEX] [--quick] [--large] ...
+    python asv_benchmarks/table.py [--all] [--only REGEX] [--quick] [--large] ...
+
+The rows of the README, or those of the benchmarks page as well.
 
 The table goes to standard output, a row as soon as it is measured; seconds, which hold
 for this machine only, go to standard error.
@@ -16,7 +18,10 @@ from pathlib import Path
 
 from comparisons.memory import LARGE_ROWS, MEMORY_ROWS
 from comparisons.results import NotPossibleHere, Row, Settings
-from comparisons.speed import SPEED_ROWS
+from comparisons.speed import SPEED_HEADLINES, SPEED_ROWS
+
+HEADLINES = (*SPEED_HEADLINES, MEMORY_ROWS[0])
+ROWS = (*SPEED_ROWS, *MEMORY_ROWS)
 
 
 def positive_int(text: str) -> int:
@@ -35,10 +40,11 @@ def share(text: str) -> float:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Measure and print the README's table of speed and memory."
+        description="Measure and print the tables of speed and memory."
     )
     add = parser.add_argument
-    add("--only", metavar="REGEX", default="", help="rows whose case has this")
+    add("--all", action="store_true", help="all rows, not those of the README alone")
+    add("--only", metavar="REGEX", default="", help="of all rows, whose case has this")
     add("--list", action="store_true", help="print the cases only")
     add("--large", action="store_true", help="with the row that needs gigabytes")
     add(
@@ -103,7 +109,9 @@ def versions() -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     settings = read_settings(options)
-    rows: list[Row] = [*SPEED_ROWS, *MEMORY_ROWS]
+    rows: list[Row] = [*HEADLINES]
+    if options.all or options.only or options.list:
+        rows += ROWS
     if options.large:
         rows += LARGE_ROWS
     # Fewer rows have fewer eras, and cases that differ in eras may become the same.

@@ -10,6 +10,7 @@ from benchmarks.common import (
     SKLEARN,
     Learner,
     Task,
+    Timing,
     era_learner,
     forest_learner,
     interleave,
@@ -20,8 +21,27 @@ from benchmarks.common import (
 from .results import NotPossibleHere, Result, Row, Settings
 
 
+class _Ratio:
+    """Seconds of ours over those of a reference."""
+
+    reference: Learner
+
+    def time(self, settings: Settings) -> list[Timing]:
+        raise NotImplementedError
+
+    def measure(self, settings: Settings) -> Result:
+        if not self.reference.is_installed:
+            raise NotPossibleHere(f"{self.reference.name} is not installed")
+        ours, reference = self.time(settings)
+        return Result(
+            f"{ours.seconds / reference.seconds:.2f}",
+            f"{ours.leaves:.1f} / {reference.leaves:.1f}",
+            f"{ours.seconds:.3f} s / {reference.seconds:.3f} s",
+        )
+
+
 @dataclass(frozen=True)
-class Ratio:
+class Ratio(_Ratio):
     """Time of a fit of ours over that of a reference."""
 
     task: Task
@@ -33,24 +53,17 @@ class Ratio:
             f"{self.ours.name} over {self.reference.name}: {settings.resize(self.task)}"
         )
 
-    def measure(self, settings: Settings) -> Result:
-        if not self.reference.is_installed:
-            raise NotPossibleHere(f"{self.reference.name} is not installed")
-        ours, reference = interleave(
+    def time(self, settings: Settings) -> list[Timing]:
+        return interleave(
             [self.ours, self.reference],
             settings.resize(self.task),
             settings.repeats,
             [settings.n_threads],
         )
-        return Result(
-            f"{ours.seconds / reference.seconds:.2f}",
-            f"{ours.leaves:.1f} / {reference.leaves:.1f}",
-            f"{ours.seconds:.2f} s / {reference.seconds:.2f} s",
-        )
 
 
 @dataclass(frozen=True)
-class PredictRatio:
+class PredictRatio(_Ratio):
     """Time of predictions by a model of ours over those of a reference."""
 
     task: Task
@@ -61,20 +74,13 @@ class PredictRatio:
         task = settings.resize(self.task)
         return f"prediction over {self.reference.name}: {task}, {self.layout}"
 
-    def measure(self, settings: Settings) -> Result:
-        if not self.reference.is_installed:
-            raise NotPossibleHere(f"{self.reference.name} is not installed")
-        ours, reference = interleave_predictions(
+    def time(self, settings: Settings) -> list[Timing]:
+        return interleave_predictions(
             [era_learner("gain"), self.reference],
             settings.resize(self.task),
             self.layout,
             settings.repeats,
             settings.n_threads,
-        )
-        return Result(
-            f"{ours.seconds / reference.seconds:.2f}",
-            f"{ours.leaves:.1f} / {reference.leaves:.1f}",
-            f"{ours.seconds:.3f} s / {reference.seconds:.3f} s",
         )
 
 
@@ -110,6 +116,7 @@ class SpeedUp:
 
 ERA = era_learner("era")
 DIRECTIONAL = era_learner("directional")
+FAST_GAIN = era_learner("gain", fast_gain=True)
 NUMERAI = Task(n_eras=574)  # the eras of its training set
 OTHERS = Task(400_000, n_features=50)
 BYTES = Task(300_000, n_eras=1, n_bins=255, n_trees=200, dtype="uint8")
@@ -144,6 +151,16 @@ def over_random_forest() -> list[Ratio]:
     ]
 
 
+# Those of the README.
+SPEED_HEADLINES: tuple[Row, ...] = (
+    Ratio(Task(n_eras=100), DIRECTIONAL, SKLEARN),
+    Ratio(Task(n_eras=1000), DIRECTIONAL, SKLEARN),
+    Ratio(Task(n_eras=100, n_bins=255), DIRECTIONAL, SKLEARN),
+    Ratio(replace(OTHERS, kind="classes"), DIRECTIONAL, SKLEARN),
+    Ratio(NUMERAI, DIRECTIONAL, LIGHTGBM),
+    Ratio(Task(n_eras=1), FAST_GAIN, LIGHTGBM),
+    PredictRatio(FLOATS, "C order", LIGHTGBM),
+)
 SPEED_ROWS: tuple[Row, ...] = (
     *over_sklearn(1_000_000, n_bins=5),
     *over_sklearn(100_000, n_bins=5),
@@ -151,17 +168,11 @@ SPEED_ROWS: tuple[Row, ...] = (
     *over_era(1_000_000),
     *over_era(100_000),
     *over_random_forest(),
-    Ratio(NUMERAI, DIRECTIONAL, LIGHTGBM),
+    Ratio(replace(OTHERS, kind="weights"), DIRECTIONAL, SKLEARN),
     Ratio(NUMERAI, era_learner("directional", colsample_bytree=0.1), DIRECTIONAL),
-    Ratio(Task(n_eras=1, dtype="float64"), era_learner("gain"), SKLEARN),
+    Ratio(Task(n_eras=1, n_bins=255), FAST_GAIN, LIGHTGBM),
     Ratio(Task(n_eras=1), era_learner("gain"), SKLEARN),
-    Ratio(Task(n_eras=1), era_learner("gain", fast_gain=True), LIGHTGBM),
-    Ratio(Task(n_eras=1, n_bins=255), era_learner("gain", fast_gain=True), LIGHTGBM),
-    *(
-        Ratio(replace(OTHERS, kind=kind), DIRECTIONAL, SKLEARN)
-        for kind in ("classes", "weights")
-    ),
-    PredictRatio(FLOATS, "C order", LIGHTGBM),
+    Ratio(Task(n_eras=1, dtype="float64"), era_learner("gain"), SKLEARN),
     PredictRatio(FLOATS, "C order", SKLEARN),
     PredictRatio(BYTES, "Fortran order", SKLEARN),
     PredictRatio(FLOATS, "data frame", SKLEARN),
