@@ -89,6 +89,6 @@ MEMORY_ROWS: tuple[Row, ...] = (
 )
 LARGE_ROWS: tuple[Row, ...] = (
     WholeProcess(
-        Task(2_700_000, n_eras=574, n_features=500, n_trees=20), colsample_bytree=0.1
+        Task(2_700_000, n_eras=574, n_features=2_376, n_trees=40), colsample_bytree=0.1
     ),
 )
