@@ -3,6 +3,7 @@
 - ``splitter_choice``: which splitter a fit takes, and with what;
 - ``splitter``: what scikit-learn's grower asks for a split, and what a node keeps;
 - ``rows``: a node's rows era by era, as words to add up;
+- ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;
 - ``tree_data``: the arrays and limits of the tree, as scikit-learn's splitter has them;
 - ``costs``: which of two ways to the same sums is cheaper;

@@ -1,30 +1,14 @@
-from libc.math cimport llrint
 from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+from .fixed_points cimport summed_values
 
 
 cdef enum:
     CHUNK_SIZE = 65536   # rows to hold in the cache at a time; one era may have more
     MAX_BINS = 256       # of a feature, missing values included, or of a bundle
     BITSET_SIZE = 8      # words of 32 bits, for a set of bins
-
-
-cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogil:
-    """A gradient or a hessian as an integer."""
-    return llrint(value * scale)
-
-
-cdef struct summed_values:
-    # What is summed up of each row: a gradient and a hessian of the tree, or weights of
-    # the target in their place.
-    const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians     # NULL where they are 1
-    bint are_integers                # in sums
-    double scale                     # from gradients to integers
-    double unit                      # and back
-    double hessian_scale
-    double hessian_unit
 
 
 cdef struct row_block:
@@ -115,19 +99,7 @@ cdef class EraRows:
         long long [::1] plain_words      # integers of gradients, where hessians vary
         unsigned char [::1] lanes        # the block's lane, for each row
 
-    cdef void fix_points(self, summed_values * values) noexcept
-    cdef bint fix_point(
-        self,
-        const G_H_DTYPE_C * values,
-        int n_bits,
-        int least_bits,
-        double share,
-        double * scale,
-        double * unit,
-    ) noexcept
-    cdef double largest(self, const G_H_DTYPE_C * values) noexcept
-    cdef int slice_start(self, int i) noexcept nogil
-    cdef double count_below(self, const G_H_DTYPE_C * values, double limit) noexcept
+    cdef void set_units(self, summed_values * values) noexcept
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef int end_of_era(self, int first_block) noexcept nogil
     cdef int next_era(self, int era, int start) noexcept nogil

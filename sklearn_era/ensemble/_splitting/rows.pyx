@@ -11,17 +11,11 @@ integers are exact. So they do not depend on the order of rows or eras, and what
 of a node after one child's sums are subtracted is the other child's, to the last bit:
 no side of a split gets a value out of rounding. The fixed points are such that all sums
 fit a word, and with a count the 53 bits of a double as well: the largest gradient of a
-tree has 33 bits for a million rows; a gradient as a float32 has 24.
-
-That is too few where values vary by many orders of magnitude, as with a target that
-holds 1e12 in one row, or in one era, and 1 in the others. Then they stay floating-point
-numbers, and their sums are not subtracted. Weights of rows ask for more: rows that are
-all alike but for their weights have gradients and hessians of one ratio, and have to
-keep it as well as float32 does (see `era_contrast`).
+tree has 33 bits for a million rows. Where that does not do (`fixed_points`), values
+stay floating-point numbers, and their sums are not subtracted.
 """
 
 from cython.parallel import prange
-from libc.math cimport fabs, frexp, isfinite, ldexp
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -29,18 +23,9 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
+from .fixed_points cimport fix_points, fixed_point, sum_all
 from .._criteria.era_statistics cimport impurity
 from .._criteria.split_sums cimport LANES
-
-cdef enum:
-    # A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
-    LEAST_BITS = 12
-    # No hessian may have fewer: a leaf may have such rows alone.
-    LEAST_HESSIAN_BITS = 16
-    # The same, of rows with weights.
-    LEAST_WEIGHTED_BITS = 23
-    LEAST_WEIGHT_BITS = 24
-
 
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
@@ -106,7 +91,7 @@ cdef class EraRows:
             are_ones = np.min(weights) == np.max(weights) == 1.0
             self.of_targets.gradients = &positive_weights[0]
             self.of_targets.hessians = NULL if are_ones else &weights[0]
-            self.fix_points(&self.of_targets)
+            self.set_units(&self.of_targets)
 
     def __dealloc__(self):
         free(self.blocks)
@@ -125,111 +110,37 @@ cdef class EraRows:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
             summed_values * values = &self.of_gradients
-            double [::1] sums = np.empty(n_threads)
-            double [::1] hessian_sums = np.empty(n_threads)
-            int i
         self.n_threads = n_threads
         self.arrays = (gradients, hessians)
         values.gradients = &gradient_view[0]
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
-        self.fix_points(values)
+        self.set_units(values)
         if not values.are_integers:
             sum_gradients = np.sum(gradients, dtype=np.float64)
             if values.hessians == NULL:
                 return sum_gradients, float(self.n_samples)
             return sum_gradients, np.sum(hessians, dtype=np.float64)
-        for i in prange(
-            n_threads, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            sums[i] = sum_integers(
-                values.gradients, self.slice_start(i), self.slice_start(i + 1),
-                values.scale,
-            )
-            hessian_sums[i] = sum_integers(
-                values.hessians, self.slice_start(i), self.slice_start(i + 1),
-                values.hessian_scale,
-            )
-        sum_hessians = values.hessian_unit * np.sum(hessian_sums)
+        sum_gradients = values.unit * sum_all(
+            values.gradients, self.n_samples, values.scale, n_threads
+        )
         if values.hessians == NULL:
-            sum_hessians = float(self.n_samples)
-        return values.unit * np.sum(sums), sum_hessians
+            return sum_gradients, float(self.n_samples)
+        return sum_gradients, values.hessian_unit * sum_all(
+            values.hessians, self.n_samples, values.hessian_scale, n_threads
+        )
 
-    cdef void fix_points(self, summed_values * values) noexcept:
+    cdef void set_units(self, summed_values * values) noexcept:
         """Find whether integers suit the values, and their units."""
-        if values.hessians == NULL:
-            values.are_integers = self.fix_point(
-                values.gradients, self.packed_bits, LEAST_BITS, 0.001,
-                &values.scale, &values.unit,
-            )
-            return
-        values.are_integers = self.fix_point(
-            values.gradients, self.plain_bits,
-            LEAST_WEIGHTED_BITS if self.has_weights else LEAST_BITS, 0.001,
-            &values.scale, &values.unit,
-        ) and self.fix_point(
-            values.hessians, self.packed_bits,
-            LEAST_WEIGHT_BITS if self.has_weights else LEAST_HESSIAN_BITS, 0.0,
-            &values.hessian_scale, &values.hessian_unit,
+        values.are_integers = fix_points(
+            values, self.n_samples, self.packed_bits, self.plain_bits,
+            self.has_weights, self.n_threads,
         )
-        if values.are_integers and self.plain_words.shape[0] == 0:
+        if (
+            values.are_integers
+            and values.hessians != NULL
+            and self.plain_words.shape[0] == 0
+        ):
             self.plain_words = np.empty_like(self.words)
-
-    cdef bint fix_point(
-        self,
-        const G_H_DTYPE_C * values,
-        int n_bits,
-        int least_bits,
-        double share,
-        double * scale,  # OUT
-        double * unit,   # OUT
-    ) noexcept:
-        """Set the unit of integers, of which the largest value has `n_bits`.
-
-        Returns whether it suits the values: whether all are finite, and no more than a
-        share of them so small that fewer than `least_bits` of their digits are left.
-        """
-        cdef:
-            double largest = self.largest(values)
-            int exponent = 0
-        if not isfinite(largest):
-            return False
-        frexp(largest, &exponent)
-        scale[0] = ldexp(1.0, n_bits - exponent)
-        unit[0] = ldexp(1.0, exponent - n_bits)
-        return (
-            self.count_below(values, ldexp(unit[0], least_bits))
-            <= share * self.n_samples
-        )
-
-    cdef double largest(self, const G_H_DTYPE_C * values) noexcept:
-        """The largest absolute value; not finite, if any of them is not."""
-        cdef:
-            double [::1] largest = np.empty(self.n_threads)
-            int i
-        for i in prange(
-            self.n_threads, schedule="static", nogil=True, num_threads=self.n_threads
-        ):
-            largest[i] = largest_size(
-                values, self.slice_start(i), self.slice_start(i + 1)
-            )
-        return np.max(largest)
-
-    cdef double count_below(self, const G_H_DTYPE_C * values, double limit) noexcept:
-        """How many values are smaller than a limit, but not 0."""
-        cdef:
-            double [::1] counts = np.empty(self.n_threads)
-            int i
-        for i in prange(
-            self.n_threads, schedule="static", nogil=True, num_threads=self.n_threads
-        ):
-            counts[i] = count_small(
-                values, self.slice_start(i), self.slice_start(i + 1), limit
-            )
-        return np.sum(counts)
-
-    cdef int slice_start(self, int i) noexcept nogil:
-        """The first row of a thread's slice of all."""
-        return <int> (<long long> self.n_samples * i // self.n_threads)
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
         """Find the eras among the rows of a node, and cut them into blocks."""
@@ -382,45 +293,6 @@ cdef class EraRows:
             0, self.n_samples,
         )
         return impurity(total.squares, total.gradients, total.hessians)
-
-
-cdef double largest_size(
-    const G_H_DTYPE_C * values, int start, int stop
-) noexcept nogil:
-    """The largest absolute value; not finite, if any of them is not."""
-    cdef:
-        G_H_DTYPE_C largest = 0.0
-        G_H_DTYPE_C total = 0.0  # of zeros, but for what is not finite
-        int i
-    for i in range(start, stop):
-        largest = max(largest, <G_H_DTYPE_C> fabs(values[i]))
-        total += values[i] * 0
-    return largest + total
-
-
-cdef double count_small(
-    const G_H_DTYPE_C * values, int start, int stop, double limit
-) noexcept nogil:
-    """How many values are below a limit, but not 0."""
-    cdef:
-        int count = 0
-        int i
-    for i in range(start, stop):
-        count += 0.0 < fabs(values[i]) < limit
-    return count
-
-
-cdef double sum_integers(
-    const G_H_DTYPE_C * values, int start, int stop, double scale
-) noexcept nogil:
-    """The sum of values as integers; 0 without values."""
-    cdef:
-        long long total = 0
-        int i
-    if values != NULL:
-        for i in range(start, stop):
-            total += fixed_point(values[i], scale)
-    return <double> total
 
 
 cdef inline void pack_words(

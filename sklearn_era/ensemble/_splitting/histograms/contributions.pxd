@@ -9,7 +9,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from .sums cimport bin_gradients, bin_hessians, bin_sums
 from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_candidates
-from ..rows cimport summed_values
+from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_functions, occupied_splits
 from ..lanes.table cimport add_pooled_bin, clear_table, era_table
 from ..._criteria.criterion cimport criterion_struct

@@ -14,7 +14,8 @@ from ..lanes.functions cimport (
     masked_table, moments_of_lane, packed_rows, side_lanes,
 )
 from ..lanes.table cimport sums_of_bin
-from ..rows cimport EraRows, row_block, summed_values
+from ..rows cimport EraRows, row_block
+from ..fixed_points cimport summed_values
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, less
 from ..._criteria.split_sums cimport LANES, eras_struct, split_sums

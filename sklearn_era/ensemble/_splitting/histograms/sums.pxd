@@ -1,4 +1,5 @@
-from ..rows cimport MAX_BINS, EraRows, row_block, summed_values
+from ..rows cimport MAX_BINS, EraRows, row_block
+from ..fixed_points cimport summed_values
 from ..bundles cimport bundle_struct
 from ..tree_data cimport tree_data
 

@@ -5,7 +5,8 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 )
 
 from ..bundles cimport MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct
-from ..rows cimport MAX_BINS, row_block, summed_values
+from ..rows cimport MAX_BINS, row_block
+from ..fixed_points cimport summed_values
 from ..._criteria.aggregation cimport (
     boltzmann_kind, boltzmann_sums, impurity_totals, kind_of_alpha, moment_sums,
 )

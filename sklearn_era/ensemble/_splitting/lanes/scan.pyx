@@ -13,10 +13,11 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, side_sums
-from ..rows cimport summed_values
+from ..fixed_points cimport summed_values
 from .table cimport era_table, pool_eras, sums_of_bin
 from .functions cimport bin_order, lane_functions, occupied_splits
-from .masked_rows cimport compare_masked_eras, pool_masked_eras, sum_masked_eras
+from .masked_rows cimport pool_masked_eras, sum_masked_eras
+from .masked_splits cimport compare_masked_eras
 from ..._criteria.split_sums cimport (
     LANES, add_beside_all, add_era, add_gain_to_lane, compare_counted_sides,
     compare_sides, era_comparison, eras_struct, gain_unit, lane_sums, split_sums,

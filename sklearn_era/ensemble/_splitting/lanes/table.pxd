@@ -6,7 +6,8 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from ..histograms.sums cimport bin_gradients, bin_hessians, bin_sums
-from ..rows cimport MAX_BINS, summed_values
+from ..rows cimport MAX_BINS
+from ..fixed_points cimport summed_values
 from ..._criteria.era_statistics cimport era_sums
 from ..._criteria.split_sums cimport LANES, lane_sums
 

@@ -1,0 +1,147 @@
+"""Integers in place of gradients and hessians, where they have digits enough.
+
+The largest value has the bits that a sum over all rows leaves it: 33 for a million rows
+and the 53 bits of a double; a float32 has 24. That is too few where values vary by many
+orders of magnitude, as with a target that holds 1e12 in one row, or in one era, and 1
+in the others. Weights of rows ask for more: rows that are all alike but for their
+weights have gradients and hessians of one ratio, and have to keep it as well as float32
+does (see `era_contrast`).
+"""
+
+from cython.parallel import prange
+from libc.math cimport fabs, frexp, isfinite, ldexp
+
+import numpy as np
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+cdef enum:
+    # A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
+    LEAST_BITS = 12
+    # No hessian may have fewer: a leaf may have such rows alone.
+    LEAST_HESSIAN_BITS = 16
+    # The same, of rows with weights.
+    LEAST_WEIGHTED_BITS = 23
+    LEAST_WEIGHT_BITS = 24
+
+
+cdef bint fix_points(
+    summed_values * values,  # IN and OUT
+    int n_samples,
+    int packed_bits,         # of an integer beside a count
+    int plain_bits,          # of one without
+    bint has_weights,        # of rows
+    int n_threads,
+) noexcept:
+    """Set the units of integers; whether they suit all rows' gradients and hessians."""
+    if values.hessians == NULL:
+        return fix_point(
+            values.gradients, n_samples, packed_bits, LEAST_BITS, 0.001, n_threads,
+            &values.scale, &values.unit,
+        )
+    return fix_point(
+        values.gradients, n_samples, plain_bits,
+        LEAST_WEIGHTED_BITS if has_weights else LEAST_BITS, 0.001, n_threads,
+        &values.scale, &values.unit,
+    ) and fix_point(
+        values.hessians, n_samples, packed_bits,
+        LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
+        &values.hessian_scale, &values.hessian_unit,
+    )
+
+
+cdef bint fix_point(
+    const G_H_DTYPE_C * values,
+    int n_samples,
+    int n_bits,
+    int least_bits,
+    double share,
+    int n_threads,
+    double * scale,  # OUT
+    double * unit,   # OUT
+) noexcept:
+    """Set the unit of integers, of which the largest value has `n_bits`.
+
+    Returns whether it suits the values: whether all are finite, and no more than a
+    share of them so small that fewer than `least_bits` of their digits are left.
+    """
+    cdef:
+        double [::1] of_slices = np.empty(n_threads)
+        double largest, limit
+        int exponent = 0
+        int i
+    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
+        of_slices[i] = largest_size(
+            values, slice_start(n_samples, i, n_threads),
+            slice_start(n_samples, i + 1, n_threads),
+        )
+    largest = np.max(of_slices)
+    if not isfinite(largest):
+        return False
+    frexp(largest, &exponent)
+    scale[0] = ldexp(1.0, n_bits - exponent)
+    unit[0] = ldexp(1.0, exponent - n_bits)
+    limit = ldexp(unit[0], least_bits)
+    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
+        of_slices[i] = count_small(
+            values, slice_start(n_samples, i, n_threads),
+            slice_start(n_samples, i + 1, n_threads), limit,
+        )
+    return np.sum(of_slices) <= share * n_samples
+
+
+cdef double sum_all(
+    const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
+) noexcept:
+    """The sum of all rows' values as integers."""
+    cdef:
+        double [::1] sums = np.empty(n_threads)
+        int i
+    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
+        sums[i] = sum_integers(
+            values, slice_start(n_samples, i, n_threads),
+            slice_start(n_samples, i + 1, n_threads), scale,
+        )
+    return np.sum(sums)
+
+
+cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:
+    return <int> (<long long> n_samples * i // n_slices)
+
+
+cdef double largest_size(
+    const G_H_DTYPE_C * values, int start, int stop
+) noexcept nogil:
+    """The largest absolute value; not finite, if any of them is not."""
+    cdef:
+        G_H_DTYPE_C largest = 0.0
+        G_H_DTYPE_C total = 0.0  # of zeros, but for what is not finite
+        int i
+    for i in range(start, stop):
+        largest = max(largest, <G_H_DTYPE_C> fabs(values[i]))
+        total += values[i] * 0
+    return largest + total
+
+
+cdef double count_small(
+    const G_H_DTYPE_C * values, int start, int stop, double limit
+) noexcept nogil:
+    """How many values are below a limit, but not 0."""
+    cdef:
+        int count = 0
+        int i
+    for i in range(start, stop):
+        count += 0.0 < fabs(values[i]) < limit
+    return count
+
+
+cdef double sum_integers(
+    const G_H_DTYPE_C * values, int start, int stop, double scale
+) noexcept nogil:
+    """The sum of values as integers."""
+    cdef:
+        long long total = 0
+        int i
+    for i in range(start, stop):
+        total += fixed_point(values[i], scale)
+    return <double> total
