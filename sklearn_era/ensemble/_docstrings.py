@@ -165,8 +165,8 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         fraction of the time that scikit-learn's takes. Gradients are rounded to a fixed
         point, of 33 bits for the largest of 1,000,000 rows. So trees are scikit-learn's
         up to the last digits of gains and values, and to the choice between splits that
-        are equally good: of these, it is the one of the first feature and bin. No other
-        criterion reads it: they take this kernel in any case.
+        are equally good for the training rows: of these, it is the one of the first
+        feature and bin. The other criteria take this kernel in any case.
     n_jobs : int or None, default=None
         Most OpenMP threads that ``fit`` and the predictions use. None is scikit-learn's
         way: as many as there are cores, or as the environment variable

@@ -26,7 +26,7 @@ import sklearn_era
 from .._criterion_table import CRITERIA, parameters_read, unread_era_effects
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import warn_user
-from ._criteria.parameters import INVARIANCE_STATISTICS, CriterionPlan, as_float
+from ._criteria.parameters import INVARIANCE_STATISTICS, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(CRITERIA)), dict],
@@ -171,8 +171,6 @@ class ParametersMixin(BaseEstimator):
             [name for name in names if name not in read],
             ", or choose another criterion",
         )
-        if not CriterionPlan.of(self).is_plain_gain:
-            self._warn_of_unread("split_criterion", ["fast_gain"])
         for reader, unread in unread_era_effects(**self.get_params(False)).items():
             self._warn_of_unread(reader, unread)
 

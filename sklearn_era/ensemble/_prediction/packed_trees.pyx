@@ -4,7 +4,7 @@ They are packed anew for each call, in a fraction of its time: so whatever was d
 an estimator's trees, these are the ones it has.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, isnan
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
@@ -99,7 +99,10 @@ cdef class PackedTrees:
 cdef uint64_t pack_splits(
     const node_struct * nodes, uint32_t node_idx, tree_struct * tree
 ) noexcept nogil:
-    """Pack what is below a node; return its leaves, or 0 if there are too many."""
+    """Pack what is below a node; return its leaves, or 0 if it is not for words.
+
+    As there are too many, or a threshold is not a number, as between -inf and inf.
+    """
     cdef:
         const node_struct * node = &nodes[node_idx]
         uint64_t left, right
@@ -111,7 +114,7 @@ cdef uint64_t pack_splits(
         tree.n_leaves += 1
         tree.values[place(left)] = node.value
         return left
-    if tree.n_splits == MAX_LEAVES - 1:
+    if tree.n_splits == MAX_LEAVES - 1 or isnan(node.num_threshold):
         return 0
     split = &tree.splits[tree.n_splits]
     tree.n_splits += 1

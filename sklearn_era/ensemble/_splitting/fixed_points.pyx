@@ -95,14 +95,14 @@ cdef double sum_all(
 ) noexcept:
     """The sum of all rows' values as integers."""
     cdef:
-        double [::1] sums = np.empty(n_threads)
+        long long [::1] sums = np.empty(n_threads, dtype=np.int64)
         int i
     for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
         sums[i] = sum_integers(
             values, slice_start(n_samples, i, n_threads),
             slice_start(n_samples, i + 1, n_threads), scale,
         )
-    return np.sum(sums)
+    return <double> <long long> np.sum(sums)  # rounded once, whatever the slices
 
 
 cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:
@@ -135,7 +135,7 @@ cdef double count_small(
     return count
 
 
-cdef double sum_integers(
+cdef long long sum_integers(
     const G_H_DTYPE_C * values, int start, int stop, double scale
 ) noexcept nogil:
     """The sum of values as integers."""
@@ -144,4 +144,4 @@ cdef double sum_integers(
         int i
     for i in range(start, stop):
         total += fixed_point(values[i], scale)
-    return <double> total
+    return total

@@ -116,10 +116,11 @@ cdef class EraRows:
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
         self.set_units(values)
         if not values.are_integers:
-            sum_gradients = np.sum(gradients, dtype=np.float64)
-            if values.hessians == NULL:
-                return sum_gradients, float(self.n_samples)
-            return sum_gradients, np.sum(hessians, dtype=np.float64)
+            with np.errstate(invalid="ignore"):  # of infinities, as of rows without
+                sum_gradients = np.sum(gradients, dtype=np.float64)
+                if values.hessians == NULL:
+                    return sum_gradients, float(self.n_samples)
+                return sum_gradients, np.sum(hessians, dtype=np.float64)
         sum_gradients = values.unit * sum_all(
             values.gradients, self.n_samples, values.scale, n_threads
         )

@@ -53,6 +53,7 @@ cdef class EraSplitter:
     cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _has_enough_eras(self) noexcept
     cdef _draw_features(self, allowed_features)
+    cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
     ) noexcept

@@ -25,7 +25,7 @@ The steps, for one node:
 """
 
 from cython.parallel import prange
-from libc.math cimport ceil
+from libc.math cimport ceil, fabs
 from libc.string cimport memset
 
 import numpy as np
@@ -239,7 +239,7 @@ cdef class EraSplitter:
         self._describe(node, &c_node)
         self.accumulator.pool(&c_node, node.histograms)
         if self.criterion.is_gain:
-            best = self._rank(&self.criterion, &c_node)
+            best = self._choose_by_gain(&c_node)
         elif self.criterion.min_gain_share > 0.0:
             best = self._choose_by_share(&c_node, node.histograms)
         else:
@@ -247,6 +247,16 @@ cdef class EraSplitter:
         if not best.found:
             return None
         return make_split_info(&self.tree, &self.limits, &best, &c_node)
+
+    cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept:
+        """The largest gain, if rounding has not left it over from the node's loss.
+
+        scikit-learn adds 1e-15 to each sum of hessians, for which rows that are all
+        alike lose more than they gain.
+        """
+        cdef criterion_struct by_gain = self.criterion
+        by_gain.min_gain = max(by_gain.min_gain, 1e-14 * fabs(node.loss))
+        return self._rank(&by_gain, node)
 
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms

@@ -166,7 +166,7 @@ def random_trees(draw):
         node = nodes[leaves.pop(-1 if lopsided else rng.integers(len(leaves)))]
         node["is_leaf"] = False
         node["feature_idx"] = rng.integers(3)
-        node["num_threshold"] = rng.choice([-np.inf, -1, -0.0, 0.5, 2, np.inf])
+        node["num_threshold"] = rng.choice([-np.inf, -1, -0.0, 0.5, 2, np.inf, np.nan])
         node["missing_go_to_left"] = rng.integers(2)
         node["left"], node["right"] = left, left + 1
         leaves += [left, left + 1]

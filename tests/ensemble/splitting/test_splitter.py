@@ -240,6 +240,22 @@ def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, ki
     assert_same_nodes(other, expected)
 
 
+@pytest.mark.parametrize("criterion", [CRITERIA["era"], {"fast_gain": True}])
+def test_threads_give_the_same_bits_with_weights(criterion):
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.normal(size=20_011))
+    X = np.round(y[:, None] + rng.normal(size=(y.size, 2)), 1)
+    weights = rng.uniform(0.5, 1.5, size=y.size)
+    params = {"max_iter": 1, "max_leaf_nodes": 4, "min_era_coverage": 0.3} | criterion
+    trees = []
+    for n_threads in (1, 2, 5):
+        with threadpool_limits(n_threads, user_api="openmp"):
+            model = HistGradientBoostingRegressor(early_stopping=False, **params)
+            trees += trees_of(model.fit(X, y, weights, eras=np.arange(y.size) % 3))
+    for tree in trees[1:]:
+        np.testing.assert_array_equal(tree.nodes, trees[0].nodes)
+
+
 @pytest.mark.parametrize(
     ("weight", "is_exact"), [(2.0**-14, True), (1e-9, False), (0.0, True)]
 )
@@ -328,7 +344,15 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
     )
 
 
-def test_the_fast_gain_needs_no_eras_and_is_for_the_gain_alone():
+def test_the_fast_gain_does_not_part_rows_that_are_alike():
+    X = np.random.default_rng(0).integers(0, 4, size=(600, 5))
+    y = np.where(X[:, 0] > 1, 0.1, 0.7) + np.where(X[:, 1] > 1, 0.3, 0.0)
+    model = HistGradientBoostingRegressor(fast_gain=True, max_iter=1, max_leaf_nodes=31)
+    (tree,) = trees_of(model.fit(X, y))
+    assert tree.get_n_leaf_nodes() == 4
+
+
+def test_the_fast_gain_needs_no_eras():
     X, y, eras = make_eras(3, 100, 5)
     params = {"fast_gain": True, "max_iter": 2}
     model = HistGradientBoostingRegressor(**params)
@@ -337,9 +361,6 @@ def test_the_fast_gain_needs_no_eras_and_is_for_the_gain_alone():
     free = {"split_criterion": "invariant", "invariance_penalty": 0}
     model.set_params(**free).fit(X, y, eras=eras)
     np.testing.assert_array_equal(model.predict(X), expected)
-    model.set_params(split_criterion="era")
-    with pytest.warns(UserWarning, match="'era' makes no use of fast_gain=True"):
-        model.fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="fast_gain=True takes weights of 0 or more"):
         HistGradientBoostingRegressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
 

@@ -91,6 +91,8 @@ cdef inline void compare_lanes(
 ) noexcept nogil:
     cdef:
         double min_samples = criterion.min_samples_per_era
+        double unit = values.unit
+        double hessian_unit = values.hessian_unit
         const long long * integers
         const long long * counts
         const long long * plain
@@ -109,10 +111,10 @@ cdef inline void compare_lanes(
             counts = table.sums[i].counts
             plain = table.sums[i].plain
             rows = <double> counts[bundle.n_splits]
-            gradients = values.unit * <double> integers[bundle.n_splits]
+            gradients = unit * <double> integers[bundle.n_splits]
             weight = rows
             if are_plain:
-                weight = values.hessian_unit * <double> integers[bundle.n_splits]
+                weight = hessian_unit * <double> integers[bundle.n_splits]
             if kind <= GAINS_AND_DIRECTIONS and rows < 2.0 * min_samples:
                 continue  # no split covers it
             unit_of_gains = gain_unit(criterion, weight, eras.gradient_variance)
@@ -121,16 +123,16 @@ cdef inline void compare_lanes(
             for lane in range(LANES):
                 left.count = <double> counts[first + lane]
                 if are_plain:
-                    left.gradients = values.unit * <double> plain[first + lane]
+                    left.gradients = unit * <double> plain[first + lane]
                     left.hessians = (
-                        values.hessian_unit * <double> integers[first + lane]
+                        hessian_unit * <double> integers[first + lane]
                     )
                     # More digits than a double has cancel here.
-                    right.gradients = values.unit * <double> (
+                    right.gradients = unit * <double> (
                         plain[bundle.n_splits] - plain[first + lane]
                     )
                 else:
-                    left.gradients = values.unit * <double> integers[first + lane]
+                    left.gradients = unit * <double> integers[first + lane]
                     left.hessians = left.count
                     right.gradients = gradients - left.gradients
                 right.count = rows - left.count
