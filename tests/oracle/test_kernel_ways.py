@@ -16,6 +16,8 @@ from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
 from sklearn_era.ensemble._splitting.costs import (
     compares_directions_first,
+    estimates_gains_first,
+    looks_at_all_bins,
     sums_occupied_bins,
 )
 
@@ -59,9 +61,9 @@ def test_masks_with_many_eras(criterion, missing):
 @pytest.mark.parametrize(
     ("criterion", "shape"),
     [
-        (ERA_CRITERIA["era"], (40, 6, 24)),
-        (ERA_CRITERIA["directional"], (6, 40, 200)),
-        (NORMALIZED, (40, 6, 24)),
+        (ERA_CRITERIA["era"], (40, 6, 100)),
+        (ERA_CRITERIA["directional"], (20, 12, 200)),
+        (NORMALIZED, (40, 6, 100)),
         *(
             slow(criterion, shape)
             for criterion in (
@@ -69,16 +71,45 @@ def test_masks_with_many_eras(criterion, missing):
                 ERA_CRITERIA["directional"],
                 NORMALIZED,
             )
-            for shape in ((40, 15, 64), (15, 40, 200))
+            for shape in ((60, 4, 64), (40, 13, 200))
         ),
     ],
 )
 def test_touched_bins(criterion, shape):
     _, n_per_era, n_bins = shape
     assert sums_occupied_bins(n_bins, n_per_era)
+    assert not looks_at_all_bins(n_bins, n_per_era)
     params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
     splitter = check(make_eras(*shape, n_features=3), criterion, **params)
     assert not any(is_kept for _, is_kept in splitter.nodes_stored)
+
+
+LOOKED_AT = [
+    ERA_CRITERIA["era"],
+    ERA_CRITERIA["directional"],
+    ERA_CRITERIA["directional"] | {"l2_regularization": 2.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "missing"), grid(LOOKED_AT, [0.0, 0.15], every=2)
+)
+def test_first_look_at_many_bins(criterion, missing):
+    assert compares_directions_first(33)
+    assert looks_at_all_bins(64, 15)
+    assert estimates_gains_first(4 * 64, 15)
+    data = make_eras(33, 15, 64, n_features=4, missing=missing)
+    check(data, criterion, **LIMITS | {"max_iter": 1, "max_leaf_nodes": 4})
+
+
+# Beside the gradients of one era, what parts the sides of the others is little.
+@pytest.mark.parametrize("criterion", LOOKED_AT)
+@pytest.mark.parametrize("size", [0.0, 1e6])
+def test_first_look_in_doubt(criterion, size):
+    X, _, eras = make_eras(40, 12, 24, n_features=4)
+    y = np.random.default_rng(0).integers(0, 2, len(X)) + size * (eras == 0)
+    params = LIMITS | {"max_iter": 1, "max_leaf_nodes": 4, "min_era_coverage": 0.5}
+    fit_and_check(Case(X, y, eras, None, params), **criterion)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@
 # cost about the same.
 
 cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil
+cpdef bint looks_at_all_bins(int n_bins, double rows_per_era) noexcept nogil
 cpdef bint stores_histograms(
     double n_rows_saved, double n_columns, double n_sums, double n_eras
 ) noexcept
 cpdef bint compares_directions_first(int n_eras) noexcept nogil
+cpdef bint estimates_gains_first(int n_bins, double rows_per_era) noexcept nogil

@@ -9,6 +9,11 @@ cpdef bint sums_occupied_bins(int n_bins, double rows_per_era) noexcept nogil:
     return n_bins > 16 and 3.0 * rows_per_era < n_bins
 
 
+cpdef bint looks_at_all_bins(int n_bins, double rows_per_era) noexcept nogil:
+    """Whether a first look at all bins costs less than finding those that have rows."""
+    return 15.0 * rows_per_era > n_bins
+
+
 cpdef bint stores_histograms(
     double n_rows_saved, double n_columns, double n_sums, double n_eras
 ) noexcept:
@@ -28,3 +33,12 @@ cpdef bint compares_directions_first(int n_eras) noexcept nogil:
     up twice.
     """
     return n_eras >= 32
+
+
+cpdef bint estimates_gains_first(int n_bins, double rows_per_era) noexcept nogil:
+    """Whether to estimate the gains of `n_bins` candidates of all features first.
+
+    What that saves is divisions, of all of them; what it costs is the rows of the few
+    features whose gains may be the largest.
+    """
+    return n_bins > 2.0 * rows_per_era

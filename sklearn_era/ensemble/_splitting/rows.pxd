@@ -105,5 +105,6 @@ cdef class EraRows:
     cdef int next_era(self, int era, int start) noexcept nogil
     cdef void pack(self, const row_block * block) noexcept nogil
     cdef bint has_plain_words(self) noexcept nogil
+    cdef bint eras_are_words(self) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept
     cdef double root_variance(self) noexcept

@@ -216,6 +216,14 @@ cdef class EraRows:
             block += 1
         return block
 
+    cdef bint eras_are_words(self) noexcept nogil:
+        """Whether one word can hold the sum of any era's rows."""
+        return (
+            self.values.are_integers
+            and self.values.hessians == NULL
+            and self.eras_fit_blocks
+        )
+
     cdef bint has_plain_words(self) noexcept nogil:
         """Whether a row has two words, one of them of the gradient alone."""
         return self.values.are_integers and self.values.hessians != NULL

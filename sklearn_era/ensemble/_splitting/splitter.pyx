@@ -42,6 +42,7 @@ from .costs cimport compares_directions_first, stores_histograms
 from .rows cimport EraRows
 from .tree_data cimport describe_tree
 from .histograms.accumulate cimport Accumulator
+from .histograms.first_look cimport least_estimate
 from .._criteria.criterion cimport Criterion, SplitCriterion
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.ranking cimport directions_alone, gain_alone, with_share_of
@@ -312,31 +313,38 @@ cdef class EraSplitter:
     ) noexcept:
         """Ask the eras of all candidates that are planned, and rank these.
 
-        Of many eras, directions decide but for a few ties, which alone need gains.
+        Of many eras, a first look leaves few bundles to compare by the criterion: those
+        whose directions tie, or whose gains may be the largest ones.
         """
         cdef:
-            criterion_struct by_direction
+            criterion_struct first = directions_alone(criterion)
             feature_split best
-            double agreement
+            double least
+            bint by_direction = criterion.name == SplitCriterion.DIRECTIONAL
             int n_tasks = self.accumulator.n_tasks
         if (
-            criterion.name == SplitCriterion.DIRECTIONAL
-            and compares_directions_first(self.rows.n_present)
+            by_direction and compares_directions_first(self.rows.n_present)
+            or self.accumulator.estimates_gains(criterion)
         ):
-            by_direction = directions_alone(criterion)
-            self.candidates.criterion = &by_direction
+            if not by_direction:
+                first = criterion[0]
+            self.candidates.criterion = &first
+            self.accumulator.looks_first = True
             self.accumulator.accumulate(node, histograms)
+            self.accumulator.looks_first = False
             self.candidates.criterion = &self.criterion
-            best = self._rank(&by_direction, node)
+            best = self._rank(&first, node)
             if not best.found:
                 return best
-            agreement = best.rank.primary
-            self.accumulator.shortlist(agreement)
+            least = best.rank.primary
+            if not by_direction:
+                least = least_estimate(self.rows, least)
+            self.accumulator.shortlist(least)
             self.accumulator.start_again()
             self.accumulator.accumulate(node, histograms)
             best = self._rank(criterion, node)
             self.accumulator.n_tasks = n_tasks
-            if best.found and best.rank.primary == agreement:
+            if best.found and best.rank.primary >= least:
                 return best
             self.accumulator.start_again()
         self.accumulator.accumulate(node, histograms)

@@ -24,7 +24,10 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn_era.ensemble._splitting.bundles import bundle_features
-from sklearn_era.ensemble._splitting.costs import sums_occupied_bins
+from sklearn_era.ensemble._splitting.costs import (
+    estimates_gains_first,
+    looks_at_all_bins,
+)
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
@@ -149,12 +152,12 @@ def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
 
 @pytest.mark.parametrize(
     ("criterion", "n_bins", "coverage"),
-    grid([CRITERIA[n] for n in SUMS_UP], [17, 64, 128], [0.6, 0.1], every=3),
+    grid([CRITERIA[n] for n in SUMS_UP], [64, 96, 128], [0.4, 0.1], every=3),
 )
 def test_touched_bins_and_all_bins_give_the_same_trees(criterion, n_bins, coverage):
-    n_per_era = int(0.3 * n_bins)
-    X, y, eras = make_eras(150, n_per_era, n_bins=n_bins, n_features=3)
-    assert sums_occupied_bins(n_bins, n_per_era)
+    n_per_era = n_bins // 16
+    X, y, eras = make_eras(400, n_per_era, n_bins=n_bins, n_features=3)
+    assert not looks_at_all_bins(n_bins, n_per_era)
     params = {"min_era_coverage": coverage, "min_samples_leaf": 210, "max_bins": 255}
     touched, recorder = fit(
         (X, y, eras), criterion, splitter=RecordingSplitter, **params
@@ -163,6 +166,23 @@ def test_touched_bins_and_all_bins_give_the_same_trees(criterion, n_bins, covera
     # Nearly the mean, of which no more than sums could be kept: looks at all bins.
     every, _ = fit((X, y, eras), criterion | {"boltzmann_alpha": 1e-300}, **params)
     assert_same_splits(touched, every)
+
+
+# A first look at many bins, or none.
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), grid(["era", "directional"], [0.0, 0.15], every=3)
+)
+def test_first_look_at_sums_that_are_kept_or_not(name, missing):
+    data = make_eras(33, 400, n_bins=20, n_features=60, missing=missing)
+    kept, recorder = fit(data, CRITERIA[name], splitter=RecordingSplitter)
+    assert estimates_gains_first(60 * 20, 400)
+    assert any(is_kept for _, is_kept in recorder.nodes_stored)
+    streamed, _ = fit(data, CRITERIA[name], store_budget=0)
+    assert_same_splits(kept, streamed)
+    without, _ = fit(data, CRITERIA[name] | {"boltzmann_alpha": 1e-300})
+    assert_same_splits(kept, without)
 
 
 # Eras in lanes, in blocks of rows, and in chunks.

@@ -4,8 +4,9 @@ from .sums cimport bin_sums, histogram_scratch
 from ..rows cimport MAX_BINS, EraRows
 from ..candidates.table cimport CandidateTable, node_struct
 from ..lanes.functions cimport lane_functions, masked_table, occupied_splits
-from ..lanes.table cimport era_table
+from ..lanes.table cimport era_table, first_look
 from ..bundles cimport FeatureBundles
+from ..._criteria.criterion cimport criterion_struct
 from .stored cimport NodeHistograms
 from ..tree_data cimport tree_data
 
@@ -23,6 +24,7 @@ cdef struct thread_scratch:
     era_table table
     occupied_splits splits
     masked_table masked
+    first_look look
     unsigned char[MAX_BINS] occupied
 
 
@@ -45,8 +47,10 @@ cdef class Accumulator:
         int [::1] tasks                # (n_tasks,), bundles to look at
         uint8_t [::1] is_sparse        # (n_bundles,)
         int n_tasks
+        bint looks_first               # see `add_first_look`
 
     cdef void plan(self, const uint8_t [::1] is_wanted) noexcept
+    cdef double rows_per_era(self) noexcept
     cdef int threads_for_node(self) noexcept nogil
     cdef void fill(self, NodeHistograms histograms) noexcept
     cdef void visit_rows(
@@ -71,6 +75,7 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
+    cdef bint estimates_gains(self, const criterion_struct * criterion) noexcept
     cdef void shortlist(self, double least) noexcept
     cdef void start_again(self) noexcept
     cdef void accumulate(

@@ -15,11 +15,14 @@ import numpy as np
 from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 from sklearn.utils._typedefs cimport uint8_t
 
-from ..costs cimport sums_occupied_bins
+from ..costs cimport (
+    estimates_gains_first, looks_at_all_bins, sums_occupied_bins,
+)
 from .contributions cimport (
     add_lanes, add_occupied, end_lanes, pool_bins, pool_occupied, set_sides,
     start_lanes,
 )
+from .first_look cimport add_first_look, can_look_first, has_first_look
 from .masked cimport add_masked, fill_masked, pool_masked
 from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
 from ..lanes.instruction_sets import lane_module
@@ -27,6 +30,7 @@ from ..lanes.table cimport at_cache_line, empty_lanes, era_table, pool_eras, set
 from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_split
 from ..rows cimport row_block
+from ..._criteria.criterion cimport SplitCriterion, criterion_struct
 from ..._criteria.split_sums cimport (
     LANES, add_absent_eras, sum_differences, sums_up,
 )
@@ -79,8 +83,10 @@ cdef class Accumulator:
         """
         cdef:
             const bundle_struct * bundle
-            double rows_per_era = (
-                <double> self.rows.n_rows / max(self.rows.n_present, 1)
+            double rows_per_era = self.rows_per_era()
+            bint looks_first = (
+                has_first_look(self.candidates.criterion)
+                and self.rows.eras_are_words()
             )
             int n_wanted, feature_idx
             int i, j
@@ -104,7 +110,11 @@ cdef class Accumulator:
                 and not self.tree.is_categorical[feature_idx]
                 and sums_up(self.candidates.criterion)
                 and sums_occupied_bins(bundle.n_bins, rows_per_era)
+                and not (looks_first and looks_at_all_bins(bundle.n_bins, rows_per_era))
             )
+
+    cdef double rows_per_era(self) noexcept:
+        return <double> self.rows.n_rows / max(self.rows.n_present, 1)
 
     cdef int threads_for_node(self) noexcept nogil:
         """Threads that have enough to do, for what it takes to wake them up."""
@@ -255,6 +265,23 @@ cdef class Accumulator:
             block.first_word += block.stop - block.start
             block.start = block.stop
 
+    cdef bint estimates_gains(self, const criterion_struct * criterion) noexcept:
+        """Whether to compare gains only where estimates of them leave it open."""
+        cdef:
+            int n_bins = 0
+            int i, task
+        for i in range(self.n_tasks):
+            task = self.tasks[i]
+            if not self.is_sparse[task] and can_look_first(
+                &self.bundles.bundles[task], self.rows
+            ):
+                n_bins += self.bundles.bundles[task].n_bins
+        return (
+            criterion.name == SplitCriterion.ERA
+            and has_first_look(criterion)
+            and estimates_gains_first(n_bins, self.rows_per_era())
+        )
+
     cdef void shortlist(self, double least) noexcept:
         """Leave out the bundles whose best split, as ranked last, ranks lower.
 
@@ -326,6 +353,12 @@ cdef class Accumulator:
             return
         if self.is_sparse[bundle_idx]:
             self.add_occupied_bins(scratch, bundle_idx, first, last, rows, node)
+            return
+        if self.looks_first and can_look_first(bundle, rows):
+            add_first_look(
+                self.lanes, self.candidates.criterion, self.tree, bundle, rows,
+                first, last, histograms, candidates, &scratch.look,
+            )
             return
         table.counts_rows = rows.values.are_integers and rows.values.hessians == NULL
         start_lanes(self.candidates.criterion, bundle, candidates, table)

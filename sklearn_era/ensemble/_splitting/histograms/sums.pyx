@@ -125,8 +125,8 @@ cdef void add_words_to_lanes(
                 code = column[i if indices == NULL else indices[i]]
                 code = min(code, last_code)
                 plain[code * LANES + lanes[i]] += plain_of_rows[i]
+            plain += bundle.n_codes[j] * LANES
         words += bundle.n_codes[j] * LANES
-        plain += bundle.n_codes[j] * LANES
 
 
 cdef inline const long long * words_of(

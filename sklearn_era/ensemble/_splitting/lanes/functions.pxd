@@ -13,7 +13,7 @@ from ..._criteria.aggregation cimport (
 from ..._criteria.criterion cimport (
     InvarianceStatistic, SplitCriterion, criterion_struct,
 )
-from .table cimport era_table
+from .table cimport era_table, first_look
 from ..._criteria.split_sums cimport LANES, eras_struct, split_sums
 
 
@@ -228,6 +228,20 @@ cdef struct lane_functions:
         const eras_struct * eras,
         occupied_splits * splits,
         int n_splits,
+    ) noexcept nogil
+    void (*look_first)(
+        const criterion_struct * criterion,
+        const bin_order * order,
+        int first_bin,
+        first_look * table,
+    ) noexcept nogil
+    void (*sum_bins)(int n_codes, int n_bins, first_look * table) noexcept nogil
+    void (*pool_words)(
+        const first_look * table,
+        int first_bin,
+        int n_codes,
+        double unit,
+        hist_struct * pooled,
     ) noexcept nogil
     void (*unpack_lanes)(
         era_table * table, int n_bins, int count_bits, const summed_values * values

@@ -14,6 +14,7 @@ from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.era_statistics cimport added, era_sums, side_sums
 from ..fixed_points cimport summed_values
+from .first_look cimport look_first, pool_words, sum_bins
 from .table cimport era_table, pool_eras, sums_of_bin
 from .functions cimport bin_order, lane_functions, occupied_splits
 from .masked_rows cimport pool_masked_eras, sum_masked_eras
@@ -364,6 +365,9 @@ _functions.pool_masked_eras = pool_masked_eras
 _functions.compare_masked_eras = compare_masked_eras
 _functions.scan_bins = scan_bins
 _functions.compare_occupied = compare_occupied
+_functions.look_first = look_first
+_functions.pool_words = pool_words
+_functions.sum_bins = sum_bins
 _functions.unpack_lanes = unpack_lanes
 
 functions = PyCapsule_New(&_functions, "lane_functions", NULL)

@@ -49,6 +49,19 @@ cdef struct era_table:
     int[6] padding            # to a cache line
 
 
+cdef struct first_look:
+    # What a first look at the eras in the lanes takes; zeros before and after a chunk.
+    long long[MAX_CELLS] words    # sums of words by bin, of one era a lane
+    long long[MAX_CELLS] pooled   # over all eras that were in a lane
+    double[2 * MAX_CELLS] said     # of each split: directions, or estimates of gains
+    int[2 * MAX_BINS + 16] covered  # eras: the difference from the split before
+    long long[LANES] totals       # of each era, over all bins
+    double largest_word           # no gradient is larger, in a word
+    int count_bits
+    int n_pooled                  # rows of a lane in `pooled`, at most
+    int[12] padding               # to a cache line
+
+
 cdef inline void set_lane(
     era_table * table,
     int lane,
