@@ -86,7 +86,7 @@ def test_table_lists_its_rows_and_each_case_once(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(ROWS) - len(LARGE_ROWS)
     assert len(table.HEADLINES) <= 8
     assert table.main(["--list", "--large", "--only", "whole process"]) == 0
-    assert "2,700,000 x 500" in capsys.readouterr().out
+    assert "2,700,000 x 2376" in capsys.readouterr().out
     assert table.main(["--quick", "--list"]) == 0
     cases = capsys.readouterr().out.splitlines()
     assert len(set(cases)) == len(cases) < len(ROWS) - len(LARGE_ROWS)
