@@ -34,7 +34,7 @@ def check(data, criterion, **params):
 
 
 @of_each(ERA_CRITERIA, step=4)
-def test_kept_joint_histograms(criterion):
+def test_kept_sums_of_bundles(criterion):
     splitter = check(make_eras(3, 500, 5, n_features=6), criterion, **LIMITS)
     assert sum(is_kept for _, is_kept in splitter.nodes_stored) > 6
 

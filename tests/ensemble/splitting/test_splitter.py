@@ -100,7 +100,7 @@ def test_kept_histograms_know_categories():
             assert np.array_equal(bitsets, theirs[0].binned_left_cat_bitsets)
 
 
-# Joint histograms of several features, or one for each.
+# Sums of several features in a bundle, or of one.
 
 
 def rare_values(n_samples, n_values, seed=1):
@@ -115,7 +115,7 @@ def rare_values(n_samples, n_values, seed=1):
     ("criterion", "store_budget", "missing"),
     grid(CRITERIA, [0, None], [0.0, 0.15], every=4),
 )
-def test_joint_histograms_and_single_ones_give_the_same_trees(
+def test_bundles_and_single_features_give_the_same_trees(
     criterion, store_budget, missing
 ):
     X, y, eras = make_eras(3, 500, n_bins=5, n_features=6, missing=missing)
