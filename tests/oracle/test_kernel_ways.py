@@ -57,6 +57,18 @@ def test_masks_with_many_eras(criterion, missing):
     assert not any(is_kept for _, is_kept in splitter.nodes_stored)
 
 
+# Rows are first summed up by the 125 combinations of three features' bins where an era
+# has three times as many of them: at the root, but not in its children.
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+def test_eras_of_more_rows_than_combinations(is_weighted, missing):
+    X, y, eras = make_eras(3, 401, 5, n_features=4, missing=missing)
+    weights = np.linspace(0.5, 2.0, len(y)) if is_weighted else None
+    case = Case(X, y, eras, weights, LIMITS | {"max_iter": 1})
+    for criterion in ("directional", "invariant"):
+        assert fit_and_check(case, **ERA_CRITERIA[criterion]).n_splits > 2
+
+
 # By criteria that add up one number an era; a shape is eras, rows of each and bins.
 @pytest.mark.parametrize(
     ("criterion", "shape"),

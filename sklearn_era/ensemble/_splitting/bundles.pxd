@@ -2,9 +2,10 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 
 cdef enum:
-    MAX_MEMBERS = 8       # features in a bundle
-    SPLIT_VECTORS = 4     # of LANES splits, of a bundle with masks, at most
-    MAX_SPLIT_LANES = 32  # SPLIT_VECTORS x LANES
+    MAX_MEMBERS = 8         # features in a bundle
+    MAX_BUNDLE_CELLS = 256  # combinations of their bins: numbers in a byte
+    SPLIT_VECTORS = 4       # of LANES splits, of a bundle with masks, at most
+    MAX_SPLIT_LANES = 32    # SPLIT_VECTORS x LANES
 
 
 cdef struct bundle_struct:

@@ -19,7 +19,6 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from .._criteria.split_sums cimport LANES
 
-MAX_CELLS = 256  # numbers in a byte
 MAX_CODES = 16  # `sums_occupied_bins` asks for more
 
 
@@ -37,7 +36,7 @@ def bundle_features(n_codes, has_missing, is_categorical):
         n_splits = n_numeric_splits(n, has_missing[i])
         if i > start and (
             max(n, n_codes[start]) > MAX_CODES
-            or n_cells * n > MAX_CELLS
+            or n_cells * n > MAX_BUNDLE_CELLS
             or n_lanes + n_splits >= MAX_SPLIT_LANES
             or is_categorical[i]
             or is_categorical[start]

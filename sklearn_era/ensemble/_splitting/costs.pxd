@@ -11,3 +11,14 @@ cpdef bint stores_histograms(
 ) noexcept
 cpdef bint compares_directions_first(int n_eras) noexcept nogil
 cpdef bint estimates_gains_first(int n_bins, double rows_per_era) noexcept nogil
+
+
+cdef inline bint sums_cells_first(
+    Py_ssize_t n_rows, int n_cells, int n_lanes
+) noexcept nogil:
+    """Whether to sum up rows by the cells of a bundle, and then these by masks.
+
+    With a mask a row costs as many additions as vectors hold its lanes. Eight of them
+    are one vector, and no dearer than to find its cell.
+    """
+    return n_lanes > 8 and n_rows > 3 * n_cells

@@ -4,7 +4,9 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     X_BINNED_DTYPE_C, hist_struct,
 )
 
-from ..bundles cimport MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct
+from ..bundles cimport (
+    MAX_BUNDLE_CELLS, MAX_SPLIT_LANES, SPLIT_VECTORS, bundle_struct,
+)
 from ..rows cimport MAX_BINS, row_block
 from ..fixed_points cimport summed_values
 from ..._criteria.aggregation cimport (
@@ -200,6 +202,8 @@ cdef struct masked_table:
     long long[LANES * MAX_SPLIT_LANES] integers
     long long[LANES * MAX_SPLIT_LANES] counts
     long long[LANES * MAX_SPLIT_LANES] plain    # if rows have plain words
+    long long[2 * MAX_BUNDLE_CELLS] cells       # of the rows of one block
+    long long[2 * MAX_BUNDLE_CELLS] plain_cells
     long long[MAX_SPLIT_LANES] pooled_integers  # over all eras
     long long[MAX_SPLIT_LANES] pooled_counts
     long long[MAX_SPLIT_LANES] pooled_plain

@@ -3,7 +3,8 @@
 # For each combination of the bundle's bins, a mask says which splits send it to the
 # left. So a row is added to the left sides of all splits at once, and an era's sums are
 # what the criterion compares: there is no histogram, nor a sum over its bins. That is
-# what many eras of few rows are fast with.
+# what many eras of few rows are fast with. Of an era with more rows than combinations,
+# rows are summed up by these, and the sums are what is added under masks.
 
 from libc.string cimport memset
 
@@ -11,6 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .functions cimport masked_sums, masked_table, packed_rows
 from ..bundles cimport bundle_struct
+from ..costs cimport sums_cells_first
 from ..rows cimport row_block
 from ..._criteria.split_sums cimport LANES
 
@@ -48,8 +50,9 @@ cdef extern from *:
         Py_ssize_t i;                                                                  \
         int v;                                                                         \
         for (i = start; i < stop; i++) {                                               \
+            Py_ssize_t row = rows ? rows[i] : i;                                       \
             const word_vector *mask = (const word_vector *)(                           \
-                masks + (N_LANES) * (Py_ssize_t)codes[rows ? rows[i] : i]);            \
+                masks + (N_LANES) * (codes ? (Py_ssize_t)codes[row] : row));           \
             word_vector word = words[i] - (word_vector){0};                            \
             for (v = 0; v < N; v++) total[v] += word & mask[v];                        \
             if (VARY) {                                                                \
@@ -89,8 +92,8 @@ cdef extern from *:
     """
     void sum_masked(
         int n_lanes,
-        const X_BINNED_DTYPE_C * codes,
-        const unsigned int * rows,   # NULL: all, as they are
+        const X_BINNED_DTYPE_C * codes,  # NULL: a row for each
+        const unsigned int * rows,       # NULL: all, as they are
         const long long * words,     # the count in the low bits, the integer above
         const long long * plain_words,
         Py_ssize_t start,
@@ -127,7 +130,6 @@ cdef inline int sum_masked_eras(
     """Sum up the next eras, in the lane of each split; return the block after them."""
     cdef:
         const row_block * block
-        const long long * words
         Py_ssize_t place
         int i
     memset(table.integers, 0, LANES * bundle.n_lanes * sizeof(long long))
@@ -149,22 +151,82 @@ cdef inline int sum_masked_eras(
             if rows.plain_words != NULL:
                 table.sums[i].plain = &table.plain[place]
             table.n_eras += 1
-        words = rows.words + block.first_word - block.start
-        if rows.plain_words == NULL:
-            sum_masked(
-                bundle.n_lanes, bundle.codes, rows.indices, words, NULL,
-                block.start, block.stop, bundle.masks, rows.count_bits,
-                &table.integers[place], &table.counts[place], NULL,
-            )
-        else:
-            sum_masked_and_plain(
-                bundle.n_lanes, bundle.codes, rows.indices, words,
-                rows.plain_words + block.first_word - block.start,
-                block.start, block.stop, bundle.masks, rows.count_bits,
-                &table.integers[place], &table.counts[place], &table.plain[place],
-            )
+        add_masked_block(bundle, rows, block, place, table)
         first += 1
     return first
+
+
+cdef inline void add_masked_block(
+    const bundle_struct * bundle,
+    const packed_rows * rows,
+    const row_block * block,
+    Py_ssize_t place,       # of its era's sums
+    masked_table * table,   # IN and OUT
+) noexcept nogil:
+    """Add the rows of a block, or their sums by combination of bins."""
+    cdef:
+        const X_BINNED_DTYPE_C * codes = bundle.codes
+        const unsigned int * indices = rows.indices
+        const long long * words = rows.words + block.first_word - block.start
+        const long long * plain = NULL
+        Py_ssize_t start = block.start
+        Py_ssize_t stop = block.stop
+    if rows.plain_words != NULL:
+        plain = rows.plain_words + block.first_word - block.start
+    if sums_cells_first(stop - start, bundle.n_cells, bundle.n_lanes):
+        sum_cells(bundle, indices, words, block, table.cells)
+        words = table.cells
+        if plain != NULL:
+            sum_cells(bundle, indices, plain, block, table.plain_cells)
+            plain = table.plain_cells
+        codes = NULL
+        indices = NULL
+        start = 0
+        stop = bundle.n_cells
+    if plain == NULL:
+        sum_masked(
+            bundle.n_lanes, codes, indices, words, NULL, start, stop, bundle.masks,
+            rows.count_bits, &table.integers[place], &table.counts[place], NULL,
+        )
+    else:
+        sum_masked_and_plain(
+            bundle.n_lanes, codes, indices, words, plain, start, stop, bundle.masks,
+            rows.count_bits,
+            &table.integers[place], &table.counts[place], &table.plain[place],
+        )
+
+
+cdef inline void sum_cells(
+    const bundle_struct * bundle,
+    const unsigned int * rows,
+    const long long * words,
+    const row_block * block,
+    long long * cells,      # OUT, (2 * n_cells,): of all rows in the first half
+) noexcept nogil:
+    """Sum up the rows of a block by combination of bins.
+
+    Neighbours are added apart, so that one of the same combination does not wait for
+    the other.
+    """
+    cdef:
+        const X_BINNED_DTYPE_C * codes = bundle.codes
+        Py_ssize_t i = block.start
+        int cell
+    memset(cells, 0, 2 * bundle.n_cells * sizeof(long long))
+    if rows == NULL:
+        while i + 1 < block.stop:
+            cells[2 * codes[i]] += words[i]
+            cells[2 * codes[i + 1] + 1] += words[i + 1]
+            i += 2
+    else:
+        while i + 1 < block.stop:
+            cells[2 * codes[rows[i]]] += words[i]
+            cells[2 * codes[rows[i + 1]] + 1] += words[i + 1]
+            i += 2
+    if i < block.stop:
+        cells[2 * codes[i if rows == NULL else rows[i]]] += words[i]
+    for cell in range(bundle.n_cells):
+        cells[cell] = cells[2 * cell] + cells[2 * cell + 1]
 
 
 cdef inline void pool_masked_eras(
