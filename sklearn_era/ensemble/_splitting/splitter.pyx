@@ -322,7 +322,7 @@ cdef class EraSplitter:
             double least
             bint by_direction = criterion.name == SplitCriterion.DIRECTIONAL
             int n_tasks = self.accumulator.n_tasks
-        if (
+        if n_tasks > 1 and (
             by_direction and compares_directions_first(self.rows.n_present)
             or self.accumulator.estimates_gains(criterion)
         ):

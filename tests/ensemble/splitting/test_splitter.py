@@ -260,6 +260,27 @@ def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, ki
     assert_same_nodes(other, expected)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize(
+    "criterion",
+    [{"fast_gain": True}, {"split_criterion": "era", "min_gain_share": 0.5}],
+)
+def test_sums_over_eras_are_exact_with_weights_of_many_digits(criterion, seed):
+    # Some targets at the mean: with their small gradients, sums have up to 62 bits.
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 20, size=(60_000, 3)).astype(float)
+    y = 3 * np.sin(X[:, 0]) + np.cos(X[:, 1]) + 0.1 * rng.normal(size=len(X))
+    weights = rng.uniform(0.2, 3.0, size=len(X))
+    eras = rng.integers(0, 3, size=len(X))
+    near = rng.random(len(X)) < 6e-4
+    mean = np.average(y[~near], weights=weights[~near])
+    y[near] = mean + 1e-5 * rng.normal(size=near.sum())
+    params = {"weights": weights, "max_iter": 1, "min_era_coverage": 0.5}
+    kept, _ = fit((X, y, eras), criterion, **params)
+    streamed, _ = fit((X, y, eras), criterion, store_budget=0, **params)
+    assert_same_nodes(streamed, kept)
+
+
 @pytest.mark.parametrize("criterion", [CRITERIA["era"], {"fast_gain": True}])
 def test_threads_give_the_same_bits_with_weights(criterion):
     rng = np.random.default_rng(0)

@@ -24,7 +24,10 @@ from .contributions cimport (
 )
 from .first_look cimport add_first_look, can_look_first, has_first_look
 from .masked cimport add_masked, fill_masked, pool_masked
-from .sums cimport add_words_to_lanes, bin_sums, sum_era, sum_occupied_bins
+from .sums cimport (
+    add_bins, add_block, add_words_to_lanes, bin_sums, clear_bins, sum_era,
+    sum_occupied_bins,
+)
 from ..lanes.instruction_sets import lane_module
 from ..lanes.table cimport at_cache_line, empty_lanes, era_table, pool_eras, set_lane
 from ..bundles cimport bundle_struct
@@ -84,9 +87,8 @@ cdef class Accumulator:
         cdef:
             const bundle_struct * bundle
             double rows_per_era = self.rows_per_era()
-            bint looks_first = (
-                has_first_look(self.candidates.criterion)
-                and self.rows.eras_are_words()
+            bint looks_first = self.rows.eras_are_words() and has_first_look(
+                self.candidates.criterion, self.rows.n_present
             )
             int n_wanted, feature_idx
             int i, j
@@ -238,7 +240,7 @@ cdef class Accumulator:
             row_block block = rows.blocks[rows.chunks[chunk]]
             int stop = rows.blocks[rows.chunks[chunk + 1] - 1].stop
             int size = stop - block.start
-            bin_sums sums
+            bin_sums sums, kept
             int i
         if not self.candidates.needs_pooling(bundle_idx):
             return
@@ -250,20 +252,21 @@ cdef class Accumulator:
             return
         if rows.values.are_integers:
             size = rows.pool_size
+        point_at_scratch(scratch, rows, &sums)
+        clear_bins(bundle, &sums)
         if histograms.is_stored:
             i = rows.chunks[chunk]
             while i < rows.chunks[chunk + 1]:
-                histograms.point_at(bundle, rows.blocks[i].era, &sums)
-                pool_bins(bundle, candidates, &sums, &rows.values)
+                histograms.point_at(bundle, rows.blocks[i].era, &kept)
+                add_bins(bundle, &kept, &sums)
                 i = rows.end_of_era(i)
-            return
-        point_at_scratch(scratch, rows, &sums)
-        while block.start < stop:
-            block.stop = min(block.start + size, stop)
-            sum_era(self.tree, bundle, rows, &block, 1, &scratch.histogram, &sums)
-            pool_bins(bundle, candidates, &sums, &rows.values)
-            block.first_word += block.stop - block.start
-            block.start = block.stop
+        else:
+            while block.start < stop:
+                block.stop = min(block.start + size, stop)
+                add_block(self.tree, bundle, rows, &block, &scratch.histogram, &sums)
+                block.first_word += block.stop - block.start
+                block.start = block.stop
+        pool_bins(bundle, candidates, &sums, &rows.values)
 
     cdef bint estimates_gains(self, const criterion_struct * criterion) noexcept:
         """Whether to compare gains only where estimates of them leave it open."""
@@ -278,7 +281,7 @@ cdef class Accumulator:
                 n_bins += self.bundles.bundles[task].n_bins
         return (
             criterion.name == SplitCriterion.ERA
-            and has_first_look(criterion)
+            and has_first_look(criterion, self.rows.n_present)
             and estimates_gains_first(n_bins, self.rows_per_era())
         )
 

@@ -7,6 +7,7 @@ from .stored cimport NodeHistograms
 from .sums cimport add_words_to_lanes, bin_sums
 from ..bundles cimport bundle_struct
 from ..candidates.table cimport bundle_candidates, feature_candidates
+from ..costs cimport compares_directions_first
 from ..lanes.functions cimport lane_functions
 from ..lanes.table cimport first_look
 from ..rows cimport EraRows
@@ -15,10 +16,14 @@ from ..._criteria.criterion cimport SplitCriterion, criterion_struct
 from ..._criteria.split_sums cimport LANES
 
 
-cdef inline bint has_first_look(const criterion_struct * criterion) noexcept nogil:
+cdef inline bint has_first_look(
+    const criterion_struct * criterion, int n_eras
+) noexcept nogil:
     """Whether directions come first, or estimates of gains, which are sums of squares.
     """
-    return criterion.name == SplitCriterion.DIRECTIONAL or (
+    if criterion.name == SplitCriterion.DIRECTIONAL:
+        return compares_directions_first(n_eras)
+    return (
         criterion.name == SplitCriterion.ERA
         and criterion.boltzmann_alpha == 0.0
         and criterion.l2_regularization == 0.0
@@ -105,13 +110,15 @@ cdef inline void take_stored_words(
     cdef:
         bin_sums[LANES] sums
         int n_eras = last - first
+        long long one = 1
         Py_ssize_t i, lane
     for lane in range(n_eras):
         histograms.point_at(bundle, rows.blocks[first + lane].era, &sums[lane])
     for i in range(bundle.n_bins):
         for lane in range(n_eras):
             table.words[i * LANES + lane] = (
-                (sums[lane].integers[i] << table.count_bits) + sums[lane].counts[i]
+                sums[lane].integers[i] * (one << table.count_bits)
+                + sums[lane].counts[i]
             )
 
 

@@ -72,6 +72,21 @@ cdef void sum_era(
     bin_sums * sums,
 ) noexcept nogil
 
+cdef void clear_bins(const bundle_struct * bundle, bin_sums * sums) noexcept nogil
+
+cdef void add_bins(
+    const bundle_struct * bundle, const bin_sums * others, bin_sums * sums
+) noexcept nogil
+
+cdef void add_block(
+    const tree_data * tree,
+    const bundle_struct * bundle,
+    EraRows rows,
+    const row_block * block,
+    histogram_scratch * scratch,
+    bin_sums * sums,
+) noexcept nogil
+
 cdef int sum_occupied_bins(
     const tree_data * tree,
     const bundle_struct * bundle,

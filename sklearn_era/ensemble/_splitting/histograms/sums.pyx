@@ -27,6 +27,16 @@ cdef void sum_era(
 ) noexcept nogil:
     """Sum up the blocks of an era by bin, for all features of a bundle."""
     cdef int i
+    clear_bins(bundle, sums)
+    for i in range(n_blocks):
+        add_block(tree, bundle, rows, &blocks[i], scratch, sums)
+
+
+cdef void clear_bins(
+    const bundle_struct * bundle,
+    bin_sums * sums,  # OUT
+) noexcept nogil:
+    """No rows."""
     memset(sums.counts, 0, bundle.n_bins * sizeof(int))
     if sums.integers != NULL:
         memset(sums.integers, 0, bundle.n_bins * sizeof(long long))
@@ -35,11 +45,24 @@ cdef void sum_era(
         memset(sums.hessians, 0, bundle.n_bins * sizeof(double))
     if sums.plain != NULL:
         memset(sums.plain, 0, bundle.n_bins * sizeof(long long))
-    for i in range(n_blocks):
-        add_block(tree, bundle, rows, &blocks[i], scratch, sums)
 
 
-cdef inline void add_block(
+cdef void add_bins(
+    const bundle_struct * bundle,
+    const bin_sums * others,
+    bin_sums * sums,  # IN and OUT
+) noexcept nogil:
+    """Add sums of integers to others."""
+    cdef int i
+    for i in range(bundle.n_bins):
+        sums.integers[i] += others.integers[i]
+        sums.counts[i] += others.counts[i]
+    if sums.plain != NULL:
+        for i in range(bundle.n_bins):
+            sums.plain[i] += others.plain[i]
+
+
+cdef void add_block(
     const tree_data * tree,
     const bundle_struct * bundle,
     EraRows rows,

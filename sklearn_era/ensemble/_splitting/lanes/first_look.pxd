@@ -154,34 +154,40 @@ cdef inline void settle_directions(
 ) noexcept nogil:
     """Add the directions that are left in doubt, by their own formula."""
     cdef:
+        long long[LANES] words
+        double[LANES] gradients, counts  # of the era
         long long one = 1
         long long mask = (one << table.count_bits) - 1
-        long long word
-        double gradients
-        double count
+        double l2 = criterion.l2_regularization
+        double d, said
         era_sums left, right
         era_comparison era
-        Py_ssize_t i, lane, place
+        Py_ssize_t i, lane, row, place
     for lane in range(LANES):
-        word = 0
-        for i in range(order.stop):
-            word += table.words[(first_bin + order.bins[i]) * LANES + lane]
-            if i < order.first:
-                continue
-            count = <double> (word & mask)
-            if fabs(count * slope[lane] + start[lane] - <double> word) > margin[lane]:
-                continue
-            left.gradients = <double> (word >> table.count_bits)
-            left.hessians = left.count = count
-            gradients = <double> (table.totals[lane] >> table.count_bits)
-            right.gradients = gradients - left.gradients
-            right.count = <double> (table.totals[lane] & mask) - count
+        words[lane] = 0
+        gradients[lane] = <double> (table.totals[lane] >> table.count_bits)
+        counts[lane] = <double> (table.totals[lane] & mask)
+    for i in range(order.stop):
+        row = (first_bin + order.bins[i]) * LANES
+        if i < order.first:
+            for lane in range(LANES):
+                words[lane] += table.words[row + lane]
+            continue
+        place = (order.first_split + i - order.first) * LANES
+        for lane in range(LANES):
+            words[lane] += table.words[row + lane]
+            left.count = count_as_double(words[lane] & mask)
+            left.hessians = left.count
+            left.gradients = word_as_double(words[lane] >> table.count_bits)
+            right.count = counts[lane] - left.count
             right.hessians = right.count
-            era = compare_counted_sides(
-                left, right, criterion.min_samples_per_era, criterion.l2_regularization
+            right.gradients = gradients[lane] - left.gradients
+            era = compare_counted_sides(left, right, criterion.min_samples_per_era, l2)
+            d = left.count * slope[lane] + start[lane] - word_as_double(words[lane])
+            said = table.said[place + lane]
+            table.said[place + lane] = (
+                said if fabs(d) > margin[lane] else said + era.direction
             )
-            place = (order.first_split + i - order.first) * LANES + lane
-            table.said[place] += era.direction
 
 
 cdef inline void sum_bins(
