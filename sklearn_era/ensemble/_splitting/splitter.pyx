@@ -100,6 +100,7 @@ cdef class EraSplitter:
         The parameters are those of scikit-learn's `HistogramBuilder`, whose place it
         takes: the grower asks what is returned, the splitter itself, for histograms.
         """
+        self.splitter = None  # with 12 bytes a row, before there is the next one
         self.gradients = gradients
         self.hessians = hessians
         self.hessians_are_constant = hessians_are_constant

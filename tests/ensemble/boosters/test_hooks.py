@@ -1,5 +1,6 @@
 """`fit` with eras: what it refuses and what it warns of."""
 
+import gc
 import warnings
 import weakref
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.ensemble._hist_gradient_boosting.splitting import Splitter
 from sklearn.inspection import partial_dependence
 
 from helpers.criteria import NAMES
@@ -16,7 +18,7 @@ from helpers.trees import assert_same_model
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
 from sklearn_era.environments import time_blocks
 
 BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
@@ -403,7 +405,9 @@ def test_constant_model_is_warned_of(data, split_criterion, estimator):
 
 
 @BOTH
-def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch):
+def test_a_grower_and_its_buffers_are_gone_before_the_next_one(
+    data, split_criterion, monkeypatch
+):
     X, y, eras = data
     growers = []
 
@@ -413,6 +417,17 @@ def test_a_grower_is_gone_before_the_next_one(data, split_criterion, monkeypatch
             growers.append(weakref.ref(self))
             super().__init__(*args, **kwargs)
 
+    def n_splitters():
+        return sum(isinstance(each, Splitter) for each in gc.get_objects())
+
+    def make_splitter(**kwargs):
+        assert n_splitters() == n_before
+        return Splitter(**kwargs)
+
+    gc.collect()
+    n_before = n_splitters()
+
     monkeypatch.setattr(gradient_boosting, "TreeGrower", Grower)
+    monkeypatch.setattr(grower, "Splitter", make_splitter)
     ours(split_criterion=split_criterion).fit(X, y, eras=eras)
     assert len(growers) == 5
