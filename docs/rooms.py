@@ -22,7 +22,7 @@ LAYERS = {
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "_criteria"),
-    "Plan, accumulate, merge, rank": ("#3b82f6", "_splitting"),
+    "Plan, accumulate, merge, rank": ("#3b82f6", "_exchange _splitting"),
     "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",

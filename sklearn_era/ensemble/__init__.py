@@ -4,7 +4,8 @@ The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitti
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
 is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``,
 ``_docstrings``, the state of a running fit (``_fit_state``) and its ``_callbacks``;
-``_auto`` searches for the booster's use of eras.
+``_auto`` searches for the booster's use of eras. By ``_exchange``, processes that hold
+other eras grow one tree.
 """
 
 try:

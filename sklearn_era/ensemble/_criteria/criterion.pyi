@@ -43,6 +43,7 @@ class Criterion:
         era_sizes: ArrayLike | None = None,
         gradient_variance: float = 1.0,
         groups: ArrayLike | None = None,
+        exchanges: bool = False,
     ) -> SplitRank | None: ...
 
 class EraComparison(NamedTuple):

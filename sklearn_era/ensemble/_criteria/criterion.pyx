@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from ..._criterion_table import CRITERIA, CriterionTraits
@@ -14,6 +15,10 @@ from .aggregation cimport (
 from .era_statistics cimport (
     era_contrast, era_gain, era_sums, impurity, is_covered, is_informative, side_sums,
     split_direction,
+)
+from .exchanged_sums cimport (
+    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, n_exchanged,
+    write_extremes,
 )
 from .node_formulas cimport bounded, node_value
 from .ranking cimport rank_split, split_rank
@@ -89,6 +94,7 @@ cdef class Criterion:
         era_sizes=None,
         double gradient_variance=1.0,
         groups=None,
+        bint exchanges=False,
     ):
         """Rank one candidate split; None where it is not admissible or not valid.
 
@@ -96,7 +102,7 @@ cdef class Criterion:
         sum of gradients, sum of hessians and number of rows; `gain` is the pooled one.
         `impurities` are those of the eras before the split, `era_sizes` their rows in
         the training set (by default in the node). Eras of a group are added up on their
-        own, and what groups say is merged.
+        own, and what groups say is merged, or is exchanged as that of processes is.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -107,9 +113,11 @@ cdef class Criterion:
             eras_struct eras
             side_sums of_all
             era_sums left_era, right_era
-            split_sums sums, of_group
+            unsigned char [:, ::1] memory
+            split_sums * of_groups
+            split_sums sums
             split_rank rank
-            int era, group
+            int era, group, n_groups
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
         if impurities is not None:
@@ -124,21 +132,53 @@ cdef class Criterion:
         of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
         of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
         groups = np.zeros(n_eras, np.int64) if groups is None else np.asarray(groups)
+        n_groups = groups.max(initial=0) + 1
+        memory = np.zeros((n_groups, sizeof(split_sums)), dtype=np.uint8)
+        of_groups = <split_sums *> &memory[0, 0]
+        for era in range(n_eras):
+            group = groups[era]
+            left_era = sums_of(left_sums[era])
+            right_era = sums_of(right_sums[era])
+            add_era(&self.params, &eras, era, left_era, right_era, &of_groups[group])
+            if self.params.traits.sees_all_eras:
+                add_beside_all(
+                    &self.params, &eras, left_era, right_era, &of_all, &of_groups[group]
+                )
         memset(&sums, 0, sizeof(sums))
-        for group in range(groups.max(initial=0) + 1):
-            memset(&of_group, 0, sizeof(of_group))
-            for era in np.flatnonzero(groups == group):
-                left_era = sums_of(left_sums[era])
-                right_era = sums_of(right_sums[era])
-                add_era(&self.params, &eras, era, left_era, right_era, &of_group)
-                if self.params.traits.sees_all_eras:
-                    add_beside_all(
-                        &self.params, &eras, left_era, right_era, &of_all, &of_group
-                    )
-            merge_sums(&self.params, &sums, &of_group)
+        if exchanges:
+            exchange_sums(&self.params, of_groups, n_groups, &sums)
+        else:
+            for group in range(n_groups):
+                merge_sums(&self.params, &sums, &of_groups[group])
         if not rank_split(&self.params, &eras, &sums, gain, &rank):
             return None
         return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
+
+
+cdef void exchange_sums(
+    const criterion_struct * criterion,
+    split_sums * of_groups,  # IN, and then counted from the extremes of all
+    int n_groups,
+    split_sums * sums,       # OUT, zeros before
+) noexcept:
+    """The sums of all groups, by what processes tell each other."""
+    cdef:
+        double[MAX_EXTREMES] extremes, largest
+        double[MAX_SUMS] numbers, totals
+        int i, group
+    for i in range(MAX_EXTREMES):
+        largest[i] = -INFINITY
+    memset(totals, 0, sizeof(totals))
+    for group in range(n_groups):
+        for i in range(write_extremes(criterion, &of_groups[group], extremes)):
+            largest[i] = max(largest[i], extremes[i])
+    for group in range(n_groups):
+        count_from_extremes(criterion, largest, &of_groups[group])
+        exchange_fields(criterion, False, &of_groups[group], numbers)
+        for i in range(n_exchanged(criterion)):
+            totals[i] += numbers[i]
+    sums[0] = of_groups[0]
+    exchange_fields(criterion, True, sums, totals)
 
 
 cdef inline era_sums sums_of(const double [::1] row) noexcept:

@@ -22,14 +22,15 @@ cdef struct summed_values:
     double hessian_unit
 
 
-cdef bint fix_points(
+cdef fix_points(
     summed_values * values,
     int n_samples,
     int packed_bits,
     int plain_bits,
     bint has_weights,
     int n_threads,
-) noexcept
+    exchange,
+)
 cdef double sum_all(
     const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
 ) noexcept

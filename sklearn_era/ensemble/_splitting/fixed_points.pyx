@@ -25,41 +25,46 @@ cdef enum:
     LEAST_WEIGHT_BITS = 24
 
 
-cdef bint fix_points(
+cdef fix_points(
     summed_values * values,  # IN and OUT
     int n_samples,
     int packed_bits,         # of an integer beside a count
     int plain_bits,          # of one without
     bint has_weights,        # of rows
     int n_threads,
-) noexcept:
-    """Set the units of integers; whether they suit all rows' gradients and hessians."""
+    exchange,                # an `Exchange`
+):
+    """Set the units of integers; whether they suit all rows' gradients and hessians.
+
+    Units and answer are the same in all processes.
+    """
     if values.hessians == NULL:
         return fix_point(
             values.gradients, n_samples, packed_bits, LEAST_BITS, 0.001, n_threads,
-            &values.scale, &values.unit,
+            exchange, &values.scale, &values.unit,
         )
     return fix_point(
         values.gradients, n_samples, plain_bits,
         LEAST_WEIGHTED_BITS if has_weights else LEAST_BITS, 0.001, n_threads,
-        &values.scale, &values.unit,
+        exchange, &values.scale, &values.unit,
     ) and fix_point(
         values.hessians, n_samples, packed_bits,
         LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
-        &values.hessian_scale, &values.hessian_unit,
+        exchange, &values.hessian_scale, &values.hessian_unit,
     )
 
 
-cdef bint fix_point(
+cdef fix_point(
     const G_H_DTYPE_C * values,
     int n_samples,
     int n_bits,
     int least_bits,
     double share,
     int n_threads,
+    exchange,
     double * scale,  # OUT
     double * unit,   # OUT
-) noexcept:
+):
     """Set the unit of integers, of which the largest value has `n_bits`.
 
     Returns whether it suits the values: whether all are finite, and no more than a
@@ -75,7 +80,7 @@ cdef bint fix_point(
             values, slice_start(n_samples, i, n_threads),
             slice_start(n_samples, i + 1, n_threads),
         )
-    largest = np.max(of_slices)
+    (largest,) = exchange.max_of(np.max(of_slices))
     if not isfinite(largest):
         return False
     frexp(largest, &exponent)
@@ -87,7 +92,8 @@ cdef bint fix_point(
             values, slice_start(n_samples, i, n_threads),
             slice_start(n_samples, i + 1, n_threads), limit,
         )
-    return np.sum(of_slices) <= share * n_samples
+    n_small, n_all = exchange.sum_of(np.sum(of_slices), n_samples)
+    return n_small <= share * n_all
 
 
 cdef double sum_all(

@@ -61,7 +61,9 @@ cdef inline impurity_sums sum_squares(
 cdef class EraRows:
     cdef:
         readonly int n_eras
+        object exchange
         int n_samples
+        readonly double n_samples_of_all
         int n_threads
         const int [::1] era_codes        # (n_samples,), of each row
         const int [::1] era_counts       # (n_eras,), training rows
@@ -99,7 +101,7 @@ cdef class EraRows:
         long long [::1] plain_words      # integers of gradients, where hessians vary
         unsigned char [::1] lanes        # the block's lane, for each row
 
-    cdef void set_units(self, summed_values * values) noexcept
+    cdef set_units(self, summed_values * values)
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef int end_of_era(self, int first_block) noexcept nogil
     cdef int next_era(self, int era, int start) noexcept nogil
@@ -107,4 +109,3 @@ cdef class EraRows:
     cdef bint has_plain_words(self) noexcept nogil
     cdef bint eras_are_words(self) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept
-    cdef double root_variance(self) noexcept

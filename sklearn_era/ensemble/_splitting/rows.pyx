@@ -23,6 +23,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
+from .._exchange import ALONE
 from .fixed_points cimport fix_points, fixed_point, sum_all
 from .._criteria.era_statistics cimport impurity
 from .._criteria.split_sums cimport LANES
@@ -35,6 +36,9 @@ cdef class EraRows:
     as they are. For the statistic RATIO, `weights` are those of the rows, and
     `positive_weights` are 0 where the target is 0; else None. `has_weights` is whether
     those of rows are in gradients and hessians. `order` is `row_order`.
+
+    `exchange` knows the rows of other processes, which have other eras. Numbers of rows
+    and eras are those of this one, but for `n_samples_of_all`.
     """
 
     def __init__(
@@ -45,9 +49,13 @@ cdef class EraRows:
         const G_H_DTYPE_C [::1] positive_weights=None,
         const G_H_DTYPE_C [::1] weights=None,
         bint has_weights=True,
+        exchange=ALONE,
     ):
         cdef int capacity, sum_bits
         counts = np.bincount(era_codes, minlength=n_eras)
+        self.exchange = exchange
+        (self.n_samples_of_all,) = exchange.sum_of(era_codes.shape[0])
+        (largest_count,) = exchange.max_of(counts.max())
         self.n_eras = n_eras
         self.n_samples = era_codes.shape[0]
         self.n_threads = 1
@@ -61,8 +69,9 @@ cdef class EraRows:
         # A block's integers, shifted by the bits of the count, have to stay below 2^63,
         # and the sum of all integers below 2^53. Blocks are as large as that allows
         # without another bit less for an integer, but for those of small eras.
-        sum_bits = 53 - (self.n_samples - 1).bit_length()
-        era_bits = (max(int(counts.max()), 1) - 1).bit_length()
+        # All processes have the same, so that their integers have one unit.
+        sum_bits = 53 - (int(self.n_samples_of_all) - 1).bit_length()
+        era_bits = (max(int(largest_count), 1) - 1).bit_length()
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
         self.eras_fit_blocks = era_bits <= block_bits
@@ -115,26 +124,29 @@ cdef class EraRows:
         values.gradients = &gradient_view[0]
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
         self.set_units(values)
-        if not values.are_integers:
+        if values.are_integers:
+            sum_gradients = values.unit * sum_all(
+                values.gradients, self.n_samples, values.scale, n_threads
+            )
+        else:
             with np.errstate(invalid="ignore"):  # of infinities, as of rows without
                 sum_gradients = np.sum(gradients, dtype=np.float64)
-                if values.hessians == NULL:
-                    return sum_gradients, float(self.n_samples)
-                return sum_gradients, np.sum(hessians, dtype=np.float64)
-        sum_gradients = values.unit * sum_all(
-            values.gradients, self.n_samples, values.scale, n_threads
-        )
         if values.hessians == NULL:
-            return sum_gradients, float(self.n_samples)
-        return sum_gradients, values.hessian_unit * sum_all(
-            values.hessians, self.n_samples, values.hessian_scale, n_threads
-        )
+            sum_hessians = float(self.n_samples)
+        elif values.are_integers:
+            sum_hessians = values.hessian_unit * sum_all(
+                values.hessians, self.n_samples, values.hessian_scale, n_threads
+            )
+        else:
+            with np.errstate(invalid="ignore"):
+                sum_hessians = np.sum(hessians, dtype=np.float64)
+        return self.exchange.sum_of(sum_gradients, sum_hessians)
 
-    cdef void set_units(self, summed_values * values) noexcept:
+    cdef set_units(self, summed_values * values):
         """Find whether integers suit the values, and their units."""
         values.are_integers = fix_points(
             values, self.n_samples, self.packed_bits, self.plain_bits,
-            self.has_weights, self.n_threads,
+            self.has_weights, self.n_threads, self.exchange,
         )
         if (
             values.are_integers
@@ -291,7 +303,7 @@ cdef class EraRows:
                 total.squares, total.gradients, total.hessians
             )
 
-    cdef double root_variance(self) noexcept:
+    def root_variance(self):
         """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
 
         In units of the raw prediction, squared, and so it does not depend on the unit
@@ -301,7 +313,10 @@ cdef class EraRows:
             self.of_gradients.gradients, self.of_gradients.hessians, NULL,
             0, self.n_samples,
         )
-        return impurity(total.squares, total.gradients, total.hessians)
+        squares, gradients, hessians = self.exchange.sum_of(
+            total.squares, total.gradients, total.hessians
+        )
+        return impurity(squares, gradients, hessians)
 
 
 cdef inline void pack_words(

@@ -23,6 +23,7 @@ cdef struct tree_eras:
 
 cdef class EraSplitter:
     cdef:
+        object exchange
         EraRows rows
         CandidateTable candidates
         Accumulator accumulator
@@ -32,6 +33,7 @@ cdef class EraSplitter:
         double [::1] impurities  # (n_eras,), of the node, if needed
         double [::1] era_sizes   # (n_eras,), rows of an era in the training set
         double gradient_variance
+        int n_eras_of_all        # processes
 
         # Of the tree being grown.
         tree_data tree
@@ -51,21 +53,22 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_uncovered
 
     cdef tree_eras eras_of_tree(self) noexcept
-    cdef bint _has_enough_eras(self) noexcept
+    cdef bint _compares_directions_first(self) except -1
+    cdef bint _has_enough_eras(self) except -1
     cdef _draw_features(self, allowed_features)
     cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
-    ) noexcept
+    ) except *
     cdef feature_split _compare(
         self,
         const criterion_struct * criterion,
         const node_struct * node,
         NodeHistograms histograms,
-    ) noexcept
+    ) except *
     cdef feature_split _choose_by_share(
         self, const node_struct * node, NodeHistograms histograms
-    ) noexcept
+    ) except *
     cdef feature_split _rank(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._criteria.criterion import Criterion
+from .._exchange import Exchange
 from .candidates.split_info import EraSplitInfo
 from .histograms.stored import HistogramStore
 
@@ -13,6 +14,8 @@ class EraSplitter:
     store: HistogramStore
     n_splittable: int
     n_uncovered: int
+    @property
+    def n_samples(self) -> int: ...
     def __init__(
         self,
         era_codes: NDArray[np.int32],
@@ -23,6 +26,7 @@ class EraSplitter:
         weights: NDArray[np.float32] | None = None,
         has_weights: bool = True,
         store_budget: int | None = None,
+        exchange: Exchange = ...,
     ) -> None: ...
     def start_tree(
         self,

@@ -18,8 +18,8 @@ The steps, for one node:
 2. pool and accumulate: the `Accumulator` adds up the rows of all eras by bin, if the
    gain is to choose which splits the eras are asked of; then those of each era, and
    what the era says of each candidate split to its sums, in the `CandidateTable`;
-3. merge: what lanes and chunks have added up is merged in the table. Processes that
-   hold other eras would merge theirs here;
+3. merge: what lanes and chunks have added up is merged in the table, and what
+   processes have added up that hold other eras (`Exchange`);
 4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
    `EraSplitInfo`.
 """
@@ -32,6 +32,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
+from .._exchange import ALONE
 from .candidates.best_split cimport rank_bundle
 from .candidates.split_info cimport make_split_info
 from .bundles cimport FeatureBundles
@@ -59,6 +60,7 @@ cdef class EraSplitter:
 
     The parameters are those of `EraRows`, the criterion that ranks the splits, and the
     bytes for the histograms that nodes keep (`store_budget`, None for the default).
+    `n_samples` is the number of rows to the grower: those of all processes.
     `hessians` and `hessians_are_constant` are what the grower looks for in a histogram
     builder; `store` is the memory of the histograms.
     """
@@ -73,16 +75,20 @@ cdef class EraSplitter:
         const G_H_DTYPE_C [::1] weights=None,
         bint has_weights=True,
         store_budget=None,
+        exchange=ALONE,
     ):
+        self.exchange = exchange
         self.rows = EraRows(
-            era_codes, n_eras, row_order, positive_weights, weights, has_weights
+            era_codes, n_eras, row_order, positive_weights, weights, has_weights,
+            exchange,
         )
+        (self.n_eras_of_all,) = exchange.sum_of(n_eras)
         self.criterion = criterion.params
         self.candidates = CandidateTable()
         self.candidates.criterion = &self.criterion
         self.candidates.tree = &self.tree
         self.accumulator = Accumulator(
-            self.rows, self.candidates, weights is not None
+            self.rows, self.candidates, weights is not None, exchange
         )
         self.accumulator.tree = &self.tree
         self.store = (
@@ -91,6 +97,10 @@ cdef class EraSplitter:
         self.compares_targets = weights is not None
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
+
+    @property
+    def n_samples(self):
+        return int(self.rows.n_samples_of_all)
 
     def start_tree(
         self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
@@ -117,6 +127,7 @@ cdef class EraSplitter:
         if self.rows.order is not None:
             np.asarray(splitter.partition)[:] = self.rows.order
         self.splitter = splitter
+        self.bundles = None
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
         describe_tree(
@@ -132,7 +143,7 @@ cdef class EraSplitter:
         sibling's are asked for, in `compute_histograms_subtraction`.
         """
         cdef NodeHistograms histograms
-        is_root = sample_indices.shape[0] == self.tree.n_samples
+        is_root = self.bundles is None
         histograms = NodeHistograms(self.store, self.rows.n_eras)
         histograms.n_rows = sample_indices.shape[0]
         histograms.sample_indices = sample_indices
@@ -262,7 +273,7 @@ cdef class EraSplitter:
 
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
-    ) noexcept:
+    ) except *:
         """The best of all candidates by the criterion."""
         cdef:
             criterion_struct by_gain = gain_alone(&self.criterion, 0)
@@ -277,7 +288,7 @@ cdef class EraSplitter:
 
     cdef feature_split _choose_by_share(
         self, const node_struct * node, NodeHistograms histograms
-    ) noexcept:
+    ) except *:
         """The best of the candidates that have a share of the largest gain.
 
         If the criterion admits none of them, the largest gain decides. Nodes wait in
@@ -311,7 +322,7 @@ cdef class EraSplitter:
         const criterion_struct * criterion,
         const node_struct * node,
         NodeHistograms histograms,
-    ) noexcept:
+    ) except *:
         """Ask the eras of all candidates that are planned, and rank these.
 
         Of many eras, a first look leaves few bundles to compare by the criterion: those
@@ -324,7 +335,7 @@ cdef class EraSplitter:
             bint by_direction = criterion.name == SplitCriterion.DIRECTIONAL
             int n_tasks = self.accumulator.n_tasks
         if n_tasks > 1 and (
-            by_direction and compares_directions_first(self.rows.n_present)
+            by_direction and self._compares_directions_first()
             or self.accumulator.estimates_gains(criterion)
         ):
             if not by_direction:
@@ -395,7 +406,7 @@ cdef class EraSplitter:
         c_node.loss = node_loss(node.sum_gradients, node.value)
         c_node.lower_bound = node.children_lower_bound
         c_node.upper_bound = node.children_upper_bound
-        c_node.eras.n_eras = self.rows.n_eras
+        c_node.eras.n_eras = self.n_eras_of_all
         c_node.eras.impurities = &self.impurities[0]
         c_node.eras.era_sizes = &self.era_sizes[0]
         c_node.eras.sum_hessians = node.sum_hessians
@@ -418,7 +429,14 @@ cdef class EraSplitter:
             eras.weights = &self.rows.weights[0]
         return eras
 
-    cdef bint _has_enough_eras(self) noexcept:
+    cdef bint _compares_directions_first(self) except -1:
+        """Whether the node has so many eras, of all processes."""
+        cdef int n_present = self.rows.n_present
+        if not self.accumulator.is_alone:
+            (n_present,) = self.exchange.sum_of(n_present)
+        return compares_directions_first(n_present)
+
+    cdef bint _has_enough_eras(self) except -1:
         """Whether enough eras have the rows that both sides of a split take."""
         cdef:
             const int * offsets = &self.rows.node_offsets[0]
@@ -427,6 +445,8 @@ cdef class EraSplitter:
             int era
         for era in range(self.rows.n_eras):
             n_coverable += offsets[era + 1] - offsets[era] >= n_needed
+        if not self.accumulator.is_alone:
+            (n_coverable,) = self.exchange.sum_of(n_coverable)
         return n_coverable >= self.criterion.min_covered_eras
 
     cdef _draw_features(self, allowed_features):

@@ -105,3 +105,7 @@ cdef class CandidateTable:
         int n_codes,
         const node_struct * node,
     ) noexcept nogil
+    cdef merge_pooled(
+        self, const int [::1] tasks, int n_tasks, bint are_pooled_before, exchange
+    )
+    cdef merge_splits(self, const int [::1] tasks, int n_tasks, exchange)

@@ -3,18 +3,23 @@
 A table holds, for each bundle of features, the orders in which bins move to the left
 side, the sums of the node by bin over all eras, and for each candidate split the sums
 over eras that its criterion needs (`split_sums`). It is started for a node, its eras
-are accumulated, and then it is ranked. Both arrays of sums are one piece of memory
-each: the sums of other processes, which hold other eras, can be merged with them.
+are accumulated, the sums of other processes, which hold other eras, are merged with
+them, and then it is ranked.
 """
 
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
+
+import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from .categories cimport n_moved_from_end, order_categories, reverse_order
 from ..bundles cimport FeatureBundles, bundle_struct
 from ..lanes.table cimport at_cache_line
+from ..._criteria.exchanged_sums cimport (
+    MAX_EXTREMES, count_from_extremes, exchange_fields, n_exchanged, write_extremes,
+)
 from ..._criteria.split_sums cimport clear_sums, split_sums
 
 
@@ -201,6 +206,93 @@ cdef class CandidateTable:
         feature.orders[1] = order[0]
         reverse_order(feature.orders[1].bins, n_used)
         add_order(bundle, feature, n_codes, 0, n_moved_from_end(n_used, True), False)
+
+    cdef merge_pooled(
+        self, const int [::1] tasks, int n_tasks, bint are_pooled_before, exchange
+    ):
+        """Add the sums by bin of other processes, of the features that are wanted.
+
+        Of those that are pooled before the eras are compared, or of the others.
+        """
+        cdef:
+            const bundle_struct * bundle
+            const feature_candidates * feature
+            hist_struct * pooled
+            double [::1] numbers = np.empty(3 * self.bundles.n_bins)
+            Py_ssize_t n = 0
+            int i, j, k
+            bint reads
+        for reads in (False, True):
+            if reads:
+                numbers = exchange.sum(np.asarray(numbers[:n]))
+            n = 0
+            for i in range(n_tasks):
+                bundle = &self.bundles.bundles[tasks[i]]
+                for j in range(bundle.n_members):
+                    feature = &self.candidates[tasks[i]].features[j]
+                    if not feature.is_wanted or feature.is_pooled != are_pooled_before:
+                        continue
+                    pooled = self.candidates[tasks[i]].pooled + feature.first_bin
+                    for k in range(bundle.n_codes[j]):
+                        if reads:
+                            pooled[k].sum_gradients = numbers[n]
+                            pooled[k].sum_hessians = numbers[n + 1]
+                            pooled[k].count = <unsigned int> numbers[n + 2]
+                        else:
+                            numbers[n] = pooled[k].sum_gradients
+                            numbers[n + 1] = pooled[k].sum_hessians
+                            numbers[n + 2] = pooled[k].count
+                        n += 3
+            if n == 0:
+                return
+
+    cdef merge_splits(self, const int [::1] tasks, int n_tasks, exchange):
+        """Merge what the eras of other processes say of the candidate splits."""
+        cdef:
+            const bundle_candidates * candidates
+            Py_ssize_t n_splits = 0
+            Py_ssize_t n_numbers = n_exchanged(self.criterion)
+            Py_ssize_t n = 0
+            double [::1] extremes, numbers
+            int n_extremes = 0
+            int i, j
+        for i in range(n_tasks):
+            n_splits += self.candidates[tasks[i]].n_splits
+        if n_splits == 0:
+            return
+        extremes = np.empty(MAX_EXTREMES * n_splits)
+        for i in range(n_tasks):
+            candidates = &self.candidates[tasks[i]]
+            for j in range(candidates.n_splits):
+                n_extremes = write_extremes(
+                    self.criterion, &candidates.splits[j], &extremes[n]
+                )
+                n += n_extremes
+        if n_extremes > 0:
+            extremes = exchange.max(np.asarray(extremes[:n]))
+        numbers = np.empty(n_numbers * n_splits)
+        n = 0
+        for i in range(n_tasks):
+            candidates = &self.candidates[tasks[i]]
+            for j in range(candidates.n_splits):
+                count_from_extremes(
+                    self.criterion, &extremes[n * n_extremes], &candidates.splits[j]
+                )
+                exchange_fields(
+                    self.criterion, False, &candidates.splits[j],
+                    &numbers[n * n_numbers],
+                )
+                n += 1
+        numbers = exchange.sum(np.asarray(numbers))
+        n = 0
+        for i in range(n_tasks):
+            candidates = &self.candidates[tasks[i]]
+            for j in range(candidates.n_splits):
+                exchange_fields(
+                    self.criterion, True, &candidates.splits[j],
+                    &numbers[n * n_numbers],
+                )
+                n += 1
 
 
 cdef inline void add_order(

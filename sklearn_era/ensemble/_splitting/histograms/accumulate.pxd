@@ -33,6 +33,8 @@ cdef class Accumulator:
         EraRows rows
         CandidateTable candidates
         const lane_functions * lanes
+        object exchange                # an `Exchange`
+        bint is_alone                  # in it
         bint compares_targets
 
         # Of the tree being grown.
@@ -64,9 +66,7 @@ cdef class Accumulator:
         EraRows rows,
         NodeHistograms histograms,
     ) noexcept nogil
-    cdef void pool(
-        self, const node_struct * node, NodeHistograms histograms
-    ) noexcept
+    cdef pool(self, const node_struct * node, NodeHistograms histograms)
     cdef void pool_chunk(
         self,
         thread_scratch * scratch,
@@ -78,9 +78,7 @@ cdef class Accumulator:
     cdef bint estimates_gains(self, const criterion_struct * criterion) noexcept
     cdef void shortlist(self, double least) noexcept
     cdef void start_again(self) noexcept
-    cdef void accumulate(
-        self, const node_struct * node, NodeHistograms histograms
-    ) noexcept
+    cdef accumulate(self, const node_struct * node, NodeHistograms histograms)
     cdef void add_absent(self, int bundle_idx) noexcept nogil
     cdef void add_chunk(
         self,

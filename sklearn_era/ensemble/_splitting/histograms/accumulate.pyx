@@ -43,12 +43,19 @@ cdef class Accumulator:
     """Adds up the eras of one node after another, for the trees of a fit.
 
     `rows` knows the eras of the rows, which are added to `candidates`: by gradients, or
-    by the target where the criterion `compares_targets`.
+    by the target where the criterion `compares_targets`. What processes with other eras
+    have added up is merged by `exchange`.
     """
 
     def __init__(
-        self, EraRows rows, CandidateTable candidates, bint compares_targets
+        self,
+        EraRows rows,
+        CandidateTable candidates,
+        bint compares_targets,
+        exchange,
     ):
+        self.exchange = exchange
+        self.is_alone = exchange.is_alone
         self.rows = rows
         self.candidates = candidates
         self.compares_targets = compares_targets
@@ -125,9 +132,13 @@ cdef class Accumulator:
 
     cdef void fill(self, NodeHistograms histograms) noexcept:
         """Sum up the rows of a node, and keep the sums."""
+        cdef int i
         self.rows.start_node(histograms.sample_indices)
         self.plan(None)
         self.visit_rows(KEEP, NULL, histograms)
+        if self.rows.n_rows == 0:  # all of them are with other processes
+            for i in range(self.n_tasks):
+                histograms.clear(&self.bundles.bundles[self.tasks[i]])
 
     cdef void visit_rows(
         self, purpose what, const node_struct * node, NodeHistograms histograms
@@ -190,9 +201,7 @@ cdef class Accumulator:
             )
             first = stop
 
-    cdef void pool(
-        self, const node_struct * node, NodeHistograms histograms
-    ) noexcept:
+    cdef pool(self, const node_struct * node, NodeHistograms histograms):
         """Begin a node, and sum up over all eras what is needed before they are added.
 
         That is all features, where the gain decides, or which splits the eras are asked
@@ -217,6 +226,8 @@ cdef class Accumulator:
             self.is_sparse[bundle_idx] &= not histograms.is_stored
         if pools:
             self.visit_rows(POOL, node, histograms)
+            if not self.is_alone:
+                candidates.merge_pooled(self.tasks, self.n_tasks, True, self.exchange)
         for i in prange(
             self.n_tasks,
             schedule="static",
@@ -280,7 +291,8 @@ cdef class Accumulator:
             ):
                 n_bins += self.bundles.bundles[task].n_bins
         return (
-            criterion.name == SplitCriterion.ERA
+            self.is_alone  # what is planned depends on the rows of a process
+            and criterion.name == SplitCriterion.ERA
             and has_first_look(criterion, self.rows.n_present)
             and estimates_gains_first(n_bins, self.rows_per_era())
         )
@@ -309,13 +321,22 @@ cdef class Accumulator:
         for i in range(self.n_tasks):
             self.candidates.start_again(self.tasks[i])
 
-    cdef void accumulate(
-        self, const node_struct * node, NodeHistograms histograms
-    ) noexcept:
-        """Add the eras of a node to the candidate splits that are planned."""
+    cdef accumulate(self, const node_struct * node, NodeHistograms histograms):
+        """Add the eras of a node to the candidate splits that are planned.
+
+        Those of other processes, too, and to the sums by bin that are not pooled yet.
+        """
+        cdef int i
         if self.compares_targets:
             self.rows.values = self.rows.of_targets
         self.visit_rows(COMPARE, node, histograms)
+        if self.is_alone:
+            return
+        if self.rows.n_rows == 0:
+            for i in range(self.n_tasks):
+                self.add_absent(self.tasks[i])
+        self.candidates.merge_pooled(self.tasks, self.n_tasks, False, self.exchange)
+        self.candidates.merge_splits(self.tasks, self.n_tasks, self.exchange)
 
     cdef void add_absent(self, int bundle_idx) noexcept nogil:
         """Add the eras without a row in the node, when all others are added."""

@@ -1,0 +1,42 @@
+"""What the processes of a fit, each with other eras, tell each other.
+
+They grow the same trees in lockstep, each on its own rows, and every decision is taken
+from numbers that all of them have. So what is exchanged is what those are made of: sums
+and maxima.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Exchange:
+    """Sums and maxima over the processes of a fit: of one alone, its own values.
+
+    All processes call the same methods in the same order, with arrays of one shape, and
+    get the same bits.
+    """
+
+    is_alone = True
+
+    def sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sums over processes, element by element."""
+        return values
+
+    def max(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The largest of all processes, element by element."""
+        return values
+
+    def sum_of(self, *values: Any) -> tuple[float, ...]:
+        """The sum of each number."""
+        return tuple(self.sum(np.array(values, dtype=np.float64)).tolist())
+
+    def max_of(self, *values: Any) -> tuple[float, ...]:
+        """The largest of each number."""
+        return tuple(self.max(np.array(values, dtype=np.float64)).tolist())
+
+
+ALONE = Exchange()
+
+__all__ = ["ALONE", "Exchange"]

@@ -1,0 +1,242 @@
+"""Trees that processes grow together, each on the rows of other eras.
+
+Threads stand for the processes.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+from sklearn_era.ensemble._hist_gradient_boosting.grower import TreeGrower
+
+from helpers.criteria import CRITERIA, RATIO
+from helpers.grids import grid
+from helpers.kernel_fits import make_eras
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._criteria.criterion import Criterion
+from sklearn_era.ensemble._criteria.parameters import (
+    CriterionPlan,
+    make_criterion,
+    make_target_weights,
+)
+from sklearn_era.ensemble._exchange import ALONE, Exchange
+from sklearn_era.ensemble._splitting.splitter import EraSplitter
+
+N_BINS = 256
+
+
+class Meeting:
+    """Where threads put their arrays, until all have and take what they make."""
+
+    def __init__(self, n_threads):
+        self.n_threads = n_threads
+        self.arrays = [None] * n_threads
+        self.n_numbers = 0
+        self._barrier = threading.Barrier(n_threads, timeout=60)
+
+    def combine(self, rank, values, combine):
+        self.arrays[rank] = values
+        self._barrier.wait()
+        assert {array.shape for array in self.arrays} == {values.shape}
+        result = combine(np.stack(self.arrays), axis=0)
+        self.n_numbers += values.size
+        self._barrier.wait()
+        return result
+
+    def abort(self):
+        self._barrier.abort()
+
+
+class ThreadExchange(Exchange):
+    is_alone = False
+
+    def __init__(self, meeting, rank):
+        self._meeting = meeting
+        self._rank = rank
+
+    def sum(self, values):
+        return self._meeting.combine(self._rank, values, np.sum)
+
+    def max(self, values):
+        return self._meeting.combine(self._rank, values, np.max)
+
+
+def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, seed=0):
+    X, y, eras = make_eras(n_eras, n_per_era, n_bins, seed=seed, missing=missing)
+    X_binned = np.where(np.isnan(X), N_BINS - 1, X).astype(np.uint8, order="F")
+    gradients = (y.mean() - y).astype(np.float32)
+    hessians = np.ones(1, dtype=np.float32)
+    if weighted:
+        hessians = np.random.default_rng(1).uniform(0.5, 2.0, y.size)
+        hessians = hessians.astype(np.float32)
+        gradients *= hessians
+    return X_binned, gradients, hessians, eras, y
+
+
+def grow(data, rows, exchange, params, is_categorical=None, n_bins=5):
+    """The nodes of a tree that is grown on some rows, along with those of others."""
+    X_binned, gradients, hessians, eras, y = data
+    model = HistGradientBoostingRegressor(**params)
+    plan = CriterionPlan.of(model)
+    (n_eras,) = exchange.sum_of(np.unique(eras[rows]).size)
+    codes = np.unique(eras[rows], return_inverse=True)[1].astype(np.int32)
+    criterion = make_criterion(model, plan, int(n_eras))
+    if plan.is_plain_gain:
+        criterion = Criterion("gain", min_covered_eras=0)
+        codes[:] = 0
+    weights = ()
+    if plan.needs_target:
+        weights = make_target_weights((y > np.median(y)).astype(float), None)
+        weights = [each[rows] for each in weights]
+    splitter = EraSplitter(
+        codes,
+        codes.max() + 1,
+        np.argsort(codes, kind="stable").astype(np.uint32),
+        criterion,
+        *weights,
+        has_weights=hessians.size > 1,
+        exchange=exchange,
+    )
+    n_features = X_binned.shape[1]
+    grower = TreeGrower(
+        X_binned=np.asfortranarray(X_binned[rows]),
+        gradients=gradients[rows].copy(),
+        hessians=hessians if hessians.size == 1 else hessians[rows].copy(),
+        n_bins=N_BINS,
+        n_bins_non_missing=np.full(n_features, n_bins, dtype=np.uint32),
+        has_missing_values=(X_binned == N_BINS - 1).any(axis=0).astype(np.uint8),
+        is_categorical=is_categorical,
+        max_leaf_nodes=12,
+        min_samples_leaf=5,
+        n_threads=1,
+        rng=np.random.default_rng(0),
+        feature_fraction_per_split=params.get("max_features", 1.0),
+        era_splitter=splitter,
+    )
+    grower.grow()
+    return grower.make_predictor([np.arange(N_BINS - 1.0)] * n_features).nodes
+
+
+def grow_together(data, shards, params, **options):
+    """The nodes that each thread has grown, and how many numbers were exchanged."""
+    meeting = Meeting(len(shards))
+    grown, errors = [None] * len(shards), []
+
+    def work(rank):
+        try:
+            exchange = ThreadExchange(meeting, rank)
+            grown[rank] = grow(data, shards[rank], exchange, params, **options)
+        except Exception as error:
+            errors.append(error)
+            meeting.abort()
+
+    threads = [
+        threading.Thread(target=work, args=(rank,)) for rank in range(len(shards))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return grown, meeting.n_numbers
+
+
+def shard(eras, n_shards):
+    """Rows of whole eras, most of which are with the last of the shards."""
+    bounds = np.quantile(eras, np.linspace(0, 1, n_shards + 1)[1:-1] ** 2)
+    return [
+        np.flatnonzero(np.searchsorted(bounds, eras, side="left") == i)
+        for i in range(n_shards)
+    ]
+
+
+def assert_together_as_alone(data, params, n_shards=3, **options):
+    alone = grow(data, np.arange(data[0].shape[0]), ALONE, params, **options)
+    assert np.sum(alone["is_leaf"]) > 2
+    grown, _ = grow_together(data, shard(data[3], n_shards), params, **options)
+    for nodes in grown[1:]:
+        np.testing.assert_array_equal(nodes, grown[0])
+    for name in alone.dtype.names:
+        expected, found = alone[name], grown[0][name]
+        if name in ("value", "gain"):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+LOOSE = {"min_era_coverage": 0.3}
+
+
+@pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
+def test_processes_grow_the_tree_of_one(criterion):
+    if criterion["split_criterion"] == "gain":
+        criterion = {"fast_gain": True}
+    params = LOOSE | criterion
+    if params["min_era_coverage"] == 1.0:
+        params |= LOOSE
+    assert_together_as_alone(make_data(), params)
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "weighted", "n_bins"),
+    grid(
+        ["era", "directional", "invariant", "held_out"],
+        [0.0, 0.2],
+        [False, True],
+        [5, 60],
+        every=4,
+    ),
+)
+def test_processes_with_other_data(name, missing, weighted, n_bins):
+    data = make_data(n_bins=n_bins, missing=missing, weighted=weighted)
+    params = CRITERIA[name] | LOOSE
+    assert_together_as_alone(data, params, n_bins=n_bins)
+
+
+@pytest.mark.parametrize("name", ["era", "directional", "time_robust"])
+def test_many_eras_that_few_nodes_share(name):
+    """Directions first, eras without a row in a node, and processes without any."""
+    X_binned, gradients, hessians, eras, y = make_data(n_eras=60, n_per_era=12)
+    X_binned[:, 3] = eras // 12
+    data = (X_binned, gradients - 9 * X_binned[:, 3], hessians, eras, y)
+    assert_together_as_alone(data, CRITERIA[name] | {"min_era_coverage": 0.1}, 4)
+
+
+def test_categories_are_ordered_by_all_rows():
+    is_categorical = np.array([0, 1, 0, 1], dtype=np.uint8)
+    params = CRITERIA["era"] | LOOSE
+    data = make_data(n_bins=9)
+    options = {"is_categorical": is_categorical, "n_bins": 9}
+    assert_together_as_alone(data, params, **options)
+
+
+def test_features_drawn_are_the_same():
+    params = CRITERIA["directional"] | LOOSE | {"max_features": 0.5}
+    assert_together_as_alone(make_data(), params)
+
+
+def test_what_is_exchanged_depends_on_no_number_of_rows_or_eras():
+    sizes = set()
+    for n_eras, n_per_era in ((40, 60), (80, 60), (40, 240)):
+        data = make_data(n_eras, n_per_era, n_bins=5)
+        params = CRITERIA["era"] | LOOSE
+        _, n_numbers = grow_together(data, shard(data[3], 2), params)
+        sizes.add(n_numbers)
+    assert max(sizes) < 1.2 * min(sizes)  # trees may differ by a node
+
+
+def test_an_error_of_the_exchange_ends_the_tree():
+    class Broken(Exchange):
+        is_alone = False
+        n_calls = 0
+
+        def sum(self, values):
+            self.n_calls += 1
+            if self.n_calls > 8:
+                raise ConnectionError("a process is gone")
+            return values
+
+    data = make_data()
+    with pytest.raises(ConnectionError, match="a process is gone"):
+        grow(data, np.arange(len(data[1])), Broken(), CRITERIA["era"] | LOOSE)
