@@ -136,7 +136,6 @@ cdef inline boltzmann_sums merge_boltzmann(
     boltzmann_kind kind, double alpha, boltzmann_sums a, boltzmann_sums b
 ) noexcept nogil:
     """The sums over the values of both."""
-    cdef double offset, shrunk
     if kind == boltzmann_kind.MEAN:
         a.offsets += b.offsets
         return a
@@ -146,14 +145,24 @@ cdef inline boltzmann_sums merge_boltzmann(
         return a
     if alpha * (b.extreme - a.extreme) > 0.0:
         a, b = b, a
-    if kind == boltzmann_kind.EXTREME:
-        a.weights += b.weights
-        return a
-    offset = b.extreme - a.extreme
-    shrunk = exp_of_negative(alpha * offset)
-    a.weights += b.weights * shrunk
-    a.offsets += (b.offsets + b.weights * offset) * shrunk
+    if kind == boltzmann_kind.SMOOTHED:
+        b = counted_from_extreme(alpha, b, a.extreme)
+        a.offsets += b.offsets
+    a.weights += b.weights
     return a
+
+
+cdef inline boltzmann_sums counted_from_extreme(
+    double alpha, boltzmann_sums sums, double extreme
+) noexcept nogil:
+    """SMOOTHED sums, counted from an extreme that none of their values exceeds."""
+    cdef:
+        double offset = sums.extreme - extreme
+        double shrunk = exp_of_negative(alpha * offset)
+    sums.offsets = (sums.offsets + sums.weights * offset) * shrunk
+    sums.weights *= shrunk
+    sums.extreme = extreme
+    return sums
 
 
 cdef inline double boltzmann(
@@ -202,20 +211,28 @@ cdef inline void merge_moments(
     moment_sums * sums, const moment_sums * others
 ) noexcept nogil:
     """Add the values of `others`, counted from the origin of `sums`."""
-    cdef double shift
+    cdef moment_sums moved
     if others.n_values == 0.0:
         return
     if sums.n_values == 0.0:
         sums[0] = others[0]
         return
-    shift = others.origin - sums.origin
-    sums.n_values += others.n_values
-    sums.offsets += others.offsets + others.n_values * shift
-    sums.squares += others.squares + shift * (
-        2.0 * others.offsets + others.n_values * shift
-    )
-    sums.smallest = min(sums.smallest, others.smallest)
-    sums.largest = max(sums.largest, others.largest)
+    moved = counted_from_origin(others[0], sums.origin)
+    sums.n_values += moved.n_values
+    sums.offsets += moved.offsets
+    sums.squares += moved.squares
+    sums.smallest = min(sums.smallest, moved.smallest)
+    sums.largest = max(sums.largest, moved.largest)
+
+
+cdef inline moment_sums counted_from_origin(
+    moment_sums sums, double origin
+) noexcept nogil:
+    cdef double shift = sums.origin - origin
+    sums.squares += shift * (2.0 * sums.offsets + sums.n_values * shift)
+    sums.offsets += sums.n_values * shift
+    sums.origin = origin
+    return sums
 
 
 cdef inline double mean(const moment_sums * sums) noexcept nogil:

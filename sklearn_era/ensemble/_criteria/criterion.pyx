@@ -17,8 +17,7 @@ from .era_statistics cimport (
     split_direction,
 )
 from .exchanged_sums cimport (
-    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, n_exchanged,
-    write_extremes,
+    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
 )
 from .node_formulas cimport bounded, node_value
 from .ranking cimport rank_split, split_rank
@@ -174,8 +173,7 @@ cdef void exchange_sums(
             largest[i] = max(largest[i], extremes[i])
     for group in range(n_groups):
         count_from_extremes(criterion, largest, &of_groups[group])
-        exchange_fields(criterion, False, &of_groups[group], numbers)
-        for i in range(n_exchanged(criterion)):
+        for i in range(exchange_fields(criterion, False, &of_groups[group], numbers)):
             totals[i] += numbers[i]
     sums[0] = of_groups[0]
     exchange_fields(criterion, True, sums, totals)

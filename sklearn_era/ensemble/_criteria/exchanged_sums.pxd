@@ -7,7 +7,8 @@
 from libc.math cimport INFINITY
 
 from .aggregation cimport (
-    boltzmann_kind, boltzmann_sums, exp_of_negative, kind_of_alpha, moment_sums,
+    boltzmann_kind, boltzmann_sums, counted_from_extreme, counted_from_origin,
+    kind_of_alpha, moment_sums,
 )
 from .criterion cimport criterion_struct
 from .split_sums cimport split_sums
@@ -79,12 +80,8 @@ cdef inline void shift_gains(
     double alpha, double extreme, boltzmann_sums * gains  # IN and OUT
 ) noexcept nogil:
     """Count gains from an extreme that none of them exceeds."""
-    cdef double offset = gains.extreme - extreme
-    cdef double shrunk
     if kind_of_alpha(alpha) == boltzmann_kind.SMOOTHED and gains.weights > 0.0:
-        shrunk = exp_of_negative(alpha * offset)
-        gains.offsets = (gains.offsets + gains.weights * offset) * shrunk
-        gains.weights *= shrunk
+        gains[0] = counted_from_extreme(alpha, gains[0], extreme)
     gains.extreme = extreme
 
 
@@ -92,37 +89,23 @@ cdef inline int shift_moments(
     const double * extremes, moment_sums * sums  # IN and OUT
 ) noexcept nogil:
     """Count values from another origin, and take over their range."""
-    cdef double shift
     if extremes[0] > -INFINITY:
-        shift = sums.origin - extremes[0] if sums.n_values > 0.0 else 0.0
-        sums.squares += shift * (2.0 * sums.offsets + sums.n_values * shift)
-        sums.offsets += sums.n_values * shift
-        sums.origin = extremes[0]
+        sums[0] = counted_from_origin(sums[0], extremes[0])
         sums.smallest = -extremes[1]
         sums.largest = extremes[2]
     return 3
 
 
-cdef inline int n_exchanged(const criterion_struct * criterion) noexcept nogil:
-    """How many numbers of a split are added up."""
-    return (
-        2
-        + criterion.traits.aggregates_gains
-        + shifts_gains(criterion)
-        + 3 * criterion.traits.keeps_moments
-        + 3 * criterion.traits.keeps_statistics
-        + 3 * criterion.traits.keeps_impurities
-        + criterion.traits.sees_all_eras
-    )
-
-
-cdef inline void exchange_fields(
+cdef inline int exchange_fields(
     const criterion_struct * criterion,
     bint reads,         # or else writes
     split_sums * sums,  # IN, or OUT
     double * numbers,   # OUT, or IN
 ) noexcept nogil:
-    """Write the fields that are added up as numbers, or read them back."""
+    """Write the fields that are added up as numbers, or read them back.
+
+    Return how many they are.
+    """
     cdef:
         double * fields[MAX_SUMS]
         int n = 0
@@ -153,6 +136,7 @@ cdef inline void exchange_fields(
             fields[i][0] = numbers[i]
         else:
             numbers[i] = fields[i][0]
+    return n
 
 
 cdef inline int point_at_moments(
@@ -166,9 +150,7 @@ cdef inline int point_at_moments(
 
 cdef inline bint shifts_gains(const criterion_struct * criterion) noexcept nogil:
     """Whether gains are counted from the one with the largest weight."""
-    return (
-        criterion.traits.aggregates_gains and criterion.boltzmann_alpha != 0.0
-    )
+    return criterion.traits.aggregates_gains and criterion.boltzmann_alpha != 0.0
 
 
 cdef inline double sign_of(double alpha) noexcept nogil:

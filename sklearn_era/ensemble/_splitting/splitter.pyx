@@ -82,7 +82,7 @@ cdef class EraSplitter:
             era_codes, n_eras, row_order, positive_weights, weights, has_weights,
             exchange,
         )
-        (self.n_eras_of_all,) = exchange.sum_of(n_eras)
+        self.n_eras_of_all = int(*exchange.sum_of(n_eras))
         self.criterion = criterion.params
         self.candidates = CandidateTable()
         self.candidates.criterion = &self.criterion
@@ -431,17 +431,17 @@ cdef class EraSplitter:
 
     cdef bint _compares_directions_first(self) except -1:
         """Whether the node has so many eras, of all processes."""
-        cdef int n_present = self.rows.n_present
+        cdef double n_present = self.rows.n_present
         if not self.accumulator.is_alone:
             (n_present,) = self.exchange.sum_of(n_present)
-        return compares_directions_first(n_present)
+        return compares_directions_first(<int> n_present)
 
     cdef bint _has_enough_eras(self) except -1:
         """Whether enough eras have the rows that both sides of a split take."""
         cdef:
             const int * offsets = &self.rows.node_offsets[0]
             long long n_needed = 2 * <long long> self.criterion.min_samples_per_era
-            int n_coverable = 0
+            double n_coverable = 0.0
             int era
         for era in range(self.rows.n_eras):
             n_coverable += offsets[era + 1] - offsets[era] >= n_needed

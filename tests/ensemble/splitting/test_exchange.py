@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-from sklearn_era.ensemble._hist_gradient_boosting.grower import TreeGrower
 
 from helpers.criteria import CRITERIA, RATIO
 from helpers.grids import grid
@@ -20,6 +19,7 @@ from sklearn_era.ensemble._criteria.parameters import (
     make_target_weights,
 )
 from sklearn_era.ensemble._exchange import ALONE, Exchange
+from sklearn_era.ensemble._hist_gradient_boosting import grower
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 
 N_BINS = 256
@@ -98,7 +98,7 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5):
         exchange=exchange,
     )
     n_features = X_binned.shape[1]
-    grower = TreeGrower(
+    tree = grower.TreeGrower(
         X_binned=np.asfortranarray(X_binned[rows]),
         gradients=gradients[rows].copy(),
         hessians=hessians if hessians.size == 1 else hessians[rows].copy(),
@@ -113,8 +113,8 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5):
         feature_fraction_per_split=params.get("max_features", 1.0),
         era_splitter=splitter,
     )
-    grower.grow()
-    return grower.make_predictor([np.arange(N_BINS - 1.0)] * n_features).nodes
+    tree.grow()
+    return tree.make_predictor([np.arange(N_BINS - 1.0)] * n_features).nodes
 
 
 def grow_together(data, shards, params, **options):

@@ -18,7 +18,7 @@ from .categories cimport n_moved_from_end, order_categories, reverse_order
 from ..bundles cimport FeatureBundles, bundle_struct
 from ..lanes.table cimport at_cache_line
 from ..._criteria.exchanged_sums cimport (
-    MAX_EXTREMES, count_from_extremes, exchange_fields, n_exchanged, write_extremes,
+    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
 )
 from ..._criteria.split_sums cimport clear_sums, split_sums
 
@@ -251,10 +251,10 @@ cdef class CandidateTable:
         cdef:
             const bundle_candidates * candidates
             Py_ssize_t n_splits = 0
-            Py_ssize_t n_numbers = n_exchanged(self.criterion)
             Py_ssize_t n = 0
             double [::1] extremes, numbers
             int n_extremes = 0
+            int n_numbers = 0
             int i, j
         for i in range(n_tasks):
             n_splits += self.candidates[tasks[i]].n_splits
@@ -270,7 +270,7 @@ cdef class CandidateTable:
                 n += n_extremes
         if n_extremes > 0:
             extremes = exchange.max(np.asarray(extremes[:n]))
-        numbers = np.empty(n_numbers * n_splits)
+        numbers = np.empty(MAX_SUMS * n_splits)
         n = 0
         for i in range(n_tasks):
             candidates = &self.candidates[tasks[i]]
@@ -278,12 +278,12 @@ cdef class CandidateTable:
                 count_from_extremes(
                     self.criterion, &extremes[n * n_extremes], &candidates.splits[j]
                 )
-                exchange_fields(
+                n_numbers = exchange_fields(
                     self.criterion, False, &candidates.splits[j],
                     &numbers[n * n_numbers],
                 )
                 n += 1
-        numbers = exchange.sum(np.asarray(numbers))
+        numbers = exchange.sum(np.asarray(numbers[: n_numbers * n_splits]))
         n = 0
         for i in range(n_tasks):
             candidates = &self.candidates[tasks[i]]

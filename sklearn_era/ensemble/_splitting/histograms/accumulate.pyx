@@ -132,13 +132,9 @@ cdef class Accumulator:
 
     cdef void fill(self, NodeHistograms histograms) noexcept:
         """Sum up the rows of a node, and keep the sums."""
-        cdef int i
         self.rows.start_node(histograms.sample_indices)
         self.plan(None)
         self.visit_rows(KEEP, NULL, histograms)
-        if self.rows.n_rows == 0:  # all of them are with other processes
-            for i in range(self.n_tasks):
-                histograms.clear(&self.bundles.bundles[self.tasks[i]])
 
     cdef void visit_rows(
         self, purpose what, const node_struct * node, NodeHistograms histograms
@@ -169,6 +165,12 @@ cdef class Accumulator:
                         )
                         if chunk == rows.n_chunks - 1:
                             self.add_absent(self.tasks[i])
+        if rows.n_chunks == 0:  # all rows of the node are with other processes
+            for i in range(self.n_tasks):
+                if what == KEEP:
+                    histograms.clear(&self.bundles.bundles[self.tasks[i]])
+                elif what == COMPARE:
+                    self.add_absent(self.tasks[i])
 
     cdef void fill_chunk(
         self,
@@ -326,15 +328,11 @@ cdef class Accumulator:
 
         Those of other processes, too, and to the sums by bin that are not pooled yet.
         """
-        cdef int i
         if self.compares_targets:
             self.rows.values = self.rows.of_targets
         self.visit_rows(COMPARE, node, histograms)
         if self.is_alone:
             return
-        if self.rows.n_rows == 0:
-            for i in range(self.n_tasks):
-                self.add_absent(self.tasks[i])
         self.candidates.merge_pooled(self.tasks, self.n_tasks, False, self.exchange)
         self.candidates.merge_splits(self.tasks, self.n_tasks, self.exchange)
 
