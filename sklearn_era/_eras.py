@@ -326,16 +326,19 @@ def rows_to_split(min_samples_per_era: int) -> int:
 
 
 def check_splittable(
-    encoded: EncodedEras, min_samples_per_era: int, min_era_coverage: float
+    labels: NDArray[Any],
+    counts: NDArray[np.intp],
+    min_samples_per_era: int,
+    min_era_coverage: float,
 ) -> None:
     """Raise ValueError if fewer eras than a split has to cover have the rows for it."""
     n_needed = rows_to_split(min_samples_per_era)
-    small = np.flatnonzero(encoded.counts < n_needed)
-    n_eras = encoded.labels.size
+    small = np.flatnonzero(counts < n_needed)
+    n_eras = labels.size
     n_covered = number_of_share(min_era_coverage, n_eras)
     if n_eras - small.size >= n_covered:
         return
-    first = small[np.argmin(encoded.counts[small])]
+    first = small[np.argmin(counts[small])]
     how_many = (
         "every era" if n_covered == n_eras else f"at least {n_covered} of {n_eras} eras"
     )
@@ -343,7 +346,7 @@ def check_splittable(
         f"eras: a split has to leave min_samples_per_era={min_samples_per_era} rows of "
         f"{how_many} on both sides (min_era_coverage={min_era_coverage!r}), but "
         f"{small.size} of {n_eras} eras have fewer than {n_needed} rows; the "
-        f"smallest, era {encoded.labels[first]!s}, has {encoded.counts[first]}. Drop "
+        f"smallest, era {labels[first]!s}, has {counts[first]}. Drop "
         "or merge small eras, or lower min_samples_per_era or min_era_coverage."
     )
 

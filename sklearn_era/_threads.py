@@ -80,6 +80,13 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
             del _running.n_available
 
 
+@contextmanager
+def use_openmp_threads(n_threads: int) -> Iterator[None]:
+    """Use so many in a ``with`` block, also if the environment asks for fewer."""
+    with _openmp_controller().limit(limits=n_threads):
+        yield
+
+
 class ThreadsMixin(BaseHistGradientBoosting):
     """Predictions with no more than `n_jobs` threads.
 
@@ -104,4 +111,9 @@ class ThreadsMixin(BaseHistGradientBoosting):
             yield stage
 
 
-__all__ = ["N_JOBS_CONSTRAINTS", "ThreadsMixin", "openmp_threads"]
+__all__ = [
+    "N_JOBS_CONSTRAINTS",
+    "ThreadsMixin",
+    "openmp_threads",
+    "use_openmp_threads",
+]

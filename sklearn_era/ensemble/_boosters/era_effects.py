@@ -10,6 +10,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
 from ..._eras import EncodedEras, check_eras, encode_eras, half_life_weights
+from .._exchange import ALONE, Exchange
 from .leaf_shrinkage import cell_values, empirical_bayes_factors
 
 # What a fit with intercepts leaves on the estimator: the labels, an intercept of each
@@ -21,11 +22,14 @@ class EraIntercepts:
     """The intercepts in the course of a fit; those reached are the estimator's.
 
     Raw predictions of training rows have their own era's intercept in them, all others
-    the forecast.
+    the forecast. All processes have the intercepts of all eras.
     """
 
-    def __init__(self, estimator: Any, eras: EncodedEras, is_warm: bool):
+    def __init__(
+        self, estimator: Any, eras: EncodedEras, is_warm: bool, exchange: Exchange
+    ):
         self._eras = eras
+        self._exchange = exchange
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
         self._in_raw = np.zeros(shape)  # what the training rows' raw predictions have
         if is_warm and hasattr(estimator, "_era_labels"):
@@ -55,14 +59,20 @@ class EraIntercepts:
             return
         self._move(raw, estimator._era_intercepts)
         estimator._era_intercepts = next_intercepts(
-            estimator._loss, self._eras, y, raw, sample_weight, self._in_raw
+            estimator._loss,
+            self._eras,
+            y,
+            raw,
+            sample_weight,
+            self._in_raw,
+            self._exchange,
         )
         self._move(raw, estimator._era_intercepts)
         if self._forecast_weights is None:
             self._forecast_weights = forecast_weights(
                 estimator.era_forecast,
                 int(estimator.n_forecast_eras),
-                np.bincount(self._eras.codes, sample_weight) > 0,
+                self._weigh_eras(sample_weight) > 0,
             )
         forecast = self._forecast_weights @ estimator._era_intercepts
         step = forecast - estimator._era_forecast
@@ -72,6 +82,13 @@ class EraIntercepts:
         if raw_val is not None:
             raw_val += step
 
+    def _weigh_eras(
+        self, sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        n_eras = self._eras.labels.size
+        weights = np.bincount(self._eras.codes, sample_weight, n_eras)
+        return self._exchange.sum(weights.astype(np.float64))
+
     def _move(self, raw: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
         step = intercepts - self._in_raw
         if step.any():
@@ -80,7 +97,7 @@ class EraIntercepts:
 
 
 def begin_intercepts(
-    estimator: Any, eras: EncodedEras | None, is_warm: bool
+    estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> EraIntercepts | None:
     """The intercepts that a fit is to move, if any; those of another fit are dropped.
 
@@ -91,7 +108,7 @@ def begin_intercepts(
             estimator.__dict__.pop(name, None)
     if estimator.era_effects is not None:
         assert eras is not None  # by `_check_eras`
-        return EraIntercepts(estimator, eras, is_warm)
+        return EraIntercepts(estimator, eras, is_warm, exchange)
     if hasattr(estimator, "_era_labels"):
         raise ValueError(
             "era_effects=None leaves out the intercepts of eras beside which the trees "
@@ -108,6 +125,7 @@ def next_intercepts(
     raw: NDArray[np.float64],
     sample_weight: NDArray[np.float64] | None,
     intercepts: NDArray[np.float64],
+    exchange: Exchange = ALONE,
 ) -> NDArray[np.float64]:
     """The intercepts after a Newton step, shrunk to 0 as a leaf's value is.
 
@@ -123,7 +141,10 @@ def next_intercepts(
     is_known = isinstance(
         loss, (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
     )
-    least_s2 = 1.0 if sample_weight is None else float(np.mean(sample_weight))
+    least_s2 = 1.0
+    if sample_weight is not None:
+        n_rows, total = exchange.sum_of(sample_weight.size, np.sum(sample_weight))
+        least_s2 = total / n_rows
     n_eras = eras.labels.size
     g, h = (
         np.reshape(x, raw.shape)
@@ -133,10 +154,12 @@ def next_intercepts(
     )
     reached = np.empty(intercepts.shape)
     for k in range(raw.shape[1]):
-        step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k])
+        step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k], exchange)
+        # Of eras that other processes hold, both are 0.
+        step, H = exchange.sum(np.stack([step, H]))
         if is_known:
             step, s2 = np.clip(step, -1.0, 1.0), max(s2, least_s2)
-        elif (H > 0).sum() == np.count_nonzero(h[:, k]):
+        elif exchange.sum_of(np.count_nonzero(h[:, k])) == ((H > 0).sum(),):
             s2 = np.inf  # a row an era: nothing is known of the variance within
         if not loss.differentiable:
             step = _line_search(loss, eras, y - raw[:, k], sample_weight)

@@ -71,16 +71,21 @@ def split_arrays(
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
-                raise ValueError(
-                    f"sample_weight is 0 in all rows that early stopping {of_part}: "
-                    "change validation_eras or validation_fraction, pass X_val and "
-                    "y_val, or set early_stopping=False."
-                )
+                raise no_weight(of_part)
     return [
         _safe_indexing(array, indices)
         for array in (X, y, *sample_weight)
         for indices in (train, validation)
     ]
+
+
+def no_weight(of_part: str) -> ValueError:
+    """The error where no row has weight of those that early stopping leaves or not."""
+    return ValueError(
+        f"sample_weight is 0 in all rows that early stopping {of_part}: change "
+        "validation_eras or validation_fraction, pass X_val and y_val, or set "
+        "early_stopping=False."
+    )
 
 
 def check_rows_left(
@@ -103,14 +108,8 @@ def check_rows_left(
         )
 
 
-def warn_of_unseen_classes(
-    y: NDArray[Any],
-    train: NDArray[np.intp],
-    classes: NDArray[Any],
-) -> None:
+def warn_of_unseen_classes(classes: NDArray[Any], is_seen: NDArray[np.bool_]) -> None:
     """Warn of classes that only occur in the eras that are held out."""
-    is_seen = np.zeros(classes.size, dtype=bool)
-    is_seen[y[train].astype(np.intp)] = True
     unseen = classes[~is_seen].tolist()
     if unseen:
         warn_user(

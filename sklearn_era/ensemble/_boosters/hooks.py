@@ -31,6 +31,7 @@ from .._criteria.parameters import (
     warn_if_few_splits_are_covered,
     warn_if_nothing_split,
 )
+from .._exchange import ALONE, Exchange
 from .._fit_state import FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
@@ -61,6 +62,9 @@ class EraFitMixin(EraScoringMixin):
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
+
+    # Of one process; a fit of several has another.
+    _exchange: Exchange = ALONE
 
     split_criterion: str | dict[str, float]
     min_samples_per_era: int
@@ -256,7 +260,12 @@ class EraFitMixin(EraScoringMixin):
             and self.validation_eras != "last"
         ):
             # What is drawn at random should not decide whether a small era is refused.
-            check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
+            check_splittable(
+                eras.labels,
+                eras.counts,
+                plan.min_samples_per_era,
+                plan.min_era_coverage,
+            )
         train, validation = split_rows_of_eras(
             eras,
             validation_fraction=self.validation_fraction,
@@ -269,7 +278,9 @@ class EraFitMixin(EraScoringMixin):
         if self.validation_eras is not None and eras.labels.size > 1:
             self.validation_eras_ = held_out.labels
         if stratify is not None:
-            warn_of_unseen_classes(stratify, train, self.classes_)
+            classes = stratify[train].astype(np.intp)
+            is_seen = np.bincount(classes, minlength=self.classes_.size) > 0
+            warn_of_unseen_classes(self.classes_, is_seen)
         if (
             not plan.is_plain_gain
             and self.validation_eras is None
@@ -295,12 +306,19 @@ class EraFitMixin(EraScoringMixin):
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras = eras
         state.scoring_eras = ScoringEras(eras, eras_val)
-        splitter = choose_splitter(self, plan, eras, y, sample_weight)
+        splitter = choose_splitter(
+            self, plan, eras, y, sample_weight, exchange=self._exchange
+        )
         state.era_splitter = splitter
         if eras is None or plan.is_plain_gain:
             return splitter
         if splitter is not None:
-            check_splittable(eras, plan.min_samples_per_era, plan.min_era_coverage)
+            check_splittable(
+                eras.labels,
+                self._exchange.sum(eras.counts),
+                plan.min_samples_per_era,
+                plan.min_era_coverage,
+            )
         if eras.labels.size == 1:
             warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "
@@ -312,7 +330,8 @@ class EraFitMixin(EraScoringMixin):
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Whether each column has missing values, by columns: without a copy of all."""
-        return find_missing_values(X_binned, self._bin_mapper)
+        has_missing = find_missing_values(X_binned, self._bin_mapper)
+        return self._exchange.max(has_missing)
 
     def _begin_tasks(
         self,
@@ -325,7 +344,9 @@ class EraFitMixin(EraScoringMixin):
     ) -> Tasks:
         """What hears of the iterations; the rows are as they were given to ``fit``."""
         is_warm = first_iteration > 0
-        self._fit_state.era_intercepts = begin_intercepts(self, eras, is_warm)
+        self._fit_state.era_intercepts = begin_intercepts(
+            self, eras, is_warm, self._exchange
+        )
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
         return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
@@ -370,6 +391,7 @@ class EraFitMixin(EraScoringMixin):
             total = float(hessians[0]) * n_samples
         else:
             total = float(hessians.sum(dtype=np.float64))
+        (total,) = self._exchange.sum_of(total)
         return least_gain(self, self._fit_state.plan, total)
 
     def _shrink_leaves(
@@ -378,7 +400,7 @@ class EraFitMixin(EraScoringMixin):
         """Shrink the values of a grown tree's leaves, where that is asked for."""
         eras = self._fit_state.training_eras
         if self.leaf_shrinkage is not None and eras is not None:
-            shrink_leaves(grower, eras, gradients, hessians)
+            shrink_leaves(grower, eras, gradients, hessians, self._exchange)
 
     def _warn_if_interaction_sets_moved(self) -> None:
         """Say so where scikit-learn applies `interaction_cst` to other columns."""

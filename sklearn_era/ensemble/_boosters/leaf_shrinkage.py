@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._eras import EncodedEras
+from .._exchange import ALONE, Exchange
 
 
 def cell_values(
@@ -29,10 +30,11 @@ def cell_values(
     n_cells: int,
     gradients: NDArray[np.floating],
     hessians: NDArray[np.floating],
+    exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """``-G / H`` and H of each cell of rows, and s2, the variance within cells.
 
-    Rows and cells without hessian say nothing, and have the value 0.
+    Cells are whole within a process, and s2 is that of all processes' cells. Rows and cells without hessian say nothing, and have the value 0.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
@@ -43,8 +45,10 @@ def cell_values(
         -gradients, hessians, out=np.zeros(gradients.size), where=has_weight
     )
     deviations -= values[cells]
-    freedom = int(has_weight.sum()) - int((H > 0).sum())
-    return values, H, float(hessians @ deviations**2) / max(freedom, 1)
+    n_rows, n_filled, squares = exchange.sum_of(
+        has_weight.sum(), (H > 0).sum(), hessians @ deviations**2
+    )
+    return values, H, squares / max(n_rows - n_filled, 1)
 
 
 def empirical_bayes_factors(
@@ -62,21 +66,36 @@ def empirical_bayes_factors(
 
 
 def leaf_factors(
-    values: NDArray[np.float64], H: NDArray[np.float64], s2: float
+    values: NDArray[np.float64],
+    H: NDArray[np.float64],
+    s2: float,
+    exchange: Exchange = ALONE,
 ) -> NDArray[np.float64]:
-    """What each leaf is to be multiplied by; `values` and `H` have a row for a leaf."""
-    total = H.sum(axis=1)
+    """What each leaf is to be multiplied by; `values` and `H` have a row for a leaf.
+
+    Of eras that other processes hold, H is 0.
+    """
+    total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
-    value = (share * values).sum(axis=1)
-    n_eras = np.count_nonzero(H, axis=1)
+    value, n_eras, shared, squared_share = exchange.sum(
+        np.stack(
+            [
+                (share * values).sum(axis=1),
+                np.count_nonzero(H, axis=1),
+                (H * share).sum(axis=1),
+                (share**2).sum(axis=1),
+            ]
+        )
+    )
+    spread = exchange.sum((H * (values - value[:, None]) ** 2).sum(axis=1))
     tau2 = np.divide(
-        (H * (values - value[:, None]) ** 2).sum(axis=1) - (n_eras - 1) * s2,
-        total - (H * share).sum(axis=1),
+        spread - (n_eras - 1) * s2,
+        total - shared,
         out=np.zeros(total.size),
         where=n_eras > 1,
     )
     within = np.divide(s2, total, out=np.zeros(total.size), where=total > 0)
-    variance = (share**2).sum(axis=1) * np.maximum(tau2, 0.0) + within
+    variance = squared_share * np.maximum(tau2, 0.0) + within
     return empirical_bayes_factors(value, variance, weights=total)
 
 
@@ -85,6 +104,7 @@ def shrink_leaves(
     eras: EncodedEras,
     gradients: NDArray[np.float32],
     hessians: NDArray[np.float32],
+    exchange: Exchange,
 ) -> None:
     """Multiply the values of a grown tree's leaves by their factors.
 
@@ -102,10 +122,11 @@ def shrink_leaves(
         len(leaves) * n_eras,
         gradients.astype(np.float64),
         np.broadcast_to(hessians, gradients.shape).astype(np.float64),
+        exchange,
     )
     H = H.reshape(len(leaves), n_eras)
-    factors = leaf_factors(values.reshape(H.shape), H, s2)
+    factors = leaf_factors(values.reshape(H.shape), H, s2, exchange)
     if np.any(grower.monotonic_cst):
-        factors[:] = np.average(factors, weights=H.sum(axis=1))
+        factors[:] = np.average(factors, weights=exchange.sum(H.sum(axis=1)))
     for leaf, factor in zip(leaves, factors.tolist(), strict=True):
         leaf.value *= factor

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..._criterion_table import CRITERIA, CriterionTraits, parameters_read
 from ..._eras import number_of_share
 from ..._warnings import warn_user
+from .._exchange import ALONE, Exchange
 from .criterion import Criterion, InvarianceStatistic
 
 INVARIANCE_STATISTICS = {
@@ -186,7 +187,10 @@ def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterio
 
 
 def make_target_weights(
-    y: NDArray[Any], sample_weight: NDArray[Any] | None, n_classes: int | None = None
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+    n_classes: int | None = None,
+    exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The weights of rows for the statistic "ratio": of positive ones, and of all.
 
@@ -206,8 +210,10 @@ def make_target_weights(
             f"with two classes, but y {found}; use 'effect' or 'changing_rate'."
         )
     weights = np.ones(y.size, dtype=np.float32)
-    if sample_weight is not None and sample_weight.sum() > 0:
-        weights = (sample_weight * (y.size / sample_weight.sum())).astype(np.float32)
+    if sample_weight is not None:
+        n_rows, total = exchange.sum_of(y.size, sample_weight.sum())
+        if total > 0:
+            weights = (sample_weight * (n_rows / total)).astype(np.float32)
     return np.where(y == 1, weights, np.float32(0)), weights
 
 

@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from ..._eras import EncodedEras
 from .._criteria.criterion import Criterion
 from .._criteria.parameters import CriterionPlan, make_criterion, make_target_weights
+from .._exchange import ALONE, Exchange
 from .splitter import EraSplitter
 
 
@@ -21,25 +22,29 @@ def choose_splitter(
     y: NDArray[Any],
     sample_weight: NDArray[Any] | None,
     make: Callable[..., EraSplitter] = EraSplitter,
+    exchange: Exchange = ALONE,
 ) -> EraSplitter | None:
     """What finds splits by an estimator's parameters: None for scikit-learn's splitter.
 
     `eras` may be None only for the plain gain; `make` may give the splitter another
-    budget. ValueError as in `make_target_weights`.
+    budget. With an `exchange`, rows are those of this process, and the labels of `eras`
+    those of all. ValueError as in `make_target_weights`.
     """
-    make = partial(make, has_weights=sample_weight is not None)
+    make = partial(make, has_weights=sample_weight is not None, exchange=exchange)
     if plan.is_plain_gain:
-        if not getattr(estimator, "fast_gain", False):
+        if exchange.is_alone and not getattr(estimator, "fast_gain", False):
             return None
         of_one_era = np.zeros(y.shape[0], dtype=np.int32)
         return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
     assert eras is not None
-    target_weights = target_weights_of(estimator, plan, y, sample_weight)
+    target_weights = target_weights_of(estimator, plan, y, sample_weight, exchange)
     n_eras = eras.labels.size
     if not plan.compares(n_eras):
         return None
     criterion = make_criterion(estimator, plan, n_eras)
-    return make(eras.codes, n_eras, eras.order, criterion, *target_weights)
+    if not exchange.is_alone:
+        eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
+    return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
 
 
 def target_weights_of(
@@ -47,9 +52,10 @@ def target_weights_of(
     plan: CriterionPlan,
     y: NDArray[Any],
     sample_weight: NDArray[Any] | None,
+    exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:
     """As `make_target_weights` returns them, where eras are compared by the target."""
     if not plan.needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
-    return make_target_weights(y, sample_weight, n_classes)
+    return make_target_weights(y, sample_weight, n_classes, exchange)
