@@ -34,7 +34,8 @@ def cell_values(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """``-G / H`` and H of each cell of rows, and s2, the variance within cells.
 
-    Cells are whole within a process, and s2 is that of all processes' cells. Rows and cells without hessian say nothing, and have the value 0.
+    Cells are whole within a process, and s2 is that of all processes' cells. Rows and
+    cells without hessian say nothing, and have the value 0.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))

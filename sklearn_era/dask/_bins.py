@@ -1,0 +1,239 @@
+"""Rows to bins: thresholds from a sample of all, and one byte a value on workers."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dask import delayed
+from distributed import get_worker
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.utils import _safe_indexing
+
+from ..ensemble._binning.floats import FloatColumns, find_thresholds
+from ..ensemble._binning.integer_columns import UnbinnedRows
+from ..ensemble._binning.integers import allocate_binned, draw_rows, set_thresholds
+from ._survey import EncodedPart, Encoding
+
+# Columns whose thresholds are found together, and values that are float64 at a time.
+_BLOCK = 32
+_BATCH_VALUES = 4_000_000
+
+
+@dataclass
+class Shard:
+    """The rows of one worker, to train on or to stop early by.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features), dtype=uint8
+        Bins: Fortran-ordered to train on, else C-ordered.
+    y, sample_weight : ndarray of shape (n_rows,), dtype=float64
+        The weights may be None.
+    codes : ndarray of shape (n_rows,), dtype=int32
+        Eras, by their place among the training eras of all workers.
+    """
+
+    X: NDArray[np.uint8]
+    y: NDArray[np.float64]
+    sample_weight: NDArray[np.float64] | None
+    codes: NDArray[np.int32]
+
+
+class ShardRows(UnbinnedRows):
+    """X of a shard, as ``fit`` passes it around."""
+
+    def __init__(self, binned: NDArray[np.uint8]):
+        super().__init__(*binned.shape)
+        self.binned = binned
+
+
+def draw_sample(
+    mapper: _BinMapper,
+    n_rows: NDArray[np.intp],
+    sample_weight: NDArray[np.float64] | None,
+) -> list[NDArray[np.intp] | None]:
+    """The training rows of each part that bins are made from; None for all of them.
+
+    They are those that scikit-learn draws of all, part after part; `n_rows` are the
+    training rows of each.
+    """
+    drawn = draw_rows(mapper, int(np.sum(n_rows)), sample_weight)
+    if drawn is None:
+        return [None] * len(n_rows)
+    ends = np.cumsum(n_rows)
+    drawn.sort()
+    cuts = np.searchsorted(drawn, ends)
+    return [
+        rows - (end - n)
+        for rows, end, n in zip(np.split(drawn, cuts[:-1]), ends, n_rows, strict=True)
+    ]
+
+
+def take_sample(
+    parts: Sequence[EncodedPart],
+    drawn: Sequence[NDArray[np.intp] | None],
+    preprocessor: Any,
+) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
+    """The values of training rows, for each block of columns, and weights of all.
+
+    Rows that were drawn have had their weights' part in that.
+    """
+    blocks: list[list[Any]] = []
+    weights: list[Any] = []
+    for part, rows in zip(parts, drawn, strict=True):
+        trained = np.flatnonzero(~part.held_out)
+        taken = trained if rows is None else trained[rows]
+        if taken.size == 0:
+            continue
+        X = _safe_indexing(part.X, taken)
+        if preprocessor is not None:
+            X = preprocessor.transform(X)
+        starts = range(0, X.shape[1], _BLOCK)
+        columns = [_safe_indexing(X, slice(i, i + _BLOCK), axis=1) for i in starts]
+        blocks.append(columns)
+        if rows is None and part.sample_weight is not None:
+            weights.append(part.sample_weight[taken])
+    by_block = [list(block) for block in zip(*blocks, strict=True)]
+    return by_block, np.concatenate(weights) if weights else None
+
+
+def find_blocks(
+    samples: Sequence[Any],
+    max_bins: int,
+    names: Sequence[str],
+    known_categories: Sequence[NDArray[np.float64] | None],
+) -> list[Any]:
+    """The thresholds of each block of columns, delayed; of categories, these.
+
+    `samples` are what `take_sample` has found at each worker.
+    """
+    find, pick = delayed(_find_thresholds), delayed(_pick)
+    blocks = []
+    for i, start in enumerate(range(0, len(names), _BLOCK)):
+        columns = slice(start, start + _BLOCK)
+        pieces = [pick(sample, i) for sample in samples]
+        blocks.append(find(pieces, max_bins, names[columns], known_categories[columns]))
+    return blocks
+
+
+def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
+    """The values of a block, and the weights of all rows."""
+    blocks, weights = sample
+    return (blocks[block] if blocks else []), weights
+
+
+def _find_thresholds(
+    samples: Sequence[tuple[list[Any], NDArray[np.float64] | None]],
+    max_bins: int,
+    names: Sequence[str],
+    known_categories: Sequence[NDArray[np.float64] | None],
+) -> list[NDArray[np.float64]]:
+    rows = [FloatColumns(piece) for pieces, _ in samples for piece in pieces]
+    weighed = [weights for _, weights in samples if weights is not None]
+    sample_weight = np.concatenate(weighed) if weighed else None
+    thresholds = []
+    for feature, categories in enumerate(known_categories):
+        if categories is not None:
+            thresholds.append(categories)
+            continue
+        one = range(feature, feature + 1)
+        values = np.concatenate([each.batch(one)[0] for each in rows])
+        found = find_thresholds(values, max_bins, sample_weight, names[feature])
+        thresholds.append(found)
+    return thresholds
+
+
+def make_mapper(
+    mapper: _BinMapper,
+    thresholds: list[NDArray[np.float64]],
+    is_categorical: NDArray[np.bool_] | None,
+) -> _BinMapper:
+    """Make of a mapper what its ``fit`` does, thresholds being known."""
+    set_thresholds(mapper, thresholds)
+    if is_categorical is not None:
+        mapper.is_categorical_ = is_categorical.astype(np.uint8)
+        mapper.n_bins_non_missing_ -= mapper.is_categorical_
+    return mapper
+
+
+def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
+    """A part with its bins as X."""
+    binned = np.empty(part.X.shape, dtype=np.uint8)
+    for rows, values in _bins_of(part, estimator):
+        binned[rows] = values
+    return replace(part, X=binned)
+
+
+def make_shard(
+    parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
+) -> tuple[Shard, Shard]:
+    """The rows of a worker, binned: those to train on, and those held out.
+
+    They are in the order that they have among all. Without an `estimator` the parts
+    are binned.
+    """
+    order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+    held_out = np.concatenate([part.held_out for part in parts])
+    # The place of each row among those of its kind.
+    place = np.empty(order.size, dtype=np.intp)
+    for kind in (False, True):
+        rows = order[held_out[order] == kind]
+        place[rows] = np.arange(rows.size)
+    n_features = parts[0].X.shape[1]
+    n_held_out = int(held_out.sum())
+    X_train = allocate_binned((order.size - n_held_out, n_features))
+    X_val = allocate_binned((n_held_out, n_features), "C")
+    first = 0
+    for part in parts:
+        for rows, binned in _bins_of(part, estimator):
+            is_val = part.held_out[rows]
+            to = place[first + rows.start : first + rows.stop]
+            X_train[to[~is_val]] = binned[~is_val]
+            X_val[to[is_val]] = binned[is_val]
+        first += part.y.size
+    y = np.concatenate([part.y for part in parts])
+    codes = np.concatenate([part.codes for part in parts])
+    if encoding.training_codes is not None:
+        codes = encoding.training_codes[codes]
+    weights = None
+    if parts[0].sample_weight is not None:
+        weights = np.concatenate([part.sample_weight for part in parts])
+    shards = []
+    for bins, kind in ((X_train, False), (X_val, True)):
+        rows = order[held_out[order] == kind]
+        sample_weight = None if weights is None else weights[rows]
+        shards.append(Shard(bins, y[rows], sample_weight, codes[rows]))
+    return shards[0], shards[1]
+
+
+def _bins_of(
+    part: EncodedPart, estimator: Any
+) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
+    """The bins of a part, of as many rows at a time as may be float64."""
+    n_rows, n_features = part.X.shape
+    step = max(1, _BATCH_VALUES // n_features)
+    mapper = None
+    if estimator is not None:
+        mapper = copy.copy(estimator._shard_mapper)
+        mapper.n_threads = get_worker().state.nthreads
+    for start in range(0, n_rows, step):
+        rows = slice(start, min(n_rows, start + step))
+        X = _safe_indexing(part.X, rows)
+        if mapper is not None:
+            X = mapper.transform(estimator._preprocess_X(X, reset=False))
+        yield rows, X
+
+
+__all__ = [
+    "Shard",
+    "ShardRows",
+    "bin_part",
+    "draw_sample",
+    "find_blocks",
+    "make_mapper",
+    "make_shard",
+    "take_sample",
+]

@@ -1,0 +1,289 @@
+"""The workers of a client: which answer, and what a fit waits for on them."""
+
+import asyncio
+import os
+import queue
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, Future, Semaphore
+
+from ._training import TOPIC, Outcome
+
+# Seconds between two looks at which workers are there, and those that a worker has to
+# say what broke a group up, once another has heard that it did.
+_LOOK_EVERY = 1.0
+_GRACE = 5.0
+
+
+class DaskFitError(RuntimeError):
+    """A fit has ended because of what happened to its workers."""
+
+
+class Cluster:
+    """The workers that a client has when a fit begins.
+
+    Parameters
+    ----------
+    client : Client
+    timeout : int
+        Seconds that a worker has to answer.
+    """
+
+    def __init__(self, client: Client, timeout: int):
+        self.client = client
+        self.timeout = timeout
+        self.addresses = self._answering()
+
+    def _answering(self) -> list[str]:
+        """The addresses of all workers; RuntimeError unless each answers by itself."""
+        addresses = sorted(self.client.nthreads())
+        if not addresses:
+            raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
+        answers = self.ask(addresses, self.timeout)
+        silent = [address for address in addresses if address not in answers]
+        if silent:
+            raise self._silent(silent)
+        processes = Counter(answers.values())
+        (place, n_workers), *_ = processes.most_common(1)
+        if n_workers > 1:
+            host, pid = place
+            raise DaskFitError(
+                f"{n_workers} workers share the process {pid} of {host}, and a fit "
+                "needs one each: start them with processes=True."
+            )
+        return addresses
+
+    def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
+        """Host and process of the workers that answer in time."""
+
+        async def ask_all() -> dict[str, Any]:
+            asked = {
+                asyncio.ensure_future(
+                    self.client._run(_process, workers=[address], on_error="ignore")
+                ): address
+                for address in addresses
+            }
+            done, pending = await asyncio.wait(asked, timeout=timeout)
+            for question in pending:
+                question.cancel()
+            answers: dict[str, Any] = {}
+            for question in done:
+                if question.exception() is None:
+                    answers |= question.result()
+            return answers
+
+        return self.client.sync(ask_all)
+
+    def gather(
+        self,
+        futures: Sequence[Future],
+        blame: Callable[[int, BaseException], Exception] | None = None,
+        workers: Sequence[str] = (),
+    ) -> list[Any]:
+        """The results of futures, once all are done, or one has failed.
+
+        Parameters
+        ----------
+        blame : callable or None
+            Makes of the number of a future and its error the one to raise.
+        workers : sequence of str
+            Addresses of the workers without which the futures will never be done.
+        """
+        try:
+            self.wait(futures, workers)
+        except Exception as error:
+            failed = [i for i, each in enumerate(futures) if each.status == "error"]
+            if blame is not None and failed:
+                raise blame(failed[0], error) from error
+            raise
+        return self.client.gather(list(futures))
+
+    def wait(self, futures: Sequence[Future], workers: Sequence[str] = ()) -> None:
+        """Wait until all futures are done; their results stay where they are."""
+        for future in self._as_done(futures, workers):
+            if future.status != "finished":
+                raise future.exception()
+
+    def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function returns that a worker runs beside its tasks."""
+        try:
+            answers = self.client.sync(
+                self.client._run,
+                function,
+                *args,
+                workers=[address],
+                callback_timeout=self.timeout,
+            )
+        except TimeoutError:
+            raise self._silent([address]) from None
+        return answers[address]
+
+    def gather_outcomes(
+        self,
+        futures: Mapping[str, Future],
+        hear: Callable[[dict[str, Any]], None],
+        messages: queue.SimpleQueue,
+    ) -> list[Outcome]:
+        """What the workers of a group return; `hear` is called for each message.
+
+        Raises
+        ------
+        DaskFitError
+            If a worker is gone, or does not answer in time.
+        Exception
+            What ended the fit on a worker, as it was raised there.
+        """
+        outcomes: dict[str, Outcome] = {}
+        names = {future.key: address for address, future in futures.items()}
+        deadline = float("inf")
+        done = self._as_done(
+            list(futures.values()), list(futures), messages, until=lambda: deadline
+        )
+        for event in done:
+            if not isinstance(event, Future):
+                hear(event)
+                continue
+            address = names[event.key]
+            if event.status != "finished":
+                error = event.exception()
+                raise DaskFitError(f"Worker {address} has failed: {error}") from error
+            outcomes[address] = outcome = event.result()
+            if outcome.error is not None and not outcome.is_of_others:
+                outcome.error.add_note(f"On worker {address}.")
+                raise outcome.error
+            if outcome.error is not None:
+                deadline = min(deadline, time.monotonic() + _GRACE)
+        if any(outcome.error is not None for outcome in outcomes.values()):
+            self._raise_for_silent(outcomes, list(futures))
+        return [outcomes[address] for address in futures]
+
+    def _raise_for_silent(
+        self, outcomes: Mapping[str, Outcome], addresses: Sequence[str]
+    ) -> None:
+        self._check_there(addresses)
+        silent = [address for address in addresses if address not in outcomes]
+        said = [str(each.error) for each in outcomes.values() if each.error is not None]
+        if silent:
+            raise self._silent(silent)
+        raise DaskFitError(f"The workers lost each other: {said[0]}.")
+
+    def _silent(self, addresses: Sequence[str]) -> DaskFitError:
+        return DaskFitError(
+            f"Worker {_join(addresses)} has not answered within timeout="
+            f"{self.timeout} s: restart or close it if it hangs, else set a longer "
+            "timeout, and fit again."
+        )
+
+    def _as_done(
+        self,
+        futures: Sequence[Future],
+        workers: Sequence[str],
+        events: queue.SimpleQueue | None = None,
+        until: Callable[[], float] = lambda: float("inf"),
+    ) -> Iterator[Any]:
+        """Futures as they are done, and messages; a look at the workers in between."""
+        events = queue.SimpleQueue() if events is None else events
+        for future in futures:
+            future.add_done_callback(events.put)
+        n_pending = len(futures)
+        next_look = 0.0
+        while n_pending:
+            now = time.monotonic()
+            if now >= until():
+                return
+            if now >= next_look:
+                self._check_there(workers)
+                next_look = now + _LOOK_EVERY
+            try:
+                event = events.get(timeout=min(_LOOK_EVERY, max(0.0, until() - now)))
+            except queue.Empty:
+                continue
+            if isinstance(event, Future):
+                n_pending -= 1
+                if event.cancelled():
+                    self._check_there(workers)
+                    raise DaskFitError(
+                        "The fit was cancelled, as its tasks were; fit again."
+                    )
+            yield event
+        while not events.empty():
+            yield events.get()
+
+    def _check_there(self, workers: Sequence[str]) -> None:
+        """DaskFitError if the client is closed, or one of these workers is gone."""
+        if self.client.status != "running":
+            raise DaskFitError(
+                f"The client is {self.client.status}, and the fit has ended with it; "
+                "fit again with another client."
+            )
+        if not workers:
+            return
+        try:
+            present = self.client.nthreads()
+        except Exception as error:
+            raise DaskFitError(
+                "The scheduler does not answer any more; fit again with another client."
+            ) from error
+        gone = [address for address in workers if address not in present]
+        if gone:
+            raise DaskFitError(
+                f"Worker {_join(gone)} is gone, and its rows with it; see its log for "
+                "the reason (out of memory, for one), and fit again. With "
+                "warm_start=True the fit goes on after the last whole iteration."
+            )
+
+    @contextmanager
+    def only_fit(self) -> Iterator[None]:
+        """Let fits of one cluster wait for each other, in a ``with`` block.
+
+        The tasks of two would else hold each other's workers.
+        """
+        lock = Semaphore(
+            name="sklearn-era-fit",
+            scheduler_rpc=self.client.scheduler,
+            loop=self.client.loop,
+        )
+        lock.acquire()
+        try:
+            yield
+        finally:
+            if self.client.status == "running":
+                lock.release()
+
+    @contextmanager
+    def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
+        """What the workers of a fit tell, as a queue, in a ``with`` block."""
+        heard: queue.SimpleQueue = queue.SimpleQueue()
+
+        def hear(event: tuple[float, dict[str, Any]]) -> None:
+            _, message = event
+            if message["fit"] == fit_id:
+                heard.put(message)
+
+        self.client.subscribe_topic(TOPIC, hear)
+        try:
+            yield heard
+        finally:
+            if self.client.status == "running":
+                self.client.unsubscribe_topic(TOPIC)
+
+    def cancel(self, futures: Sequence[Future]) -> None:
+        """Let go of futures, and of tasks that still run."""
+        if self.client.status == "running":
+            self.client.cancel(list(futures), force=True)
+
+
+def _process() -> tuple[str, int]:
+    return socket.gethostname(), os.getpid()
+
+
+def _join(addresses: Sequence[str]) -> str:
+    return ", ".join(addresses)
+
+
+__all__ = ["Cluster", "DaskFitError"]

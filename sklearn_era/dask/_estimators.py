@@ -1,0 +1,354 @@
+"""The estimators: the local ones, with ``fit`` and ``predict`` on a cluster."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, NoReturn
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from distributed import Client, get_client
+from numpy.typing import NDArray
+from sklearn.base import _fit_context, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..ensemble._callbacks import copy_attributes
+from ._cluster import Cluster
+from ._fit import ClusterFit, check_supported
+from ._partitions import blocks_of
+
+
+def _constructor(local: Any) -> Callable[..., None]:
+    """The constructor of a local estimator, with the parameters of a cluster."""
+
+    @functools.wraps(local.__init__)
+    def __init__(
+        self: Any,
+        *args: Any,
+        client: Client | None = None,
+        timeout: int = 300,
+        shuffle: bool = True,
+        **parameters: Any,
+    ) -> None:
+        local.__init__(self, *args, **parameters)
+        self.client = client
+        self.timeout = timeout
+        self.shuffle = shuffle
+
+    # scikit-learn reads the names of parameters from it.
+    signature = inspect.signature(local.__init__)
+    own = inspect.signature(__init__, follow_wrapped=False).parameters.values()
+    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[
+            *signature.parameters.values(),
+            *(each for each in own if each.kind is each.KEYWORD_ONLY),
+        ]
+    )
+    return __init__
+
+
+class DaskMixin:
+    """``fit`` on a cluster, and lazy predictions; the rest is the local estimator's."""
+
+    _local: ClassVar[Any]
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {
+        "client": [Client, None],
+        "timeout": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+    }
+    client: Client | None
+    timeout: int
+    shuffle: bool
+    classes_: NDArray[Any]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+    ) -> Any:
+        """Fit the gradient boosting model on the workers of a cluster.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The input samples.
+
+        y : dask Array or Series of shape (n_samples,)
+            Target values, in as many partitions as `X`.
+
+        sample_weight : dask Array or Series of shape (n_samples,), default=None
+            Weights of training data, 0 or more.
+
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, as the local estimator takes it. The rows of an era are
+            trained on by one worker; see `shuffle`.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        TypeError
+            If an argument is no Dask collection.
+        ValueError
+            As by the local estimator. If partitions differ in their number, columns or
+            types, or an era has rows in several with ``shuffle=False``. For a `loss`
+            or `scoring` that needs all rows in one place.
+        DaskFitError
+            If a worker is gone or does not answer in time, a partition fails to load,
+            or the client is closed. The workers that are left serve the next fit; with
+            ``warm_start=True`` it goes on after the last whole iteration.
+        """
+        check_supported(self)
+        cluster = Cluster(self._find_client(), self.timeout)
+        with cluster.only_fit():
+            ClusterFit(self, cluster).run(X, y, sample_weight, eras)
+        return self
+
+    def _find_client(self) -> Client:
+        client = self.client
+        if client is None:
+            try:
+                client = get_client()
+            except ValueError:
+                raise ValueError(
+                    "There is no Dask client: make one, as distributed.Client(), or "
+                    "pass client=."
+                ) from None
+        if client.asynchronous:
+            raise ValueError(
+                "The client is asynchronous, and fit waits for its result: make one "
+                "with asynchronous=False."
+            )
+        return client
+
+    def predict(self, X: Any, *, eras: Any = None) -> da.Array:
+        """Predict the target of rows, lazily.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`.
+
+        Returns
+        -------
+        y : dask Array of shape (n_samples,)
+            The predicted values or classes, in the partitions of `X`.
+        """
+        check_is_fitted(self)
+        dtype = self.classes_.dtype if is_classifier(self) else np.dtype(np.float64)
+        return self._by_block("predict", X, eras, dtype)
+
+    def _by_block(
+        self, method: str, X: Any, eras: Any, dtype: Any, n_columns: int | None = None
+    ) -> da.Array:
+        """What a method of the local estimator returns of each partition."""
+        blocks = blocks_of("X", X)
+        labels = [None] * len(blocks) if eras is None else blocks_of("eras", eras)
+        if len(labels) != len(blocks):
+            raise ValueError(
+                f"eras has {len(labels)} partition(s), but X has {len(blocks)}: give "
+                "eras the partitions of X."
+            )
+        sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
+        trailing = () if n_columns is None else (n_columns,)
+        local, predict = delayed(self.to_local()), delayed(_predict_block, pure=False)
+        return da.concatenate(
+            [
+                da.from_delayed(
+                    predict(local, method, block, of_block, trailing, dtype),
+                    (size, *trailing),
+                    dtype,
+                )
+                for block, of_block, size in zip(blocks, labels, sizes, strict=True)
+            ],
+            allow_unknown_chunksizes=True,
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The rows to predict.
+
+        y : dask Array or Series of shape (n_samples,)
+            Their target.
+
+        sample_weight : dask Array or Series of shape (n_samples,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        score : float
+            Predictions, target and weights come to the client for it.
+        """
+        given = dask.compute(y, self.predict(X), sample_weight)
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return metric(given[0], given[1], sample_weight=given[2])
+
+    def to_local(self) -> Any:
+        """Make a local estimator of it, with all that is fitted.
+
+        Returns
+        -------
+        estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
+            Of :mod:`sklearn_era.ensemble`, for rows that this machine holds.
+        """
+        local: Any = object.__new__(self._local)
+        vars(local).update(
+            (name, list(value) if name == "_predictors" else value)
+            for name, value in copy_attributes(self).items()
+            if name not in self._own_constraints
+        )
+        return local
+
+    def _in_one_place(self, X: Any) -> NoReturn:
+        """Not on a cluster: what `to_local` returns has this method."""
+        raise TypeError(
+            f"{type(self).__name__} has no staged predictions: call to_local(), and "
+            "those of the local estimator, for rows that this machine holds."
+        )
+
+    staged_predict = staged_predict_proba = staged_decision_function = _in_one_place
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A client is a connection of this process.
+        state: Any = super().__getstate__()
+        return {**state, "client": None}
+
+    def __sklearn_clone__(self) -> Any:
+        client, self.client = self.client, None
+        try:
+            clone = super().__sklearn_clone__()  # type: ignore[misc]
+        finally:
+            self.client = client
+        clone.client = client
+        return clone
+
+
+def _predict_block(
+    local: Any, method: str, X: Any, eras: Any, trailing: tuple[int, ...], dtype: Any
+) -> NDArray[Any]:
+    if len(X) == 0:
+        return np.empty((0, *trailing), dtype)
+    return getattr(local, method)(X, **({} if eras is None else {"eras": eras}))
+
+
+_DOC = """{local}, fitted on the workers of a Dask cluster.
+
+Each worker trains on the rows that it has, as bytes, and for each split the workers add
+up a few sums of each candidate. Trees are those of the local estimator, but where two
+splits are equally good to 12 digits. What is sent depends neither on the number of rows
+nor on that of eras. See :ref:`dask` for what is sent when, and for the limits.
+
+Parameters
+----------
+*args, **parameters
+    Those of :class:`~sklearn_era.ensemble.{local}`, all but that `loss` has to be the
+    name of one with a gradient everywhere, and `scoring` ``"loss"``. A worker uses its
+    own threads, as `n_jobs` does not say.
+
+client : distributed.Client, default=None
+    The cluster to fit on; None for the client that was made last.
+
+timeout : int, default=300
+    Seconds that workers wait for each other's sums, and for each other to begin, before
+    the fit ends with an error.
+
+shuffle : bool, default=True
+    Whether rows may be sent to other workers, as bytes, where eras have rows in several
+    partitions, or partitions are fewer than workers. If False, an era that has them is
+    an error.
+
+Attributes
+----------
+bytes_exchanged_ : int
+    Bytes that a worker handed over to be added up, of that which handed over most.
+
+See Also
+--------
+sklearn_era.ensemble.{local} : The local estimator, with the attributes of a fit.
+"""
+
+
+class DaskHistGradientBoostingRegressor(DaskMixin, HistGradientBoostingRegressor):
+    __doc__ = _DOC.format(local="HistGradientBoostingRegressor")
+
+    _local = HistGradientBoostingRegressor
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HistGradientBoostingRegressor._parameter_constraints,
+        **DaskMixin._own_constraints,
+    }
+    __init__ = _constructor(HistGradientBoostingRegressor)
+
+
+class DaskHistGradientBoostingClassifier(DaskMixin, HistGradientBoostingClassifier):
+    __doc__ = _DOC.format(local="HistGradientBoostingClassifier")
+
+    _local = HistGradientBoostingClassifier
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **HistGradientBoostingClassifier._parameter_constraints,
+        **DaskMixin._own_constraints,
+    }
+    __init__ = _constructor(HistGradientBoostingClassifier)
+
+    def predict_proba(self, X: Any, *, eras: Any = None) -> da.Array:
+        """Predict the probability of each class, lazily.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`.
+
+        Returns
+        -------
+        p : dask Array of shape (n_samples, n_classes)
+            In the order of `classes_`, in the partitions of `X`.
+        """
+        check_is_fitted(self)
+        n_columns = self.classes_.size
+        return self._by_block("predict_proba", X, eras, np.float64, n_columns)
+
+    def decision_function(self, X: Any, *, eras: Any = None) -> da.Array:
+        """Compute the raw predictions of rows, lazily.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, of a model with `era_effects`.
+
+        Returns
+        -------
+        decision : dask Array of shape (n_samples,) or (n_samples, n_classes)
+            The raw predictions; a column a class where there are more than two.
+        """
+        check_is_fitted(self)
+        n_columns = self.n_trees_per_iteration_
+        return self._by_block(
+            "decision_function",
+            X,
+            eras,
+            np.float64,
+            n_columns if n_columns > 1 else None,
+        )
+
+
+__all__ = ["DaskHistGradientBoostingClassifier", "DaskHistGradientBoostingRegressor"]

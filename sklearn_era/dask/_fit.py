@@ -1,0 +1,506 @@
+"""What the client does: ``fit``, step by step, on the workers that hold the rows."""
+
+import copy
+import pickle
+import time
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from distributed import Future
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    _check_categorical_features,
+    _check_monotonic_cst,
+    _check_y,
+)
+
+from .._warnings import warn_user
+from ..ensemble._binning.errors import blame_column
+from ..ensemble._binning.integer_columns import UnbinnedRows
+from ..ensemble._callbacks import begin_tasks
+from ..ensemble._fit_state import FitState, end_fit
+from ._bins import (
+    bin_part,
+    draw_sample,
+    find_blocks,
+    make_mapper,
+    make_shard,
+    take_sample,
+)
+from ._cluster import Cluster, DaskFitError
+from ._collective import start_tracker
+from ._partitions import (
+    PartSummary,
+    categories_of,
+    check_alike,
+    delay_parts,
+    frame_of_categories,
+    summarize,
+)
+from ._placement import check_whole_eras, place_units, shuffle_parts
+from ._survey import (
+    Encoding,
+    Survey,
+    codes_and_target,
+    decide,
+    encode_part,
+    training_weights,
+)
+from ._training import answer, train
+
+
+class ClusterFit:
+    """One ``fit``: `run` reads as its steps.
+
+    Parameters
+    ----------
+    estimator : DaskHistGradientBoostingRegressor or DaskHistGradientBoostingClassifier
+        The fitted attributes are set on it, those of whole iterations as they end.
+    cluster : Cluster
+    """
+
+    def __init__(self, estimator: Any, cluster: Cluster):
+        self.estimator = estimator
+        self.cluster = cluster
+        self.client = cluster.client
+
+    def run(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> None:
+        estimator = self.estimator
+        estimator._fit_state = FitState()
+        try:
+            parts, summaries = self._load(X, y, sample_weight, eras)
+            known_categories = self._prepare_columns(parts, summaries)
+            self._prepare_target(summaries)
+            has_classes = is_classifier(estimator)
+            classes = estimator.classes_ if has_classes else None
+            survey = Survey.of(summaries, eras is not None, classes)
+            random_state = self._prepare_parameters(survey)
+            encoding, training_rows = decide(
+                estimator, survey, partial(self._gather_rows, parts)
+            )
+            n_trained = survey.training_rows(encoding, training_rows)
+            parts = self._encode(parts, survey, encoding, training_rows)
+            is_weighted = sample_weight is not None or encoding.weighs
+            mapper = self._find_bins(parts, n_trained, is_weighted, known_categories)
+            local = self._local_estimator(encoding, random_state, mapper)
+            local._known_categories = known_categories
+            shards = self._place(parts, n_trained, survey, encoding, local)
+            del parts  # each is let go of as its shard is made
+            self._train(local, shards, encoding)
+            self._set_weighted(sample_weight is not None, encoding)
+        finally:
+            end_fit(estimator)
+            for name in ("train_score_", "validation_score_"):
+                if name in vars(estimator):
+                    setattr(estimator, name, np.asarray(getattr(estimator, name)))
+
+    def _load(
+        self, X: Any, y: Any, sample_weight: Any, eras: Any
+    ) -> tuple[list[Future], list[PartSummary]]:
+        """The parts that have rows, on workers, and what there is to know of them."""
+        futures = self.client.compute(delay_parts(X, y, sample_weight, eras))
+        summaries = self.cluster.gather(
+            self._map(summarize, futures, has_classes=is_classifier(self.estimator)),
+            _blame_partition,
+        )
+        empty = [i for i, summary in enumerate(summaries) if summary.n_rows == 0]
+        if len(empty) == len(summaries):
+            raise ValueError("X has no rows: pass some to train on.")
+        if empty:
+            warn_user(f"Partition {empty[0]} of X has no rows; it is left out.")
+        check_alike(summaries)
+        for message, category in dict.fromkeys(
+            each for summary in summaries for each in summary.warnings
+        ):
+            warn_user(message, category)
+        kept = [i for i, summary in enumerate(summaries) if summary.n_rows]
+        return [futures[i] for i in kept], [summaries[i] for i in kept]
+
+    def _prepare_columns(
+        self, parts: Sequence[Future], summaries: Sequence[PartSummary]
+    ) -> list[NDArray[np.float64] | None] | None:
+        """Let the estimator learn the columns of X; returns the known categories."""
+        estimator, rows = self.estimator, summaries[0].head
+        is_categorical = _check_categorical_features(
+            rows, estimator.categorical_features
+        )
+        if is_categorical is not None:
+            found = self.cluster.gather(
+                self._map(categories_of, parts, is_categorical=is_categorical)
+            )
+            rows = frame_of_categories(rows, is_categorical, found)
+        try:
+            _, known_categories = estimator._preprocess_X(rows, reset=True)
+        except (TypeError, ValueError) as error:
+            blame_column(rows, error)
+            raise
+        return known_categories
+
+    def _prepare_target(self, summaries: Sequence[PartSummary]) -> None:
+        """Let the estimator learn what the target takes."""
+        values = np.unique(np.concatenate([each.y_values for each in summaries]))
+        # Several of each: scikit-learn takes values that are all unique for numbers.
+        self.estimator._encode_y(_check_y(values.repeat(3), estimator=self.estimator))
+
+    def _prepare_parameters(self, survey: Survey) -> np.random.RandomState:
+        """Check parameters, and draw seeds; returns what workers draw the same by."""
+        estimator = self.estimator
+        n_features = estimator.n_features_in_
+        rows = UnbinnedRows(survey.n_rows, n_features)
+        estimator._check_eras(survey.eras, rows, None, None)
+        random_state = check_random_state(estimator.random_state)
+        of_workers = copy.deepcopy(random_state)
+        if not self._is_resumed:
+            largest = np.iinfo(np.uint32).max
+            estimator._random_seed, seed = (
+                random_state.randint(largest, dtype="u8") for _ in range(2)
+            )
+            estimator._feature_subsample_rng = np.random.default_rng(seed)
+        estimator._validate_parameters()
+        _check_monotonic_cst(estimator, estimator.monotonic_cst)
+        estimator._check_interaction_cst(n_features)
+        estimator.do_early_stopping_ = estimator.early_stopping
+        if estimator.early_stopping == "auto":
+            estimator.do_early_stopping_ = survey.n_rows > 10_000
+        return of_workers
+
+    @property
+    def _is_resumed(self) -> bool:
+        return self.estimator.warm_start and self.estimator._is_fitted()
+
+    def _gather_rows(
+        self, parts: Sequence[Future], encoding: Encoding
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The codes of eras and the encoded target of all rows."""
+        found = self.cluster.gather(
+            self._map(codes_and_target, parts, encoding=encoding)
+        )
+        codes, target = (np.concatenate(each) for each in zip(*found, strict=True))
+        return codes, target
+
+    def _encode(
+        self,
+        parts: Sequence[Future],
+        survey: Survey,
+        encoding: Encoding,
+        training_rows: NDArray[np.intp] | None,
+    ) -> list[Future]:
+        held_out: list[Any] = [None] * len(parts)
+        if training_rows is not None:
+            is_held_out = np.ones(survey.n_rows, dtype=bool)
+            is_held_out[training_rows] = False
+            held_out = np.split(is_held_out, survey.starts[1:-1])
+        return [
+            self.client.submit(
+                encode_part, part, encoding, int(start), rows, pure=False
+            )
+            for part, start, rows in zip(parts, survey.starts, held_out, strict=False)
+        ]
+
+    def _find_bins(
+        self,
+        parts: Sequence[Future],
+        n_trained: NDArray[np.intp],
+        is_weighted: bool,
+        known_categories: list[NDArray[np.float64] | None] | None,
+    ) -> _BinMapper:
+        """The mapper that scikit-learn would fit to all training rows."""
+        estimator, client = self.estimator, self.client
+        mapper = _BinMapper(
+            n_bins=estimator.max_bins + 1,
+            is_categorical=estimator._is_categorical_remapped,
+            known_categories=known_categories,
+            random_state=estimator._random_seed,
+            n_threads=1,
+        )
+        weights = None
+        if is_weighted:
+            found = self.cluster.gather(self._map(training_weights, parts))
+            weights = np.concatenate(found)
+        drawn = draw_sample(mapper, n_trained, weights)
+        samples = [
+            client.submit(
+                take_sample,
+                [parts[i] for i in held],
+                [drawn[i] for i in held],
+                estimator._preprocessor,
+                pure=False,
+            )
+            for held in self._parts_by_holder(parts)
+        ]
+        categories = known_categories or [None] * estimator.n_features_in_
+        columns = _column_names(estimator)
+        blocks = find_blocks(samples, estimator.max_bins, columns, categories)
+        thresholds = self.cluster.gather(client.compute(blocks))
+        return make_mapper(
+            mapper,
+            [each for block in thresholds for each in block],
+            estimator._is_categorical_remapped,
+        )
+
+    def _parts_by_holder(self, parts: Sequence[Future]) -> list[list[int]]:
+        self.cluster.wait(parts)
+        held: dict[str, list[int]] = {}
+        for i, holder in enumerate(self._holders(parts)):
+            held.setdefault(holder, []).append(i)
+        return list(held.values())
+
+    def _holders(self, parts: Sequence[Future]) -> list[str]:
+        """The worker that has each part; an empty text for one on its way."""
+        holders = self.client.who_has(list(parts))
+        return [min(holders.get(part.key, ()), default="") for part in parts]
+
+    def _local_estimator(
+        self,
+        encoding: Encoding,
+        random_state: np.random.RandomState,
+        mapper: _BinMapper,
+    ) -> Any:
+        """What the workers fit: all that concerns all rows is decided."""
+        local = self.estimator.to_local()
+        if not self._is_resumed:
+            vars(local).pop("_predictors", None)
+        vars(local).pop("_skl_callbacks", None)
+        local.set_params(
+            random_state=random_state,
+            early_stopping=local.do_early_stopping_,
+            era_weighting="rows",
+            verbose=0,
+            n_jobs=None,
+        )
+        if encoding.classes is not None:
+            local.class_weight = None
+        local._shard_mapper = mapper
+        return local
+
+    def _place(
+        self,
+        parts: list[Future],
+        n_trained: NDArray[np.intp],
+        survey: Survey,
+        encoding: Encoding,
+        local: Any,
+    ) -> dict[str, Future]:
+        """The shard of each worker that has rows to train on, by its address."""
+        addresses = self.cluster.addresses
+        n_rows, unit = np.diff(survey.starts), "partition"
+        holders = self._holders(parts)
+        if survey.eras is not None:
+            moves = not check_whole_eras(survey, self.estimator.shuffle)
+            assert encoding.training_labels is not None
+            n_eras = encoding.training_labels.size
+            few_parts = np.count_nonzero(n_trained) < min(n_eras, len(addresses))
+            if moves or (self.estimator.shuffle and few_parts):
+                n_rows, unit = survey.era_counts, "era"
+                n_trained, holders = n_rows, [""] * n_rows.size
+                if encoding.held_out is not None:
+                    n_trained = np.where(encoding.held_out, 0, n_rows)
+        places, used = place_units(n_rows, n_trained, holders, addresses)
+        if len(used) < len(addresses):
+            warn_user(
+                f"There are {len(used)} {unit}s with rows to train on, and "
+                f"{len(addresses)} workers: the fit uses {len(used)} of them. "
+                + (
+                    "An era lies on one worker."
+                    if survey.eras is not None
+                    else "Repartition X to use more."
+                )
+            )
+        (sent,) = self.client.scatter([local], hash=False)
+        if unit == "era":
+            binned = self._map(bin_part, parts, estimator=sent)
+            with self.client.as_current():
+                moved = self.client.compute(shuffle_parts(binned, places, len(used)))
+            by_worker = [[part] for part in moved]
+            is_binned = True
+        else:
+            by_worker = [
+                [parts[i] for i in np.flatnonzero(places == worker)]
+                for worker in range(len(used))
+            ]
+            is_binned = False
+        parts.clear()
+        shards = {
+            address: self.client.submit(
+                make_shard,
+                shard,
+                None if is_binned else sent,
+                encoding,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for address, shard in zip(used, by_worker, strict=True)
+        }
+        del by_worker
+        self.cluster.wait(list(shards.values()), used)
+        return shards
+
+    def _train(self, local: Any, shards: dict[str, Future], encoding: Encoding) -> None:
+        """Fit on all shards, and take over what the first worker has fitted."""
+        estimator, client, cluster = self.estimator, self.client, self.cluster
+        fit_id = uuid.uuid4().hex
+        progress = _Progress(self, fit_id, next(iter(shards)))
+        first, group = next(iter(shards)), None
+        futures: dict[str, Future] = {}
+        try:
+            with cluster.messages(fit_id) as messages:
+                if len(shards) > 1:
+                    group = cluster.run_on(
+                        first, start_tracker, fit_id, len(shards), cluster.timeout
+                    )
+                (sent,) = client.scatter([local], hash=False)
+                futures = {
+                    address: client.submit(
+                        train,
+                        sent,
+                        shard,
+                        encoding.training_labels,
+                        fit_id,
+                        rank,
+                        group,
+                        cluster.timeout,
+                        hasattr(estimator, "_skl_callbacks"),
+                        workers=[address],
+                        allow_other_workers=False,
+                        pure=False,
+                    )
+                    for rank, (address, shard) in enumerate(shards.items())
+                }
+                outcomes = cluster.gather_outcomes(futures, progress.hear, messages)
+        except BaseException:
+            cluster.cancel(list(futures.values()))
+            raise
+        outcome = outcomes[0]
+        vars(estimator).update(outcome.fitted)
+        estimator.bytes_exchanged_ = max(each.n_bytes for each in outcomes)
+        for message, category in outcome.warnings:
+            warn_user(message, category)
+        progress.end()
+
+    def _set_weighted(self, has_weights: bool, encoding: Encoding) -> None:
+        """Say of the fitted estimator whether rows were weighted, as a local fit does.
+
+        scikit-learn's partial dependence asks for it.
+        """
+        vars(self.estimator).pop("_fitted_with_sw", None)
+        if has_weights or encoding.era_weights is not None:
+            self.estimator._fitted_with_sw = True
+
+    def _map(self, function: Any, parts: Sequence[Future], **arguments: Any) -> Any:
+        return [
+            self.client.submit(function, part, **arguments, pure=False)
+            for part in parts
+        ]
+
+
+class _Progress:
+    """What the client does as iterations begin and end on the workers."""
+
+    def __init__(self, fit: ClusterFit, fit_id: str, first: str):
+        self._estimator = fit.estimator
+        self._cluster = fit.cluster
+        self._is_resumed = fit._is_resumed
+        self._fit_id = fit_id
+        self._first = first
+
+    def hear(self, message: dict[str, Any]) -> None:
+        getattr(self, f"_{message['what']}")(message)
+
+    def _begin(self, message: dict[str, Any]) -> None:
+        estimator = self._estimator
+        if not self._is_resumed:
+            estimator._predictors = []
+        self._update(message)
+        self._began = self._iteration_began = time.time()
+        if estimator.verbose:
+            print("Fitting gradient boosted rounds:")
+        n_tasks = estimator.max_iter - len(estimator._predictors)
+        rows: Any = _RowsOfWorkers()
+        self._tasks = begin_tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
+
+    def _begin_iteration(self, message: dict[str, Any]) -> None:
+        self._tasks.begin_iteration()
+
+    def _end_iteration(self, message: dict[str, Any]) -> None:
+        estimator = self._estimator
+        self._update(message)
+        estimator._predictors.append(pickle.loads(message["trees"]))
+        if estimator.verbose >= 2:
+            n_iter = len(estimator._predictors)
+            print(f"[{n_iter}/{estimator.max_iter}] ", end="")
+            estimator._print_iteration_stats(self._iteration_began)
+            self._iteration_began = time.time()
+        if hasattr(estimator, "_skl_callbacks"):
+            stop = bool(self._tasks.end_iteration())
+            self._cluster.run_on(self._first, answer, self._fit_id, stop)
+
+    def end(self) -> None:
+        estimator = self._estimator
+        if estimator.verbose:
+            trees = [tree for trees in estimator._predictors for tree in trees]
+            n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
+            print(
+                f"Fit {len(trees)} trees in {time.time() - self._began:.3f} s, "
+                f"({n_leaves} total leaves)"
+            )
+        self._tasks.end()
+
+    def _update(self, message: dict[str, Any]) -> None:
+        vars(self._estimator).update(pickle.loads(message["attributes"]))
+
+
+class _RowsOfWorkers:
+    """What a callback gets that asks for rows: an error."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(
+            f"A callback asks for {name} of the rows to train on, which lie on the "
+            "workers: take the callback off (set_callbacks), or fit a local estimator."
+        )
+
+
+def check_supported(estimator: Any) -> None:
+    """Raise ValueError for parameters that a fit on several workers does not take."""
+    if not isinstance(estimator.loss, str):
+        raise ValueError(
+            f"loss={estimator.loss!r} is an object, and workers share the means of "
+            "scikit-learn's own losses only: name one, as loss='squared_error'."
+        )
+    if estimator.loss in ("absolute_error", "quantile"):
+        raise ValueError(
+            f"loss={estimator.loss!r} needs the quantiles of each leaf, for which all "
+            "its rows would have to come to one worker: use another loss, or a local "
+            "estimator."
+        )
+    if estimator.scoring != "loss":
+        raise ValueError(
+            f"scoring={estimator.scoring!r} needs the predictions of all rows in one "
+            "place: use scoring='loss', or a local estimator."
+        )
+
+
+def _blame_partition(i: int, error: BaseException) -> Exception:
+    message = f"Partition {i} of X: {error}"
+    for kind in (TypeError, ValueError):
+        if isinstance(error, kind):
+            return kind(message)
+    return DaskFitError(f"{message} ({type(error).__name__})")
+
+
+def _column_names(estimator: Any) -> list[str]:
+    """The columns that are trained on, in their order: categorical ones first."""
+    n_features = estimator.n_features_in_
+    names = getattr(estimator, "feature_names_in_", np.arange(n_features))
+    if estimator.is_categorical_ is not None:
+        names = names[np.argsort(~estimator.is_categorical_, kind="stable")]
+    return [str(name) for name in names]
+
+
+__all__ = ["ClusterFit", "check_supported"]

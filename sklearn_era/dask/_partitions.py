@@ -1,0 +1,279 @@
+"""What ``fit`` is given, as parts: a partition of each collection, on a worker."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from .._eras import _missing_rows, check_eras, encode_eras, warn_of_row_order
+
+
+@dataclass
+class Part:
+    """Rows that came together: a partition of each collection.
+
+    Attributes
+    ----------
+    X : ndarray or DataFrame of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
+    eras : ndarray of shape (n_rows,), or None
+        The labels.
+    warnings : list of (str, type)
+        What was said of the rows: messages, and their categories.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    sample_weight: NDArray[np.float64] | None
+    eras: NDArray[Any] | None
+    warnings: list[tuple[str, type[Warning]]]
+
+
+@dataclass
+class PartSummary:
+    """What the client knows of a part.
+
+    Attributes
+    ----------
+    n_rows : int
+    kinds : dict
+        What each column holds: numbers, text, categories.
+    head : ndarray or DataFrame of shape (1, n_features)
+        Its first row.
+    era_labels, y_values : ndarray
+        The labels of eras, and what the target takes: in classification the classes,
+        else its least and largest value.
+    counts, weights : ndarray of shape (n_eras, n_classes)
+        Rows, and their weights, by era and class; of one each where there are none.
+    warnings : list of (str, type)
+        What was said of the rows: messages, and their categories.
+    """
+
+    n_rows: int
+    kinds: dict[Any, str]
+    head: Any
+    era_labels: NDArray[Any]
+    y_values: NDArray[Any]
+    counts: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    warnings: list[tuple[str, type[Warning]]]
+
+
+def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
+    """The parts of a fit, as Dask's delayed objects.
+
+    Raises
+    ------
+    TypeError
+        If an argument is no Dask collection.
+    ValueError
+        If they are not partitioned alike.
+    """
+    X_blocks = blocks_of("X", X)
+    others = []
+    for name, collection in (
+        ("y", y),
+        ("sample_weight", sample_weight),
+        ("eras", eras),
+    ):
+        if collection is None:
+            others.append([None] * len(X_blocks))
+            continue
+        if isinstance(X, da.Array) and isinstance(collection, da.Array):
+            chunks = X.chunks[0]
+            if not np.isnan(chunks).any() and collection.shape[:1] == X.shape[:1]:
+                collection = collection.rechunk({0: chunks})
+        blocks = blocks_of(name, collection)
+        if len(blocks) != len(X_blocks):
+            raise ValueError(
+                f"{name} has {len(blocks)} partition(s), but X has {len(X_blocks)}: "
+                f"give {name} the partitions of X, by repartition or rechunk."
+            )
+        others.append(blocks)
+    load = delayed(load_part, pure=False)
+    return [load(*blocks) for blocks in zip(X_blocks, *others, strict=True)]
+
+
+def blocks_of(name: str, collection: Any) -> list[Any]:
+    """The partitions of a Dask collection, as delayed objects, whole in their columns.
+
+    TypeError for anything else.
+    """
+    if isinstance(collection, da.Array):
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        return collection.to_delayed().ravel().tolist()
+    if isinstance(collection, dd.DataFrame | dd.Series):
+        return collection.to_delayed()
+    raise TypeError(
+        f"{name} is a {type(collection).__name__}, and has to be a Dask array, data "
+        "frame or series: dask.array.from_array and dask.dataframe.from_pandas make "
+        "one. Rows that one machine holds are fitted and predicted by the local "
+        "estimator (`to_local`)."
+    )
+
+
+def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+    """Check that the rows of a partition belong together."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_row_order(eras, X)
+        part = _check_part(X, y, sample_weight, eras)
+    part.warnings = [(str(each.message), each.category) for each in caught]
+    return part
+
+
+def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+    if issparse(X):
+        raise TypeError("X is sparse; pass dense rows.")
+    if not hasattr(X, "iloc"):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X has the shape {X.shape}, and has to be a matrix.")
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    n_missing = _missing_rows(y).size
+    if n_missing or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+        raise ValueError(
+            f"y has missing or infinite values in {y.size} rows; drop these rows."
+        )
+    if sample_weight is not None:
+        sample_weight = column_or_1d(sample_weight)
+        check_consistent_length(X, sample_weight)
+        if y.size:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+    if eras is not None:
+        eras = check_eras(eras, X)
+    return Part(X, y, sample_weight, eras, [])
+
+
+def summarize(part: Part, has_classes: bool) -> PartSummary:
+    """What the client has to know of a part; of one without rows, little."""
+    n_rows = part.y.size
+    labels, codes = np.empty(1), np.zeros(n_rows, dtype=np.intp)
+    if part.eras is not None:
+        encoded = encode_eras(part.eras)
+        labels, codes = encoded.labels, encoded.codes.astype(np.intp)
+    if has_classes:
+        values, classes = np.unique(part.y, return_inverse=True)
+    else:
+        values = np.array([part.y.min(), part.y.max()]) if n_rows else part.y
+        classes = np.zeros(n_rows, dtype=np.intp)
+    n_classes = values.size if has_classes else 1
+    cells, shape = codes * n_classes + classes, (labels.size, n_classes)
+    counts, weights = (
+        np.bincount(cells, each, labels.size * n_classes).astype(float).reshape(shape)
+        for each in (None, part.sample_weight)
+    )
+    head = part.X.iloc[:1] if hasattr(part.X, "iloc") else part.X[:1]
+    return PartSummary(
+        n_rows, _kinds(part.X), head, labels, values, counts, weights, part.warnings
+    )
+
+
+def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
+    """What each categorical column of a part takes, missing values among it."""
+    columns = np.flatnonzero(is_categorical)
+    if hasattr(part.X, "iloc"):
+        return [part.X.iloc[:, i].drop_duplicates() for i in columns]
+    return [pd.Series(part.X[:, i]).drop_duplicates() for i in columns]
+
+
+def frame_of_categories(
+    head: Any, is_categorical: NDArray[np.bool_], found: Sequence[list[Any]]
+) -> Any:
+    """Rows with all that categorical columns take, and else the values of `head`.
+
+    `found` is what `categories_of` returns of each part.
+    """
+    columns: list[Any] = [None] * head.shape[1]
+    for i, taken in zip(
+        np.flatnonzero(is_categorical), zip(*found, strict=True), strict=True
+    ):
+        values = pd.concat([column.astype(object) for column in taken])
+        values = values.drop_duplicates().sort_values(key=lambda x: x.isna())
+        columns[i] = values.to_numpy()
+    n_rows = max(column.size for column in columns if column is not None)
+    frame = pd.DataFrame(head)
+    for column, (values, dtype) in enumerate(zip(columns, frame.dtypes, strict=True)):
+        if values is None:
+            values = frame.iloc[:, column].to_numpy()
+        repeated = values[np.minimum(np.arange(n_rows), values.size - 1)]
+        columns[column] = pd.Series(repeated).infer_objects()
+        if _kind(dtype) == "categories":
+            columns[column] = columns[column].astype("category")
+    frame = pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
+    return frame if hasattr(head, "iloc") else frame.to_numpy()
+
+
+def _kinds(X: Any) -> dict[Any, str]:
+    """What each column of a frame holds; of a matrix, all of them."""
+    if not hasattr(X, "dtypes"):
+        return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
+    return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
+
+
+def _kind(dtype: Any) -> str:
+    if getattr(dtype, "name", "") == "category":
+        return "categories"
+    kind = getattr(dtype, "kind", "O")
+    return "numbers" if kind in "biuf" else "dates" if kind in "mM" else "text"
+
+
+def check_alike(summaries: Sequence[PartSummary]) -> None:
+    """Raise ValueError where partitions with rows differ in columns, or in types."""
+    first = -1
+    for i, summary in enumerate(summaries):
+        if summary.n_rows == 0:
+            continue
+        if first < 0:
+            first, expected = i, summary
+            continue
+        if list(summary.kinds) != list(expected.kinds):
+            others = set(summary.kinds) ^ set(expected.kinds)
+            raise ValueError(
+                f"Partition {i} of X has other columns than partition {first}"
+                + (f", by {sorted(map(str, others))[:5]}" if others else ", in order")
+                + ": give all of them the same."
+            )
+        pairs = [
+            (f"Column {name!r} of X", kind, expected.kinds[name])
+            for name, kind in summary.kinds.items()
+        ] + [
+            (name, _kind(a.dtype), _kind(b.dtype))
+            for name, a, b in (
+                ("y", summary.y_values, expected.y_values),
+                ("eras", summary.era_labels, expected.era_labels),
+            )
+        ]
+        for name, kind, kind_of_first in pairs:
+            if kind != kind_of_first:
+                raise ValueError(
+                    f"{name} holds {kind} in partition {i}, and {kind_of_first} in "
+                    f"partition {first}: give it one type."
+                )
+
+
+__all__ = [
+    "Part",
+    "PartSummary",
+    "blocks_of",
+    "categories_of",
+    "check_alike",
+    "delay_parts",
+    "frame_of_categories",
+    "summarize",
+]

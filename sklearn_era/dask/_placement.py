@@ -1,0 +1,118 @@
+"""Which worker holds which rows: whole eras, spread by their rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask import delayed
+from numpy.typing import NDArray
+
+from ._survey import EncodedPart, Survey
+
+# A worker keeps what it has up to this share of what all would have alike.
+_UNEVEN = 1.1
+# What a part has of each row but for X.
+_OF_ROWS = ("y", "sample_weight", "codes", "held_out", "rows")
+
+
+def spread(
+    sizes: NDArray[np.integer], owners: NDArray[np.intp], n_workers: int
+) -> NDArray[np.intp]:
+    """The worker of each unit, the largest first to the one that has least.
+
+    A unit stays with its owner (-1 for none) unless that has more than its share. No
+    worker goes without while there are units enough.
+    """
+    loads = np.zeros(n_workers)
+    n_units = np.zeros(n_workers, dtype=np.intp)
+    limit = _UNEVEN * np.sum(sizes) / n_workers
+    placed = np.zeros(sizes.size, dtype=np.intp)
+    largest_first = np.argsort(-sizes, kind="stable")
+    for n_done, unit in enumerate(largest_first):
+        n_left = largest_first.size - n_done
+        owner, size = owners[unit], sizes[unit]
+        empty = np.flatnonzero(n_units == 0)
+        if n_left <= empty.size:
+            worker = owner if owner in empty else int(empty[0])
+        elif owner >= 0 and loads[owner] + size <= limit:
+            worker = owner
+        else:
+            worker = int(np.argmin(loads))
+        placed[unit] = worker
+        loads[worker] += size
+        n_units[worker] += 1
+    return placed
+
+
+def place_units(
+    n_rows: NDArray[np.integer],
+    n_trained: NDArray[np.integer],
+    holders: Sequence[str],
+    addresses: Sequence[str],
+) -> tuple[NDArray[np.intp], list[str]]:
+    """The worker of each unit, a partition or an era, and the workers' addresses.
+
+    Each of these has rows to train on; `n_trained` are those of all `n_rows`.
+    """
+    is_trained = n_trained > 0
+    held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
+    n_used = min(len(addresses), int(np.count_nonzero(is_trained)))
+    most = np.sort(np.argsort(-np.array(held), kind="stable")[:n_used])
+    used = [addresses[i] for i in most]
+    owners = np.array([used.index(each) if each in used else -1 for each in holders])
+    places = np.zeros(n_rows.size, dtype=np.intp)
+    for units, sizes in ((is_trained, n_trained), (~is_trained, n_rows)):
+        places[units] = spread(sizes[units], owners[units], n_used)
+    return places, used
+
+
+def check_whole_eras(survey: Survey, shuffle: bool) -> bool:
+    """Whether each era lies in one part. ValueError if not, and none may be moved."""
+    split = survey.split_era()
+    if split is not None and not shuffle:
+        label, parts = split
+        raise ValueError(
+            f"Era {label!s} has rows in partitions {', '.join(map(str, parts[:5]))} of "
+            "X, and shuffle=False: an era has to lie in one partition. Partition by "
+            "era, or set shuffle=True."
+        )
+    return split is None
+
+
+def shuffle_parts(
+    parts: Sequence[Any], places: NDArray[np.intp], n_workers: int
+) -> list[Any]:
+    """The rows of binned parts, as one part a worker: delayed, by Dask's shuffle.
+
+    `places` is the worker of each era.
+    """
+    to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
+    meta = delayed(_to_frame)(parts[0], places, n_rows=0).compute()
+    rows = dd.from_delayed([to_frame(part, places) for part in parts], meta=meta)
+    moved = rows.set_index("worker", divisions=tuple(range(n_workers + 1)))
+    return [from_frame(frame) for frame in moved.to_delayed()]
+
+
+def _to_frame(
+    part: EncodedPart, places: NDArray[np.intp], n_rows: int | None = None
+) -> pd.DataFrame:
+    """A binned part as one frame, with the worker that each row goes to."""
+    columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
+    for name in _OF_ROWS:
+        if getattr(part, name) is not None:
+            columns[name] = getattr(part, name)
+    columns["worker"] = places[part.codes]
+    return pd.DataFrame(columns).iloc[:n_rows]
+
+
+def _from_frame(frame: pd.DataFrame) -> EncodedPart:
+    others: dict[str, Any] = {
+        name: frame[name].to_numpy() if name in frame else None for name in _OF_ROWS
+    }
+    bins = frame.filter(regex="^bin").to_numpy()
+    return EncodedPart(bins, **others)
+
+
+__all__ = ["check_whole_eras", "place_units", "shuffle_parts"]

@@ -1,0 +1,340 @@
+"""What the client knows of all parts, and what it decides by that for all rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.class_weight import compute_class_weight
+
+from .._eras import EncodedEras, check_splittable, encode_eras, weigh_eras
+from ..ensemble._boosters.held_out_eras import (
+    check_rows_left,
+    no_weight,
+    split_rows_of_eras,
+    warn_of_unseen_classes,
+)
+from ..ensemble._parameters import check_class_weight
+from ._partitions import Part, PartSummary
+
+
+@dataclass
+class Survey:
+    """The rows of all parts, counted.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_parts + 1,), dtype=intp
+        The number of each part's first row among all.
+    eras : EncodedEras or None
+        The labels of all eras, and their codes in part after part.
+    parts_of_eras : ndarray, dtype=intp
+        The part that each of these codes is of.
+    counts, weights : ndarray of shape (n_codes, n_classes)
+        Rows and their weights, by class.
+    """
+
+    starts: NDArray[np.intp]
+    eras: EncodedEras | None
+    parts_of_eras: NDArray[np.intp]
+    counts: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, summaries: Sequence[PartSummary], has_eras: bool, classes: Any
+    ) -> "Survey":
+        """Put the summaries of parts together; `classes` are None in regression."""
+        n_classes = 1 if classes is None else classes.size
+        tables = []
+        for summary in summaries:
+            table = np.zeros((2, summary.era_labels.size, n_classes))
+            at = 0 if classes is None else np.searchsorted(classes, summary.y_values)
+            at = np.atleast_1d(at)
+            table[:, :, at] = summary.counts, summary.weights
+            tables.append(table)
+        counts, weights = np.concatenate(tables, axis=1)
+        sizes = [summary.era_labels.size for summary in summaries]
+        eras = None
+        if has_eras:
+            eras = encode_eras(np.concatenate([s.era_labels for s in summaries]))
+        n_rows = [0, *(summary.n_rows for summary in summaries)]
+        return cls(
+            np.cumsum(n_rows, dtype=np.intp),
+            eras,
+            np.repeat(np.arange(len(summaries)), sizes),
+            counts,
+            weights,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def era_counts(self) -> NDArray[np.intp]:
+        """Rows of each era, in all parts."""
+        assert self.eras is not None
+        rows = self.counts.sum(axis=1)
+        return np.bincount(self.eras.codes, rows).astype(np.intp)
+
+    def training_rows(
+        self, encoding: "Encoding", drawn: NDArray[np.intp] | None
+    ) -> NDArray[np.intp]:
+        """How many rows of each part are trained on: of those `drawn`, if any are."""
+        if drawn is not None:
+            return np.diff(np.searchsorted(np.sort(drawn), self.starts))
+        rows = self.counts.sum(axis=1)
+        if self.eras is not None and encoding.held_out is not None:
+            rows[encoding.held_out[self.eras.codes]] = 0
+        return np.bincount(self.parts_of_eras, rows).astype(np.intp)
+
+    def split_era(self) -> tuple[Any, NDArray[np.intp]] | None:
+        """An era with rows in several parts, and which; None if there is none."""
+        if self.eras is None:
+            return None
+        for code in np.flatnonzero(self.eras.counts > 1):
+            parts = self.parts_of_eras[self.eras.codes == code]
+            return self.eras.labels[code], parts
+        return None
+
+
+@dataclass
+class Encoding:
+    """What makes of a part the rows that are trained on: the same for all parts.
+
+    Attributes
+    ----------
+    era_labels : ndarray of shape (n_eras,), or None
+        All labels, sorted.
+    classes : ndarray of shape (n_classes,), or None
+    class_weights : ndarray of shape (n_classes,), or None
+    era_weights : ndarray of shape (n_eras,), or None
+        What multiplies the weights of rows.
+    held_out : ndarray of shape (n_eras,), dtype=bool, or None
+        The eras that early stopping holds out.
+    training_labels : ndarray of shape (n_training_eras,), or None
+        The labels of eras with rows to train on, sorted.
+    training_codes : ndarray of shape (n_eras,), dtype=int32, or None
+        The place of each of them among these.
+    """
+
+    era_labels: NDArray[Any] | None
+    classes: NDArray[Any] | None
+    class_weights: NDArray[np.float64] | None
+    era_weights: NDArray[np.float64] | None
+    held_out: NDArray[np.bool_] | None = None
+    training_labels: NDArray[Any] | None = None
+    training_codes: NDArray[np.int32] | None = None
+
+    @property
+    def weighs(self) -> bool:
+        return self.class_weights is not None or self.era_weights is not None
+
+
+@dataclass
+class EncodedPart:
+    """The rows of a part, as they are trained on but for their bins.
+
+    Attributes
+    ----------
+    X : ndarray or DataFrame of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,), dtype=float64
+        The target; of classes, their numbers.
+    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
+        With the weights of classes and eras.
+    codes : ndarray of shape (n_rows,), dtype=int32
+        Eras among those of all rows.
+    held_out : ndarray of shape (n_rows,), dtype=bool
+        Whether early stopping holds the row out.
+    rows : ndarray of shape (n_rows,), dtype=int64
+        Numbers of the rows among all.
+    """
+
+    X: Any
+    y: NDArray[np.float64]
+    sample_weight: NDArray[np.float64] | None
+    codes: NDArray[np.int32]
+    held_out: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+
+
+def encode_part(
+    part: Part, encoding: Encoding, start: int, held_out: NDArray[np.bool_] | None
+) -> EncodedPart:
+    """Encode a part whose first row has the number `start`."""
+    codes = era_codes(part, encoding)
+    y, weights = encode_target(part, encoding), part.sample_weight
+    for factors, at in (
+        (encoding.class_weights, y.astype(np.intp)),
+        (encoding.era_weights, codes),
+    ):
+        if factors is not None:
+            weights = factors[at] if weights is None else weights * factors[at]
+    if held_out is None:
+        of_eras = encoding.held_out
+        held_out = np.zeros(y.size, dtype=bool) if of_eras is None else of_eras[codes]
+    rows = np.arange(start, start + y.size)
+    return EncodedPart(part.X, y, weights, codes, held_out, rows)
+
+
+def era_codes(part: Part, encoding: Encoding) -> NDArray[np.int32]:
+    """The eras of rows, by their place among the labels of all."""
+    if part.eras is None or encoding.era_labels is None:
+        return np.zeros(part.y.size, dtype=np.int32)
+    own = encode_eras(part.eras)
+    places = np.searchsorted(encoding.era_labels, own.labels).astype(np.int32)
+    return places[own.codes]
+
+
+def codes_and_target(
+    part: Part, encoding: Encoding
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    return era_codes(part, encoding), encode_target(part, encoding)
+
+
+def training_weights(part: EncodedPart) -> NDArray[np.float64]:
+    assert part.sample_weight is not None
+    return part.sample_weight[~part.held_out]
+
+
+def encode_target(part: Part, encoding: Encoding) -> NDArray[np.float64]:
+    if encoding.classes is None:
+        return part.y.astype(np.float64)
+    return np.searchsorted(encoding.classes, part.y).astype(np.float64)
+
+
+def decide(
+    estimator: Any,
+    survey: Survey,
+    gather_rows: Callable[[Encoding], tuple[NDArray[np.int32], NDArray[np.float64]]],
+) -> tuple[Encoding, NDArray[np.intp] | None]:
+    """How parts are encoded, and the training rows where single rows are held out.
+
+    `gather_rows` brings the codes of eras and the target of all rows here, which are
+    needed for such rows alone. `estimator` has its classes, seed and plan.
+
+    Raises
+    ------
+    ValueError
+        As the local fit: if too many eras have too few rows to train on, no era is
+        left, or no row has weight.
+    """
+    eras = survey.eras
+    classes: Any = estimator.classes_ if is_classifier(estimator) else None
+    weights = survey.weights
+    class_weights = era_weights = None
+    if getattr(estimator, "class_weight", None) is not None:
+        check_class_weight(estimator.class_weight)
+        numbers = np.arange(classes.size, dtype=np.float64)
+        class_weights = compute_class_weight(
+            estimator.class_weight,
+            classes=numbers,
+            y=numbers,
+            sample_weight=survey.counts.sum(axis=0),
+        )
+        weights = weights * class_weights
+    if eras is not None and estimator.era_weighting != "rows":
+        each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
+        totals = np.bincount(eras.codes, weights.sum(axis=1)).astype(np.float64)
+        weighed = weigh_eras(
+            each, totals, estimator.era_weighting, estimator.era_half_life
+        )
+        era_weights = np.divide(
+            weighed, totals, out=np.zeros(totals.size), where=totals > 0
+        )
+    encoding = Encoding(
+        None if eras is None else eras.labels,
+        classes,
+        class_weights,
+        era_weights,
+    )
+    training_rows, is_trained = None, None
+    if estimator.do_early_stopping_ and estimator.validation_fraction is not None:
+        if eras is None or estimator.validation_eras is None or eras.labels.size == 1:
+            codes, y = gather_rows(encoding)
+            training_rows = _hold_out_rows(estimator, survey, codes, y)
+            is_trained = np.zeros(codes.max() + 1, dtype=bool)
+            is_trained[codes[training_rows]] = True
+        else:
+            encoding.held_out = _hold_out_eras(estimator, eras, survey)
+            is_trained = ~encoding.held_out
+            for part, name in (
+                (encoding.held_out, "holds out"),
+                (is_trained, "leaves to train"),
+            ):
+                if not weights[part[eras.codes]].any():
+                    raise no_weight(name)
+    if not weights.any():
+        raise ValueError("sample_weight is 0 in all rows: give some a weight.")
+    if eras is not None:
+        if is_trained is None:
+            is_trained = np.ones(eras.labels.size, dtype=bool)
+        encoding.training_codes = np.cumsum(is_trained, dtype=np.int32) - np.int32(1)
+        encoding.training_labels = eras.labels[is_trained]
+    return encoding, training_rows
+
+
+def _hold_out_eras(
+    estimator: Any, eras: EncodedEras, survey: Survey
+) -> NDArray[np.bool_]:
+    """Which eras early stopping holds out."""
+    plan = estimator._fit_state.plan
+    if not plan.is_plain_gain and estimator.validation_eras != "last":
+        check_splittable(
+            eras.labels,
+            survey.era_counts,
+            plan.min_samples_per_era,
+            plan.min_era_coverage,
+        )
+    each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
+    _, held_out = split_rows_of_eras(
+        each,
+        validation_fraction=estimator.validation_fraction,
+        validation_eras=estimator.validation_eras,
+        stratify=None,
+        random_state=estimator._random_seed,
+    )
+    is_held_out = np.isin(np.arange(eras.labels.size), held_out)
+    estimator.validation_eras_ = eras.labels[is_held_out]
+    if is_classifier(estimator):
+        trained = survey.counts[~is_held_out[eras.codes]]
+        warn_of_unseen_classes(estimator.classes_, trained.sum(axis=0) > 0)
+    return is_held_out
+
+
+def _hold_out_rows(
+    estimator: Any,
+    survey: Survey,
+    codes: NDArray[np.int32],
+    y: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """The rows to train on, where early stopping draws those that it holds out."""
+    labels = np.zeros(1) if survey.eras is None else survey.eras.labels
+    eras = EncodedEras(labels, codes)
+    train, _ = split_rows_of_eras(
+        eras,
+        validation_fraction=estimator.validation_fraction,
+        validation_eras=None,
+        stratify=y if is_classifier(estimator) else None,
+        random_state=estimator._random_seed,
+    )
+    plan = estimator._fit_state.plan
+    if not plan.is_plain_gain and plan.min_era_coverage == 1:
+        check_rows_left(
+            eras, train, estimator.validation_fraction, plan.min_samples_per_era
+        )
+    return train
+
+
+__all__ = [
+    "EncodedPart",
+    "Encoding",
+    "Survey",
+    "codes_and_target",
+    "decide",
+    "encode_part",
+    "training_weights",
+]

@@ -1,0 +1,329 @@
+"""What a worker does: the local ``fit`` on its shard, in lockstep with the others."""
+
+import copy
+import pickle
+import queue
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from distributed import get_worker
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from .._eras import EncodedEras
+from .._threads import use_openmp_threads
+from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..ensemble._boosters.hooks import EraFitMixin
+from ..ensemble._callbacks import copy_attributes
+from ..ensemble._exchange import Exchange
+from ._bins import Shard, ShardRows
+from ._collective import ExchangeError, join_group, stop_tracker
+
+# What running fits tell their clients, under one topic: Dask keeps its last ones.
+TOPIC = "sklearn-era-fit"
+# What the client answers, by fit: whether a callback asks to stop.
+_answers: dict[str, queue.SimpleQueue] = {}
+
+
+@dataclass
+class Outcome:
+    """What a worker returns of a fit.
+
+    Attributes
+    ----------
+    fitted : dict or None
+        The attributes of the fitted estimator, of the worker of rank 0.
+    error : Exception or None
+        What ended the fit; without its traceback.
+    is_of_others : bool
+        Whether it was another worker's absence.
+    warnings : list of (str, type)
+        Messages and their categories, of rank 0.
+    n_bytes : int
+        Bytes that this worker handed over to be summed up.
+    """
+
+    fitted: dict[str, Any] | None = None
+    error: Exception | None = None
+    is_of_others: bool = False
+    warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
+    n_bytes: int = 0
+
+
+class FitCancelledError(RuntimeError):
+    """The client does not want the fit any more."""
+
+
+class _SharedMeans:
+    """What a loss says of all rows, of the rows of all processes.
+
+    To be mixed in before one of scikit-learn's losses whose best constant depends on
+    the mean of the target alone, or on the shares of its classes.
+    """
+
+    exchange: Exchange
+    is_multiclass: bool
+    n_classes: int
+    loss: Callable[..., NDArray[np.float64]]
+
+    def __call__(
+        self,
+        y_true: NDArray[np.float64],
+        raw_prediction: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None = None,
+        n_threads: int = 1,
+    ) -> float:
+        losses = self.loss(y_true, raw_prediction, None, None, n_threads)
+        return self._mean(losses, sample_weight)
+
+    def fit_intercept_only(
+        self,
+        y_true: NDArray[np.float64],
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> Any:
+        fit: Any = super().fit_intercept_only  # type: ignore[misc]
+        if not self.is_multiclass:
+            return fit(np.array([self._mean(y_true, sample_weight)]))
+        shares = np.bincount(y_true.astype(np.intp), sample_weight, self.n_classes)
+        weights = self.exchange.sum(shares.astype(np.float64))
+        return fit(np.arange(self.n_classes, dtype=np.float64), weights)
+
+    def _mean(
+        self, values: NDArray[np.float64], weights: NDArray[np.float64] | None
+    ) -> float:
+        if weights is None:
+            total, weight = self.exchange.sum_of(values.sum(), values.size)
+        else:
+            total, weight = self.exchange.sum_of(values @ weights, weights.sum())
+        return total / weight
+
+
+def share_means(loss: Any, exchange: Exchange) -> Any:
+    """A copy of a loss whose means are those of all processes."""
+    shared = copy.copy(loss)
+    shared.__class__ = type(type(loss).__name__, (_SharedMeans, type(loss)), {})
+    shared.exchange = exchange
+    return shared
+
+
+class ShardFitMixin(EraFitMixin):
+    """``fit`` on the shard of one worker, with what is known of all of them.
+
+    The client has prepared the estimator: its names of features, classes and seed are
+    there.
+    """
+
+    _known_categories: Any
+    _shard_mapper: Any
+    _lockstep: "Lockstep"
+    _label_encoder: Any
+
+    def _preprocess_X(self, X: ShardRows, *, reset: bool) -> Any:
+        return (X, self._known_categories) if reset else X
+
+    def _encode_y(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return y  # by the client's encoding
+
+    def _encode_y_val(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return y
+
+    def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
+        return share_means(super()._get_loss(sample_weight), self._exchange)
+
+    def _bin_data(
+        self, X: ShardRows, sample_weight: Any, is_training_data: bool
+    ) -> NDArray[np.uint8]:
+        if is_training_data:
+            self._bin_mapper = copy.copy(self._shard_mapper)
+        return X.binned
+
+    def _begin_tasks(self, *args: Any) -> Any:
+        super()._begin_tasks(*args)
+        self._lockstep.begin(self)
+        return self._lockstep
+
+
+class ShardRegressor(ShardFitMixin, HistGradientBoostingRegressor):
+    pass
+
+
+class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
+    pass
+
+
+class Lockstep:
+    """The iterations of a fit on this worker, told to the client by that of rank 0.
+
+    After each one all workers ask each other whether to go on.
+    """
+
+    def __init__(self, fit_id: str, rank: int, exchange: Exchange, has_callbacks: bool):
+        self._fit_id = fit_id
+        self._tells = rank == 0
+        self._asks = rank == 0 and has_callbacks
+        self._exchange = exchange
+        self._worker = get_worker()
+        self._key = self._worker.get_current_task()
+        self._told: set[str] = set()
+        if self._asks:
+            _answers[fit_id] = queue.SimpleQueue()
+
+    def begin(self, estimator: Any) -> None:
+        self._estimator = estimator
+        if self._tells:
+            self._tell("begin", _moved(estimator))
+
+    def begin_iteration(self) -> None:
+        if self._asks:
+            self._tell("begin_iteration", {})
+
+    def end_iteration(self) -> bool:
+        is_last = False
+        if self._tells:
+            trees = self._estimator._predictors[-1]
+            self._tell("end_iteration", _moved(self._estimator), trees)
+        if self._asks:
+            is_last = self._answer()
+        is_cancelled = self._is_cancelled()
+        last, cancelled = self._exchange.max_of(is_last, is_cancelled)
+        if cancelled:
+            raise FitCancelledError("the client does not want this fit any more")
+        return bool(last)
+
+    def end(self) -> None:
+        pass
+
+    def _tell(
+        self, what: str, attributes: dict[str, Any], trees: Sequence[Any] = ()
+    ) -> None:
+        message = {
+            "fit": self._fit_id,
+            "what": what,
+            "attributes": pickle.dumps(attributes),
+            "trees": pickle.dumps(trees),
+        }
+        self._worker.log_event(TOPIC, message)
+
+    def _answer(self) -> bool:
+        while True:
+            try:
+                return _answers[self._fit_id].get(timeout=1)
+            except queue.Empty:
+                if self._is_cancelled():
+                    return True
+
+    def _is_cancelled(self) -> bool:
+        task = self._worker.state.tasks.get(self._key)
+        return task is None or task.state == "cancelled"
+
+
+def answer(fit_id: str, stop: bool) -> None:
+    """Tell the worker of rank 0 whether a callback asks to stop."""
+    if fit_id in _answers:
+        _answers[fit_id].put(stop)
+
+
+def _fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """What a fit on a shard leaves on an estimator, or has reached so far."""
+    of_worker = ("_exchange", "_known_categories", "_lockstep", "_shard_mapper")
+    params = estimator.get_params(deep=False)
+    fitted = {
+        name: value
+        for name, value in copy_attributes(estimator).items()
+        if name not in params and name not in of_worker
+    }
+    if "_loss" in fitted:
+        fitted["_loss"] = _local_loss(estimator._loss)
+    return fitted
+
+
+def _moved(estimator: Any) -> dict[str, Any]:
+    """What an iteration changes, but for the trees, which are only added to."""
+    kept = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
+    fitted = _fitted_attributes(estimator)
+    return {name: value for name, value in fitted.items() if name not in kept}
+
+
+def _local_loss(loss: Any) -> Any:
+    """The loss as a local fit has it."""
+    local = copy.copy(loss)
+    local.__class__ = type(loss).__mro__[2]
+    del local.exchange
+    return local
+
+
+def train(
+    local: Any,
+    shards: tuple[Shard, Shard],
+    era_labels: NDArray[Any] | None,
+    fit_id: str,
+    rank: int,
+    group: dict[str, Any] | None,
+    timeout: int,
+    has_callbacks: bool,
+) -> Outcome:
+    """Fit on a worker's shard, with the others of its group.
+
+    `local` is the client's estimator, as a local one.
+    """
+    kind = ShardClassifier if is_classifier(local) else ShardRegressor
+    estimator: Any = object.__new__(kind)
+    vars(estimator).update(vars(local))
+    training, validation = shards
+    n_threads = get_worker().state.nthreads
+    outcome, exchange = Outcome(), None
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            use_openmp_threads(n_threads),
+            join_group(group, rank, timeout) as exchange,
+        ):
+            warnings.simplefilter("always")
+            estimator._exchange = exchange
+            estimator._lockstep = Lockstep(fit_id, rank, exchange, has_callbacks)
+            (n_held_out,) = exchange.sum_of(validation.y.size)
+            held_out = {}
+            if n_held_out:
+                held_out = {
+                    "X_val": ShardRows(validation.X),
+                    "y_val": validation.y,
+                    "sample_weight_val": validation.sample_weight,
+                }
+            eras = None
+            if era_labels is not None:
+                eras = EncodedEras(era_labels, training.codes)
+            estimator.fit(
+                ShardRows(training.X),
+                training.y,
+                training.sample_weight,
+                eras=eras,
+                **held_out,
+            )
+        if rank == 0:
+            outcome.fitted = _fitted_attributes(estimator)
+            outcome.warnings = [(str(each.message), each.category) for each in caught]
+    except Exception as error:
+        outcome.error = error.with_traceback(None)
+        outcome.is_of_others = isinstance(error, ExchangeError | FitCancelledError)
+    finally:
+        _answers.pop(fit_id, None)
+        if rank == 0:
+            stop_tracker(fit_id, timeout if outcome.error is None else 0)
+    outcome.n_bytes = getattr(exchange, "n_bytes", 0)
+    return outcome
+
+
+__all__ = [
+    "TOPIC",
+    "Lockstep",
+    "Outcome",
+    "ShardClassifier",
+    "ShardRegressor",
+    "answer",
+    "share_means",
+    "train",
+]
