@@ -21,14 +21,17 @@ from hypothesis import settings
 TESTS = Path(__file__).parent
 
 # The package is tested without these too: what needs them is left out.
-OPTIONAL = {
+CLUSTER = {"dask", "distributed", "xgboost"}
+OPTIONAL = CLUSTER | {
     "dotenv", "lightgbm", "matplotlib", "numerai_tools", "numerapi", "pandas", "polars",
     "pyarrow", "pydantic", "rich", "skops", "typer",
 }  # fmt: skip
 # Of these folders, what is tested needs them.
 NEEDS = {
-    "cli": OPTIONAL - {"dotenv", "lightgbm", "numerai_tools", "numerapi", "pydantic"},
-    "numerai": OPTIONAL,
+    "cli": OPTIONAL - CLUSTER
+    - {"dotenv", "lightgbm", "numerai_tools", "numerapi", "pydantic"},
+    "cluster": CLUSTER | {"pandas", "pyarrow"},
+    "numerai": OPTIONAL - CLUSTER,
     "project/experiments": {"matplotlib", "pandas"},
 }
 

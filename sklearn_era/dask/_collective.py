@@ -15,6 +15,8 @@ from ..ensemble._exchange import ALONE, Exchange
 
 # A process belongs to one group at a time.
 _in_group = threading.Lock()
+# To reach the tracker, which listens before anyone asks: each waits longer.
+_N_RETRIES = 1
 _trackers: dict[str, RabitTracker] = {}
 
 
@@ -66,15 +68,19 @@ def start_tracker(
 
 
 def stop_tracker(fit_id: str, timeout: int) -> None:
-    """End what `start_tracker` began, once all members have left, if this worker did.
+    """End what `start_tracker` began, if this worker did, once all members have left.
 
-    They have `timeout` seconds for that: none if the group is broken.
+    Of a group that lost one, that is after `timeout` seconds; none of them waits.
     """
     if (tracker := _trackers.pop(fit_id, None)) is not None:
-        with suppress(XGBoostError):  # of a group that lost a member: nothing new
-            if timeout:
-                tracker.wait_for(timeout)
-            tracker.free()
+        threading.Thread(target=_stop, args=(tracker, timeout), daemon=True).start()
+
+
+def _stop(tracker: RabitTracker, timeout: int) -> None:
+    with suppress(XGBoostError):  # of a group that lost a member: nothing new
+        tracker.wait_for(timeout)
+    with suppress(XGBoostError):
+        tracker.free()
 
 
 @contextmanager
@@ -98,7 +104,10 @@ def join_group(
         try:
             # Ranks follow the ids, which sort as text.
             collective.init(
-                **group, dmlc_task_id=f"{rank:08d}", dmlc_timeout=int(timeout)
+                **group,
+                dmlc_task_id=f"{rank:08d}",
+                dmlc_timeout=int(timeout),
+                dmlc_retry=_N_RETRIES,
             )
         except XGBoostError as error:
             raise ExchangeError(_reason(error)) from error

@@ -116,6 +116,7 @@ class ShardFitMixin(EraFitMixin):
     there.
     """
 
+    _held_out: Shard
     _known_categories: Any
     _shard_mapper: Any
     _lockstep: "Lockstep"
@@ -127,8 +128,18 @@ class ShardFitMixin(EraFitMixin):
     def _encode_y(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         return y  # by the client's encoding
 
-    def _encode_y_val(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return y
+    def _hold_out_eras(
+        self, eras: EncodedEras | None, stratify: NDArray[Any] | None
+    ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
+        """What the client has decided on: other rows than those that ``fit`` got."""
+        held_out = self._held_out
+        rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
+
+        def split(*trained: Any, **_: Any) -> list[Any]:
+            pairs = zip(trained, rows[: len(trained)], strict=True)
+            return [each for pair in pairs for each in pair]
+
+        return eras, None, split
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return share_means(super()._get_loss(sample_weight), self._exchange)
@@ -228,7 +239,9 @@ def answer(fit_id: str, stop: bool) -> None:
 
 def _fitted_attributes(estimator: Any) -> dict[str, Any]:
     """What a fit on a shard leaves on an estimator, or has reached so far."""
-    of_worker = ("_exchange", "_known_categories", "_lockstep", "_shard_mapper")
+    of_worker = (
+        "_exchange", "_held_out", "_known_categories", "_lockstep", "_shard_mapper"
+    )  # fmt: skip
     params = estimator.get_params(deep=False)
     fitted = {
         name: value
@@ -284,15 +297,8 @@ def train(
         ):
             warnings.simplefilter("always")
             estimator._exchange = exchange
+            estimator._held_out = validation
             estimator._lockstep = Lockstep(fit_id, rank, exchange, has_callbacks)
-            (n_held_out,) = exchange.sum_of(validation.y.size)
-            held_out = {}
-            if n_held_out:
-                held_out = {
-                    "X_val": ShardRows(validation.X),
-                    "y_val": validation.y,
-                    "sample_weight_val": validation.sample_weight,
-                }
             eras = None
             if era_labels is not None:
                 eras = EncodedEras(era_labels, training.codes)
@@ -301,7 +307,6 @@ def train(
                 training.y,
                 training.sample_weight,
                 eras=eras,
-                **held_out,
             )
         if rank == 0:
             outcome.fitted = _fitted_attributes(estimator)
@@ -312,7 +317,7 @@ def train(
     finally:
         _answers.pop(fit_id, None)
         if rank == 0:
-            stop_tracker(fit_id, timeout if outcome.error is None else 0)
+            stop_tracker(fit_id, timeout)
     outcome.n_bytes = getattr(exchange, "n_bytes", 0)
     return outcome
 

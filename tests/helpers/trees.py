@@ -59,11 +59,11 @@ def assert_same_model(ours, theirs, X) -> None:
             ), method
 
 
-def assert_same_splits(a, b, rtol=1e-6) -> None:
+def assert_same_splits(a, b, rtol=1e-6, atol=1e-8) -> None:
     """Compare splits exactly and values up to rounding."""
     trees = [[t for ts in m._predictors for t in ts] for m in (a, b)]
     for one, other in zip(*trees, strict=True):
         for name in ("feature_idx", "bin_threshold", "missing_go_to_left", "count"):
             assert_array_equal(one.nodes[name], other.nodes[name])
         assert_array_equal(one.binned_left_cat_bitsets, other.binned_left_cat_bitsets)
-        assert_allclose(one.nodes["value"], other.nodes["value"], rtol=rtol, atol=1e-8)
+        assert_allclose(one.nodes["value"], other.nodes["value"], rtol=rtol, atol=atol)

@@ -1,0 +1,35 @@
+"""Clusters of real processes: each test file that asks for one has it to its end."""
+
+import contextlib
+import logging
+
+import pytest
+from distributed import Client, LocalCluster
+
+
+@contextlib.contextmanager
+def make_client(n_workers):
+    """The client of so many processes with a thread each, which end with the block."""
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with make_client(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def any_client(request):
+    with make_client(request.param) as client:
+        yield client
