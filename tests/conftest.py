@@ -28,7 +28,8 @@ OPTIONAL = CLUSTER | {
 }  # fmt: skip
 # Of these folders, what is tested needs them.
 NEEDS = {
-    "cli": OPTIONAL - CLUSTER
+    "cli": OPTIONAL
+    - CLUSTER
     - {"dotenv", "lightgbm", "numerai_tools", "numerapi", "pydantic"},
     "cluster": CLUSTER | {"pandas", "pyarrow"},
     "numerai": OPTIONAL - CLUSTER,

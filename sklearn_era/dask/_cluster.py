@@ -121,6 +121,11 @@ class Cluster:
             )
         except TimeoutError:
             raise self._silent([address]) from None
+        except (OSError, RuntimeError) as error:
+            self._check_there([address])
+            if isinstance(error, OSError):  # the scheduler has not heard of it yet
+                raise self._gone([address]) from error
+            raise
         return answers[address]
 
     def gather_outcomes(
@@ -171,6 +176,13 @@ class Cluster:
         if silent:
             raise self._silent(silent)
         raise DaskFitError(f"The workers lost each other: {said[0]}.")
+
+    def _gone(self, addresses: Sequence[str]) -> DaskFitError:
+        return DaskFitError(
+            f"Worker {_join(addresses)} is gone, and its rows with it; see its log for "
+            "the reason (out of memory, for one), and fit again. With warm_start=True "
+            "the fit goes on after the last whole iteration."
+        )
 
     def _silent(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(
@@ -231,11 +243,7 @@ class Cluster:
             ) from error
         gone = [address for address in workers if address not in present]
         if gone:
-            raise DaskFitError(
-                f"Worker {_join(gone)} is gone, and its rows with it; see its log for "
-                "the reason (out of memory, for one), and fit again. With "
-                "warm_start=True the fit goes on after the last whole iteration."
-            )
+            raise self._gone(gone)
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:

@@ -1,8 +1,10 @@
 """Sums and maxima over the workers of a fit, by XGBoost's collective."""
 
+import contextvars
+import queue
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from distributed.comm import get_address_host
@@ -13,10 +15,10 @@ from xgboost.tracker import RabitTracker
 
 from ..ensemble._exchange import ALONE, Exchange
 
-# A process belongs to one group at a time.
-_in_group = threading.Lock()
 # To reach the tracker, which listens before anyone asks: each waits longer.
 _N_RETRIES = 1
+# Seconds that the collective has to say itself that time is up.
+_GRACE = 5
 _trackers: dict[str, RabitTracker] = {}
 
 
@@ -83,41 +85,66 @@ def _stop(tracker: RabitTracker, timeout: int) -> None:
         tracker.free()
 
 
-@contextmanager
-def join_group(
-    group: dict[str, Any] | None, rank: int, timeout: int
-) -> Iterator[Exchange]:
-    """Exchange with a group in a ``with`` block; without one, alone.
+def call_in_group(
+    group: dict[str, Any] | None,
+    rank: int,
+    timeout: int,
+    function: Callable[[Exchange], None],
+) -> None:
+    """Call a function with what exchanges with a group; without one, alone.
+
+    That is in a thread of its own: XGBoost's collective belongs to the thread that has
+    joined, and one that waits for others to join cannot be told to stop.
 
     Raises
     ------
     ExchangeError
-        If the others do not join within `timeout` seconds, or an earlier fit does not
-        leave this process.
+        If the others have not joined within `timeout` seconds.
     """
     if group is None:
-        yield ALONE
+        function(ALONE)
         return
-    if not _in_group.acquire(timeout=timeout):
-        raise ExchangeError(f"an earlier fit still runs after {timeout} s")
+    jobs: queue.SimpleQueue = queue.SimpleQueue()
+    results: queue.SimpleQueue = queue.SimpleQueue()
+    arguments = dict(group, dmlc_timeout=timeout, dmlc_retry=_N_RETRIES)
+    # Ranks follow the ids, which sort as text.
+    arguments["dmlc_task_id"] = f"{rank:08d}"
+    threading.Thread(
+        target=_serve, args=(arguments, jobs, results), daemon=True
+    ).start()
     try:
+        error = results.get(timeout=timeout + _GRACE)
+    except queue.Empty:
+        jobs.put(None)
+        raise ExchangeError(f"others have not joined within {timeout} s") from None
+    if error is None:
+        # With the context in which Dask knows of its worker.
+        context = contextvars.copy_context()
+        jobs.put(lambda exchange: context.run(function, exchange))
+        error = results.get()
+    if error is not None:
+        raise error
+
+
+def _serve(
+    arguments: dict[str, Any], jobs: queue.SimpleQueue, results: queue.SimpleQueue
+) -> None:
+    """Join a group, say so or why not, do one job, and leave."""
+    try:
+        collective.init(**arguments)
+    except XGBoostError as error:
+        results.put(ExchangeError(_reason(error)))
+        return
+    results.put(None)
+    if (job := jobs.get()) is not None:
         try:
-            # Ranks follow the ids, which sort as text.
-            collective.init(
-                **group,
-                dmlc_task_id=f"{rank:08d}",
-                dmlc_timeout=int(timeout),
-                dmlc_retry=_N_RETRIES,
-            )
-        except XGBoostError as error:
-            raise ExchangeError(_reason(error)) from error
-        try:
-            yield CollectiveExchange()
-        finally:
-            with suppress(XGBoostError):  # of others who left without saying so
-                collective.finalize()
-    finally:
-        _in_group.release()
+            job(CollectiveExchange())
+            results.put(None)
+        except BaseException as error:
+            results.put(error)
+        del job  # and with it the rows
+    with suppress(XGBoostError):  # of others who left without saying so
+        collective.finalize()
 
 
 def _reason(error: XGBoostError) -> str:
@@ -129,7 +156,7 @@ def _reason(error: XGBoostError) -> str:
 __all__ = [
     "CollectiveExchange",
     "ExchangeError",
-    "join_group",
+    "call_in_group",
     "start_tracker",
     "stop_tracker",
 ]

@@ -289,48 +289,44 @@ class ClusterFit:
     ) -> dict[str, Future]:
         """The shard of each worker that has rows to train on, by its address."""
         addresses = self.cluster.addresses
-        n_rows, unit = np.diff(survey.starts), "partition"
+        n_rows, unit, moves = np.diff(survey.starts), "partition", False
         holders = self._holders(parts)
         if survey.eras is not None:
             moves = not check_whole_eras(survey, self.estimator.shuffle)
             assert encoding.training_labels is not None
             n_eras = encoding.training_labels.size
-            few_parts = np.count_nonzero(n_trained) < min(n_eras, len(addresses))
-            if moves or (self.estimator.shuffle and few_parts):
-                n_rows, unit = survey.era_counts, "era"
-                n_trained, holders = n_rows, [""] * n_rows.size
-                if encoding.held_out is not None:
-                    n_trained = np.where(encoding.held_out, 0, n_rows)
+            n_shards = min(n_eras, len(addresses))
+            if np.count_nonzero(n_trained) < n_shards and self.estimator.shuffle:
+                moves = True
+            unit = "era" if moves or n_eras < len(addresses) else unit
+        if moves:
+            n_rows = n_trained = survey.era_counts
+            holders = [""] * n_rows.size
+            if encoding.held_out is not None:
+                n_trained = np.where(encoding.held_out, 0, n_rows)
         places, used = place_units(n_rows, n_trained, holders, addresses)
         if len(used) < len(addresses):
             warn_user(
-                f"There are {len(used)} {unit}s with rows to train on, and "
-                f"{len(addresses)} workers: the fit uses {len(used)} of them. "
-                + (
-                    "An era lies on one worker."
-                    if survey.eras is not None
-                    else "Repartition X to use more."
-                )
+                f"The fit uses {len(used)} of {len(addresses)} workers, as there are "
+                f"no more {unit}s with rows to train on."
             )
         (sent,) = self.client.scatter([local], hash=False)
-        if unit == "era":
+        if moves:
             binned = self._map(bin_part, parts, estimator=sent)
             with self.client.as_current():
                 moved = self.client.compute(shuffle_parts(binned, places, len(used)))
             by_worker = [[part] for part in moved]
-            is_binned = True
         else:
             by_worker = [
                 [parts[i] for i in np.flatnonzero(places == worker)]
                 for worker in range(len(used))
             ]
-            is_binned = False
         parts.clear()
         shards = {
             address: self.client.submit(
                 make_shard,
                 shard,
-                None if is_binned else sent,
+                None if moves else sent,
                 encoding,
                 workers=[address],
                 allow_other_workers=False,

@@ -20,7 +20,7 @@ from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._callbacks import copy_attributes
 from ..ensemble._exchange import Exchange
 from ._bins import Shard, ShardRows
-from ._collective import ExchangeError, join_group, stop_tracker
+from ._collective import ExchangeError, call_in_group, stop_tracker
 
 # What running fits tell their clients, under one topic: Dask keeps its last ones.
 TOPIC = "sklearn-era-fit"
@@ -41,7 +41,7 @@ class Outcome:
     is_of_others : bool
         Whether it was another worker's absence.
     warnings : list of (str, type)
-        Messages and their categories, of rank 0.
+        Messages and their categories.
     n_bytes : int
         Bytes that this worker handed over to be summed up.
     """
@@ -171,14 +171,12 @@ class Lockstep:
     After each one all workers ask each other whether to go on.
     """
 
-    def __init__(self, fit_id: str, rank: int, exchange: Exchange, has_callbacks: bool):
+    def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id
         self._tells = rank == 0
         self._asks = rank == 0 and has_callbacks
-        self._exchange = exchange
         self._worker = get_worker()
         self._key = self._worker.get_current_task()
-        self._told: set[str] = set()
         if self._asks:
             _answers[fit_id] = queue.SimpleQueue()
 
@@ -199,7 +197,7 @@ class Lockstep:
         if self._asks:
             is_last = self._answer()
         is_cancelled = self._is_cancelled()
-        last, cancelled = self._exchange.max_of(is_last, is_cancelled)
+        last, cancelled = self._estimator._exchange.max_of(is_last, is_cancelled)
         if cancelled:
             raise FitCancelledError("the client does not want this fit any more")
         return bool(last)
@@ -285,32 +283,30 @@ def train(
     kind = ShardClassifier if is_classifier(local) else ShardRegressor
     estimator: Any = object.__new__(kind)
     vars(estimator).update(vars(local))
-    training, validation = shards
-    n_threads = get_worker().state.nthreads
-    outcome, exchange = Outcome(), None
-    caught: list[warnings.WarningMessage] = []
-    try:
+    training, estimator._held_out = shards
+    estimator._lockstep = Lockstep(fit_id, rank, has_callbacks)
+    eras = None
+    if era_labels is not None:
+        eras = EncodedEras(era_labels, training.codes)
+    outcome = Outcome()
+
+    def fit(exchange: Exchange) -> None:
+        estimator._exchange = exchange
+        n_threads = get_worker().state.nthreads
         with (
             warnings.catch_warnings(record=True) as caught,
             use_openmp_threads(n_threads),
-            join_group(group, rank, timeout) as exchange,
         ):
             warnings.simplefilter("always")
-            estimator._exchange = exchange
-            estimator._held_out = validation
-            estimator._lockstep = Lockstep(fit_id, rank, exchange, has_callbacks)
-            eras = None
-            if era_labels is not None:
-                eras = EncodedEras(era_labels, training.codes)
-            estimator.fit(
-                ShardRows(training.X),
-                training.y,
-                training.sample_weight,
-                eras=eras,
-            )
+            X = ShardRows(training.X)
+            estimator.fit(X, training.y, training.sample_weight, eras=eras)
+        outcome.warnings = [(str(each.message), each.category) for each in caught]
+        outcome.n_bytes = getattr(exchange, "n_bytes", 0)
+
+    try:
+        call_in_group(group, rank, timeout, fit)
         if rank == 0:
             outcome.fitted = _fitted_attributes(estimator)
-            outcome.warnings = [(str(each.message), each.category) for each in caught]
     except Exception as error:
         outcome.error = error.with_traceback(None)
         outcome.is_of_others = isinstance(error, ExchangeError | FitCancelledError)
@@ -318,7 +314,6 @@ def train(
         _answers.pop(fit_id, None)
         if rank == 0:
             stop_tracker(fit_id, timeout)
-    outcome.n_bytes = getattr(exchange, "n_bytes", 0)
     return outcome
 
 
