@@ -32,7 +32,7 @@ LAYERS = {
     "What uses these": (
         "#ca8a04",
         "datasets environments metrics model_selection _auto inspection interop "
-        "model_files numerai cli",
+        "model_files numerai dask cli",
     ),
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import dask
 from distributed import Client, Future, Semaphore
 
 from ._training import TOPIC, Outcome
@@ -38,6 +39,8 @@ class Cluster:
         self.client = client
         self.timeout = timeout
         self.addresses = self._answering()
+        # When the scheduler last heard of a worker, and when that changed.
+        self._heard: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
         """The addresses of all workers; RuntimeError unless each answers by itself."""
@@ -101,7 +104,28 @@ class Cluster:
             if blame is not None and failed:
                 raise blame(failed[0], error) from error
             raise
-        return self.client.gather(list(futures))
+        return self._results(futures)
+
+    def send(self, value: Any) -> Future:
+        """A value as a future, which workers take from each other."""
+        with dask.config.set(
+            {"distributed.admin.large-graph-warning-threshold": "1GB"}
+        ):
+            return self.client.submit(_give, value, pure=False)
+
+    def _results(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of futures that are done; their workers may hang by now."""
+
+        async def gather() -> list[Any]:
+            results = self.client.gather(list(futures), asynchronous=True)
+            return await asyncio.wait_for(results, self.timeout)
+
+        try:
+            return self.client.sync(gather)
+        except TimeoutError:
+            answers = self.ask(self.addresses, _GRACE)
+            silent = [each for each in self.addresses if each not in answers]
+            raise self._silent(silent or self.addresses) from None
 
     def wait(self, futures: Sequence[Future], workers: Sequence[str] = ()) -> None:
         """Wait until all futures are done; their results stay where they are."""
@@ -157,7 +181,8 @@ class Cluster:
             if event.status != "finished":
                 error = event.exception()
                 raise DaskFitError(f"Worker {address} has failed: {error}") from error
-            outcomes[address] = outcome = event.result()
+            (outcome,) = self._results([event])
+            outcomes[address] = outcome
             if outcome.error is not None and not outcome.is_of_others:
                 outcome.error.add_note(f"On worker {address}.")
                 raise outcome.error
@@ -227,23 +252,33 @@ class Cluster:
             yield events.get()
 
     def _check_there(self, workers: Sequence[str]) -> None:
-        """DaskFitError if the client is closed, or one of these workers is gone."""
+        """Raise DaskFitError for a client that is closed, or a worker that is missed.
+
+        That is one of `workers` which is gone, or any that is not heard of any more.
+        """
         if self.client.status != "running":
             raise DaskFitError(
                 f"The client is {self.client.status}, and the fit has ended with it; "
                 "fit again with another client."
             )
-        if not workers:
-            return
         try:
-            present = self.client.nthreads()
+            present = self.client.scheduler_info(n_workers=-1)["workers"]
         except Exception as error:
             raise DaskFitError(
                 "The scheduler does not answer any more; fit again with another client."
             ) from error
-        gone = [address for address in workers if address not in present]
-        if gone:
+        if gone := [address for address in workers if address not in present]:
             raise self._gone(gone)
+        now, silent = time.monotonic(), []
+        for address in present.keys() & set(self.addresses):
+            # The clock of the scheduler may be another one.
+            last_seen = present[address]["last_seen"]
+            if self._heard.get(address, (None, 0.0))[0] != last_seen:
+                self._heard[address] = last_seen, now
+            elif now - self._heard[address][1] > self.timeout:
+                silent.append(address)
+        if silent:
+            raise self._silent(sorted(silent))
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
@@ -284,6 +319,10 @@ class Cluster:
         """Let go of futures, and of tasks that still run."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
+
+
+def _give(value: Any) -> Any:
+    return value
 
 
 def _process() -> tuple[str, int]:

@@ -251,7 +251,7 @@ _DOC = """{local}, fitted on the workers of a Dask cluster.
 Each worker trains on the rows that it has, as bytes, and for each split the workers add
 up a few sums of each candidate. Trees are those of the local estimator, but where two
 splits are equally good to 12 digits. What is sent depends neither on the number of rows
-nor on that of eras. See :ref:`dask` for what is sent when, and for the limits.
+nor on that of eras. What is sent when, and the limits, are in the guide.
 
 Parameters
 ----------

@@ -310,7 +310,7 @@ class ClusterFit:
                 f"The fit uses {len(used)} of {len(addresses)} workers, as there are "
                 f"no more {unit}s with rows to train on."
             )
-        (sent,) = self.client.scatter([local], hash=False)
+        sent = self.cluster.send(local)
         if moves:
             binned = self._map(bin_part, parts, estimator=sent)
             with self.client.as_current():
@@ -351,7 +351,7 @@ class ClusterFit:
                     group = cluster.run_on(
                         first, start_tracker, fit_id, len(shards), cluster.timeout
                     )
-                (sent,) = client.scatter([local], hash=False)
+                sent = cluster.send(local)
                 futures = {
                     address: client.submit(
                         train,

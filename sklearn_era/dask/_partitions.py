@@ -115,7 +115,9 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
             collection = collection.rechunk({1: -1})
         return collection.to_delayed().ravel().tolist()
     if isinstance(collection, dd.DataFrame | dd.Series):
-        return collection.to_delayed()
+        # Only the columns that are asked for are read. Optimised further, narrow ones
+        # would come in fewer partitions than wide ones.
+        return collection.simplify().to_delayed(optimize_graph=False)
     raise TypeError(
         f"{name} is a {type(collection).__name__}, and has to be a Dask array, data "
         "frame or series: dask.array.from_array and dask.dataframe.from_pandas make "
