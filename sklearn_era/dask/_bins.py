@@ -52,24 +52,30 @@ class ShardRows(UnbinnedRows):
 
 def draw_sample(
     mapper: _BinMapper,
-    n_rows: NDArray[np.intp],
+    n_trained: NDArray[np.intp],
     sample_weight: NDArray[np.float64] | None,
+    training_rows: NDArray[np.intp] | None,
 ) -> list[NDArray[np.intp] | None]:
     """The training rows of each part that bins are made from; None for all of them.
 
-    They are those that scikit-learn draws of all, part after part; `n_rows` are the
-    training rows of each.
+    They are those that scikit-learn draws. `n_trained` are the training rows of each
+    part, which have these weights, and `training_rows` their numbers among all in the
+    order in which it would have them, if that is another.
     """
-    drawn = draw_rows(mapper, int(np.sum(n_rows)), sample_weight)
+    rank: Any = slice(None)
+    if training_rows is not None:
+        rank = np.searchsorted(np.sort(training_rows), training_rows)
+    if sample_weight is not None:
+        sample_weight = sample_weight[rank]
+    drawn = draw_rows(mapper, int(n_trained.sum()), sample_weight)
     if drawn is None:
-        return [None] * len(n_rows)
-    ends = np.cumsum(n_rows)
+        return [None] * n_trained.size
+    if training_rows is not None:
+        drawn = rank[drawn]
     drawn.sort()
-    cuts = np.searchsorted(drawn, ends)
-    return [
-        rows - (end - n)
-        for rows, end, n in zip(np.split(drawn, cuts[:-1]), ends, n_rows, strict=True)
-    ]
+    ends = np.cumsum(n_trained)
+    by_part = np.split(drawn, np.searchsorted(drawn, ends[:-1]))
+    return [rows - start for rows, start in zip(by_part, ends - n_trained, strict=True)]
 
 
 def take_sample(
@@ -164,7 +170,7 @@ def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
     binned = np.empty(part.X.shape, dtype=np.uint8)
     for rows, values in _bins_of(part, estimator):
         binned[rows] = values
-    return replace(part, X=binned)
+    return replace(part, X=binned, is_binned=True)
 
 
 def make_shard(
@@ -172,8 +178,7 @@ def make_shard(
 ) -> tuple[Shard, Shard]:
     """The rows of a worker, binned: those to train on, and those held out.
 
-    They are in the order that they have among all. Without an `estimator` the parts
-    are binned.
+    They are in the order that they have among all. Parts may be binned already.
     """
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     held_out = np.concatenate([part.held_out for part in parts])
@@ -213,18 +218,17 @@ def _bins_of(
     part: EncodedPart, estimator: Any
 ) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
     """The bins of a part, of as many rows at a time as may be float64."""
+    if part.is_binned:
+        yield slice(0, part.y.size), part.X
+        return
     n_rows, n_features = part.X.shape
     step = max(1, _BATCH_VALUES // n_features)
-    mapper = None
-    if estimator is not None:
-        mapper = copy.copy(estimator._shard_mapper)
-        mapper.n_threads = get_worker().state.nthreads
+    mapper = copy.copy(estimator._shard_mapper)
+    mapper.n_threads = get_worker().state.nthreads
     for start in range(0, n_rows, step):
         rows = slice(start, min(n_rows, start + step))
         X = _safe_indexing(part.X, rows)
-        if mapper is not None:
-            X = mapper.transform(estimator._preprocess_X(X, reset=False))
-        yield rows, X
+        yield rows, mapper.transform(estimator._preprocess_X(X, reset=False))
 
 
 __all__ = [

@@ -1,10 +1,10 @@
 """The workers of a client: which answer, and what a fit waits for on them."""
 
 import asyncio
-import os
 import queue
-import socket
+import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +15,10 @@ from distributed import Client, Future, Semaphore
 
 from ._training import TOPIC, Outcome
 
+# Whether this thread is in a fit.
+_here = threading.local()
+# Of this process, on workers: containers may share a host's name, and their numbers.
+_PROCESS = uuid.uuid4().hex
 # Seconds between two looks at which workers are there, and those that a worker has to
 # say what broke a group up, once another has heard that it did.
 _LOOK_EVERY = 1.0
@@ -38,7 +42,7 @@ class Cluster:
     def __init__(self, client: Client, timeout: int):
         self.client = client
         self.timeout = timeout
-        self.addresses = self._answering()
+        self.addresses: list[str] = []
         # When the scheduler last heard of a worker, and when that changed.
         self._heard: dict[str, tuple[float, float]] = {}
 
@@ -52,17 +56,16 @@ class Cluster:
         if silent:
             raise self._silent(silent)
         processes = Counter(answers.values())
-        (place, n_workers), *_ = processes.most_common(1)
+        ((_, n_workers),) = processes.most_common(1)
         if n_workers > 1:
-            host, pid = place
             raise DaskFitError(
-                f"{n_workers} workers share the process {pid} of {host}, and a fit "
-                "needs one each: start them with processes=True."
+                f"{n_workers} workers share a process, and a fit needs one each: start "
+                "them with processes=True."
             )
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """Host and process of the workers that answer in time."""
+        """The process of each worker that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
             asked = {
@@ -99,9 +102,10 @@ class Cluster:
         """
         try:
             self.wait(futures, workers)
-        except Exception as error:
+        except Exception:
             failed = [i for i, each in enumerate(futures) if each.status == "error"]
             if blame is not None and failed:
+                error = futures[failed[0]].exception()
                 raise blame(failed[0], error) from error
             raise
         return self._results(futures)
@@ -211,9 +215,8 @@ class Cluster:
 
     def _silent(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(
-            f"Worker {_join(addresses)} has not answered within timeout="
-            f"{self.timeout} s: restart or close it if it hangs, else set a longer "
-            "timeout, and fit again."
+            f"Worker {_join(addresses)} does not answer (timeout={self.timeout} s): "
+            "restart or close it if it hangs, else set a longer timeout, and fit again."
         )
 
     def _as_done(
@@ -267,8 +270,9 @@ class Cluster:
             raise DaskFitError(
                 "The scheduler does not answer any more; fit again with another client."
             ) from error
-        if gone := [address for address in workers if address not in present]:
-            raise self._gone(gone)
+        gone = [address for address in workers if address not in present]
+        if gone or not present.keys() & set(self.addresses):
+            raise self._gone(gone or self.addresses)
         now, silent = time.monotonic(), []
         for address in present.keys() & set(self.addresses):
             # The clock of the scheduler may be another one.
@@ -291,12 +295,21 @@ class Cluster:
             scheduler_rpc=self.client.scheduler,
             loop=self.client.loop,
         )
+        if getattr(_here, "is_fitting", False):
+            raise DaskFitError("A fit cannot begin in a callback of another.")
         lock.acquire()
+        _here.is_fitting = True
         try:
+            # Now, as they may have been others before the wait.
+            self.addresses = self._answering()
             yield
         finally:
+            _here.is_fitting = False
             if self.client.status == "running":
                 lock.release()
+                # It would go on for the lifetime of the client.
+                if (refresh := getattr(lock, "refresh_callback", None)) is not None:
+                    self.client.loop.add_callback(refresh.stop)
 
     @contextmanager
     def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
@@ -325,8 +338,8 @@ def _give(value: Any) -> Any:
     return value
 
 
-def _process() -> tuple[str, int]:
-    return socket.gethostname(), os.getpid()
+def _process() -> str:
+    return _PROCESS
 
 
 def _join(addresses: Sequence[str]) -> str:

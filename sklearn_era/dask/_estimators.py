@@ -1,16 +1,16 @@
 """The estimators: the local ones, with ``fit`` and ``predict`` on a cluster."""
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, NoReturn
 
-import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
-from distributed import Client, get_client
+from distributed import Client, get_client, get_worker
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
@@ -21,7 +21,7 @@ from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegre
 from ..ensemble._callbacks import copy_attributes
 from ._cluster import Cluster
 from ._fit import ClusterFit, check_supported
-from ._partitions import blocks_of
+from ._partitions import blocks_beside, blocks_of
 
 
 def _constructor(local: Any) -> Callable[..., None]:
@@ -107,12 +107,23 @@ class DaskMixin:
             ``warm_start=True`` it goes on after the last whole iteration.
         """
         check_supported(self)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed.")
         cluster = Cluster(self._find_client(), self.timeout)
         with cluster.only_fit():
             ClusterFit(self, cluster).run(X, y, sample_weight, eras)
         return self
 
     def _find_client(self) -> Client:
+        try:
+            get_worker()
+        except ValueError:
+            pass
+        else:
+            raise ValueError(
+                "fit is called in a task of Dask, whose worker it would wait for: call "
+                "it on the client."
+            )
         client = self.client
         if client is None:
             try:
@@ -154,15 +165,12 @@ class DaskMixin:
     ) -> da.Array:
         """What a method of the local estimator returns of each partition."""
         blocks = blocks_of("X", X)
-        labels = [None] * len(blocks) if eras is None else blocks_of("eras", eras)
-        if len(labels) != len(blocks):
-            raise ValueError(
-                f"eras has {len(labels)} partition(s), but X has {len(blocks)}: give "
-                "eras the partitions of X."
-            )
+        labels = blocks_beside(X, "eras", eras)
         sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
         trailing = () if n_columns is None else (n_columns,)
-        local, predict = delayed(self.to_local()), delayed(_predict_block, pure=False)
+        local = self.to_local()
+        vars(local).pop("_skl_callbacks", None)
+        local, predict = delayed(local), delayed(_predict_block, pure=False)
         return da.concatenate(
             [
                 da.from_delayed(
@@ -175,7 +183,9 @@ class DaskMixin:
             allow_unknown_chunksizes=True,
         )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+    ) -> float:
         """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
 
         Parameters
@@ -189,14 +199,21 @@ class DaskMixin:
         sample_weight : dask Array or Series of shape (n_samples,), default=None
             Weights of rows.
 
+        eras : dask Array or Series of shape (n_samples,), default=None
+            Era of each row, as `predict` takes it.
+
         Returns
         -------
         score : float
             Predictions, target and weights come to the client for it.
         """
-        given = dask.compute(y, self.predict(X), sample_weight)
+        given = [y, self.predict(X, eras=eras)]
+        if sample_weight is not None:
+            given.append(sample_weight)
+        client = self._find_client()
+        y, predicted, *weights = client.gather(client.compute(given))
         metric = accuracy_score if is_classifier(self) else r2_score
-        return metric(given[0], given[1], sample_weight=given[2])
+        return metric(y, predicted, sample_weight=weights[0] if weights else None)
 
     def to_local(self) -> Any:
         """Make a local estimator of it, with all that is fitted.
@@ -229,12 +246,9 @@ class DaskMixin:
         return {**state, "client": None}
 
     def __sklearn_clone__(self) -> Any:
-        client, self.client = self.client, None
-        try:
-            clone = super().__sklearn_clone__()  # type: ignore[misc]
-        finally:
-            self.client = client
-        clone.client = client
+        # A copy has no client, which scikit-learn would copy too.
+        clone = super(DaskMixin, copy.copy(self)).__sklearn_clone__()  # type: ignore[misc]
+        clone.client = self.client
         return clone
 
 

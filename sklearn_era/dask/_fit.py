@@ -4,6 +4,7 @@ import copy
 import pickle
 import time
 import uuid
+import weakref
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -52,7 +53,7 @@ from ._survey import (
     encode_part,
     training_weights,
 )
-from ._training import answer, train
+from ._training import KEPT, LISTS, answer, train
 
 
 class ClusterFit:
@@ -69,6 +70,8 @@ class ClusterFit:
         self.estimator = estimator
         self.cluster = cluster
         self.client = cluster.client
+        # Those that are not let go of yet.
+        self._futures: weakref.WeakSet = weakref.WeakSet()
 
     def run(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> None:
         estimator = self.estimator
@@ -86,14 +89,19 @@ class ClusterFit:
             )
             n_trained = survey.training_rows(encoding, training_rows)
             parts = self._encode(parts, survey, encoding, training_rows)
+            mapper = self._make_mapper(known_categories)
             is_weighted = sample_weight is not None or encoding.weighs
-            mapper = self._find_bins(parts, n_trained, is_weighted, known_categories)
+            drawn = self._draw(mapper, parts, n_trained, is_weighted, training_rows)
+            mapper = self._find_bins(mapper, parts, drawn, known_categories)
             local = self._local_estimator(encoding, random_state, mapper)
             local._known_categories = known_categories
             shards = self._place(parts, n_trained, survey, encoding, local)
-            del parts  # each is let go of as its shard is made
             self._train(local, shards, encoding)
             self._set_weighted(sample_weight is not None, encoding)
+        except BaseException:
+            # The error, as long as it is kept, would keep them on the workers.
+            self.cluster.cancel(list(self._futures))
+            raise
         finally:
             end_fit(estimator)
             for name in ("train_score_", "validation_score_"):
@@ -104,7 +112,12 @@ class ClusterFit:
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[list[Future], list[PartSummary]]:
         """The parts that have rows, on workers, and what there is to know of them."""
-        futures = self.client.compute(delay_parts(X, y, sample_weight, eras))
+        # Early stopping as of many rows: their number is not known yet.
+        many = UnbinnedRows(2**32, 1)
+        ordered_for = self.estimator._needs_order_for(many, None)
+        parts = delay_parts(X, y, sample_weight, eras, ordered_for)
+        futures = self.client.compute(parts)
+        self._futures.update(futures)
         summaries = self.cluster.gather(
             self._map(summarize, futures, has_classes=is_classifier(self.estimator)),
             _blame_partition,
@@ -152,6 +165,11 @@ class ClusterFit:
         """Check parameters, and draw seeds; returns what workers draw the same by."""
         estimator = self.estimator
         n_features = estimator.n_features_in_
+        if survey.n_rows >= 2**32:
+            raise ValueError(
+                f"X has {survey.n_rows} rows, and the trees count up to {2**32 - 1}: "
+                "fit to fewer."
+            )
         rows = UnbinnedRows(survey.n_rows, n_features)
         estimator._check_eras(survey.eras, rows, None, None)
         random_state = check_random_state(estimator.random_state)
@@ -197,40 +215,52 @@ class ClusterFit:
             is_held_out[training_rows] = False
             held_out = np.split(is_held_out, survey.starts[1:-1])
         return [
-            self.client.submit(
-                encode_part, part, encoding, int(start), rows, pure=False
-            )
+            self._submit(encode_part, part, encoding, int(start), rows)
             for part, start, rows in zip(parts, survey.starts, held_out, strict=False)
         ]
 
-    def _find_bins(
-        self,
-        parts: Sequence[Future],
-        n_trained: NDArray[np.intp],
-        is_weighted: bool,
-        known_categories: list[NDArray[np.float64] | None] | None,
+    def _make_mapper(
+        self, known_categories: list[NDArray[np.float64] | None] | None
     ) -> _BinMapper:
-        """The mapper that scikit-learn would fit to all training rows."""
-        estimator, client = self.estimator, self.client
-        mapper = _BinMapper(
+        estimator = self.estimator
+        return _BinMapper(
             n_bins=estimator.max_bins + 1,
             is_categorical=estimator._is_categorical_remapped,
             known_categories=known_categories,
             random_state=estimator._random_seed,
             n_threads=1,
         )
+
+    def _draw(
+        self,
+        mapper: _BinMapper,
+        parts: Sequence[Future],
+        n_trained: NDArray[np.intp],
+        is_weighted: bool,
+        training_rows: NDArray[np.intp] | None,
+    ) -> list[NDArray[np.intp] | None]:
+        """The rows of each part that bins are made from."""
         weights = None
-        if is_weighted:
+        if is_weighted and n_trained.sum() > mapper.subsample:
             found = self.cluster.gather(self._map(training_weights, parts))
             weights = np.concatenate(found)
-        drawn = draw_sample(mapper, n_trained, weights)
+        return draw_sample(mapper, n_trained, weights, training_rows)
+
+    def _find_bins(
+        self,
+        mapper: _BinMapper,
+        parts: Sequence[Future],
+        drawn: Sequence[NDArray[np.intp] | None],
+        known_categories: list[NDArray[np.float64] | None] | None,
+    ) -> _BinMapper:
+        """The mapper that scikit-learn would fit to all training rows."""
+        estimator, client = self.estimator, self.client
         samples = [
-            client.submit(
+            self._submit(
                 take_sample,
                 [parts[i] for i in held],
                 [drawn[i] for i in held],
                 estimator._preprocessor,
-                pure=False,
             )
             for held in self._parts_by_holder(parts)
         ]
@@ -300,10 +330,9 @@ class ClusterFit:
                 moves = True
             unit = "era" if moves or n_eras < len(addresses) else unit
         if moves:
-            n_rows = n_trained = survey.era_counts
+            n_rows = survey.era_counts
+            n_trained = np.where(encoding.is_trained, n_rows, 0)
             holders = [""] * n_rows.size
-            if encoding.held_out is not None:
-                n_trained = np.where(encoding.held_out, 0, n_rows)
         places, used = place_units(n_rows, n_trained, holders, addresses)
         if len(used) < len(addresses):
             warn_user(
@@ -311,39 +340,38 @@ class ClusterFit:
                 f"no more {unit}s with rows to train on."
             )
         sent = self.cluster.send(local)
+        # Rows that leave their worker do so as bytes.
+        for i, holder in enumerate(self._holders(parts)):
+            if moves or holder != used[places[i]]:
+                parts[i] = self._submit(bin_part, parts[i], sent)
         if moves:
-            binned = self._map(bin_part, parts, estimator=sent)
             with self.client.as_current():
-                moved = self.client.compute(shuffle_parts(binned, places, len(used)))
-            by_worker = [[part] for part in moved]
-        else:
-            by_worker = [
-                [parts[i] for i in np.flatnonzero(places == worker)]
-                for worker in range(len(used))
-            ]
-        parts.clear()
+                moved = self.client.compute(shuffle_parts(parts, places, len(used)))
+            self._futures.update(moved)
+            parts[:] = moved
+            del moved
+            places = np.arange(len(used))
         shards = {
-            address: self.client.submit(
+            address: self._submit(
                 make_shard,
-                shard,
-                None if moves else sent,
+                [parts[i] for i in np.flatnonzero(places == worker)],
+                sent,
                 encoding,
                 workers=[address],
                 allow_other_workers=False,
-                pure=False,
             )
-            for address, shard in zip(used, by_worker, strict=True)
+            for worker, address in enumerate(used)
         }
-        del by_worker
+        parts.clear()  # each is let go of as its shard is made
         self.cluster.wait(list(shards.values()), used)
         return shards
 
     def _train(self, local: Any, shards: dict[str, Future], encoding: Encoding) -> None:
         """Fit on all shards, and take over what the first worker has fitted."""
-        estimator, client, cluster = self.estimator, self.client, self.cluster
+        estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
-        progress = _Progress(self, fit_id, next(iter(shards)))
         first, group = next(iter(shards)), None
+        progress = _Progress(self, fit_id, first, set(vars(local)))
         futures: dict[str, Future] = {}
         try:
             with cluster.messages(fit_id) as messages:
@@ -353,7 +381,7 @@ class ClusterFit:
                     )
                 sent = cluster.send(local)
                 futures = {
-                    address: client.submit(
+                    address: self._submit(
                         train,
                         sent,
                         shard,
@@ -365,14 +393,13 @@ class ClusterFit:
                         hasattr(estimator, "_skl_callbacks"),
                         workers=[address],
                         allow_other_workers=False,
-                        pure=False,
                     )
                     for rank, (address, shard) in enumerate(shards.items())
                 }
                 outcomes = cluster.gather_outcomes(futures, progress.hear, messages)
-        except BaseException:
+        finally:
+            # Also of a fit that goes on without its client wanting it.
             cluster.cancel(list(futures.values()))
-            raise
         outcome = outcomes[0]
         vars(estimator).update(outcome.fitted)
         estimator.bytes_exchanged_ = max(each.n_bytes for each in outcomes)
@@ -389,22 +416,25 @@ class ClusterFit:
         if has_weights or encoding.era_weights is not None:
             self.estimator._fitted_with_sw = True
 
+    def _submit(self, function: Any, *args: Any, **options: Any) -> Future:
+        future = self.client.submit(function, *args, **options, pure=False)
+        self._futures.add(future)
+        return future
+
     def _map(self, function: Any, parts: Sequence[Future], **arguments: Any) -> Any:
-        return [
-            self.client.submit(function, part, **arguments, pure=False)
-            for part in parts
-        ]
+        return [self._submit(function, part, **arguments) for part in parts]
 
 
 class _Progress:
     """What the client does as iterations begin and end on the workers."""
 
-    def __init__(self, fit: ClusterFit, fit_id: str, first: str):
+    def __init__(self, fit: ClusterFit, fit_id: str, first: str, known: set[str]):
         self._estimator = fit.estimator
         self._cluster = fit.cluster
         self._is_resumed = fit._is_resumed
         self._fit_id = fit_id
         self._first = first
+        self._known = known
 
     def hear(self, message: dict[str, Any]) -> None:
         getattr(self, f"_{message['what']}")(message)
@@ -414,6 +444,11 @@ class _Progress:
         if not self._is_resumed:
             estimator._predictors = []
         self._update(message)
+        # What an earlier fit has left, and this one has taken off.
+        fitted = pickle.loads(message["attributes"])
+        others = (*estimator.get_params(deep=False), *fitted, *KEPT)
+        for name in self._known.difference(others, ["validation_eras_"]):
+            vars(estimator).pop(name, None)
         self._began = self._iteration_began = time.time()
         if estimator.verbose:
             print("Fitting gradient boosted rounds:")
@@ -427,7 +462,9 @@ class _Progress:
     def _end_iteration(self, message: dict[str, Any]) -> None:
         estimator = self._estimator
         self._update(message)
-        estimator._predictors.append(pickle.loads(message["trees"]))
+        for name, (n, last) in zip(LISTS, pickle.loads(message["more"]), strict=True):
+            if len(getattr(estimator, name)) < n:
+                getattr(estimator, name).extend(last)
         if estimator.verbose >= 2:
             n_iter = len(estimator._predictors)
             print(f"[{n_iter}/{estimator.max_iter}] ", end="")

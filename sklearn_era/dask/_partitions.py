@@ -70,8 +70,12 @@ class PartSummary:
     warnings: list[tuple[str, type[Warning]]]
 
 
-def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
+def delay_parts(
+    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
+) -> list[Any]:
     """The parts of a fit, as Dask's delayed objects.
+
+    `ordered_for` is the parameter that depends on the order of eras, if one does.
 
     Raises
     ------
@@ -80,29 +84,34 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
     ValueError
         If they are not partitioned alike.
     """
-    X_blocks = blocks_of("X", X)
-    others = []
-    for name, collection in (
-        ("y", y),
-        ("sample_weight", sample_weight),
-        ("eras", eras),
-    ):
-        if collection is None:
-            others.append([None] * len(X_blocks))
-            continue
-        if isinstance(X, da.Array) and isinstance(collection, da.Array):
-            chunks = X.chunks[0]
-            if not np.isnan(chunks).any() and collection.shape[:1] == X.shape[:1]:
-                collection = collection.rechunk({0: chunks})
-        blocks = blocks_of(name, collection)
-        if len(blocks) != len(X_blocks):
-            raise ValueError(
-                f"{name} has {len(blocks)} partition(s), but X has {len(X_blocks)}: "
-                f"give {name} the partitions of X, by repartition or rechunk."
-            )
-        others.append(blocks)
+    blocks = [blocks_of("X", X)] + [
+        blocks_beside(X, name, collection)
+        for name, collection in (
+            ("y", y),
+            ("sample_weight", sample_weight),
+            ("eras", eras),
+        )
+    ]
     load = delayed(load_part, pure=False)
-    return [load(*blocks) for blocks in zip(X_blocks, *others, strict=True)]
+    return [load(*part, ordered_for) for part in zip(*blocks, strict=True)]
+
+
+def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
+    """The partitions of a collection, as many as X has; each None if it is None."""
+    n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
+    if collection is None:
+        return [None] * n_blocks
+    if isinstance(X, da.Array) and isinstance(collection, da.Array):
+        chunks = X.chunks[0]
+        if not np.isnan(chunks).any() and collection.shape[:1] == X.shape[:1]:
+            collection = collection.rechunk({0: chunks})
+    blocks = blocks_of(name, collection)
+    if len(blocks) != n_blocks:
+        raise ValueError(
+            f"{name} has {len(blocks)} partition(s), but X has {n_blocks}: give {name} "
+            "the partitions of X, by repartition or rechunk."
+        )
+    return blocks
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
@@ -126,39 +135,46 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
     )
 
 
-def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+def load_part(
+    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
+) -> Part:
     """Check that the rows of a partition belong together."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_row_order(eras, X)
-        part = _check_part(X, y, sample_weight, eras)
+        part = _check_part(X, y, sample_weight, eras, ordered_for)
     part.warnings = [(str(each.message), each.category) for each in caught]
     return part
 
 
-def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
+def _check_part(
+    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
+) -> Part:
     if issparse(X):
         raise TypeError("X is sparse; pass dense rows.")
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X has the shape {X.shape}, and has to be a matrix.")
-    y = column_or_1d(y)
+    y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     n_missing = _missing_rows(y).size
-    if n_missing or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+    if y.dtype.kind == "f":
+        n_missing = int(np.count_nonzero(~np.isfinite(y)))
+    if n_missing:
         raise ValueError(
-            f"y has missing or infinite values in {y.size} rows; drop these rows."
+            f"y has missing or infinite values in {n_missing} rows; drop these rows."
         )
-    if sample_weight is not None:
-        sample_weight = column_or_1d(sample_weight)
-        check_consistent_length(X, sample_weight)
-        if y.size:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+    if sample_weight is not None and y.size:
+        sample_weight = _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=True,  # of a part
+        )
     if eras is not None:
-        eras = check_eras(eras, X)
+        eras = check_eras(eras, X, ordered_for=ordered_for)
     return Part(X, y, sample_weight, eras, [])
 
 
@@ -172,7 +188,8 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
     if has_classes:
         values, classes = np.unique(part.y, return_inverse=True)
     else:
-        values = np.array([part.y.min(), part.y.max()]) if n_rows else part.y
+        y = part.y.astype(np.float64)  # text may hold numbers
+        values = np.array([y.min(), y.max()]) if n_rows else y
         classes = np.zeros(n_rows, dtype=np.intp)
     n_classes = values.size if has_classes else 1
     cells, shape = codes * n_classes + classes, (labels.size, n_classes)
@@ -206,6 +223,7 @@ def frame_of_categories(
         np.flatnonzero(is_categorical), zip(*found, strict=True), strict=True
     ):
         values = pd.concat([column.astype(object) for column in taken])
+        values = values.where(values.notna(), np.nan)  # also for pandas' own NA
         values = values.drop_duplicates().sort_values(key=lambda x: x.isna())
         columns[i] = values.to_numpy()
     n_rows = max(column.size for column in columns if column is not None)
@@ -235,6 +253,13 @@ def _kind(dtype: Any) -> str:
     return "numbers" if kind in "biuf" else "dates" if kind in "mM" else "text"
 
 
+def _kind_of(values: NDArray[Any]) -> str:
+    """What labels are: of objects, by the first one."""
+    if values.dtype == object and not isinstance(values[0], str):
+        return type(values[0]).__name__
+    return _kind(values.dtype)
+
+
 def check_alike(summaries: Sequence[PartSummary]) -> None:
     """Raise ValueError where partitions with rows differ in columns, or in types."""
     first = -1
@@ -255,7 +280,7 @@ def check_alike(summaries: Sequence[PartSummary]) -> None:
             (f"Column {name!r} of X", kind, expected.kinds[name])
             for name, kind in summary.kinds.items()
         ] + [
-            (name, _kind(a.dtype), _kind(b.dtype))
+            (name, _kind_of(a), _kind_of(b))
             for name, a, b in (
                 ("y", summary.y_values, expected.y_values),
                 ("eras", summary.era_labels, expected.era_labels),
@@ -272,6 +297,7 @@ def check_alike(summaries: Sequence[PartSummary]) -> None:
 __all__ = [
     "Part",
     "PartSummary",
+    "blocks_beside",
     "blocks_of",
     "categories_of",
     "check_alike",

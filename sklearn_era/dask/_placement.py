@@ -112,7 +112,7 @@ def _from_frame(frame: pd.DataFrame) -> EncodedPart:
         name: frame[name].to_numpy() if name in frame else None for name in _OF_ROWS
     }
     bins = frame.filter(regex="^bin").to_numpy()
-    return EncodedPart(bins, **others)
+    return EncodedPart(bins, **others, is_binned=True)
 
 
 __all__ = ["check_whole_eras", "place_units", "shuffle_parts"]

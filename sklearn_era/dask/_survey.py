@@ -130,6 +130,13 @@ class Encoding:
     training_codes: NDArray[np.int32] | None = None
 
     @property
+    def is_trained(self) -> NDArray[np.bool_]:
+        """Which of all eras have rows to train on."""
+        assert self.era_labels is not None
+        assert self.training_labels is not None
+        return np.isin(self.era_labels, self.training_labels)
+
+    @property
     def weighs(self) -> bool:
         return self.class_weights is not None or self.era_weights is not None
 
@@ -151,6 +158,8 @@ class EncodedPart:
         Whether early stopping holds the row out.
     rows : ndarray of shape (n_rows,), dtype=int64
         Numbers of the rows among all.
+    is_binned : bool
+        Whether X holds bins.
     """
 
     X: Any
@@ -159,6 +168,7 @@ class EncodedPart:
     codes: NDArray[np.int32]
     held_out: NDArray[np.bool_]
     rows: NDArray[np.int64]
+    is_binned: bool = False
 
 
 def encode_part(

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from .._eras import EncodedEras
 from .._threads import use_openmp_threads
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..ensemble._boosters.era_effects import FITTED_INTERCEPTS
 from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._callbacks import copy_attributes
 from ..ensemble._exchange import Exchange
@@ -24,6 +25,14 @@ from ._collective import ExchangeError, call_in_group, stop_tracker
 
 # What running fits tell their clients, under one topic: Dask keeps its last ones.
 TOPIC = "sklearn-era-fit"
+# What the client has itself, or adds to: a list whose last entry an iteration tells.
+LISTS = ("_predictors", "train_score_", "validation_score_")
+KEPT = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
+_OF_WORKER = (
+    "_exchange", "_held_out", "_known_categories", "_lockstep", "_shard_mapper",
+    "_training_weights",
+)  # fmt: skip
+_CHANGING = ("_feature_subsample_rng", *FITTED_INTERCEPTS)
 # What the client answers, by fit: whether a callback asks to stop.
 _answers: dict[str, queue.SimpleQueue] = {}
 
@@ -119,6 +128,7 @@ class ShardFitMixin(EraFitMixin):
     _held_out: Shard
     _known_categories: Any
     _shard_mapper: Any
+    _training_weights: NDArray[np.float64] | None
     _lockstep: "Lockstep"
     _label_encoder: Any
 
@@ -140,6 +150,15 @@ class ShardFitMixin(EraFitMixin):
             return [each for pair in pairs for each in pair]
 
         return eras, None, split
+
+    def _check_eras(self, *args: Any) -> Any:
+        with warnings.catch_warnings():  # the client has said it
+            warnings.simplefilter("ignore")
+            return super()._check_eras(*args)
+
+    def _weigh_eras(self, eras: Any, sample_weight: Any) -> Any:
+        # Not passed to `fit`, which refuses weights that are all 0: here others train.
+        return self._training_weights
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return share_means(super()._get_loss(sample_weight), self._exchange)
@@ -183,7 +202,8 @@ class Lockstep:
     def begin(self, estimator: Any) -> None:
         self._estimator = estimator
         if self._tells:
-            self._tell("begin", _moved(estimator))
+            fitted = _fitted_attributes(estimator)
+            self._tell("begin", {n: x for n, x in fitted.items() if n not in KEPT})
 
     def begin_iteration(self) -> None:
         if self._asks:
@@ -192,8 +212,10 @@ class Lockstep:
     def end_iteration(self) -> bool:
         is_last = False
         if self._tells:
-            trees = self._estimator._predictors[-1]
-            self._tell("end_iteration", _moved(self._estimator), trees)
+            now = vars(self._estimator)
+            changed = {name: now[name] for name in _CHANGING if name in now}
+            ends = [(len(now[name]), now[name][-1:]) for name in LISTS]
+            self._tell("end_iteration", changed, ends)
         if self._asks:
             is_last = self._answer()
         is_cancelled = self._is_cancelled()
@@ -206,13 +228,13 @@ class Lockstep:
         pass
 
     def _tell(
-        self, what: str, attributes: dict[str, Any], trees: Sequence[Any] = ()
+        self, what: str, attributes: dict[str, Any], more: Sequence[Any] = ()
     ) -> None:
         message = {
             "fit": self._fit_id,
             "what": what,
             "attributes": pickle.dumps(attributes),
-            "trees": pickle.dumps(trees),
+            "more": pickle.dumps(more),
         }
         self._worker.log_event(TOPIC, message)
 
@@ -237,25 +259,15 @@ def answer(fit_id: str, stop: bool) -> None:
 
 def _fitted_attributes(estimator: Any) -> dict[str, Any]:
     """What a fit on a shard leaves on an estimator, or has reached so far."""
-    of_worker = (
-        "_exchange", "_held_out", "_known_categories", "_lockstep", "_shard_mapper"
-    )  # fmt: skip
     params = estimator.get_params(deep=False)
     fitted = {
         name: value
         for name, value in copy_attributes(estimator).items()
-        if name not in params and name not in of_worker
+        if name not in params and name not in _OF_WORKER
     }
     if "_loss" in fitted:
         fitted["_loss"] = _local_loss(estimator._loss)
     return fitted
-
-
-def _moved(estimator: Any) -> dict[str, Any]:
-    """What an iteration changes, but for the trees, which are only added to."""
-    kept = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
-    fitted = _fitted_attributes(estimator)
-    return {name: value for name, value in fitted.items() if name not in kept}
 
 
 def _local_loss(loss: Any) -> Any:
@@ -284,6 +296,7 @@ def train(
     estimator: Any = object.__new__(kind)
     vars(estimator).update(vars(local))
     training, estimator._held_out = shards
+    estimator._training_weights = training.sample_weight
     estimator._lockstep = Lockstep(fit_id, rank, has_callbacks)
     eras = None
     if era_labels is not None:
@@ -299,7 +312,7 @@ def train(
         ):
             warnings.simplefilter("always")
             X = ShardRows(training.X)
-            estimator.fit(X, training.y, training.sample_weight, eras=eras)
+            estimator.fit(X, training.y, eras=eras)
         outcome.warnings = [(str(each.message), each.category) for each in caught]
         outcome.n_bytes = getattr(exchange, "n_bytes", 0)
 
@@ -318,6 +331,8 @@ def train(
 
 
 __all__ = [
+    "KEPT",
+    "LISTS",
     "TOPIC",
     "Lockstep",
     "Outcome",

@@ -97,9 +97,10 @@ cdef class EraRows:
         self.positive_weights = positive_weights
         self.weights = weights
         if weights is not None:
-            are_ones = np.min(weights) == np.max(weights) == 1.0
+            differ = not np.min(weights) == np.max(weights) == 1.0
+            (differ,) = exchange.max_of(differ)  # of all processes, which share units
             self.of_targets.gradients = &positive_weights[0]
-            self.of_targets.hessians = NULL if are_ones else &weights[0]
+            self.of_targets.hessians = &weights[0] if differ else NULL
             self.set_units(&self.of_targets)
 
     def __dealloc__(self):

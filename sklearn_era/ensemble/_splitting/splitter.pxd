@@ -54,6 +54,7 @@ cdef class EraSplitter:
 
     cdef tree_eras eras_of_tree(self) noexcept
     cdef bint _compares_directions_first(self) except -1
+    cdef double _count_coverable_eras(self) noexcept
     cdef bint _has_enough_eras(self) except -1
     cdef _draw_features(self, allowed_features)
     cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept

@@ -242,6 +242,7 @@ cdef class EraSplitter:
             node_struct c_node
         is_wanted = self._draw_features(node.allowed_features)
         self.rows.start_node(node.sample_indices)
+        self.candidates.n_coverable = self._count_coverable_eras()
         if self.criterion.min_gain_share == 0.0 and not self._has_enough_eras():
             self.n_splittable += 1
             self.n_uncovered += 1
@@ -303,7 +304,8 @@ cdef class EraSplitter:
             return largest
         self.n_splittable += 1
         best.found = False
-        if self._has_enough_eras():
+        # Of all processes: the gains have been pooled.
+        if self.candidates.n_coverable >= self.criterion.min_covered_eras:
             sharing = with_share_of(&self.criterion, largest.rank.gain)
             self.accumulator.shortlist(sharing.min_gain)
             best = self._compare(&sharing, node, histograms)
@@ -436,8 +438,8 @@ cdef class EraSplitter:
             (n_present,) = self.exchange.sum_of(n_present)
         return compares_directions_first(<int> n_present)
 
-    cdef bint _has_enough_eras(self) except -1:
-        """Whether enough eras have the rows that both sides of a split take."""
+    cdef double _count_coverable_eras(self) noexcept:
+        """How many eras of this process have rows for both sides of a split."""
         cdef:
             const int * offsets = &self.rows.node_offsets[0]
             long long n_needed = 2 * <long long> self.criterion.min_samples_per_era
@@ -445,6 +447,11 @@ cdef class EraSplitter:
             int era
         for era in range(self.rows.n_eras):
             n_coverable += offsets[era + 1] - offsets[era] >= n_needed
+        return n_coverable
+
+    cdef bint _has_enough_eras(self) except -1:
+        """Whether all processes have enough eras that can be covered."""
+        cdef double n_coverable = self.candidates.n_coverable
         if not self.accumulator.is_alone:
             (n_coverable,) = self.exchange.sum_of(n_coverable)
         return n_coverable >= self.criterion.min_covered_eras

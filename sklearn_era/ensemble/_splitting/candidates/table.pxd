@@ -78,6 +78,7 @@ cdef struct bundle_candidates:
 cdef class CandidateTable:
     cdef:
         const tree_data * tree
+        double n_coverable          # eras with rows for both sides of a split
         const criterion_struct * criterion
         # Of the bundles of features that the tree uses.
         FeatureBundles bundles

@@ -212,13 +212,14 @@ cdef class CandidateTable:
     ):
         """Add the sums by bin of other processes, of the features that are wanted.
 
-        Of those that are pooled before the eras are compared, or of the others.
+        Of those that are pooled before the eras are compared, and along with them the
+        number of eras that can be covered, or of the others.
         """
         cdef:
             const bundle_struct * bundle
             const feature_candidates * feature
             hist_struct * pooled
-            double [::1] numbers = np.empty(3 * self.bundles.n_bins)
+            double [::1] numbers = np.empty(3 * self.bundles.n_bins + 1)
             Py_ssize_t n = 0
             int i, j, k
             bint reads
@@ -245,6 +246,12 @@ cdef class CandidateTable:
                         n += 3
             if n == 0:
                 return
+            if are_pooled_before:
+                if reads:
+                    self.n_coverable = numbers[n]
+                else:
+                    numbers[n] = self.n_coverable
+                n += 1
 
     cdef merge_splits(self, const int [::1] tasks, int n_tasks, exchange):
         """Merge what the eras of other processes say of the candidate splits."""
