@@ -19,7 +19,7 @@ from ._survey import EncodedPart, Encoding
 
 # Columns whose thresholds are found together, and values that are float64 at a time.
 _BLOCK = 32
-_BATCH_VALUES = 4_000_000
+_BATCH_VALUES = 1_000_000
 
 
 @dataclass
@@ -180,38 +180,43 @@ def make_shard(
 
     They are in the order that they have among all. Parts may be binned already.
     """
+    is_val = np.concatenate([part.held_out for part in parts])
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-    held_out = np.concatenate([part.held_out for part in parts])
     # The place of each row among those of its kind.
-    place = np.empty(order.size, dtype=np.intp)
+    place = np.empty(order.size, dtype=np.uint32)
     for kind in (False, True):
-        rows = order[held_out[order] == kind]
-        place[rows] = np.arange(rows.size)
-    n_features = parts[0].X.shape[1]
-    n_held_out = int(held_out.sum())
-    X_train = allocate_binned((order.size - n_held_out, n_features))
-    X_val = allocate_binned((n_held_out, n_features), "C")
+        rows = order[is_val[order] == kind]
+        place[rows] = np.arange(rows.size, dtype=np.uint32)
+    n_val = int(is_val.sum())
+    del order, rows
+    training = _empty_shard(parts[0], place.size - n_val, "F")
+    validation = _empty_shard(parts[0], n_val, "C")
+    codes = encoding.training_codes
     first = 0
     for part in parts:
-        for rows, binned in _bins_of(part, estimator):
-            is_val = part.held_out[rows]
-            to = place[first + rows.start : first + rows.stop]
-            X_train[to[~is_val]] = binned[~is_val]
-            X_val[to[is_val]] = binned[is_val]
+        for batch, binned in _bins_of(part, estimator):
+            batch_place = place[first + batch.start : first + batch.stop]
+            is_val = part.held_out[batch]
+            for shard, of_kind in ((training, ~is_val), (validation, is_val)):
+                to = batch_place[of_kind]
+                shard.X[to] = binned[of_kind]
+                for name in ("y", "sample_weight", "codes"):
+                    if (values := getattr(part, name)) is not None:
+                        getattr(shard, name)[to] = values[batch][of_kind]
         first += part.y.size
-    y = np.concatenate([part.y for part in parts])
-    codes = np.concatenate([part.codes for part in parts])
-    if encoding.training_codes is not None:
-        codes = encoding.training_codes[codes]
-    weights = None
-    if parts[0].sample_weight is not None:
-        weights = np.concatenate([part.sample_weight for part in parts])
-    shards = []
-    for bins, kind in ((X_train, False), (X_val, True)):
-        rows = order[held_out[order] == kind]
-        sample_weight = None if weights is None else weights[rows]
-        shards.append(Shard(bins, y[rows], sample_weight, codes[rows]))
-    return shards[0], shards[1]
+    if codes is not None:
+        training.codes = codes[training.codes]
+    return training, validation
+
+
+def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
+    """A shard with room for rows such as those of a part."""
+    return Shard(
+        allocate_binned((n_rows, part.X.shape[1]), order),
+        np.empty(n_rows),
+        None if part.sample_weight is None else np.empty(n_rows),
+        np.empty(n_rows, dtype=np.int32),
+    )
 
 
 def _bins_of(

@@ -263,28 +263,29 @@ def _predict_block(
 _DOC = """{local}, fitted on the workers of a Dask cluster.
 
 Each worker trains on the rows that it has, as bytes, and for each split the workers add
-up a few sums of each candidate. Trees are those of the local estimator, but where two
-splits are equally good to 12 digits. What is sent depends neither on the number of rows
-nor on that of eras. What is sent when, and the limits, are in the guide.
+up a few sums of each candidate: what a tree makes them send depends neither on the
+number of rows nor on that of eras. Trees are those of the local estimator, but where
+two splits are equally good to 12 digits. The guide has what is sent when, and limits.
 
 Parameters
 ----------
 *args, **parameters
     Those of :class:`~sklearn_era.ensemble.{local}`, all but that `loss` has to be the
-    name of one with a gradient everywhere, and `scoring` ``"loss"``. A worker uses its
-    own threads, as `n_jobs` does not say.
+    name of one other than ``"absolute_error"`` and ``"quantile"``, and `scoring`
+    ``"loss"``. A worker fits with the threads that it was started with; `n_jobs` is for
+    predictions.
 
 client : distributed.Client, default=None
     The cluster to fit on; None for the client that was made last.
 
 timeout : int, default=300
-    Seconds that workers wait for each other's sums, and for each other to begin, before
-    the fit ends with an error.
+    Seconds that workers wait for each other, and the client for a worker to answer,
+    before the fit ends with an error. A callback that takes longer ends it too.
 
 shuffle : bool, default=True
-    Whether rows may be sent to other workers, as bytes, where eras have rows in several
-    partitions, or partitions are fewer than workers. If False, an era that has them is
-    an error.
+    Whether the rows of partitions may be taken apart, where eras have rows in several,
+    or partitions with eras are fewer than workers. If False, such an era is an error.
+    Whole partitions may move in any case, to even out the load.
 
 Attributes
 ----------

@@ -9,6 +9,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow
 from dask import delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse
@@ -144,6 +145,8 @@ def load_part(
         warn_of_row_order(eras, X)
         part = _check_part(X, y, sample_weight, eras, ordered_for)
     part.warnings = [(str(each.message), each.category) for each in caught]
+    # Arrow keeps what it has read Parquet files with: as much memory as the rows.
+    pyarrow.default_memory_pool().release_unused()
     return part
 
 

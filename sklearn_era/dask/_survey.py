@@ -156,7 +156,7 @@ class EncodedPart:
         Eras among those of all rows.
     held_out : ndarray of shape (n_rows,), dtype=bool
         Whether early stopping holds the row out.
-    rows : ndarray of shape (n_rows,), dtype=int64
+    rows : ndarray of shape (n_rows,), dtype=uint32
         Numbers of the rows among all.
     is_binned : bool
         Whether X holds bins.
@@ -167,7 +167,7 @@ class EncodedPart:
     sample_weight: NDArray[np.float64] | None
     codes: NDArray[np.int32]
     held_out: NDArray[np.bool_]
-    rows: NDArray[np.int64]
+    rows: NDArray[np.uint32]
     is_binned: bool = False
 
 
@@ -186,7 +186,7 @@ def encode_part(
     if held_out is None:
         of_eras = encoding.held_out
         held_out = np.zeros(y.size, dtype=bool) if of_eras is None else of_eras[codes]
-    rows = np.arange(start, start + y.size)
+    rows = np.arange(start, start + y.size, dtype=np.uint32)
     return EncodedPart(part.X, y, weights, codes, held_out, rows)
 
 

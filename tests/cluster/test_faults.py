@@ -224,3 +224,14 @@ def test_arguments(client):
         fitted.predict(X)
     with pytest.raises(TypeError, match="no staged predictions"):
         fitted.staged_predict(X)
+
+
+def test_fit_where_it_would_wait_for_itself(client):
+    given = collections(make_rows())
+    nested = AtIteration(1, lambda: model(client).fit(**given))
+    with pytest.raises(DaskFitError, match="in a callback of another"):
+        model(client).set_callbacks(nested).fit(**given)
+    task = client.submit(lambda: model(None).fit(**given))
+    with pytest.raises(ValueError, match="fit is called in a task of Dask"):
+        task.result(timeout=30)
+    assert_next_fit_is_right(client)

@@ -1,6 +1,7 @@
 """Fits on a cluster against the local ones: same trees, on the same rows and eras."""
 
 import pickle
+import threading
 import warnings
 
 import dask.array as da
@@ -90,8 +91,7 @@ def test_fit_predict_and_score(client):
     computed = client.compute(predicted).result()
     assert_allclose(computed, local.predict(X), rtol=1e-9)
     assert_array_equal(fitted.to_local().predict(X), computed)
-    with client.as_current():
-        assert fitted.score(dX, dy) == pytest.approx(local.score(X, y))
+    assert fitted.score(dX, dy) == pytest.approx(local.score(X, y))
     assert clone(fitted).client is client
     restored = pickle.loads(pickle.dumps(fitted))
     assert restored.client is None
@@ -179,7 +179,7 @@ def cases(draw):
 def test_random_cases(client):
     n_cases, n_ties = 0, 0
 
-    @settings(max_examples=150)
+    @settings(max_examples=120)
     @given(case=cases())
     def check(case):
         nonlocal n_cases, n_ties
@@ -292,3 +292,72 @@ def test_resumes_and_tells(client, capsys):
     out = capsys.readouterr().out
     assert "[6/20] 1 tree" in out
     assert "[8/20] 1 tree" in out
+
+
+@pytest.mark.slow
+def test_weights_of_0_and_1(client):
+    """Where they are all of a partition, or of a worker."""
+    X, y, eras = make_rows(n_eras=2)
+    weights = np.where(eras == 0, 0.0, 2.0)
+    assert_same(*pair(client, (X, y, eras), weights, split_criterion="era"))
+    params = {"split_criterion": "invariant", "invariance_statistic": "ratio"}
+    eras = np.repeat([0, 1, 2], [1000, 500, 500])
+    y = (y > np.median(y)).astype(float)
+    weights = np.repeat([1.0, 2.0, 0.5], [1000, 500, 500])
+    assert_same(*pair(client, (X, y, eras), weights, **params))
+
+
+@pytest.mark.slow
+def test_bins_are_made_from_the_same_rows(client):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(230_000, 2))
+    y = X[:, 0] + rng.normal(size=230_000)
+    weights = rng.uniform(0.5, 2.0, y.size)
+    chunks = (50_000, 2)
+    for some in (None, weights):
+        collections = [
+            None if array is None else da.from_array(array, chunks[: array.ndim])
+            for array in (X, y, some, None)
+        ]
+        fitted, local = pair(
+            client, (X, y, None), some, collections, max_iter=2, early_stopping=True
+        )
+        for ours, theirs in zip(
+            fitted._bin_mapper.bin_thresholds_,
+            local._bin_mapper.bin_thresholds_,
+            strict=True,
+        ):
+            assert_array_equal(ours, theirs)
+
+
+@pytest.mark.slow
+def test_fit_again_with_less(client):
+    X, y, eras = data = make_rows()
+    dX, dy, labels = by_era(eras, X, y, eras)
+    fitted, _ = pair(client, data, era_effects="intercept")
+    fitted.set_params(era_effects=None).fit(dX, dy, eras=labels)
+    with pytest.raises(ValueError, match="era_effects"):
+        fitted.to_local().predict(X, eras=eras)
+    # A callback of a fit, and nothing of it, may be beyond pickling.
+    fitted.set_callbacks(Recorder())._skl_callbacks[0].lock = threading.Lock()
+    assert client.compute(fitted.predict(dX)).result().shape == y.shape
+    assert fitted.score(dX, dy) > 0.1
+
+
+@pytest.mark.slow
+def test_missing_categories_of_pandas(client):
+    X, y, eras = make_rows()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["b"] = frame["b"].astype("Int64").mask(frame["c"] == 0)
+    parts = [part for _, part in frame.groupby(eras)]
+    rows = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame.iloc[:0])
+    dy, labels = by_era(eras, y, eras)
+    assert_same(
+        *pair(
+            client,
+            (frame, y, eras),
+            collections=(rows, dy, None, labels),
+            categorical_features=["b"],
+            split_criterion="era",
+        )
+    )
