@@ -126,6 +126,9 @@ class Cluster:
 
         try:
             return self.client.sync(gather)
+        except (asyncio.CancelledError, RuntimeError):
+            self._check_open()
+            raise
         except TimeoutError:
             answers = self.ask(self.addresses, _GRACE)
             silent = [each for each in self.addresses if each not in answers]
@@ -254,19 +257,25 @@ class Cluster:
         while not events.empty():
             yield events.get()
 
-    def _check_there(self, workers: Sequence[str]) -> None:
-        """Raise DaskFitError for a client that is closed, or a worker that is missed.
-
-        That is one of `workers` which is gone, or any that is not heard of any more.
-        """
+    def _check_open(self) -> None:
         if self.client.status != "running":
             raise DaskFitError(
                 f"The client is {self.client.status}, and the fit has ended with it; "
                 "fit again with another client."
             )
+
+    def _check_there(self, workers: Sequence[str]) -> None:
+        """Raise DaskFitError for a client that is closed, or a worker that is missed.
+
+        That is one of `workers` which is gone, or any that is not heard of any more.
+        """
+        self._check_open()
         try:
-            present = self.client.scheduler_info(n_workers=-1)["workers"]
+            # `scheduler_info` may answer with what the client has last heard of a few.
+            identity = self.client.scheduler.identity
+            present = self.client.sync(identity, n_workers=-1)["workers"]
         except Exception as error:
+            self._check_open()
             raise DaskFitError(
                 "The scheduler does not answer any more; fit again with another client."
             ) from error
