@@ -4,7 +4,8 @@ It needs the extra ``dask``: ``pip install 'sklearn-era[dask]'``. A fit goes thr
 ``_fit`` on the client: ``_partitions`` are loaded, the ``_survey`` of their eras and
 target decides what concerns all rows, ``_bins`` are made of a sample, ``_placement``
 says which worker has which eras, and workers grow trees in lockstep by ``_training``,
-over the ``_collective``. ``_cluster`` waits for all that, and knows what goes wrong.
+over the ``_collective``. ``_progress`` follows them, and ``_cluster`` waits for all of
+that, and knows what goes wrong.
 """
 
 from .._optional import import_optional

@@ -108,14 +108,14 @@ def take_sample(
 
 def find_blocks(
     samples: Sequence[Any],
-    max_bins: int,
-    names: Sequence[str],
+    estimator: Any,
     known_categories: Sequence[NDArray[np.float64] | None],
 ) -> list[Any]:
     """The thresholds of each block of columns, delayed; of categories, these.
 
     `samples` are what `take_sample` has found at each worker.
     """
+    max_bins, names = estimator.max_bins, _column_names(estimator)
     find, pick = delayed(_find_thresholds), delayed(_pick)
     blocks = []
     for i, start in enumerate(range(0, len(names), _BLOCK)):
@@ -123,6 +123,15 @@ def find_blocks(
         pieces = [pick(sample, i) for sample in samples]
         blocks.append(find(pieces, max_bins, names[columns], known_categories[columns]))
     return blocks
+
+
+def _column_names(estimator: Any) -> list[str]:
+    """The columns that are trained on, in their order: categorical ones first."""
+    n_features = estimator.n_features_in_
+    names = getattr(estimator, "feature_names_in_", np.arange(n_features))
+    if estimator.is_categorical_ is not None:
+        names = names[np.argsort(~estimator.is_categorical_, kind="stable")]
+    return [str(name) for name in names]
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:

@@ -260,8 +260,8 @@ class Cluster:
     def _check_open(self) -> None:
         if self.client.status != "running":
             raise DaskFitError(
-                f"The client is {self.client.status}, and the fit has ended with it; "
-                "fit again with another client."
+                "The client was closed, and the fit has ended with it; fit again with "
+                "another client."
             )
 
     def _check_there(self, workers: Sequence[str]) -> None:

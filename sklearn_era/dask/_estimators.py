@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._callbacks import copy_attributes
 from ._cluster import Cluster
-from ._fit import ClusterFit, check_supported
+from ._fit import ClusterFit
 from ._partitions import blocks_beside, blocks_of
 
 
@@ -51,6 +51,26 @@ def _constructor(local: Any) -> Callable[..., None]:
         ]
     )
     return __init__
+
+
+def _check_supported(estimator: Any) -> None:
+    """Raise ValueError for parameters that a fit on several workers does not take."""
+    if not isinstance(estimator.loss, str):
+        raise ValueError(
+            f"loss={estimator.loss!r} is an object, and workers share the means of "
+            "scikit-learn's own losses only: name one, as loss='squared_error'."
+        )
+    if estimator.loss in ("absolute_error", "quantile"):
+        raise ValueError(
+            f"loss={estimator.loss!r} needs the quantiles of each leaf, for which all "
+            "its rows would have to come to one worker: use another loss, or a local "
+            "estimator."
+        )
+    if estimator.scoring != "loss":
+        raise ValueError(
+            f"scoring={estimator.scoring!r} needs the predictions of all rows in one "
+            "place: use scoring='loss', or a local estimator."
+        )
 
 
 class DaskMixin:
@@ -106,7 +126,7 @@ class DaskMixin:
             or the client is closed. The workers that are left serve the next fit; with
             ``warm_start=True`` it goes on after the last whole iteration.
         """
-        check_supported(self)
+        _check_supported(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed.")
         cluster = Cluster(self._find_client(), self.timeout)

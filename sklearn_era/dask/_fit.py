@@ -1,8 +1,6 @@
 """What the client does: ``fit``, step by step, on the workers that hold the rows."""
 
 import copy
-import pickle
-import time
 import uuid
 import weakref
 from collections.abc import Sequence
@@ -24,7 +22,6 @@ from sklearn.utils.validation import (
 from .._warnings import warn_user
 from ..ensemble._binning.errors import blame_column
 from ..ensemble._binning.integer_columns import UnbinnedRows
-from ..ensemble._callbacks import begin_tasks
 from ..ensemble._fit_state import FitState, end_fit
 from ._bins import (
     bin_part,
@@ -44,7 +41,8 @@ from ._partitions import (
     frame_of_categories,
     summarize,
 )
-from ._placement import check_whole_eras, place_units, shuffle_parts
+from ._placement import find_places, shuffle_parts
+from ._progress import Progress, is_resumed
 from ._survey import (
     Encoding,
     Survey,
@@ -53,7 +51,7 @@ from ._survey import (
     encode_part,
     training_weights,
 )
-from ._training import KEPT, LISTS, answer, train
+from ._training import train
 
 
 class ClusterFit:
@@ -174,7 +172,7 @@ class ClusterFit:
         estimator._check_eras(survey.eras, rows, None, None)
         random_state = check_random_state(estimator.random_state)
         of_workers = copy.deepcopy(random_state)
-        if not self._is_resumed:
+        if not is_resumed(estimator):
             largest = np.iinfo(np.uint32).max
             estimator._random_seed, seed = (
                 random_state.randint(largest, dtype="u8") for _ in range(2)
@@ -187,10 +185,6 @@ class ClusterFit:
         if estimator.early_stopping == "auto":
             estimator.do_early_stopping_ = survey.n_rows > 10_000
         return of_workers
-
-    @property
-    def _is_resumed(self) -> bool:
-        return self.estimator.warm_start and self.estimator._is_fitted()
 
     def _gather_rows(
         self, parts: Sequence[Future], encoding: Encoding
@@ -265,8 +259,7 @@ class ClusterFit:
             for held in self._parts_by_holder(parts)
         ]
         categories = known_categories or [None] * estimator.n_features_in_
-        columns = _column_names(estimator)
-        blocks = find_blocks(samples, estimator.max_bins, columns, categories)
+        blocks = find_blocks(samples, estimator, categories)
         thresholds = self.cluster.gather(client.compute(blocks))
         return make_mapper(
             mapper,
@@ -294,7 +287,7 @@ class ClusterFit:
     ) -> Any:
         """What the workers fit: all that concerns all rows is decided."""
         local = self.estimator.to_local()
-        if not self._is_resumed:
+        if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)
         vars(local).pop("_skl_callbacks", None)
         local.set_params(
@@ -318,27 +311,14 @@ class ClusterFit:
         local: Any,
     ) -> dict[str, Future]:
         """The shard of each worker that has rows to train on, by its address."""
-        addresses = self.cluster.addresses
-        n_rows, unit, moves = np.diff(survey.starts), "partition", False
-        holders = self._holders(parts)
-        if survey.eras is not None:
-            moves = not check_whole_eras(survey, self.estimator.shuffle)
-            assert encoding.training_labels is not None
-            n_eras = encoding.training_labels.size
-            n_shards = min(n_eras, len(addresses))
-            if np.count_nonzero(n_trained) < n_shards and self.estimator.shuffle:
-                moves = True
-            unit = "era" if moves or n_eras < len(addresses) else unit
-        if moves:
-            n_rows = survey.era_counts
-            n_trained = np.where(encoding.is_trained, n_rows, 0)
-            holders = [""] * n_rows.size
-        places, used = place_units(n_rows, n_trained, holders, addresses)
-        if len(used) < len(addresses):
-            warn_user(
-                f"The fit uses {len(used)} of {len(addresses)} workers, as there are "
-                f"no more {unit}s with rows to train on."
-            )
+        places, used, moves = find_places(
+            survey,
+            encoding,
+            n_trained,
+            self._holders(parts),
+            self.cluster.addresses,
+            self.estimator.shuffle,
+        )
         sent = self.cluster.send(local)
         # Rows that leave their worker do so as bytes.
         for i, holder in enumerate(self._holders(parts)):
@@ -371,7 +351,7 @@ class ClusterFit:
         estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
         first, group = next(iter(shards)), None
-        progress = _Progress(self, fit_id, first, set(vars(local)))
+        progress = Progress(estimator, cluster, fit_id, first, local)
         futures: dict[str, Future] = {}
         try:
             with cluster.messages(fit_id) as messages:
@@ -425,100 +405,6 @@ class ClusterFit:
         return [self._submit(function, part, **arguments) for part in parts]
 
 
-class _Progress:
-    """What the client does as iterations begin and end on the workers."""
-
-    def __init__(self, fit: ClusterFit, fit_id: str, first: str, known: set[str]):
-        self._estimator = fit.estimator
-        self._cluster = fit.cluster
-        self._is_resumed = fit._is_resumed
-        self._fit_id = fit_id
-        self._first = first
-        self._known = known
-
-    def hear(self, message: dict[str, Any]) -> None:
-        getattr(self, f"_{message['what']}")(message)
-
-    def _begin(self, message: dict[str, Any]) -> None:
-        estimator = self._estimator
-        if not self._is_resumed:
-            estimator._predictors = []
-        self._update(message)
-        # What an earlier fit has left, and this one has taken off.
-        fitted = pickle.loads(message["attributes"])
-        others = (*estimator.get_params(deep=False), *fitted, *KEPT)
-        for name in self._known.difference(others, ["validation_eras_"]):
-            vars(estimator).pop(name, None)
-        self._began = self._iteration_began = time.time()
-        if estimator.verbose:
-            print("Fitting gradient boosted rounds:")
-        n_tasks = estimator.max_iter - len(estimator._predictors)
-        rows: Any = _RowsOfWorkers()
-        self._tasks = begin_tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
-
-    def _begin_iteration(self, message: dict[str, Any]) -> None:
-        self._tasks.begin_iteration()
-
-    def _end_iteration(self, message: dict[str, Any]) -> None:
-        estimator = self._estimator
-        self._update(message)
-        for name, (n, last) in zip(LISTS, pickle.loads(message["more"]), strict=True):
-            if len(getattr(estimator, name)) < n:
-                getattr(estimator, name).extend(last)
-        if estimator.verbose >= 2:
-            n_iter = len(estimator._predictors)
-            print(f"[{n_iter}/{estimator.max_iter}] ", end="")
-            estimator._print_iteration_stats(self._iteration_began)
-            self._iteration_began = time.time()
-        if hasattr(estimator, "_skl_callbacks"):
-            stop = bool(self._tasks.end_iteration())
-            self._cluster.run_on(self._first, answer, self._fit_id, stop)
-
-    def end(self) -> None:
-        estimator = self._estimator
-        if estimator.verbose:
-            trees = [tree for trees in estimator._predictors for tree in trees]
-            n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
-            print(
-                f"Fit {len(trees)} trees in {time.time() - self._began:.3f} s, "
-                f"({n_leaves} total leaves)"
-            )
-        self._tasks.end()
-
-    def _update(self, message: dict[str, Any]) -> None:
-        vars(self._estimator).update(pickle.loads(message["attributes"]))
-
-
-class _RowsOfWorkers:
-    """What a callback gets that asks for rows: an error."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise ValueError(
-            f"A callback asks for {name} of the rows to train on, which lie on the "
-            "workers: take the callback off (set_callbacks), or fit a local estimator."
-        )
-
-
-def check_supported(estimator: Any) -> None:
-    """Raise ValueError for parameters that a fit on several workers does not take."""
-    if not isinstance(estimator.loss, str):
-        raise ValueError(
-            f"loss={estimator.loss!r} is an object, and workers share the means of "
-            "scikit-learn's own losses only: name one, as loss='squared_error'."
-        )
-    if estimator.loss in ("absolute_error", "quantile"):
-        raise ValueError(
-            f"loss={estimator.loss!r} needs the quantiles of each leaf, for which all "
-            "its rows would have to come to one worker: use another loss, or a local "
-            "estimator."
-        )
-    if estimator.scoring != "loss":
-        raise ValueError(
-            f"scoring={estimator.scoring!r} needs the predictions of all rows in one "
-            "place: use scoring='loss', or a local estimator."
-        )
-
-
 def _blame_partition(i: int, error: BaseException) -> Exception:
     message = f"Partition {i} of X: {error}"
     for kind in (TypeError, ValueError):
@@ -527,13 +413,4 @@ def _blame_partition(i: int, error: BaseException) -> Exception:
     return DaskFitError(f"{message} ({type(error).__name__})")
 
 
-def _column_names(estimator: Any) -> list[str]:
-    """The columns that are trained on, in their order: categorical ones first."""
-    n_features = estimator.n_features_in_
-    names = getattr(estimator, "feature_names_in_", np.arange(n_features))
-    if estimator.is_categorical_ is not None:
-        names = names[np.argsort(~estimator.is_categorical_, kind="stable")]
-    return [str(name) for name in names]
-
-
-__all__ = ["ClusterFit", "check_supported"]
+__all__ = ["ClusterFit"]

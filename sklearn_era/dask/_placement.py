@@ -9,12 +9,47 @@ import pandas as pd
 from dask import delayed
 from numpy.typing import NDArray
 
-from ._survey import EncodedPart, Survey
+from .._warnings import warn_user
+from ._survey import EncodedPart, Encoding, Survey
 
 # A worker keeps what it has up to this share of what all would have alike.
 _UNEVEN = 1.1
 # What a part has of each row but for X.
 _OF_ROWS = ("y", "sample_weight", "codes", "held_out", "rows")
+
+
+def find_places(
+    survey: Survey,
+    encoding: Encoding,
+    n_trained: NDArray[np.integer],
+    holders: Sequence[str],
+    addresses: Sequence[str],
+    shuffle: bool,
+) -> tuple[NDArray[np.intp], list[str], bool]:
+    """Where partitions go, or eras, whose rows then move; the last says which.
+
+    The first two are as of `place_units`. `n_trained` and `holders` are of partitions.
+    ValueError for an era in several of them, unless `shuffle`.
+    """
+    n_rows, unit, moves = np.diff(survey.starts), "partition", False
+    if survey.eras is not None:
+        moves = not check_whole_eras(survey, shuffle)
+        n_eras = int(np.count_nonzero(encoding.is_trained))
+        n_shards = min(n_eras, len(addresses))
+        if np.count_nonzero(n_trained) < n_shards and shuffle:
+            moves = True
+        unit = "era" if moves or n_eras < len(addresses) else unit
+    if moves:
+        n_rows = survey.era_counts
+        n_trained = np.where(encoding.is_trained, n_rows, 0)
+        holders = [""] * n_rows.size
+    places, used = place_units(n_rows, n_trained, holders, addresses)
+    if len(used) < len(addresses):
+        warn_user(
+            f"The fit uses {len(used)} of {len(addresses)} workers, as there are no "
+            f"more {unit}s with rows to train on."
+        )
+    return places, used, moves
 
 
 def spread(
@@ -115,4 +150,4 @@ def _from_frame(frame: pd.DataFrame) -> EncodedPart:
     return EncodedPart(bins, **others, is_binned=True)
 
 
-__all__ = ["check_whole_eras", "place_units", "shuffle_parts"]
+__all__ = ["find_places", "place_units", "shuffle_parts"]

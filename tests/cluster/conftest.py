@@ -1,6 +1,7 @@
 """Clusters of real processes: each test file that asks for one has it to its end."""
 
 import contextlib
+import importlib
 import logging
 
 import pytest
@@ -20,6 +21,8 @@ def make_client(n_workers):
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        # It takes a busy machine seconds, which would count as silence of a worker.
+        client.run(importlib.import_module, "sklearn_era.dask")
         yield client
 
 

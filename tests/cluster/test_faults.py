@@ -141,7 +141,7 @@ def test_client_that_is_closed(client):
     ):
         other = Client(one.scheduler.address, set_as_default=False)
         close = AtIteration(2, other.close)
-        with pytest.raises(DaskFitError, match="The client is clos"):
+        with pytest.raises(DaskFitError, match="The client was closed"):
             model(other).set_callbacks(close).fit(**collections(make_rows()))
         assert_next_fit_is_right(one)
 

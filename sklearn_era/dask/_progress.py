@@ -1,0 +1,92 @@
+"""What the client makes of the iterations that workers tell it of."""
+
+import pickle
+import time
+from typing import Any
+
+from ..ensemble._callbacks import begin_tasks
+from ._cluster import Cluster
+from ._training import KEPT, LISTS, answer
+
+
+def is_resumed(estimator: Any) -> bool:
+    """Whether a fit goes on with the trees that an estimator has."""
+    return estimator.warm_start and estimator._is_fitted()
+
+
+class Progress:
+    """What the client does as iterations begin and end on the workers."""
+
+    def __init__(
+        self, estimator: Any, cluster: Cluster, fit_id: str, first: str, local: Any
+    ):
+        self._estimator = estimator
+        self._cluster = cluster
+        self._fit_id = fit_id
+        self._first = first
+        # What an earlier fit has left, and this one may take off.
+        self._known = vars(local).keys() - estimator.get_params(deep=False).keys()
+
+    def hear(self, message: dict[str, Any]) -> None:
+        getattr(self, f"_{message['what']}")(message)
+
+    def _begin(self, message: dict[str, Any]) -> None:
+        estimator = self._estimator
+        if not is_resumed(estimator):
+            estimator._predictors = []
+        fitted = self._update(message)
+        for name in self._known.difference(fitted, KEPT, ["validation_eras_"]):
+            vars(estimator).pop(name, None)
+        self._began = self._iteration_began = time.time()
+        if estimator.verbose:
+            print("Fitting gradient boosted rounds:")
+        n_tasks = estimator.max_iter - len(estimator._predictors)
+        rows: Any = _RowsOfWorkers()
+        self._tasks = begin_tasks(estimator, rows, n_tasks, estimator._fitted_so_far)
+
+    def _begin_iteration(self, message: dict[str, Any]) -> None:
+        self._tasks.begin_iteration()
+
+    def _end_iteration(self, message: dict[str, Any]) -> None:
+        estimator = self._estimator
+        self._update(message)
+        for name, (n, last) in zip(LISTS, pickle.loads(message["more"]), strict=True):
+            if len(getattr(estimator, name)) < n:
+                getattr(estimator, name).extend(last)
+        if estimator.verbose >= 2:
+            n_iter = len(estimator._predictors)
+            print(f"[{n_iter}/{estimator.max_iter}] ", end="")
+            estimator._print_iteration_stats(self._iteration_began)
+            self._iteration_began = time.time()
+        if hasattr(estimator, "_skl_callbacks"):
+            stop = bool(self._tasks.end_iteration())
+            self._cluster.run_on(self._first, answer, self._fit_id, stop)
+
+    def end(self) -> None:
+        estimator = self._estimator
+        if estimator.verbose:
+            trees = [tree for trees in estimator._predictors for tree in trees]
+            n_leaves = sum(tree.get_n_leaf_nodes() for tree in trees)
+            print(
+                f"Fit {len(trees)} trees in {time.time() - self._began:.3f} s, "
+                f"({n_leaves} total leaves)"
+            )
+        self._tasks.end()
+
+    def _update(self, message: dict[str, Any]) -> dict[str, Any]:
+        attributes = pickle.loads(message["attributes"])
+        vars(self._estimator).update(attributes)
+        return attributes
+
+
+class _RowsOfWorkers:
+    """What a callback gets that asks for rows: an error."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(
+            f"A callback asks for {name} of the rows to train on, which lie on the "
+            "workers: take the callback off (set_callbacks), or fit a local estimator."
+        )
+
+
+__all__ = ["Progress", "is_resumed"]
