@@ -93,7 +93,7 @@ class ClusterFit:
             mapper = self._find_bins(mapper, parts, drawn, known_categories)
             local = self._local_estimator(encoding, random_state, mapper)
             local._known_categories = known_categories
-            shards = self._place(parts, n_trained, survey, encoding, local)
+            shards = self._place(parts, n_trained, survey, encoding, local, is_weighted)
             self._train(local, shards, encoding)
             self._set_weighted(sample_weight is not None, encoding)
         except BaseException:
@@ -309,6 +309,7 @@ class ClusterFit:
         survey: Survey,
         encoding: Encoding,
         local: Any,
+        is_weighted: bool,
     ) -> dict[str, Future]:
         """The shard of each worker that has rows to train on, by its address."""
         places, used, moves = find_places(
@@ -326,10 +327,13 @@ class ClusterFit:
                 parts[i] = self._submit(bin_part, parts[i], sent)
         if moves:
             with self.client.as_current():
-                moved = self.client.compute(shuffle_parts(parts, places, len(used)))
+                rows = shuffle_parts(
+                    parts, places, len(used), local.n_features_in_, is_weighted
+                )
+                moved = self.client.compute(rows)
             self._futures.update(moved)
             parts[:] = moved
-            del moved
+            del moved, rows
             places = np.arange(len(used))
         shards = {
             address: self._submit(

@@ -117,29 +117,40 @@ def check_whole_eras(survey: Survey, shuffle: bool) -> bool:
 
 
 def shuffle_parts(
-    parts: Sequence[Any], places: NDArray[np.intp], n_workers: int
+    parts: Sequence[Any],
+    places: NDArray[np.intp],
+    n_workers: int,
+    n_features: int,
+    is_weighted: bool,
 ) -> list[Any]:
     """The rows of binned parts, as one part a worker: delayed, by Dask's shuffle.
 
     `places` is the worker of each era.
     """
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
-    meta = delayed(_to_frame)(parts[0], places, n_rows=0).compute()
+    # Not asked of a worker, which may hang.
+    no_rows = EncodedPart(
+        X=np.empty((0, n_features), dtype=np.uint8),
+        y=np.empty(0),
+        sample_weight=np.empty(0) if is_weighted else None,
+        codes=np.empty(0, dtype=np.int32),
+        held_out=np.empty(0, dtype=bool),
+        rows=np.empty(0, dtype=np.uint32),
+    )
+    meta = _to_frame(no_rows, places)
     rows = dd.from_delayed([to_frame(part, places) for part in parts], meta=meta)
     moved = rows.set_index("worker", divisions=tuple(range(n_workers + 1)))
     return [from_frame(frame) for frame in moved.to_delayed()]
 
 
-def _to_frame(
-    part: EncodedPart, places: NDArray[np.intp], n_rows: int | None = None
-) -> pd.DataFrame:
+def _to_frame(part: EncodedPart, places: NDArray[np.intp]) -> pd.DataFrame:
     """A binned part as one frame, with the worker that each row goes to."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
     for name in _OF_ROWS:
         if getattr(part, name) is not None:
             columns[name] = getattr(part, name)
     columns["worker"] = places[part.codes]
-    return pd.DataFrame(columns).iloc[:n_rows]
+    return pd.DataFrame(columns)
 
 
 def _from_frame(frame: pd.DataFrame) -> EncodedPart:
