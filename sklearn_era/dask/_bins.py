@@ -50,6 +50,19 @@ class ShardRows(UnbinnedRows):
         self.binned = binned
 
 
+def new_mapper(
+    estimator: Any, known_categories: list[NDArray[np.float64] | None] | None
+) -> _BinMapper:
+    """A mapper with the estimator's parameters, as its ``fit`` would make it."""
+    return _BinMapper(
+        n_bins=estimator.max_bins + 1,
+        is_categorical=estimator._is_categorical_remapped,
+        known_categories=known_categories,
+        random_state=estimator._random_seed,
+        n_threads=1,
+    )
+
+
 def draw_sample(
     mapper: _BinMapper,
     n_trained: NDArray[np.intp],
@@ -253,5 +266,6 @@ __all__ = [
     "find_blocks",
     "make_mapper",
     "make_shard",
+    "new_mapper",
     "take_sample",
 ]

@@ -140,6 +140,11 @@ class Cluster:
             if future.status != "finished":
                 raise future.exception()
 
+    def holders(self, futures: Sequence[Future]) -> list[str]:
+        """The worker that has each result; an empty text for one on its way."""
+        holders = self.client.who_has(list(futures))
+        return [min(holders.get(each.key, ()), default="") for each in futures]
+
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
         """What a function returns that a worker runs beside its tasks."""
         try:

@@ -129,12 +129,6 @@ class DaskMixin:
         _check_supported(self)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed.")
-        cluster = Cluster(self._find_client(), self.timeout)
-        with cluster.only_fit():
-            ClusterFit(self, cluster).run(X, y, sample_weight, eras)
-        return self
-
-    def _find_client(self) -> Client:
         try:
             get_worker()
         except ValueError:
@@ -144,6 +138,12 @@ class DaskMixin:
                 "fit is called in a task of Dask, whose worker it would wait for: call "
                 "it on the client."
             )
+        cluster = Cluster(self._find_client(), self.timeout)
+        with cluster.only_fit():
+            ClusterFit(self, cluster).run(X, y, sample_weight, eras)
+        return self
+
+    def _find_client(self) -> Client:
         client = self.client
         if client is None:
             try:

@@ -29,6 +29,7 @@ from ._bins import (
     find_blocks,
     make_mapper,
     make_shard,
+    new_mapper,
     take_sample,
 )
 from ._cluster import Cluster, DaskFitError
@@ -87,7 +88,7 @@ class ClusterFit:
             )
             n_trained = survey.training_rows(encoding, training_rows)
             parts = self._encode(parts, survey, encoding, training_rows)
-            mapper = self._make_mapper(known_categories)
+            mapper = new_mapper(estimator, known_categories)
             is_weighted = sample_weight is not None or encoding.weighs
             drawn = self._draw(mapper, parts, n_trained, is_weighted, training_rows)
             mapper = self._find_bins(mapper, parts, drawn, known_categories)
@@ -213,18 +214,6 @@ class ClusterFit:
             for part, start, rows in zip(parts, survey.starts, held_out, strict=False)
         ]
 
-    def _make_mapper(
-        self, known_categories: list[NDArray[np.float64] | None] | None
-    ) -> _BinMapper:
-        estimator = self.estimator
-        return _BinMapper(
-            n_bins=estimator.max_bins + 1,
-            is_categorical=estimator._is_categorical_remapped,
-            known_categories=known_categories,
-            random_state=estimator._random_seed,
-            n_threads=1,
-        )
-
     def _draw(
         self,
         mapper: _BinMapper,
@@ -248,36 +237,28 @@ class ClusterFit:
         known_categories: list[NDArray[np.float64] | None] | None,
     ) -> _BinMapper:
         """The mapper that scikit-learn would fit to all training rows."""
-        estimator, client = self.estimator, self.client
+        estimator = self.estimator
+        self.cluster.wait(parts)
+        held: dict[str, list[int]] = {}
+        for i, holder in enumerate(self.cluster.holders(parts)):
+            held.setdefault(holder, []).append(i)
         samples = [
             self._submit(
                 take_sample,
-                [parts[i] for i in held],
-                [drawn[i] for i in held],
+                [parts[i] for i in of_worker],
+                [drawn[i] for i in of_worker],
                 estimator._preprocessor,
             )
-            for held in self._parts_by_holder(parts)
+            for of_worker in held.values()
         ]
         categories = known_categories or [None] * estimator.n_features_in_
         blocks = find_blocks(samples, estimator, categories)
-        thresholds = self.cluster.gather(client.compute(blocks))
+        thresholds = self.cluster.gather(self.client.compute(blocks))
         return make_mapper(
             mapper,
             [each for block in thresholds for each in block],
             estimator._is_categorical_remapped,
         )
-
-    def _parts_by_holder(self, parts: Sequence[Future]) -> list[list[int]]:
-        self.cluster.wait(parts)
-        held: dict[str, list[int]] = {}
-        for i, holder in enumerate(self._holders(parts)):
-            held.setdefault(holder, []).append(i)
-        return list(held.values())
-
-    def _holders(self, parts: Sequence[Future]) -> list[str]:
-        """The worker that has each part; an empty text for one on its way."""
-        holders = self.client.who_has(list(parts))
-        return [min(holders.get(part.key, ()), default="") for part in parts]
 
     def _local_estimator(
         self,
@@ -312,17 +293,18 @@ class ClusterFit:
         is_weighted: bool,
     ) -> dict[str, Future]:
         """The shard of each worker that has rows to train on, by its address."""
+        holders = self.cluster.holders(parts)
         places, used, moves = find_places(
             survey,
             encoding,
             n_trained,
-            self._holders(parts),
+            holders,
             self.cluster.addresses,
             self.estimator.shuffle,
         )
         sent = self.cluster.send(local)
         # Rows that leave their worker do so as bytes.
-        for i, holder in enumerate(self._holders(parts)):
+        for i, holder in enumerate(holders):
             if moves or holder != used[places[i]]:
                 parts[i] = self._submit(bin_part, parts[i], sent)
         if moves:
