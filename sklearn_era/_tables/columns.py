@@ -67,7 +67,7 @@ def read_columns(
         raise ValueError(
             f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
         )
-    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    is_frame = is_data_frame(X)
     table: Any = X if is_frame else _as_array(X, name)
     n_samples, n_features = table.shape
     if n_samples == 0 or n_features == 0:
@@ -98,6 +98,11 @@ def read_columns(
             )
         )
     return columns
+
+
+def is_data_frame(X: Any) -> bool:
+    """Whether the columns of a table have names and types of their own."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def as_matrix(
@@ -234,20 +239,55 @@ def _resolve(
     categorical_features: Any, names: list[Any], is_frame: bool
 ) -> NDArray[np.bool_]:
     """The mask of the categorical columns, of one of the ways to say it."""
-    mask = np.zeros(len(names), dtype=bool)
     if categorical_features is None:
-        return mask
-    what = "categorical_features"
-    if isinstance(categorical_features, str) or np.ndim(categorical_features) != 1:
+        return np.zeros(len(names), dtype=bool)
+    return choose_columns(
+        categorical_features,
+        names,
+        is_frame,
+        name="categorical_features",
+        also="'from_dtype', None, or ",
+    )
+
+
+def choose_columns(
+    given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
+) -> NDArray[np.bool_]:
+    """The mask of the columns that are given by name, index or a mask.
+
+    Parameters
+    ----------
+    given : array-like of {bool, int, str}
+        The argument; bools are one a column, names are of a frame.
+    names : sequence
+        Those of the table's columns.
+    is_frame : bool
+        Whether the user knows them by these.
+    name : str
+        The argument's name, for messages.
+    also : str
+        What else it may be, for messages.
+
+    Returns
+    -------
+    mask : ndarray of shape (n_features,), dtype=bool
+
+    Raises
+    ------
+    ValueError
+        If it is no such list, or the table has no such column.
+    """
+    if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
-            f"{what} must be 'from_dtype', None, or a list of names, of indices or of "
-            f"one bool a column; got {categorical_features!r}."
+            f"{name} must be {also}a list of names, of indices or of one bool a "
+            f"column; got {given!r}."
         )
-    given = np.asarray(categorical_features, dtype=object).tolist()
+    mask = np.zeros(len(names), dtype=bool)
+    given = np.asarray(given, dtype=object).tolist()
     if given and all(isinstance(x, (bool, np.bool_)) for x in given):
         if len(given) != len(names):
             raise ValueError(
-                f"{what} has {len(given)} bools, but X has {len(names)} columns; pass "
+                f"{name} has {len(given)} bools, but X has {len(names)} columns; pass "
                 "one a column."
             )
         return np.array(given, dtype=bool)
@@ -255,25 +295,25 @@ def _resolve(
         if isinstance(x, str):
             if not is_frame:
                 raise ValueError(
-                    f"{what} names column {x!r}, but X is no data frame, and its "
+                    f"{name} names column {x!r}, but X is no data frame, and its "
                     "columns have no names; pass indices."
                 )
             if x not in names:
                 raise ValueError(
-                    f"{what}: X has no column {x!r}; its columns are "
+                    f"{name}: X has no column {x!r}; its columns are "
                     f"{list_columns(names)}."
                 )
-            mask[[j for j, name in enumerate(names) if name == x]] = True
+            mask[[j for j, column in enumerate(names) if column == x]] = True
         elif isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             if not 0 <= x < len(names):
                 raise ValueError(
-                    f"{what}: there is no column {x} among the {len(names)} of X, "
+                    f"{name}: there is no column {x} among the {len(names)} of X, "
                     "which are counted from 0."
                 )
             mask[x] = True
         else:
             raise ValueError(
-                f"{what} must hold names, indices or bools; got {x!r} in it."
+                f"{name} must hold names, indices or bools; got {x!r} in it."
             )
     return mask
 

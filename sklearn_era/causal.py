@@ -1,0 +1,434 @@
+"""Which features a causal graph calls invariant, and penalties for all others.
+
+After Du et al. [1]_, appendix A: environments differ in the mechanisms of a few
+variables. The graph says of which features the target then depends in the same way in
+every environment. `invariant_features` finds these; `feature_penalties` turns them into
+numbers that keep trees and rules off the rest.
+
+References
+----------
+.. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
+       Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils.multiclass import type_of_target
+
+from ._eras import check_eras, encode_eras
+from ._optional import import_optional
+from ._tables.columns import (
+    as_matrix,
+    choose_columns,
+    is_data_frame,
+    list_columns,
+    read_columns,
+)
+from .ensemble._binning.dataset import make_bin_mapper
+from .ensemble._binning.errors import no_values
+from .ensemble._parameters import did_you_mean
+
+if TYPE_CHECKING:
+    import networkx
+
+__all__ = ["feature_penalties", "invariant_features", "mutual_information_ratios"]
+
+
+def invariant_features(
+    graph: "networkx.DiGraph[Any]",
+    target: Hashable,
+    manipulable: Collection[Hashable],
+    *,
+    features: Collection[Hashable] | None = None,
+    hidden_causes: Iterable[tuple[Hashable, Hashable]] = (),
+) -> list[Any]:
+    """Find the features on which the target depends alike in all environments.
+
+    For the features X' that are returned, P(Y | X') is the same whatever the mechanisms
+    of the manipulable variables become, as long as they keep to the graph: a variable
+    may come to depend on its causes in another way, or not at all, but on no others.
+
+    Theorem 1 of [1]_ parts the features and the target into *c-components*, sets that
+    are connected by hidden common causes. A feature is invariant if its c-component has
+
+    - no manipulable variable, or
+    - no descendant of the target, which counts as its own.
+
+    Features are variant as well to which a directed path leads from the target through
+    a manipulable variable (the text below the theorem). See Notes for what is checked
+    beyond that.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        The causal graph, without cycles: an edge from each variable to each that it
+        acts upon. It is not changed.
+
+    target : hashable
+        The node of the target Y.
+
+    manipulable : collection of nodes
+        The variables A whose mechanisms may change between environments.
+
+    features : collection of nodes, default=None
+        The variables X that are measured. Nodes that are neither among them nor the
+        target are unmeasured. By default all nodes but the target are features.
+
+    hidden_causes : iterable of pairs of nodes, default=()
+        Pairs of variables with a common cause that is not in the graph, and whose own
+        mechanism does not change: the bidirected edges.
+
+    Returns
+    -------
+    invariant : list of nodes
+        The invariant features, in the order of the graph. Empty if there are none, as
+        when the mechanism of the target itself changes.
+
+    Raises
+    ------
+    ValueError
+        If `graph` is no directed graph or has a cycle, the target or a name is not in
+        it, or the target is among the features.
+    ImportError
+        If networkx is not installed, which the extra ``causal`` brings.
+
+    See Also
+    --------
+    feature_penalties : What estimators take to keep off the other features.
+
+    Notes
+    -----
+    *Unmeasured nodes* are projected out as by Verma and Pearl [2]_: one that reaches
+    two measured variables through unmeasured ones makes them one c-component. One that
+    is manipulable makes those manipulable that it so reaches first.
+
+    *The target is its own descendant*: with a hidden common cause of Y and a manipulable
+    A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y that shares no
+    hidden cause with Y is invariant: the covariates shift, P(Y | A) stays. Algorithm 2
+    of [1]_ leaves such a cause out, the theorem does not, and nor does this function.
+    Without it, P(Y | X) would change for a common effect X of A and Y.
+
+    *Where the theorem falls short.* For Y -> A -> X with A manipulable it calls X
+    invariant, since {X} is a c-component without A; yet P(Y | X) changes. The text
+    below the theorem calls X variant. The two together still are not enough. The
+    smallest graph to show it where the target's own mechanism stays is A -> X with A
+    manipulable and a hidden common cause of A and Y: neither rule excludes X, and
+    P(Y | X) changes. So the features that both let pass are checked: a variable E that
+    acts on all manipulable ones stands for the environment, and P(Y | X') stays if X'
+    d-separates E from Y [3]_. Where it does not, features are left out, effects before
+    causes, until it does; then those are taken back in, causes first, that do no harm.
+    If no set does, as where the target's own mechanism changes, the list is empty. The
+    rules are sufficient, not necessary: other sets may be invariant too.
+
+    References
+    ----------
+    .. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
+           Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
+    .. [2] T. Verma and J. Pearl, "Equivalence and Synthesis of Causal Models", 1990.
+    .. [3] S. Magliacane et al., "Domain Adaptation by Using Causal Inference to Predict
+           Invariant Conditional Distributions", 2018, arXiv:1707.06422.
+
+    Examples
+    --------
+    Example 1 of [1]_, whose A is not measured:
+
+    >>> import networkx as nx
+    >>> from sklearn_era.causal import invariant_features
+    >>> graph = nx.DiGraph([("Y", "X1"), ("Y", "A"), ("A", "X2")])
+    >>> invariant_features(graph, "Y", manipulable=["A"], features=["X1", "X2"])
+    ['X1']
+    """
+    networkx = import_optional("networkx", extra="causal")
+    pairs = [tuple(pair) for pair in hidden_causes]
+    _check_graph(networkx, graph, target, manipulable, features, pairs)
+    measured = set(graph) if features is None else {target, *features}
+
+    # Each hidden common cause is an unmeasured node from here on.
+    whole = networkx.DiGraph(graph)
+    for pair in pairs:
+        cause = object()
+        whole.add_edges_from((cause, effect) for effect in pair)
+    variant = _variant_by_theorem(networkx, whole, target, manipulable, measured)
+    for name in {target, *networkx.descendants(whole, target)}.intersection(manipulable):
+        variant |= networkx.descendants(whole, name)
+    candidates = measured - variant - {target}
+
+    environment = object()
+    whole.add_node(environment)
+    whole.add_edges_from((environment, name) for name in manipulable)
+
+    def is_invariant(names: list[Any]) -> bool:
+        separates = networkx.is_d_separator(whole, {environment}, {target}, set(names))
+        return bool(separates)
+
+    kept = [name for name in networkx.topological_sort(whole) if name in candidates]
+    left_out = []
+    while kept and not is_invariant(kept):
+        left_out.append(kept.pop())
+    if is_invariant(kept):
+        for name in reversed(left_out):
+            if is_invariant([*kept, name]):
+                kept.append(name)
+    return [name for name in graph if name in kept]
+
+
+def _check_graph(
+    networkx: Any,
+    graph: Any,
+    target: Hashable,
+    manipulable: Any,
+    features: Any,
+    hidden_causes: list[tuple[Any, ...]],
+) -> None:
+    """Raise ValueError for a graph that is none, or names that are not in it."""
+    if not isinstance(graph, networkx.DiGraph):
+        raise ValueError(
+            f"graph must be a networkx.DiGraph; got {type(graph).__name__}."
+        )
+    if not networkx.is_directed_acyclic_graph(graph):
+        cycle = [edge[0] for edge in networkx.find_cycle(graph)]
+        raise ValueError(
+            f"graph has the cycle {' -> '.join(map(str, [*cycle, cycle[0]]))}; remove "
+            "one of its edges, as no variable can be a cause of itself."
+        )
+    for pair in hidden_causes:
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise ValueError(
+                f"hidden_causes must be pairs of two variables; got {pair!r} in it."
+            )
+    given: dict[str, Iterable[Any]] = {
+        "target": [target],
+        "manipulable": manipulable,
+        "features": () if features is None else features,
+        "hidden_causes": [name for pair in hidden_causes for name in pair],
+    }
+    nodes = [str(node) for node in graph]
+    for argument, names in given.items():
+        if isinstance(names, str):
+            raise ValueError(
+                f"{argument}={names!r} must be a list of names, not a text; pass "
+                f"[{names!r}]."
+            )
+        for name in names:
+            if name not in graph:
+                raise ValueError(
+                    f"{argument}: graph has no node {name!r}."
+                    f"{did_you_mean(str(name), nodes)}"
+                )
+    if features is not None and target in features:
+        raise ValueError(
+            f"features has the target {target!r} among them; leave it out."
+        )
+
+
+def _variant_by_theorem(
+    networkx: Any,
+    whole: Any,
+    target: Hashable,
+    manipulable: Collection[Hashable],
+    measured: set[Any],
+) -> set[Any]:
+    """The measured variables that are not invariant by theorem 1 of Du et al."""
+
+    to_measured = networkx.DiGraph(whole)
+    to_measured.remove_edges_from(list(whole.out_edges(measured)))
+
+    def reached(name: Hashable) -> set[Any]:
+        """The measured variables that an unmeasured one reaches through such."""
+        return networkx.descendants(to_measured, name) & measured
+
+    confounded = networkx.Graph()
+    confounded.add_nodes_from(measured)
+    for name in set(whole) - measured:
+        networkx.add_path(confounded, reached(name))
+    may_change = set(manipulable) & measured
+    may_change.update(*map(reached, set(manipulable) - measured))
+    affected = {target, *networkx.descendants(whole, target)}
+    variant: set[Any] = set()
+    for component in networkx.connected_components(confounded):
+        if component & may_change and component & affected:
+            variant |= component
+    return variant
+
+
+def mutual_information_ratios(
+    X: Any,
+    y: ArrayLike,
+    invariant: Sequence[Any] | NDArray[Any],
+    *,
+    max_bins: int = 16,
+) -> NDArray[np.float64]:
+    """Compare what each column says of the target with what the invariant ones say.
+
+    The ratio of column s is ::
+
+        I(X_s; Y) / mean of I(X_j; Y) over the invariant columns j
+
+    Du et al. [1]_ see models fail in new environments where variant features have
+    ratios above 1, and take the ratio for the centre of their soft mask (section
+    III-B).
+
+    I is the mutual information in nats of the binned column and the binned target ::
+
+        I = Σ_bc p_bc ln(p_bc / (p_b p_c)) - (B - 1) (C - 1) / (2 n)
+
+    with B and C the numbers of bins that have rows. The second term is the bias of the
+    first, of Miller and Madow [2]_: columns of noise come near 0. A negative difference
+    is taken for 0.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The rows. Numbers are put into bins of about as many rows each; each category
+        of a frame's columns of category, string or object dtype is a bin, and so are
+        missing values.
+
+    y : array-like of shape (n_samples,)
+        The target. Numbers are binned as those of X where they are continuous to
+        :func:`sklearn.utils.multiclass.type_of_target`; other values, whole numbers
+        among them, are classes.
+
+    invariant : sequence of {str, int, bool}
+        The invariant columns: names of a frame, indices or a mask.
+
+    max_bins : int, default=16
+        Most bins of a column of numbers, in [2, 255], without that of missing values.
+
+    Returns
+    -------
+    ratios : ndarray of shape (n_features,), dtype=float64
+        At least 0; their mean over the invariant columns is 1.
+
+    Raises
+    ------
+    ValueError
+        If no column is invariant, one is not in X, the invariant columns say nothing of
+        the target, a column has only missing values, `y` has missing values or another
+        length, or `max_bins` is out of range.
+
+    References
+    ----------
+    .. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
+           Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
+    .. [2] G. A. Miller, "Note on the Bias of Information Estimates", 1955.
+
+    Examples
+    --------
+    >>> from sklearn_era.causal import mutual_information_ratios
+    >>> from sklearn_era.datasets import make_anticausal_intervention
+    >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
+    >>> mutual_information_ratios(data.X_train, data.y_train, [0, 1]).round(1)
+    """
+    return _ratios(X, y, invariant, max_bins)[0]
+
+
+def feature_penalties(
+    X: Any,
+    y: ArrayLike,
+    invariant: Sequence[Any] | NDArray[Any],
+    *,
+    max_bins: int = 16,
+) -> NDArray[np.float64]:
+    """Penalise the columns that are not invariant, by how much they tempt.
+
+    This is the centre of the soft mask of Du et al. [1]_, section III-B: 0 for
+    invariant columns, and for the others ::
+
+        min(1, I(X_s; Y) / mean of I over the invariant columns)
+
+    as `mutual_information_ratios` has it. It is what `feature_penalty` of the
+    estimators takes; 1 forbids a column there.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        As in `mutual_information_ratios`, like all other parameters.
+
+    y : array-like of shape (n_samples,)
+        The target.
+
+    invariant : sequence of {str, int, bool}
+        The invariant columns, as `invariant_features` returns them.
+
+    max_bins : int, default=16
+        Most bins of a column of numbers.
+
+    Returns
+    -------
+    penalties : ndarray of shape (n_features,), dtype=float64
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        As `mutual_information_ratios`.
+
+    References
+    ----------
+    .. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
+           Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
+
+    Examples
+    --------
+    >>> from sklearn_era.causal import feature_penalties
+    >>> from sklearn_era.datasets import make_anticausal_intervention
+    >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
+    >>> feature_penalties(data.X_train, data.y_train, [0, 1])
+    array([0., 0., 1.])
+    """
+    ratios, is_invariant = _ratios(X, y, invariant, max_bins)
+    return np.where(is_invariant, 0.0, np.minimum(ratios, 1.0))
+
+
+def _ratios(
+    X: Any, y: ArrayLike, invariant: Any, max_bins: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The ratios of all columns, and which of them are invariant."""
+    columns = read_columns(X)
+    names = [column.name for column in columns]
+    is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")
+    if not is_invariant.any():
+        raise ValueError(
+            "invariant has no column in it; name at least one, or use the plain model, "
+            "as there is nothing to compare the columns with."
+        )
+    mapper = make_bin_mapper(max_bins, 0)
+    labels = check_eras(y, X, name="y")
+    if type_of_target(labels) == "continuous":
+        classes = mapper.fit_transform(labels.astype(np.float64)[:, np.newaxis])[:, 0]
+    else:
+        classes = encode_eras(labels).codes
+    matrix, _ = as_matrix(columns)
+    information = np.zeros(len(columns))
+    for j, column in enumerate(columns):
+        values = matrix[:, j]
+        is_missing = np.isnan(values)
+        if column.is_categorical:
+            bins = np.where(is_missing, -1, values)
+        elif is_missing.all():
+            raise no_values(f"X: column {column.name!r}", values.size)
+        else:
+            bins = mapper.fit_transform(values[:, np.newaxis])[:, 0]
+        information[j] = _mutual_information(bins, classes)
+    mean = information[is_invariant].mean()
+    if mean == 0:
+        named = [name for name, one in zip(names, is_invariant, strict=True) if one]
+        raise ValueError(
+            f"invariant: column(s) {list_columns(named)} say nothing of the target, so "
+            "that no other column can be compared with them; name others, or pass more "
+            "rows."
+        )
+    return information / mean, is_invariant
+
+
+def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
+    """What a binned column says of the classes, in nats, less the Miller-Madow bias."""
+    counts = contingency_matrix(bins, classes)
+    n_bins, n_classes = counts.shape
+    bias = (n_bins - 1) * (n_classes - 1) / (2 * bins.size)
+    return max(0.0, mutual_info_score(None, None, contingency=counts) - bias)

@@ -1,0 +1,367 @@
+"""Invariant features of causal graphs, and what the other columns say of the target."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_era import causal
+from sklearn_era.causal import (
+    feature_penalties,
+    invariant_features,
+    mutual_information_ratios,
+)
+
+# --- Graphs worked out by hand: edges as "from>to", hidden common causes as "one~other";
+# then the manipulable variables, the measured features, and those that are invariant.
+BY_HAND = {
+    # Covariate shift: the cause varies, the target's mechanism does not.
+    "chain, intervention on the parent": ("X>Y", "X", "X", "X"),
+    "chain, intervention on a grandparent": ("Z>X X>Y", "Z", "Z X", "Z X"),
+    "fork, intervention on one child": ("Y>X Y>Z", "Z", "X Z", "X"),
+    # P(X | Y) of the manipulated child changes, and that of its sibling does not.
+    "child of a manipulable parent's child": ("A>Y Y>X", "A", "A X", "A X"),
+    # P(Y | C) alone would change: theorem and function keep the spouse, algorithm 2 not.
+    "collider, intervention on the spouse": ("Y>C S>C", "S", "S C", "S C"),
+    # Unmeasured, the spouse is a part of the effect's mechanism.
+    "collider, unmeasured spouse": ("Y>C S>C", "S", "C", ""),
+    "collider, intervention on the effect": ("Y>C S>C", "C", "S C", "S"),
+    # Given A, its hidden cause tells of Y, and does so in another way.
+    "hidden cause of a manipulable feature and Y": ("A~Y", "A", "A", ""),
+    "hidden cause of a feature and Y": ("X~Y Y>A", "A", "X A", "X"),
+    "hidden cause of two effects": ("Y>X Y>A X~A", "A", "X A", ""),
+    "hidden cause of an effect and a bystander": ("Y>X A~X", "A", "X A", ""),
+    # The c-component has no descendant of Y.
+    "hidden cause of two causes": ("X>Y A>Y X~A", "A", "X A", "X A"),
+    # Example 1 of the paper, and the same with A measured: the text below the theorem.
+    "mediator, unmeasured": ("Y>X Y>A A>Z", "A", "X Z", "X"),
+    "mediator, measured": ("Y>X Y>A A>Z", "A", "X A Z", "X"),
+    # Given W, X says nothing of Y: P(Y | W, X) would stay, P(Y | X) changes.
+    "mediator behind an effect": ("Y>W W>A A>X", "A", "W A X", "W"),
+    "mediator before Y, measured": ("X>A A>Y", "A", "X A", "X A"),
+    # Without its parent, the mechanism of Y includes what changes.
+    "mediator before Y, unmeasured": ("X>A A>Y", "A", "X", ""),
+    "intervention on Y": ("X>Y Y>Z", "Y", "X Z", ""),
+    "descendants of a manipulable child": ("Y>A A>D D>E X>D", "A", "A D E X", "X"),
+    # Nothing that is independent of Y can harm.
+    "irrelevant nodes": ("X>Y Z>Q", "Z", "X Z Q", "X Z Q"),
+    # Y, X and Z are one c-component, with nothing manipulable in it.
+    "M, intervention above its middle": ("U>X U>Z V>Z V>Y A>Z", "A", "X Z A", "X Z A"),
+    "M, intervention on its middle": ("U>X U>Z V>Z V>Y", "Z", "X Z", ""),
+    # U makes both manipulable, and one c-component.
+    "unmeasured intervention by way of others": ("U>H H>X H>Z Y>X", "U", "X Z", ""),
+    "hidden cause by way of an unmeasured node": ("H~Y H>X", "X", "X", ""),
+    # The smallest graph in which theorem and text are wrong: A, in their view variant,
+    # is a collider between its mechanism and Y, and X an effect of it.
+    "effect of a confounded intervention": ("A~Y A>X", "A", "A X", ""),
+    "the same beside a cause and an effect": ("Z>Y A~Y A>X Y>W", "A", "Z A X W", "Z W"),
+    # P(Y) changes by way of A, and A is no help.
+    "confounded intervention on a cause": ("X>Y A>Y A~Y", "A", "X A", ""),
+    "no intervention": ("X>Y Y>Z", "", "X Z", "X Z"),
+}  # fmt: skip
+
+
+def make_graph(links):
+    """A graph that has Y, and the pairs with a hidden common cause."""
+    graph = nx.DiGraph()
+    graph.add_node("Y")
+    hidden = []
+    for link in links.split():
+        if "~" in link:
+            hidden.append(tuple(link.split("~")))
+            graph.add_nodes_from(hidden[-1])
+        else:
+            graph.add_edge(*link.split(">"))
+    return graph, hidden
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_graphs_worked_out_by_hand(name):
+    links, manipulable, features, expected = BY_HAND[name]
+    graph, hidden = make_graph(links)
+    edges = list(graph.edges)
+    result = invariant_features(
+        graph, "Y", manipulable.split(), features=features.split(), hidden_causes=hidden
+    )
+    assert sorted(result) == sorted(expected.split())
+    assert result == [node for node in graph if node in result]  # the graph's order
+    assert list(graph.edges) == edges
+
+
+def test_all_nodes_but_the_target_are_features_by_default():
+    graph = nx.DiGraph([(0, 1), (1, 2), (1, 3)])
+    assert invariant_features(graph, 1, [3]) == [0, 2]
+
+
+# --- Linear Gaussian models of graphs: the same regression before and after
+
+
+def random_model(seed):
+    """A graph of up to six variables, what is hidden of it, and what may change."""
+    rng = np.random.default_rng(seed)
+    n_nodes = int(rng.integers(2, 7))
+    order = rng.permutation(n_nodes).tolist()
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n_nodes))
+    hidden = []
+    for i, cause in enumerate(order):
+        for effect in order[i + 1 :]:
+            if rng.random() < 0.4:
+                graph.add_edge(cause, effect)
+            if rng.random() < 0.15:
+                hidden.append((cause, effect))
+    features = [node for node in range(1, n_nodes) if rng.random() < 0.8]
+    manipulable = [node for node in range(1, n_nodes) if rng.random() < 0.3]
+    return graph, hidden, features, manipulable, rng
+
+
+def covariances(graph, hidden, manipulable, rng):
+    """The covariance of all nodes before and after manipulable ones change."""
+    n = graph.number_of_nodes()
+    size = n + len(hidden)
+    weights, variances = np.zeros((size, size)), rng.uniform(0.5, 2, size)
+    for cause, effect in graph.edges:
+        weights[effect, cause] = rng.normal()
+    for cause, effects in enumerate(hidden, start=n):
+        weights[list(effects), cause] = rng.normal(size=2)
+    changed, changed_variances = weights.copy(), variances.copy()
+    for node in manipulable:
+        changed[node] *= rng.normal(size=size)
+        changed_variances[node] *= rng.uniform(2, 4)
+    found = []
+    for b, v in ((weights, variances), (changed, changed_variances)):
+        mixing = np.linalg.inv(np.eye(size) - b)
+        found.append((mixing * v @ mixing.T)[:n, :n])
+    return found
+
+
+def regression(covariance, names):
+    """Coefficients of node 0 on others, and the variance that they leave."""
+    to_target = covariance[np.ix_(names, [0])]
+    coefficients = np.linalg.solve(covariance[np.ix_(names, names)], to_target)
+    left = covariance[0, 0] - (coefficients * to_target).sum()
+    return np.append(coefficients, left)
+
+
+def test_regression_on_invariant_features_does_not_change():
+    n_checked = n_with_variant = 0
+    for seed in range(600):
+        graph, hidden, features, manipulable, rng = random_model(seed)
+        names = invariant_features(
+            graph, 0, manipulable, features=features, hidden_causes=hidden
+        )
+        before, after = covariances(graph, hidden, manipulable, rng)
+        if names:
+            assert_allclose(
+                regression(before, names), regression(after, names), atol=1e-8
+            )
+            n_checked += 1
+            n_with_variant += len(names) < len(features)
+    assert n_checked > 300
+    assert n_with_variant > 50
+
+
+@pytest.mark.parametrize(
+    ("links", "wrong"),
+    [
+        ("0>1 1>2", [2]),  # the theorem alone: the text excludes 2
+        ("1>2 0~1", [2]),  # theorem and text
+        ("1>2 0~1 0>2", [2]),
+        ("0>3 1>3 1~2 0>2", [3]),
+    ],
+)
+def test_where_the_theorem_is_not_enough(links, wrong):
+    """Its answer, and the regression on it before and after 1 changes."""
+    graph, hidden = make_graph(links)
+    graph.remove_node("Y")
+    graph = nx.relabel_nodes(graph, int)
+    hidden = [tuple(map(int, pair)) for pair in hidden]
+    whole = nx.DiGraph(graph)
+    for pair in hidden:
+        whole.add_edges_from((f"cause of {pair}", node) for node in pair)
+    variant = causal._variant_by_theorem(nx, whole, 0, [1], set(graph))
+    assert sorted(set(graph) - variant - {0}) == wrong
+    assert invariant_features(graph, 0, [1], hidden_causes=hidden) == []
+    rng = np.random.default_rng(0)
+    before, after = covariances(nx.DiGraph(graph), hidden, [1], rng)
+    change = np.abs(regression(before, wrong) - regression(after, wrong))
+    assert change.max() > 0.01
+
+
+GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
+
+
+@pytest.mark.parametrize(
+    ("graph", "params", "match"),
+    [
+        (nx.Graph([("target", "x")]), {}, r"must be a networkx\.DiGraph; got Graph"),
+        ([("target", "x")], {}, r"must be a networkx\.DiGraph; got list"),
+        (nx.DiGraph([("a", "target"), ("target", "b"), ("b", "a")]), {},
+         r"has the cycle (a -> target -> b -> a|target -> b -> a -> target|b -> .*b);"),
+        (GRAPH, {"target": "Target"},
+         r"target: graph has no node 'Target'\. Did you mean 'target'\?"),
+        (GRAPH, {"manipulable": ["visit"]},
+         r"manipulable: graph has no node 'visit'\. Did you mean 'visits'\?"),
+        (GRAPH, {"manipulable": "age"}, r"'age' must be a list of names, .* \['age'\]"),
+        (GRAPH, {"features": ["xyz"]}, r"features: graph has no node 'xyz'\.$"),
+        (GRAPH, {"features": ["age", "target"]}, "features has the target 'target'"),
+        (GRAPH, {"hidden_causes": [("age", "visist")]},
+         r"hidden_causes: graph has no node 'visist'\. Did you mean 'visits'\?"),
+        (GRAPH, {"hidden_causes": [("age", "age")]}, r"two variables; got \('age', 'a"),
+        (GRAPH, {"hidden_causes": [("age",)]}, r"two variables; got \('age',\) in it"),
+    ],
+)  # fmt: skip
+def test_graphs_and_names_are_checked(graph, params, match):
+    with pytest.raises(ValueError, match=match):
+        invariant_features(graph, **{"target": "target", "manipulable": []} | params)
+
+
+# --- Mutual information
+
+
+def information(x, y):
+    """In nats, of the values themselves, less the bias of as many bins."""
+    kinds, counts = np.unique(np.column_stack([x, y]), axis=0, return_counts=True)
+    joint = counts / counts.sum()
+    p_x = {value: np.mean(x == value) for value in np.unique(x)}
+    p_y = {value: np.mean(y == value) for value in np.unique(y)}
+    logs = [
+        np.log(p / (p_x[a] * p_y[b])) for p, (a, b) in zip(joint, kinds, strict=True)
+    ]
+    return joint @ logs - (len(p_x) - 1) * (len(p_y) - 1) / (2 * len(x))
+
+
+def make_columns(n_samples=5000):
+    """A weak, a strong and an idle column of small integers, and classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, n_samples)
+    X = np.column_stack(
+        [
+            np.where(rng.random(n_samples) < share, y, rng.integers(0, 5, n_samples))
+            for share in (0.3, 0.8, 0.0)
+        ]
+    )
+    return X, y
+
+
+def test_ratios_are_those_of_the_formula():
+    X, y = make_columns()
+    expected = np.array([max(0, information(column, y)) for column in X.T])
+    for invariant in ([0], [1], [0, 1], np.array([True, False, False])):
+        mean = expected[np.arange(3)[invariant]].mean()
+        ratios = mutual_information_ratios(X, y, invariant)
+        assert_allclose(ratios, expected / mean, atol=1e-12)
+    penalties = feature_penalties(X, y, [0])
+    assert_array_equal(penalties, np.minimum([0, 1, expected[2] / expected[0]], 1))
+    assert expected[1] > expected[0]
+    assert penalties.dtype == np.float64
+    weak = feature_penalties(X, y, [1])
+    assert_allclose(weak, [expected[0] / expected[1], 0, expected[2] / expected[1]])
+    assert 0 < weak[0] < 1
+
+
+def test_columns_keep_their_order_and_targets_their_names():
+    X, y = make_columns()
+    ratios = mutual_information_ratios(X, y, [0])
+    assert_array_equal(mutual_information_ratios(X[:, ::-1], y, [2]), ratios[::-1])
+    names = np.array(["no", "perhaps", "yes"])
+    assert_array_equal(mutual_information_ratios(X, names[y], [0]), ratios)
+    frame = pd.DataFrame(X, columns=["weak", "strong", "idle"])
+    assert_array_equal(mutual_information_ratios(frame, y, ["weak"]), ratios)
+    graph = nx.DiGraph([("y", "weak"), ("y", "strong")])
+    invariant = invariant_features(graph, "y", ["strong"])
+    assert_array_equal(feature_penalties(frame, y, invariant)[:2], [0, 1])
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_noise_says_nothing(kind):
+    rng = np.random.default_rng(1)
+    signal = rng.normal(size=4000)
+    y = signal + rng.normal(size=4000)
+    if kind == "classes":
+        y = y > 0
+    noise = rng.normal(size=(4000, 50))
+    ratios = mutual_information_ratios(np.column_stack([signal, noise]), y, [0])
+    assert ratios[0] == 1
+    assert ratios[1:].max() < 0.1
+    assert ratios[1:].mean() < 0.02
+
+
+def test_numbers_are_binned_by_quantiles():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=6400)
+    y = x + rng.normal(size=6400)
+    order = np.empty((2, 6400), dtype=int)
+    for ranks, values in zip(order, (x, y), strict=True):
+        ranks[np.argsort(values)] = np.arange(6400)
+    bins = order // 1600
+    X = np.column_stack([x, np.exp(3 * x), bins[0]])
+    ratios = mutual_information_ratios(X, y, [2], max_bins=4)
+    assert_allclose(ratios, 1, rtol=1e-12)  # whatever the scale
+    as_classes = mutual_information_ratios(X, bins[1], [2], max_bins=4)
+    assert_allclose(as_classes, 1, rtol=1e-12)
+    finer = mutual_information_ratios(np.column_stack([x, x > 0]), y, [1])
+    assert finer[0] > 1.2
+
+
+def test_missing_values_and_categories_are_bins():
+    rng = np.random.default_rng(3)
+    X, y = make_columns()
+    is_missing = rng.random(y.size) < np.where(y == 0, 0.5, 0.1)
+    numbers = np.where(is_missing, np.nan, X[:, 1])
+    letters = np.array(list("abcde"))[X[:, 1]].astype(object)
+    letters[is_missing] = None
+    frame = pd.DataFrame(
+        {
+            "numbers": numbers,
+            "filled": np.where(is_missing, 7, X[:, 1]),
+            "text": letters,
+            "category": pd.Categorical(letters, categories=list("ecabdz")),
+            # Unordered codes: as numbers in two bins they would say less.
+            "many": pd.Categorical.from_codes(X[:, 1], [f"{i}" for i in range(5)]),
+        }
+    )
+    ratios = mutual_information_ratios(frame, y, ["filled"])
+    assert_allclose(ratios[:4], 1, rtol=1e-12)
+    coarse = mutual_information_ratios(frame, y, ["category"], max_bins=2)
+    assert_allclose(coarse[2:4], 1, rtol=1e-12)
+    assert_allclose(
+        coarse[4], information(X[:, 1], y) / information(frame["filled"].to_numpy(), y)
+    )
+    assert coarse[0] < 0.9
+
+
+X, Y = make_columns(200)
+FRAME = pd.DataFrame(X, columns=["weak", "strong", "idle"])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "invariant", "match"),
+    [
+        (X, Y, [], "invariant has no column in it; name at least one"),
+        (X, Y, [False] * 3, "invariant has no column in it"),
+        (X, Y, "weak", "invariant must be a list of names, .*; got 'weak'"),
+        (X, Y, None, "invariant must be a list of names, .*; got None"),
+        (X, Y, ["weak"], "invariant names column 'weak', but X is no data frame"),
+        (X, Y, [3], "invariant: there is no column 3 among the 3 of X"),
+        (X, Y, [0.5], r"invariant must hold names, indices or bools; got 0\.5 in it"),
+        (FRAME, Y, ["week"], "invariant: X has no column 'week'; its columns are 'w"),
+        (FRAME.assign(idle=1), Y, ["idle"],
+         r"invariant: column\(s\) 'idle' say nothing of the target"),
+        (FRAME.assign(idle=np.nan), Y, ["weak"], "'idle' has only missing values in"),
+        (X, Y[1:], [0], "y has 199 labels, but X has 200 rows"),
+        (X, np.where(Y == 0, np.nan, Y), [0], "y has .* missing label"),
+        (X[:, 0], Y, [0], "X must have two dimensions"),
+    ],
+)  # fmt: skip
+def test_columns_and_targets_are_checked(X, y, invariant, match):
+    for function in (mutual_information_ratios, feature_penalties):
+        with pytest.raises(ValueError, match=match):
+            function(X, y, invariant)
+
+
+@pytest.mark.parametrize("max_bins", [1, 256, 4.0])
+def test_number_of_bins_is_checked(max_bins):
+    with pytest.raises(ValueError, match=r"max_bins=.* from 2 to 255"):
+        feature_penalties(X, Y, [0], max_bins=max_bins)
