@@ -107,11 +107,12 @@ def invariant_features(
     two measured variables through unmeasured ones makes them one c-component. One that
     is manipulable makes those manipulable that it so reaches first.
 
-    *The target is its own descendant*: with a hidden common cause of Y and a manipulable
-    A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y that shares no
-    hidden cause with Y is invariant: the covariates shift, P(Y | A) stays. Algorithm 2
-    of [1]_ leaves such a cause out, the theorem does not, and nor does this function.
-    Without it, P(Y | X) would change for a common effect X of A and Y.
+    *The target is its own descendant*: with a hidden common cause of Y and a
+    manipulable A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y
+    that shares no hidden cause with Y is invariant: the covariates shift, P(Y | A)
+    stays. Algorithm 2 of [1]_ leaves such a cause out, the theorem does not, and nor
+    does this function. Without it, P(Y | X) would change for a common effect X of A and
+    Y.
 
     *Where the theorem falls short.* For Y -> A -> X with A manipulable it calls X
     invariant, since {X} is a c-component without A; yet P(Y | X) changes. The text
@@ -153,8 +154,9 @@ def invariant_features(
     for pair in pairs:
         cause = object()
         whole.add_edges_from((cause, effect) for effect in pair)
-    variant = _variant_by_theorem(networkx, whole, target, manipulable, measured)
-    for name in {target, *networkx.descendants(whole, target)}.intersection(manipulable):
+    affected = {target, *networkx.descendants(whole, target)}
+    variant = _variant_by_theorem(networkx, whole, measured, manipulable, affected)
+    for name in affected.intersection(manipulable):
         variant |= networkx.descendants(whole, name)
     candidates = measured - variant - {target}
 
@@ -163,17 +165,15 @@ def invariant_features(
     whole.add_edges_from((environment, name) for name in manipulable)
 
     def is_invariant(names: list[Any]) -> bool:
-        separates = networkx.is_d_separator(whole, {environment}, {target}, set(names))
-        return bool(separates)
+        return networkx.is_d_separator(whole, {environment}, {target}, set(names))
 
     kept = [name for name in networkx.topological_sort(whole) if name in candidates]
     left_out = []
     while kept and not is_invariant(kept):
         left_out.append(kept.pop())
-    if is_invariant(kept):
-        for name in reversed(left_out):
-            if is_invariant([*kept, name]):
-                kept.append(name)
+    for name in reversed(left_out):
+        if is_invariant([*kept, name]):
+            kept.append(name)
     return [name for name in graph if name in kept]
 
 
@@ -209,11 +209,8 @@ def _check_graph(
     }
     nodes = [str(node) for node in graph]
     for argument, names in given.items():
-        if isinstance(names, str):
-            raise ValueError(
-                f"{argument}={names!r} must be a list of names, not a text; pass "
-                f"[{names!r}]."
-            )
+        if isinstance(names, str) or not isinstance(names, Collection):
+            raise ValueError(f"{argument} must be a list of names; got {names!r}.")
         for name in names:
             if name not in graph:
                 raise ValueError(
@@ -229,11 +226,14 @@ def _check_graph(
 def _variant_by_theorem(
     networkx: Any,
     whole: Any,
-    target: Hashable,
-    manipulable: Collection[Hashable],
     measured: set[Any],
+    manipulable: Collection[Hashable],
+    affected: set[Any],
 ) -> set[Any]:
-    """The measured variables that are not invariant by theorem 1 of Du et al."""
+    """The measured variables that are not invariant by theorem 1 of Du et al.
+
+    Those affected are the target and its descendants.
+    """
 
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
@@ -248,7 +248,6 @@ def _variant_by_theorem(
         networkx.add_path(confounded, reached(name))
     may_change = set(manipulable) & measured
     may_change.update(*map(reached, set(manipulable) - measured))
-    affected = {target, *networkx.descendants(whole, target)}
     variant: set[Any] = set()
     for component in networkx.connected_components(confounded):
         if component & may_change and component & affected:
@@ -323,6 +322,7 @@ def mutual_information_ratios(
     >>> from sklearn_era.datasets import make_anticausal_intervention
     >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
     >>> mutual_information_ratios(data.X_train, data.y_train, [0, 1]).round(1)
+    array([1. , 1. , 3.8])
     """
     return _ratios(X, y, invariant, max_bins)[0]
 

@@ -1,5 +1,13 @@
 """Generators of data sets with eras, for examples, tests and benchmarks."""
 
+from sklearn_era.datasets._aubin import (
+    make_cows_versus_camels,
+    make_small_invariant_margin,
+)
+from sklearn_era.datasets._du import (
+    make_anticausal_intervention,
+    make_colored_digits,
+)
 from sklearn_era.datasets._liao import make_liao_classification, make_liao_regression
 from sklearn_era.datasets._moneda_motivating_example import (
     make_moneda_motivating_example,
@@ -11,6 +19,9 @@ from sklearn_era.datasets._shortcut_classification import make_shortcut_classifi
 from sklearn_era.datasets._synthetic_memorization import make_synthetic_memorization
 
 __all__ = [
+    "make_anticausal_intervention",
+    "make_colored_digits",
+    "make_cows_versus_camels",
     "make_liao_classification",
     "make_liao_regression",
     "make_moneda_drift",
@@ -19,5 +30,6 @@ __all__ = [
     "make_numerai_like",
     "make_shifted_sine_wave",
     "make_shortcut_classification",
+    "make_small_invariant_margin",
     "make_synthetic_memorization",
 ]

@@ -13,8 +13,9 @@ from sklearn_era.causal import (
     mutual_information_ratios,
 )
 
-# --- Graphs worked out by hand: edges as "from>to", hidden common causes as "one~other";
-# then the manipulable variables, the measured features, and those that are invariant.
+# --- Graphs worked out by hand: edges as "from>to", hidden common causes as
+# "one~other"; then the manipulable variables, the measured features, and those that are
+# invariant.
 BY_HAND = {
     # Covariate shift: the cause varies, the target's mechanism does not.
     "chain, intervention on the parent": ("X>Y", "X", "X", "X"),
@@ -22,7 +23,7 @@ BY_HAND = {
     "fork, intervention on one child": ("Y>X Y>Z", "Z", "X Z", "X"),
     # P(X | Y) of the manipulated child changes, and that of its sibling does not.
     "child of a manipulable parent's child": ("A>Y Y>X", "A", "A X", "A X"),
-    # P(Y | C) alone would change: theorem and function keep the spouse, algorithm 2 not.
+    # P(Y | C) alone would change: the theorem keeps the spouse, algorithm 2 does not.
     "collider, intervention on the spouse": ("Y>C S>C", "S", "S C", "S C"),
     # Unmeasured, the spouse is a part of the effect's mechanism.
     "collider, unmeasured spouse": ("Y>C S>C", "S", "C", ""),
@@ -55,7 +56,7 @@ BY_HAND = {
     # The smallest graph in which theorem and text are wrong: A, in their view variant,
     # is a collider between its mechanism and Y, and X an effect of it.
     "effect of a confounded intervention": ("A~Y A>X", "A", "A X", ""),
-    "the same beside a cause and an effect": ("Z>Y A~Y A>X Y>W", "A", "Z A X W", "Z W"),
+    "the same beside others": ("Z>Y A~Y A>X Y>W W>V", "A", "Z A X W V", "Z W V"),
     # P(Y) changes by way of A, and A is no help.
     "confounded intervention on a cause": ("X>Y A>Y A~Y", "A", "X A", ""),
     "no intervention": ("X>Y Y>Z", "", "X Z", "X Z"),
@@ -180,7 +181,9 @@ def test_where_the_theorem_is_not_enough(links, wrong):
     whole = nx.DiGraph(graph)
     for pair in hidden:
         whole.add_edges_from((f"cause of {pair}", node) for node in pair)
-    variant = causal._variant_by_theorem(nx, whole, 0, [1], set(graph))
+    variant = causal._variant_by_theorem(
+        nx, whole, set(graph), [1], {0, *nx.descendants(whole, 0)}
+    )
     assert sorted(set(graph) - variant - {0}) == wrong
     assert invariant_features(graph, 0, [1], hidden_causes=hidden) == []
     rng = np.random.default_rng(0)
@@ -203,7 +206,8 @@ GRAPH = nx.DiGraph([("age", "target"), ("target", "visits")])
          r"target: graph has no node 'Target'\. Did you mean 'target'\?"),
         (GRAPH, {"manipulable": ["visit"]},
          r"manipulable: graph has no node 'visit'\. Did you mean 'visits'\?"),
-        (GRAPH, {"manipulable": "age"}, r"'age' must be a list of names, .* \['age'\]"),
+        (GRAPH, {"manipulable": "age"}, "manipulable must be a list of names; got 'a"),
+        (GRAPH, {"features": iter(["age"])}, "features must be a list of names; got <"),
         (GRAPH, {"features": ["xyz"]}, r"features: graph has no node 'xyz'\.$"),
         (GRAPH, {"features": ["age", "target"]}, "features has the target 'target'"),
         (GRAPH, {"hidden_causes": [("age", "visist")]},

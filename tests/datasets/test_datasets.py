@@ -5,6 +5,9 @@ import pytest
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_era.datasets import (
+    make_anticausal_intervention,
+    make_colored_digits,
+    make_cows_versus_camels,
     make_liao_classification,
     make_liao_regression,
     make_moneda_drift,
@@ -13,6 +16,7 @@ from sklearn_era.datasets import (
     make_numerai_like,
     make_shifted_sine_wave,
     make_shortcut_classification,
+    make_small_invariant_margin,
     make_synthetic_memorization,
 )
 
@@ -21,8 +25,9 @@ OF_PAPERS = [
     make_moneda_support, make_shifted_sine_wave,
 ]  # fmt: skip
 SEEDED = [
-    *OF_PAPERS, make_numerai_like, make_shortcut_classification,
-    make_synthetic_memorization,
+    *OF_PAPERS, make_anticausal_intervention, make_colored_digits,
+    make_cows_versus_camels, make_numerai_like, make_shortcut_classification,
+    make_small_invariant_margin, make_synthetic_memorization,
 ]  # fmt: skip
 PARTS = ("train", "test")
 
@@ -82,6 +87,14 @@ def test_the_test_part_may_be_empty(make, params):
 
 
 BAD_PARAMETERS = {
+    make_anticausal_intervention: [
+        ("n_samples", 0), ("n_variant", 0), ("minority_share", 1.5),
+        ("invariant_strength", np.inf), ("random_state", "seed"),
+    ],
+    make_colored_digits: [
+        ("label_flip_probability", -0.1), ("test_size", 1.0), ("n_components", 129),
+    ],
+    make_cows_versus_camels: [("n_eras", 0), ("majority_share", 1), ("scramble", 2)],
     make_liao_classification: [
         ("n_features", 0), ("n_samples_per_era", 1.5), ("flip_probability", 1.1),
         ("noise_std", np.nan),
@@ -103,6 +116,10 @@ BAD_PARAMETERS = {
         ("n_invariant_per_class", 0), ("n_shortcut_per_class", -1),
         ("invariant_strength", -0.1), ("invariant_strength", np.nan),
         ("shortcut_strength", np.inf), ("random_state", "seed"),
+    ],
+    make_small_invariant_margin: [
+        ("n_ood_eras", -1), ("n_spurious", 0), ("gamma", -0.1), ("noise_std", np.nan),
+        ("majority_share", 0),
     ],
     make_synthetic_memorization: [
         ("n_eras", 0), ("n_samples_per_era", 2.5), ("n_test_samples", -1),

@@ -133,8 +133,8 @@ def test_docstring_of_a_room_names_each_module_once(room):
 # Docstrings of all that is public: examples run, parameters are all there.
 
 MODULES = [
-    "datasets", "ensemble", "environments", "inspection", "interop", "metrics",
-    "model_files", "model_selection",
+    "causal", "datasets", "ensemble", "environments", "inspection", "interop",
+    "metrics", "model_files", "model_selection",
 ]  # fmt: skip
 
 
