@@ -31,7 +31,7 @@ LAYERS = {
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments metrics model_selection _auto inspection interop "
+        "datasets environments causal metrics model_selection _auto inspection interop "
         "model_files numerai dask cli",
     ),
 }

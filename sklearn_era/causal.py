@@ -1,14 +1,8 @@
 """Which features a causal graph calls invariant, and penalties for all others.
 
-After Du et al. [1]_, appendix A: environments differ in the mechanisms of a few
-variables. The graph says of which features the target then depends in the same way in
-every environment. `invariant_features` finds these; `feature_penalties` turns them into
-numbers that keep trees and rules off the rest.
-
-References
-----------
-.. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
-       Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
+After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
+in the mechanisms of a few variables, and a causal graph says on which features the
+target depends alike in all of them.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
@@ -17,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.multiclass import type_of_target
 
 from ._eras import check_eras, encode_eras
@@ -50,18 +43,13 @@ def invariant_features(
     """Find the features on which the target depends alike in all environments.
 
     For the features X' that are returned, P(Y | X') is the same whatever the mechanisms
-    of the manipulable variables become, as long as they keep to the graph: a variable
-    may come to depend on its causes in another way, or not at all, but on no others.
+    of the manipulable variables become, as long as they take no new causes.
 
-    Theorem 1 of [1]_ parts the features and the target into *c-components*, sets that
-    are connected by hidden common causes. A feature is invariant if its c-component has
-
-    - no manipulable variable, or
-    - no descendant of the target, which counts as its own.
-
-    Features are variant as well to which a directed path leads from the target through
-    a manipulable variable (the text below the theorem). See Notes for what is checked
-    beyond that.
+    Theorem 1 of [1]_ parts features and target into *c-components*, sets connected by
+    hidden common causes. A feature is invariant if its c-component has no manipulable
+    variable, or no descendant of the target, which counts as its own. Features to which
+    a directed path leads from the target through a manipulable variable are variant all
+    the same (the text below the theorem). See Notes for what is checked beyond that.
 
     Parameters
     ----------
@@ -92,8 +80,8 @@ def invariant_features(
     Raises
     ------
     ValueError
-        If `graph` is no directed graph or has a cycle, the target or a name is not in
-        it, or the target is among the features.
+        If `graph` is no DiGraph or has a cycle, a name is not in it, or the target is
+        among the features.
     ImportError
         If networkx is not installed, which the extra ``causal`` brings.
 
@@ -103,9 +91,8 @@ def invariant_features(
 
     Notes
     -----
-    *Unmeasured nodes* are projected out as by Verma and Pearl [2]_: one that reaches
-    two measured variables through unmeasured ones makes them one c-component. One that
-    is manipulable makes those manipulable that it so reaches first.
+    *Unmeasured nodes* are projected out [2]_: the measured variables that one reaches
+    through unmeasured ones are in one c-component, and manipulable if it is.
 
     *The target is its own descendant*: with a hidden common cause of Y and a
     manipulable A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y
@@ -115,16 +102,15 @@ def invariant_features(
     Y.
 
     *Where the theorem falls short.* For Y -> A -> X with A manipulable it calls X
-    invariant, since {X} is a c-component without A; yet P(Y | X) changes. The text
-    below the theorem calls X variant. The two together still are not enough. The
-    smallest graph to show it where the target's own mechanism stays is A -> X with A
-    manipulable and a hidden common cause of A and Y: neither rule excludes X, and
-    P(Y | X) changes. So the features that both let pass are checked: a variable E that
-    acts on all manipulable ones stands for the environment, and P(Y | X') stays if X'
-    d-separates E from Y [3]_. Where it does not, features are left out, effects before
-    causes, until it does; then those are taken back in, causes first, that do no harm.
-    If no set does, as where the target's own mechanism changes, the list is empty. The
-    rules are sufficient, not necessary: other sets may be invariant too.
+    invariant, since {X} is a c-component without A; yet P(Y | X) changes. By the text
+    below the theorem X is variant. Both together are not enough either. The smallest
+    graph to show it where Y's own mechanism stays is A -> X with A manipulable and a
+    hidden common cause of A and Y: P(Y | X) changes. So what both let pass is checked.
+    A variable E that acts on all manipulable ones stands for the environment, and
+    P(Y | X') stays if X' d-separates E from Y [3]_. Where it does not, features are
+    left out, effects before causes, until it does; then those are taken back in, causes
+    first, that do no harm. The rules are sufficient, not necessary: other sets may be
+    invariant too.
 
     References
     ----------
@@ -187,9 +173,8 @@ def _check_graph(
 ) -> None:
     """Raise ValueError for a graph that is none, or names that are not in it."""
     if not isinstance(graph, networkx.DiGraph):
-        raise ValueError(
-            f"graph must be a networkx.DiGraph; got {type(graph).__name__}."
-        )
+        kind = type(graph).__name__
+        raise ValueError(f"graph must be a networkx.DiGraph; got {kind}.")
     if not networkx.is_directed_acyclic_graph(graph):
         cycle = [edge[0] for edge in networkx.find_cycle(graph)]
         raise ValueError(
@@ -218,9 +203,7 @@ def _check_graph(
                     f"{did_you_mean(str(name), nodes)}"
                 )
     if features is not None and target in features:
-        raise ValueError(
-            f"features has the target {target!r} among them; leave it out."
-        )
+        raise ValueError(f"features has the target {target!r} in it; leave it out.")
 
 
 def _variant_by_theorem(
@@ -234,7 +217,6 @@ def _variant_by_theorem(
 
     Those affected are the target and its descendants.
     """
-
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
 
@@ -268,17 +250,13 @@ def mutual_information_ratios(
 
         I(X_s; Y) / mean of I(X_j; Y) over the invariant columns j
 
-    Du et al. [1]_ see models fail in new environments where variant features have
-    ratios above 1, and take the ratio for the centre of their soft mask (section
-    III-B).
-
-    I is the mutual information in nats of the binned column and the binned target ::
+    Models fail in new environments where variant features have high ratios [1]_. I is
+    the mutual information of the binned column and the binned target, in nats ::
 
         I = Σ_bc p_bc ln(p_bc / (p_b p_c)) - (B - 1) (C - 1) / (2 n)
 
     with B and C the numbers of bins that have rows. The second term is the bias of the
-    first, of Miller and Madow [2]_: columns of noise come near 0. A negative difference
-    is taken for 0.
+    first, of Miller and Madow [2]_: columns of noise come near 0. Less than 0 is 0.
 
     Parameters
     ----------
@@ -306,9 +284,8 @@ def mutual_information_ratios(
     Raises
     ------
     ValueError
-        If no column is invariant, one is not in X, the invariant columns say nothing of
-        the target, a column has only missing values, `y` has missing values or another
-        length, or `max_bins` is out of range.
+        If no column is invariant, one is not in X, they say nothing of the target, a
+        column has no value, `y` misses some, or `max_bins` is out of range.
 
     References
     ----------
@@ -336,18 +313,15 @@ def feature_penalties(
 ) -> NDArray[np.float64]:
     """Penalise the columns that are not invariant, by how much they tempt.
 
-    This is the centre of the soft mask of Du et al. [1]_, section III-B: 0 for
-    invariant columns, and for the others ::
-
-        min(1, I(X_s; Y) / mean of I over the invariant columns)
-
-    as `mutual_information_ratios` has it. It is what `feature_penalty` of the
-    estimators takes; 1 forbids a column there.
+    The penalty is 0 for invariant columns, and for the others what
+    `mutual_information_ratios` gives, or 1 if that is less: the centre of the soft mask
+    of Du et al. (2025), "Beyond Discriminant Patterns", section III-B. It is what
+    `feature_penalty` of the estimators takes; 1 forbids a column there.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        As in `mutual_information_ratios`, like all other parameters.
+        The rows; all parameters are as in `mutual_information_ratios`.
 
     y : array-like of shape (n_samples,)
         The target.
@@ -367,11 +341,6 @@ def feature_penalties(
     ------
     ValueError
         As `mutual_information_ratios`.
-
-    References
-    ----------
-    .. [1] X. Du, S. Ramamoorthy, W. Duivesteijn, J. Tian and M. Pechenizkiy, "Beyond
-           Discriminant Patterns: On the Robustness of Decision Rule Ensembles", 2025.
 
     Examples
     --------
@@ -393,42 +362,38 @@ def _ratios(
     names = [column.name for column in columns]
     is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")
     if not is_invariant.any():
-        raise ValueError(
-            "invariant has no column in it; name at least one, or use the plain model, "
-            "as there is nothing to compare the columns with."
-        )
-    mapper = make_bin_mapper(max_bins, 0)
+        raise ValueError("invariant has no column in it; name at least one.")
+    mapper = make_bin_mapper(max_bins, 0)  # draws some rows of many, the same ones
     labels = check_eras(y, X, name="y")
     if type_of_target(labels) == "continuous":
         classes = mapper.fit_transform(labels.astype(np.float64)[:, np.newaxis])[:, 0]
     else:
         classes = encode_eras(labels).codes
-    matrix, _ = as_matrix(columns)
-    information = np.zeros(len(columns))
-    for j, column in enumerate(columns):
-        values = matrix[:, j]
-        is_missing = np.isnan(values)
-        if column.is_categorical:
-            bins = np.where(is_missing, -1, values)
-        elif is_missing.all():
-            raise no_values(f"X: column {column.name!r}", values.size)
-        else:
-            bins = mapper.fit_transform(values[:, np.newaxis])[:, 0]
-        information[j] = _mutual_information(bins, classes)
+    matrix, n_categories = as_matrix(columns)
+    is_missing = np.isnan(matrix)
+    bins = np.where(is_missing, n_categories, matrix)
+    numbers = np.flatnonzero([not column.is_categorical for column in columns])
+    for j in numbers[is_missing[:, numbers].all(axis=0)]:
+        raise no_values(f"X: column {names[j]!r}", len(matrix))
+    if numbers.size:
+        bins[:, numbers] = mapper.fit_transform(matrix[:, numbers])
+    information = np.array([_mutual_information(column, classes) for column in bins.T])
     mean = information[is_invariant].mean()
     if mean == 0:
-        named = [name for name, one in zip(names, is_invariant, strict=True) if one]
+        named = list_columns([names[j] for j in np.flatnonzero(is_invariant)])
         raise ValueError(
-            f"invariant: column(s) {list_columns(named)} say nothing of the target, so "
-            "that no other column can be compared with them; name others, or pass more "
-            "rows."
+            f"invariant: column(s) {named} say nothing of the target, and no other can "
+            "be compared with them; name other columns, or pass more rows."
         )
     return information / mean, is_invariant
 
 
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
     """What a binned column says of the classes, in nats, less the Miller-Madow bias."""
-    counts = contingency_matrix(bins, classes)
+    n_classes = int(classes.max()) + 1
+    counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
+    counts.resize(int(bins.max()) + 1, n_classes)
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     n_bins, n_classes = counts.shape
     bias = (n_bins - 1) * (n_classes - 1) / (2 * bins.size)
     return max(0.0, mutual_info_score(None, None, contingency=counts) - bias)

@@ -334,6 +334,8 @@ def test_missing_values_and_categories_are_bins():
         coarse[4], information(X[:, 1], y) / information(frame["filled"].to_numpy(), y)
     )
     assert coarse[0] < 0.9
+    words = mutual_information_ratios(frame[["text", "many"]], y, ["text"])
+    assert_allclose(words, coarse[[2, 4]], rtol=1e-12)
 
 
 X, Y = make_columns(200)
