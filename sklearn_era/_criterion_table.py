@@ -22,6 +22,7 @@ ERA_PARAMETER_NAMES = (
 ERA_EFFECT_NAMES = (
     "era_weighting",
     "era_half_life",
+    "group_dro_step_size",
     "leaf_shrinkage",
     "era_effects",
     "era_forecast",
@@ -138,8 +139,10 @@ def unread_era_effects(
 ) -> dict[str, tuple[str, ...]]:
     """By a parameter, those that its value makes no use of."""
     unread: dict[str, tuple[str, ...]] = {}
-    if era_weighting != "recency":
-        unread["era_weighting"] = ("era_half_life",)
+    of_weighting = {"recency": "era_half_life", "group_dro": "group_dro_step_size"}
+    unread["era_weighting"] = tuple(
+        name for value, name in of_weighting.items() if value != era_weighting
+    )
     if era_effects is None:
         unread["era_effects"] = ("era_forecast", "n_forecast_eras")
     elif era_forecast == "mean":

@@ -287,13 +287,17 @@ def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
 
 
+# Those values of `era_weighting` by which eras weigh the same in all iterations.
+FIXED_WEIGHTINGS = ("equal", "recency")
+
+
 def weigh_eras(
     encoded: EncodedEras,
     sample_weight: NDArray[np.float64] | None,
     era_weighting: str,
     era_half_life: float,
-) -> NDArray[np.float64]:
-    """The weights of rows times those of their eras, with the sum that they had.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The weights of rows times factors of their eras, with their old sum; the factors.
 
     "equal" has all eras weigh the same, and "recency" halves the weight of an era with
     each half-life of its age, in eras, or if it is a float, in shares of their number.
@@ -309,7 +313,10 @@ def weigh_eras(
         factors = half_life_weights(n_eras, unit * era_half_life)
     weighed = weights * factors[encoded.codes]
     total = weighed.sum()
-    return weighed * (weights.sum() / total) if total > 0 else weights
+    if not total > 0:
+        return weights, np.ones(n_eras)
+    scale = weights.sum() / total
+    return weighed * scale, factors * scale
 
 
 def number_of_share(share: float, n_all: int) -> int:

@@ -332,11 +332,12 @@ ValidationErasOption = Annotated[
 ]
 
 EraWeightingOption = Annotated[
-    Literal["rows", "equal", "recency"] | None,
+    Literal["rows", "equal", "recency", "group_dro"] | None,
     typer.Option(
         rich_help_panel=_PANEL,
         help="What an era weighs: what its rows do (rows, the default), as much as any "
-        "other (equal), or less the older it is (recency).",
+        "other (equal), less the older it is (recency), or more the more it loses "
+        "(group_dro).",
     ),
 ]
 
@@ -348,6 +349,17 @@ EraHalfLifeOption = Annotated[
         metavar="INT|FLOAT",
         help="With recency, the age at which an era weighs half as much: a number of "
         "eras, or a share of them. 0.25 by default.",
+    ),
+]
+
+GroupDroStepSizeOption = Annotated[
+    float | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        min=0,
+        callback=not_nan,
+        help="With group_dro, how fast weights follow losses: step size by unit of "
+        "loss. 0.1 by default.",
     ),
 ]
 

@@ -16,6 +16,7 @@ from sklearn_era.cli._criterion_options import (
     EraForecastOption,
     EraHalfLifeOption,
     EraWeightingOption,
+    GroupDroStepSizeOption,
     InvariancePenaltyOption,
     InvarianceStatisticOption,
     LeafShrinkageOption,
@@ -165,6 +166,7 @@ def fit(
     validation_eras: ValidationErasOption = None,
     era_weighting: EraWeightingOption = None,
     era_half_life: EraHalfLifeOption = None,
+    group_dro_step_size: GroupDroStepSizeOption = None,
     leaf_shrinkage: LeafShrinkageOption = None,
     era_effects: EraEffectsOption = None,
     era_forecast: EraForecastOption = None,
@@ -196,6 +198,7 @@ def fit(
         era_effects={
             "era_weighting": era_weighting,
             "era_half_life": era_half_life,
+            "group_dro_step_size": group_dro_step_size,
             "leaf_shrinkage": leaf_shrinkage,
             "era_effects": era_effects,
             "era_forecast": era_forecast,

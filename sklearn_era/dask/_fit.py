@@ -103,9 +103,6 @@ class ClusterFit:
             raise
         finally:
             end_fit(estimator)
-            for name in ("train_score_", "validation_score_"):
-                if name in vars(estimator):
-                    setattr(estimator, name, np.asarray(getattr(estimator, name)))
 
     def _load(
         self, X: Any, y: Any, sample_weight: Any, eras: Any
@@ -274,13 +271,14 @@ class ClusterFit:
         local.set_params(
             random_state=random_state,
             early_stopping=local.do_early_stopping_,
-            era_weighting="rows",
             verbose=0,
             n_jobs=None,
         )
         if encoding.classes is not None:
             local.class_weight = None
-        local._shard_mapper = mapper
+        local._shard_mapper, local._training_factors = mapper, None
+        if encoding.era_weights is not None:
+            local._training_factors = encoding.era_weights[encoding.is_trained]
         return local
 
     def _place(
@@ -379,7 +377,8 @@ class ClusterFit:
         scikit-learn's partial dependence asks for it.
         """
         vars(self.estimator).pop("_fitted_with_sw", None)
-        if has_weights or encoding.era_weights is not None:
+        is_reweighted = hasattr(self.estimator, "_era_log_weights")
+        if has_weights or encoding.era_weights is not None or is_reweighted:
             self.estimator._fitted_with_sw = True
 
     def _submit(self, function: Any, *args: Any, **options: Any) -> Future:

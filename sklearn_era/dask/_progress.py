@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ensemble._callbacks import begin_tasks
 from ._cluster import Cluster
-from ._training import KEPT, LISTS, answer
+from ._training import KEPT, answer
 
 
 def is_resumed(estimator: Any) -> bool:
@@ -50,7 +50,7 @@ class Progress:
     def _end_iteration(self, message: dict[str, Any]) -> None:
         estimator = self._estimator
         self._update(message)
-        for name, (n, last) in zip(LISTS, pickle.loads(message["more"]), strict=True):
+        for name, (n, last) in pickle.loads(message["more"]).items():
             if len(getattr(estimator, name)) < n:
                 getattr(estimator, name).extend(last)
         if estimator.verbose >= 2:

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._eras import EncodedEras, check_splittable, encode_eras, weigh_eras
+from .._eras import (
+    FIXED_WEIGHTINGS,
+    EncodedEras,
+    check_splittable,
+    encode_eras,
+    weigh_eras,
+)
 from ..ensemble._boosters.held_out_eras import (
     check_rows_left,
     no_weight,
@@ -246,14 +252,11 @@ def decide(
             sample_weight=survey.counts.sum(axis=0),
         )
         weights = weights * class_weights
-    if eras is not None and estimator.era_weighting != "rows":
+    if eras is not None and estimator.era_weighting in FIXED_WEIGHTINGS:
         each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
         totals = np.bincount(eras.codes, weights.sum(axis=1)).astype(np.float64)
-        weighed = weigh_eras(
+        _, era_weights = weigh_eras(
             each, totals, estimator.era_weighting, estimator.era_half_life
-        )
-        era_weights = np.divide(
-            weighed, totals, out=np.zeros(totals.size), where=totals > 0
         )
     encoding = Encoding(
         None if eras is None else eras.labels,

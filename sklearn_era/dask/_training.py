@@ -4,7 +4,7 @@ import copy
 import pickle
 import queue
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,22 +17,24 @@ from .._eras import EncodedEras
 from .._threads import use_openmp_threads
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._boosters.era_effects import FITTED_INTERCEPTS
+from ..ensemble._boosters.era_weights import is_reweighted
 from ..ensemble._boosters.hooks import EraFitMixin
 from ..ensemble._callbacks import copy_attributes
 from ..ensemble._exchange import Exchange
+from ..ensemble._fit_state import LISTS_OF_FIT
 from ._bins import Shard, ShardRows
 from ._collective import ExchangeError, call_in_group, stop_tracker
 
 # What running fits tell their clients, under one topic: Dask keeps its last ones.
 TOPIC = "sklearn-era-fit"
 # What the client has itself, or adds to: a list whose last entry an iteration tells.
-LISTS = ("_predictors", "train_score_", "validation_score_")
+LISTS = ("_predictors", *LISTS_OF_FIT)
 KEPT = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
 _OF_WORKER = (
     "_exchange", "_held_out", "_known_categories", "_lockstep", "_shard_mapper",
-    "_training_weights",
+    "_training_factors", "_training_weights",
 )  # fmt: skip
-_CHANGING = ("_feature_subsample_rng", *FITTED_INTERCEPTS)
+_CHANGING = ("_feature_subsample_rng", *FITTED_INTERCEPTS, "_era_log_weights")
 # What the client answers, by fit: whether a callback asks to stop.
 _answers: dict[str, queue.SimpleQueue] = {}
 
@@ -128,6 +130,7 @@ class ShardFitMixin(EraFitMixin):
     _held_out: Shard
     _known_categories: Any
     _shard_mapper: Any
+    _training_factors: NDArray[np.float64] | None
     _training_weights: NDArray[np.float64] | None
     _lockstep: "Lockstep"
     _label_encoder: Any
@@ -158,6 +161,10 @@ class ShardFitMixin(EraFitMixin):
 
     def _weigh_eras(self, eras: Any, sample_weight: Any) -> Any:
         # Not passed to `fit`, which refuses weights that are all 0: here others train.
+        if is_reweighted(self):
+            return super()._weigh_eras(eras, self._training_weights)
+        if self._training_factors is not None:  # which the weights have in them
+            self._fit_state.era_factors = eras.labels, self._training_factors
         return self._training_weights
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
@@ -214,7 +221,9 @@ class Lockstep:
         if self._tells:
             now = vars(self._estimator)
             changed = {name: now[name] for name in _CHANGING if name in now}
-            ends = [(len(now[name]), now[name][-1:]) for name in LISTS]
+            ends = {
+                name: (len(now[name]), now[name][-1:]) for name in LISTS if name in now
+            }
             self._tell("end_iteration", changed, ends)
         if self._asks:
             is_last = self._answer()
@@ -227,9 +236,7 @@ class Lockstep:
     def end(self) -> None:
         pass
 
-    def _tell(
-        self, what: str, attributes: dict[str, Any], more: Sequence[Any] = ()
-    ) -> None:
+    def _tell(self, what: str, attributes: dict[str, Any], more: Any = None) -> None:
         message = {
             "fit": self._fit_id,
             "what": what,
@@ -332,7 +339,6 @@ def train(
 
 __all__ = [
     "KEPT",
-    "LISTS",
     "TOPIC",
     "Lockstep",
     "Outcome",

@@ -118,7 +118,7 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         'era10' comes before 'era9') or random ones, or, with None, rows at random as in
         scikit-learn. `validation_fraction` is then the share of the eras, rounded up,
         or their number. A single era is never held out.
-    era_weighting : {'rows', 'equal', 'recency'}, default='rows'
+    era_weighting : {'rows', 'equal', 'recency', 'group_dro'}, default='rows'
         What an era weighs in all sums over rows: as much as its rows do, as much as any
         other, or, with 'recency', half as much with each half-life of its age. The last
         era in the order of the labels has age 0, the one before it 1. Such weights
@@ -127,9 +127,22 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         `BinnedDataset` keeps the bins that it has). All but 'rows'
         need `eras` in ``fit``, and count those that early stopping holds out; of
         several columns of eras, a forest takes the first.
+
+        With 'group_dro', which is for boosters, eras weigh the more the more they lose:
+        algorithm 1 of [7]_, which is after the largest loss of an era. Before each
+        iteration the weight of an era is multiplied by
+        ``exp(group_dro_step_size * loss_j)`` and all are scaled to a mean of 1, where
+        loss_j is the mean loss of the era's training rows, by `sample_weight`: half of
+        the squared error or deviance, the log loss. Bins are those of `sample_weight`
+        alone, and so are scores in training by a `scoring` other than 'loss'; by 'loss'
+        they are of the rows as they were weighed last. Validation rows have no weights
+        of eras. A warm start goes on with the weights it had.
     era_half_life : int or float, default=0.25
         The half-life of 'recency': an int of 1 or more is a number of eras, a float in
         (0, 1] a share of the number of eras.
+    group_dro_step_size : float, default=0.1
+        Step size of 'group_dro', in units of 1 / loss and so of the target, 0 or more.
+        0 weighs all eras as their rows do, and is the plain fit.
     leaf_shrinkage : {'eras'} or None, default=None
         With 'eras', the value v of a leaf is multiplied by ``A / (A + var(v))``. The
         variance of v is by moments, from how much its values ``-G_j / H_j`` in each era
@@ -182,6 +195,11 @@ _ATTRIBUTES = """    validation_eras_ : ndarray of shape (n_held_out,)
         The intercept of each training era, by its label: a float, or an array of shape
         (n_classes,) where there are more than two classes. It exists only with
         `era_effects`.
+    era_weights_ : dict
+        By the label of each training era, an array of shape (n_iter_,): what each
+        iteration multiplied the weights of its rows by. It exists only with another
+        `era_weighting` than 'rows'. After a warm start with 'equal' or 'recency' and
+        other eras, earlier iterations have NaN.
 """
 
 REFERENCES = """    References
@@ -203,6 +221,8 @@ _MORE_REFERENCES = """\
        Clinical Trials 7, 177-188.
     .. [6] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
        generalizations. Journal of the American Statistical Association 70, 311-319.
+    .. [7] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang (2020), Distributionally
+       Robust Neural Networks for Group Shifts. :arxiv:`1911.08731`
 
 """
 

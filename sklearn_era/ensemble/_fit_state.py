@@ -15,6 +15,8 @@ from ._criteria.parameters import CriterionPlan
 # Ours, and what scikit-learn leaves of a fit that failed: with `_in_fit` it would take
 # rows to predict for bins, and with `_raw_predict` ignore them.
 RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict")
+# Lists while a fit goes on, and arrays after it.
+LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 # Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.
 N_ROWS_SCORED = 10_000
 
@@ -105,6 +107,12 @@ class FitState:
         The eras of a booster's training rows.
     era_intercepts : object or None
         The `EraIntercepts` that are fitted along with the trees, if any are.
+    era_factors : tuple of ndarray or None
+        All labels, and what multiplies the weights of their rows in all iterations.
+    group_dro : object or None
+        The `GroupDRO` that weighs eras anew before each iteration, if one does.
+    has_unit_weights : bool
+        Whether weights were made for it to move, all of them 1.
     trees : list of list of TreePredictor
         Those that a forest has grown, an iteration after the other.
     """
@@ -116,10 +124,19 @@ class FitState:
     era_splitter: Any = None
     training_eras: EncodedEras | None = None
     era_intercepts: Any = None
+    era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
+    group_dro: Any = None
+    has_unit_weights: bool = False
     trees: list[list[TreePredictor]] = field(default_factory=list)
 
 
 def end_fit(estimator: Any) -> None:
-    """Drop what an estimator has in the course of a fit only."""
+    """Drop what an estimator has in the course of a fit only.
+
+    What a fit that was interrupted leaves has to be of use to a warm start too.
+    """
     for name in RUNNING_FIT:
         estimator.__dict__.pop(name, None)
+    for name in LISTS_OF_FIT:
+        if isinstance(estimator.__dict__.get(name), list):
+            setattr(estimator, name, np.asarray(getattr(estimator, name)))

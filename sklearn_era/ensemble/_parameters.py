@@ -43,11 +43,12 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     # What a C unsigned int holds.
     "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
     "validation_eras": [StrOptions({"last", "random"}), None],
-    "era_weighting": [StrOptions({"rows", "equal", "recency"})],
+    "era_weighting": [StrOptions({"rows", "equal", "recency", "group_dro"})],
     "era_half_life": [
         Interval(Integral, 1, None, closed="left"),
         Interval(RealNotInt, 0, 1, closed="right"),
     ],
+    "group_dro_step_size": [Interval(Real, 0, None, closed="left")],
     "leaf_shrinkage": [StrOptions({"eras"}), None],
     "era_effects": [StrOptions({"intercept"}), None],
     "era_forecast": [StrOptions({"last", "mean", "exponential"})],

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
+from sklearn_era._eras import EncodedEras
+from sklearn_era.ensemble._boosters.era_weights import GroupDRO
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 
 
@@ -26,6 +28,7 @@ def gradients_of_fit(
     estimator: Any,
     y: NDArray[np.float64],
     sample_weight: NDArray[np.float64] | None,
+    eras: EncodedEras,
     n_threads: int,
 ) -> FitGradients:
     """What the trees of a model were grown from, on these rows.
@@ -37,6 +40,8 @@ def gradients_of_fit(
     y : ndarray of shape (n_samples,), dtype=float64
         Encoded targets.
     sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
+    eras : EncodedEras
+        By which Group DRO weighs the rows, where the fit did.
     n_threads : int
         OpenMP threads.
 
@@ -58,7 +63,13 @@ def gradients_of_fit(
         )
     if isinstance(estimator, ForestFitMixin):
         return _ForestGradients(estimator, y, sample_weight)
-    return _BoostingGradients(estimator, y, sample_weight, n_threads)
+    dro = None
+    if hasattr(estimator, "_era_log_weights"):
+        dro = GroupDRO(eras, float(estimator.group_dro_step_size))
+        sample_weight = (
+            np.ones(y.size) if sample_weight is None else sample_weight.copy()
+        )
+    return _BoostingGradients(estimator, y, sample_weight, dro, n_threads)
 
 
 class _BoostingGradients:
@@ -69,9 +80,10 @@ class _BoostingGradients:
         estimator: Any,
         y: NDArray[np.float64],
         sample_weight: NDArray[np.float64] | None,
+        dro: GroupDRO | None,
         n_threads: int,
     ) -> None:
-        self._loss = estimator._loss
+        self._loss, self._dro = estimator._loss, dro
         self._y, self._sample_weight, self._n_threads = y, sample_weight, n_threads
         shape = (y.shape[0], estimator.n_trees_per_iteration_)
         self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
@@ -82,6 +94,11 @@ class _BoostingGradients:
     def of_iteration(
         self, predictors: list[TreePredictor]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        if self._dro is not None:
+            assert self._sample_weight is not None  # by `gradients_of_fit`
+            self._dro.weigh(
+                self._loss, self._y, self._raw_predictions, self._sample_weight
+            )
         single = self._gradients.shape[1] == 1
         # Hessians are always filled in. The loss of the fit may say that they are
         # constant, which holds for the weights of the fit and not for those given.

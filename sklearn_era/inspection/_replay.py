@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from sklearn_era._eras import (
+    FIXED_WEIGHTINGS,
     EncodedEras,
     check_eras,
     encode_eras,
@@ -149,8 +150,8 @@ def check_replay_data(
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     encoded_y = _encode_targets(estimator, y)
     weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
-    if getattr(estimator, "era_weighting", "rows") != "rows":
-        weights = weigh_eras(
+    if getattr(estimator, "era_weighting", "rows") in FIXED_WEIGHTINGS:
+        weights, _ = weigh_eras(
             encoded_eras, weights, estimator.era_weighting, estimator.era_half_life
         )
     return ReplayData(preprocessed, encoded_y, weights, encoded_eras)
@@ -191,7 +192,9 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()
     known_cat_bitsets, f_idx_map = estimator._bin_mapper.make_known_categories_bitsets()
-    fit_gradients = gradients_of_fit(estimator, data.y, data.sample_weight, n_threads)
+    fit_gradients = gradients_of_fit(
+        estimator, data.y, data.sample_weight, data.eras, n_threads
+    )
     for iteration, predictors in enumerate(estimator._predictors):
         gradients, hessians = fit_gradients.of_iteration(predictors)
         for output, predictor in enumerate(predictors):

@@ -163,6 +163,8 @@ class BinningMixin(BaseHistGradientBoosting):
         """
         if is_training_data:
             self._fit_state.keeps_integers = False
+        if self._fit_state.has_unit_weights:
+            sample_weight = None
         if not isinstance(X, DatasetRows | IntegerColumns):
             try:
                 return super()._bin_data(X, sample_weight, is_training_data)

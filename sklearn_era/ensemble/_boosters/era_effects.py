@@ -213,7 +213,7 @@ def intercepts_by_label(estimator: Any) -> dict[Any, Any]:
     """The intercept of each era: a number, or an array with one of each class."""
     intercepts = estimator._era_intercepts
     values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
-    return dict(zip(_as_keys(estimator._era_labels), values, strict=True))
+    return dict(zip(as_keys(estimator._era_labels), values, strict=True))
 
 
 def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
@@ -236,8 +236,8 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
         labels = labels.astype(dtype := np.promote_types(labels.dtype, known.dtype))
         known = known.astype(dtype)
-    index = {label: j for j, label in enumerate(_as_keys(known))}
-    keys = _as_keys(labels)
+    index = {label: j for j, label in enumerate(as_keys(known))}
+    keys = as_keys(labels)
     if keys and not any(label in index for label in keys):
         _check_kinds(keys, list(index))
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
@@ -269,6 +269,6 @@ def _kind(label: Any) -> str:
     return "number" if is_number and not isinstance(label, np.timedelta64) else "date"
 
 
-def _as_keys(labels: NDArray[Any]) -> list[Any]:
+def as_keys(labels: NDArray[Any]) -> list[Any]:
     """Labels as Python's objects, but dates as NumPy's, which have one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

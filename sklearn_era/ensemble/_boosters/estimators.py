@@ -67,6 +67,7 @@ class HistGradientBoostingRegressor(
         validation_eras: str | None = "last",
         era_weighting: str = "rows",
         era_half_life: float | int = 0.25,
+        group_dro_step_size: float = 0.1,
         leaf_shrinkage: str | None = None,
         era_effects: str | None = None,
         era_forecast: str = "last",
@@ -112,6 +113,7 @@ class HistGradientBoostingRegressor(
         self.validation_eras = validation_eras
         self.era_weighting = era_weighting
         self.era_half_life = era_half_life
+        self.group_dro_step_size = group_dro_step_size
         self.leaf_shrinkage = leaf_shrinkage
         self.era_effects = era_effects
         self.era_forecast = era_forecast
@@ -191,6 +193,7 @@ class HistGradientBoostingClassifier(
         validation_eras: str | None = "last",
         era_weighting: str = "rows",
         era_half_life: float | int = 0.25,
+        group_dro_step_size: float = 0.1,
         leaf_shrinkage: str | None = None,
         era_effects: str | None = None,
         era_forecast: str = "last",
@@ -236,6 +239,7 @@ class HistGradientBoostingClassifier(
         self.validation_eras = validation_eras
         self.era_weighting = era_weighting
         self.era_half_life = era_half_life
+        self.group_dro_step_size = group_dro_step_size
         self.leaf_shrinkage = leaf_shrinkage
         self.era_effects = era_effects
         self.era_forecast = era_forecast

@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
 from ..._eras import (
+    FIXED_WEIGHTINGS,
     EncodedEras,
     blame_weights,
     check_eras,
@@ -32,7 +33,7 @@ from .._criteria.parameters import (
     warn_if_nothing_split,
 )
 from .._exchange import ALONE, Exchange
-from .._fit_state import FitState, ScoringEras, end_fit
+from .._fit_state import LISTS_OF_FIT, FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
@@ -40,6 +41,7 @@ from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
 from .._splitting.splitter_choice import choose_splitter
 from .era_effects import begin_intercepts, intercepts_by_label
+from .era_weights import begin_era_weights, is_reweighted, weights_by_label
 from .held_out_eras import (
     check_rows_left,
     split_arrays,
@@ -74,6 +76,7 @@ class EraFitMixin(EraScoringMixin):
     validation_eras: str | None
     era_weighting: str
     era_half_life: float | int
+    group_dro_step_size: float
     leaf_shrinkage: str | None
     era_effects: str | None
     era_forecast: str
@@ -174,11 +177,6 @@ class EraFitMixin(EraScoringMixin):
             raise
         finally:
             end_fit(self)
-            # Lists while the fit goes on; an interrupted one has to be of use to a warm
-            # start too.
-            for name in ("train_score_", "validation_score_"):
-                if isinstance(self.__dict__.get(name), list):
-                    setattr(self, name, np.asarray(getattr(self, name)))
         if state.era_splitter is not None and not state.plan.is_plain_gain:
             warn_if_nothing_split(self, "model")
             warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
@@ -191,6 +189,11 @@ class EraFitMixin(EraScoringMixin):
     def era_intercepts_(self) -> dict[Any, Any]:
         """The intercept of each training era, by label; of a fit with `era_effects`."""
         return intercepts_by_label(self)
+
+    @property
+    def era_weights_(self) -> dict[Any, NDArray[np.float64]]:
+        """What each iteration multiplied a training era's rows by, by its label."""
+        return weights_by_label(self)
 
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
@@ -237,12 +240,25 @@ class EraFitMixin(EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        """The weights of rows, with those of their eras."""
+        """The weights of rows, with those of their eras, or for iterations to move."""
         check_weights(self, sample_weight)
-        if eras is None or self.era_weighting == "rows":
+        is_moved = is_reweighted(self)
+        if eras is None or not (is_moved or self.era_weighting in FIXED_WEIGHTINGS):
             return sample_weight
         self._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
-        return weigh_eras(eras, sample_weight, self.era_weighting, self.era_half_life)
+        if is_moved:
+            self._fit_state.has_unit_weights = sample_weight is None
+            # A copy: the array may be the user's own.
+            return (
+                np.ones(eras.codes.size)
+                if sample_weight is None
+                else sample_weight.copy()
+            )
+        weights, factors = weigh_eras(
+            eras, sample_weight, self.era_weighting, self.era_half_life
+        )
+        self._fit_state.era_factors = eras.labels, factors
+        return weights
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
@@ -343,10 +359,9 @@ class EraFitMixin(EraScoringMixin):
         first_iteration: int,
     ) -> Tasks:
         """What hears of the iterations; the rows are as they were given to ``fit``."""
-        is_warm = first_iteration > 0
-        self._fit_state.era_intercepts = begin_intercepts(
-            self, eras, is_warm, self._exchange
-        )
+        state, is_warm = self._fit_state, first_iteration > 0
+        state.era_intercepts = begin_intercepts(self, eras, is_warm, self._exchange)
+        state.group_dro = begin_era_weights(self, eras, is_warm, self._exchange)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
         n_tasks = self.max_iter - first_iteration
         return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
@@ -356,23 +371,31 @@ class EraFitMixin(EraScoringMixin):
         fitted = copy_attributes(self)
         # What goes on to change: the copy may be kept, and even fitted further.
         fitted["_predictors"] = list(fitted["_predictors"])
-        fitted["train_score_"] = np.array(fitted["train_score_"])
-        fitted["validation_score_"] = np.array(fitted["validation_score_"])
+        for name in fitted.keys() & LISTS_OF_FIT:
+            fitted[name] = np.array(fitted[name])
         fitted["_feature_subsample_rng"] = deepcopy(fitted["_feature_subsample_rng"])
         return fitted
 
-    def _fit_era_intercepts(
+    def _update_eras(
         self,
         y: NDArray[np.float64],
         raw_predictions: NDArray[np.float64],
         sample_weight: NDArray[np.float64] | None,
         raw_predictions_val: NDArray[np.float64] | None,
     ) -> None:
-        """Move the intercepts of eras, and in place the raw predictions."""
+        """Move intercepts and weights of eras: in place raw predictions and weights.
+
+        Intercepts come first, so that losses are those of the predictions at which the
+        gradients are taken. How well an era's rows tell its intercept does not depend
+        on what the era weighs now.
+        """
+        dro, weights = self._fit_state.group_dro, sample_weight
+        if dro is not None:
+            weights = dro.base_weights(sample_weight)
         if (intercepts := self._fit_state.era_intercepts) is not None:
-            intercepts.update(
-                self, y, raw_predictions, sample_weight, raw_predictions_val
-            )
+            intercepts.update(self, y, raw_predictions, weights, raw_predictions_val)
+        if dro is not None:
+            dro.update(self, y, raw_predictions, sample_weight)
 
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None

@@ -15,6 +15,7 @@ class EraScoringMixin(BaseHistGradientBoosting):
 
     _fit_state: FitState
     _scorer: Any
+    era_weighting: str
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
         """The training rows that a scorer sees: whole eras, if it asks for eras."""
@@ -34,7 +35,11 @@ class EraScoringMixin(BaseHistGradientBoosting):
             )
         if asked_for:
             asked_for.keep_training_rows(subset[0], rows)
-        return subset
+        X, y, weights, indices = subset
+        if weights is not None and self.era_weighting == "group_dro":
+            # Scores are by the weights that were given, however few rows there are.
+            weights = weights.copy()
+        return X, y, weights, indices
 
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
         """Hand eras to a scorer that asks for them."""

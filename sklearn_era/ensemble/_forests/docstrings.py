@@ -175,6 +175,8 @@ def _shared_parameters() -> str:
     """The era parameters that forests have too, as the boosters document them."""
     entries = re.split(r"(?m)^(?=\w+ : )", dedent(ERA_PARAMETERS))
     by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
+    weighting, _, _ = by_name["era_weighting"].partition("\n\n")  # without Group DRO
+    by_name["era_weighting"] = weighting.replace(", 'group_dro'", "") + "\n"
     names = (*ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES[:2])
     return "".join(by_name[name] for name in names)
 

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
+from ..._eras import FIXED_WEIGHTINGS
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import column_of_feature
 from .._estimator import EraEstimatorMixin
@@ -42,6 +43,8 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
             "min_samples_leaf",
         )
     },
+    # "group_dro" weighs by the loss so far, and trees of a forest are independent.
+    "era_weighting": [StrOptions({"rows", *FIXED_WEIGHTINGS})],
     **{
         name: _UPSTREAM_CONSTRAINTS[name]
         for name in (

@@ -168,7 +168,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             )
         sample_weight = self._finalize_sample_weight(sample_weight, y)
         if self.era_weighting != "rows":
-            sample_weight = weigh_eras(
+            sample_weight, _ = weigh_eras(
                 granularities[0], sample_weight, self.era_weighting, self.era_half_life
             )
         # What scikit-learn's partial dependence asks for.

@@ -182,6 +182,7 @@ def test_parameters(estimator):
         "validation_eras": ("last", None),
         "era_weighting": ("rows", "recency"),
         "era_half_life": (0.25, 2),
+        "group_dro_step_size": (0.1, 1.0),
         "leaf_shrinkage": (None, "eras"),
         "era_effects": (None, "intercept"),
         "era_forecast": ("last", "exponential"),

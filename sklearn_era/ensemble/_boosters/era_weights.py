@@ -1,0 +1,235 @@
+"""What iterations multiply the weights of rows by, era by era, and Group DRO.
+
+Group DRO is after the largest loss of an era. Before each iteration, the weight q_j of
+era j moves with the mean loss of its training rows (algorithm 1 of [1]_, step size
+eta),
+
+    q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first,
+
+and rows are multiplied by ``M q_j``, whose mean over eras is 1. It is kept as a
+logarithm: an era whose weight is too small for a number may come back.
+
+.. [1] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang (2020), Distributionally Robust
+   Neural Networks for Group Shifts. :arxiv:`1911.08731`
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+from ..._eras import EncodedEras
+from .._exchange import ALONE, Exchange
+from .era_effects import as_keys
+
+# What a fit that weighs eras leaves on the estimator: their labels, a row of factors
+# for each iteration, of which the last holds for all that follow it, and the logarithms
+# that Group DRO has reached.
+FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
+
+
+class GroupDRO:
+    """The weights of eras in the course of a fit.
+
+    All processes have the weights of all eras; those without weight in training keep
+    theirs, as if they were not there.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_eras,), dtype=float64
+        ``log(M q_j)``; never changed in place.
+    """
+
+    def __init__(
+        self,
+        eras: EncodedEras,
+        step_size: float,
+        exchange: Exchange = ALONE,
+        log_weights: NDArray[np.float64] | None = None,
+    ):
+        self._eras = eras
+        self._step_size = step_size
+        self._exchange = exchange
+        n_eras = eras.labels.size
+        self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights
+        self._base: NDArray[np.float64] | None = None
+        # By era: the weight of its rows, and the sum of what losses leave out.
+        self._totals: NDArray[np.float64] | None = None
+        self._constants = np.zeros(n_eras)
+
+    def base_weights(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights of rows without those of eras: what the first call is given."""
+        if self._base is None:
+            self._base = sample_weight.copy()
+        return self._base
+
+    def update(
+        self,
+        estimator: Any,
+        y: NDArray[np.float64],
+        raw: NDArray[np.float64],
+        sample_weight: NDArray[np.float64],
+    ) -> None:
+        """Weigh the rows of an iteration, and record it on the estimator."""
+        factors = self.weigh(estimator._loss, y, raw, sample_weight)
+        estimator._era_weights.append(factors)
+        estimator._era_log_weights = self.log_weights
+
+    def weigh(
+        self,
+        loss: Any,
+        y: NDArray[np.float64],
+        raw: NDArray[np.float64],
+        sample_weight: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Move the weights of eras, and in place those of rows; returns ``M q_j``.
+
+        ValueError where the step or the loss is too large for a number.
+        """
+        base = self.base_weights(sample_weight)
+        losses, has_weight = self._mean_losses(loss, y, raw, base)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = next_log_weights(
+                self.log_weights, self._step_size * losses, has_weight
+            )
+        if not np.isfinite(moved).all():
+            worst = np.argmax(np.where(np.isfinite(losses), np.abs(losses), np.inf))
+            raise ValueError(
+                f"group_dro_step_size={self._step_size!r} times the mean loss of era "
+                f"{self._eras.labels[worst]!s}, {losses[worst]:g}, is too large for a "
+                "number: lower group_dro_step_size, or scale y so that the loss is "
+                "smaller."
+            )
+        self.log_weights = moved
+        factors = np.exp(moved)
+        np.multiply(base, factors[self._eras.codes], out=sample_weight)
+        return factors
+
+    def _mean_losses(
+        self,
+        loss: Any,
+        y: NDArray[np.float64],
+        raw: NDArray[np.float64],
+        base: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The mean loss of each era, and whether it has weight; 0 for one without.
+
+        Losses leave out what does not depend on the prediction. Eras are compared with
+        it, or those of large counts would seem to lose the least.
+        """
+        if self._totals is None:
+            constants = base * loss.constant_to_optimal_zero(y)
+            self._totals, self._constants = self._sums(base, constants)
+        n_threads = _openmp_effective_n_threads()
+        with np.errstate(over="ignore", invalid="ignore"):
+            (sums,) = self._sums(base * loss.loss(y, raw, None, None, n_threads))
+            sums = sums + self._constants
+        has_weight = self._totals > 0
+        means = np.divide(sums, self._totals, out=np.zeros(sums.size), where=has_weight)
+        return means, has_weight
+
+    def _sums(self, *values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sums over the rows of each era, in all processes."""
+        codes, n_eras = self._eras.codes, self._eras.labels.size
+        return self._exchange.sum(
+            np.stack([np.bincount(codes, each, n_eras) for each in values])
+        )
+
+
+def next_log_weights(
+    log_weights: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    has_weight: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """``log(M q_j)`` after steps of ``eta loss_j``, scaled to a mean weight of 1.
+
+    The exponents are less their maximum, so that none overflows.
+    """
+    moved = log_weights.copy()
+    of_eras = (log_weights + steps)[has_weight]
+    of_eras -= of_eras.max()
+    moved[has_weight] = of_eras - np.log(np.mean(np.exp(of_eras)))
+    return moved
+
+
+def is_reweighted(estimator: Any) -> bool:
+    """Whether iterations of the fit to come weigh eras anew, as Group DRO does.
+
+    With a step size of 0, that is one that goes on with the weights it had.
+    """
+    if estimator.era_weighting != "group_dro":
+        return False
+    goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
+    return estimator.group_dro_step_size > 0 or goes_on
+
+
+def begin_era_weights(
+    estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
+) -> GroupDRO | None:
+    """Begin the record of what eras weigh; returns what moves their weights, if any.
+
+    ValueError where a warm start of Group DRO has other eras than before.
+    """
+    reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
+    known = estimator.__dict__.get("_weighted_eras")
+    record: list[NDArray[np.float64]] = []
+    moves = is_reweighted(estimator)
+    if eras is not None and is_warm:
+        is_same = np.array_equal(eras.labels, known)
+        if moves and reached is not None and not is_same:
+            raise ValueError(
+                f"eras has {eras.labels.size} eras to train on that are not the "
+                f"{known.size} whose weights warm_start=True goes on with; pass the "
+                "same eras, or set warm_start=False."
+            )
+        before = np.full((1, eras.labels.size), 1.0 if known is None else np.nan)
+        if is_same:
+            before = estimator._era_weights
+        record = list(_by_iteration(before, len(estimator._predictors)))
+    for name in FITTED_WEIGHTS:
+        estimator.__dict__.pop(name, None)
+    if estimator.era_weighting == "rows":
+        return None
+    assert eras is not None  # by `_check_eras`
+    estimator._weighted_eras, estimator._era_weights = eras.labels, record
+    if moves:
+        dro = GroupDRO(eras, float(estimator.group_dro_step_size), exchange, reached)
+        estimator._era_log_weights = dro.log_weights
+        return dro
+    factors = np.ones(eras.labels.size)
+    if (of_all := estimator._fit_state.era_factors) is not None:
+        labels, factors = of_all
+        factors = factors[np.isin(labels, eras.labels)]
+    record.append(factors)
+    return None
+
+
+def _by_iteration(rows: NDArray[np.float64], n_iter: int) -> NDArray[np.float64]:
+    """A row of factors for each iteration: the last holds for those without one."""
+    n_missing = max(0, n_iter - len(rows))
+    return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
+
+
+def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
+    """What each iteration multiplied the rows of an era by, by label of the era.
+
+    AttributeError of a model that was fitted without weights of eras.
+    """
+    if not hasattr(estimator, "_era_weights"):
+        raise AttributeError(
+            f"{type(estimator).__name__} has era_weights_ after a fit with "
+            "era_weighting='equal', 'recency' or 'group_dro' only."
+        )
+    table = _by_iteration(np.asarray(estimator._era_weights), estimator.n_iter_)
+    return dict(zip(as_keys(estimator._weighted_eras), table.T.copy(), strict=True))
+
+
+__all__ = [
+    "FITTED_WEIGHTS",
+    "GroupDRO",
+    "begin_era_weights",
+    "is_reweighted",
+    "next_log_weights",
+    "weights_by_label",
+]
