@@ -92,6 +92,14 @@ def test_era_effects(small, half_life):
     assert type(model.era_half_life) is type(half_life)
 
 
+def test_group_dro(small):
+    parameters = {"era_weighting": "group_dro", "group_dro_step_size": 0.5}
+    run(*fit(), "--era", "week", *to_options(parameters), "--max-iter", 3)
+    model, _ = load_model("new.skops")
+    assert {name: model.get_params()[name] for name in parameters} == parameters
+    assert len(model.era_weights_) == small["week"].nunique()
+
+
 ONE_OF = (
     f"use one of {', '.join(map(repr, NAMES[:-1]))} and {NAMES[-1]!r}, or a blend such "
     "as era=0.5,vrex=0.5"
@@ -157,6 +165,9 @@ def test_criterion_that_cannot_be_parsed(text, message):
         ("--era-half-life 3",
          "--era-half-life has no effect without --era-weighting: see what they do in "
          "'sklearn-era fit --help'."),
+        ("--era-weighting equal --group-dro-step-size 1",
+         "--group-dro-step-size has no effect with --era-weighting equal: see what "
+         "they do in 'sklearn-era fit --help'."),
         ("--era-weighting recency --era-half-life x",
          "Invalid value for '--era-half-life': 'x' is neither a number of eras"),
         ("--era-weighting recency --era-half-life 0",

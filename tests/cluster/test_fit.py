@@ -77,6 +77,10 @@ def assert_same(fitted, local):
         assert_allclose(getattr(fitted, name), getattr(local, name), rtol=1e-9)
     if hasattr(local, "validation_eras_"):
         assert_array_equal(fitted.validation_eras_, local.validation_eras_)
+    if hasattr(local, "era_weights_"):
+        assert fitted.era_weights_.keys() == local.era_weights_.keys()
+        for era, factors in local.era_weights_.items():
+            assert_allclose(fitted.era_weights_[era], factors, rtol=1e-9)
 
 
 def test_fit_predict_and_score(client):
@@ -96,6 +100,32 @@ def test_fit_predict_and_score(client):
     restored = pickle.loads(pickle.dumps(fitted))
     assert restored.client is None
     assert_array_equal(restored.to_local().predict(X), computed)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_group_dro(client, weighted):
+    X, y, eras = data = make_rows()
+    weights = np.where(eras == 3, 0.0, 0.5 + eras % 2) if weighted else None
+    collections = dX, dy, dweights, labels = by_era(eras, X, y, weights, eras)
+    params = {"era_weighting": "group_dro", "group_dro_step_size": 0.5}
+    for more in ({}, {"era_effects": "intercept"}, {"group_dro_step_size": 0}):
+        fitted, local = pair(
+            client, data, weights, collections, early_stopping=True, **params | more
+        )
+        assert_same(fitted, local)
+        assert len(fitted.era_weights_) == 10
+    fitted, _ = pair(client, data, weights, collections, **params, warm_start=True)
+    fitted.set_params(max_iter=8).fit(dX, dy, dweights, eras=labels)
+    _, local = pair(client, data, weights, collections, **params, max_iter=8)
+    assert_same(fitted, local)
+    with pytest.raises(ValueError, match="era_weighting='group_dro' needs eras"):
+        fitted.fit(dX, dy)
+    fitted.set_params(max_iter=9)
+    with pytest.raises(ValueError, match="not the 12 whose weights warm_start=True"):
+        fitted.fit(dX, dy, dweights, eras=labels // 2)
+    fitted.set_params(warm_start=False, group_dro_step_size=1e308)
+    with pytest.raises(ValueError, match=r"^group_dro_step_size=1e\+308 times the me"):
+        fitted.fit(dX, 1e3 * dy, dweights, eras=labels)
 
 
 @pytest.mark.slow
@@ -136,7 +166,7 @@ def cases(draw):
         "max_features": [0.5, 1.0],
         "early_stopping": [True, False],
         "validation_eras": ["last", "random", None],
-        "era_weighting": ["rows", "equal", "recency"],
+        "era_weighting": ["rows", "equal", "recency", "group_dro"],
         "leaf_shrinkage": [None, "eras"],
         "min_gain_share": [None, 0.8],
         "monotonic_cst": [None, [1, -1, 0, 0, 0, 0]],

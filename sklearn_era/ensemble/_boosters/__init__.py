@@ -3,6 +3,7 @@
 - ``estimators``: the parameters, and the two classes;
 - ``hooks``: what the patched ``fit`` calls, in the order of the calls;
 - ``held_out_eras``: the rows of early stopping; ``scoring``: the eras of a scorer;
-- ``era_effects``: intercepts of eras; ``leaf_shrinkage``: by how much leaves differ;
+- ``era_effects``: intercepts of eras; ``era_weights``: what iterations weigh them by;
+- ``leaf_shrinkage``: by how much leaves differ between eras;
 - ``tree_features``: the features that are drawn for a tree.
 """

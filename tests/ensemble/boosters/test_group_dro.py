@@ -1,0 +1,438 @@
+"""Group DRO: weights of eras that follow their losses, and what a fit tells of them."""
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn import ensemble, metrics
+from sklearn.base import clone
+
+from helpers.callbacks import Recorder
+from helpers.criteria import CRITERIA
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.trees import assert_same_model, assert_same_splits
+from sklearn_era.datasets import make_shortcut_classification
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._boosters.era_weights import next_log_weights
+from sklearn_era.inspection import split_statistics
+from sklearn_era.model_files import load_model, save_model
+
+# Half of the squared error and of deviances, as scikit-learn's losses have it.
+LOSSES = {
+    "real": ({}, lambda y, p, w: metrics.mean_squared_error(y, p, sample_weight=w) / 2),
+    "absolute": (
+        {"loss": "absolute_error"},
+        lambda y, p, w: metrics.mean_absolute_error(y, p, sample_weight=w),
+    ),
+    "quantile": (
+        {"loss": "quantile", "quantile": 0.8},
+        lambda y, p, w: metrics.mean_pinball_loss(y, p, sample_weight=w, alpha=0.8),
+    ),
+    "count": (
+        {"loss": "poisson"},
+        lambda y, p, w: metrics.mean_poisson_deviance(y, p, sample_weight=w) / 2,
+    ),
+    "positive": (
+        {"loss": "gamma"},
+        lambda y, p, w: metrics.mean_gamma_deviance(y, p, sample_weight=w) / 2,
+    ),
+    "binary": (
+        {},
+        lambda y, p, w: metrics.log_loss(y, p, sample_weight=w, labels=["down", "up"]),
+    ),
+    "multiclass": (
+        {},
+        lambda y, p, w: metrics.log_loss(y, p, sample_weight=w, labels=[0, 1, 2]),
+    ),
+}
+each_target = pytest.mark.parametrize("target", LOSSES)
+DRO = {"era_weighting": "group_dro", "group_dro_step_size": 0.5}
+
+
+def problem(target, **params):
+    """A model, and X, y, weights and eras of very different sizes for it."""
+    kind = target if target not in ("absolute", "quantile") else "real"
+    X, y, weights, _ = make_data(kind)
+    eras = np.random.default_rng(1).choice(4, y.size, p=[0.6, 0.2, 0.15, 0.05])
+    model = ours("real" if kind in ("count", "positive") else kind)
+    return model.set_params(**LOSSES[target][0], **params), X, y, weights, eras
+
+
+def stages(model, X):
+    """What a model predicts before each of its iterations."""
+    raw = [np.repeat(model._baseline_prediction, len(X), axis=0)]
+    raw += list(model._staged_raw_predict(X))[:-1]
+    if hasattr(model, "classes_"):
+        return [model._loss.predict_proba(each) for each in raw]
+    return [model._loss.link.inverse(each[:, 0]) for each in raw]
+
+
+def weights_by_hand(model, X, y, sample_weight, eras, target, step_size):
+    """``M q_j`` of algorithm 1, an iteration after the other, without logarithms."""
+    w = np.ones(y.size) if sample_weight is None else sample_weight
+    labels = np.unique(eras)
+    q = np.full(labels.size, 1 / labels.size)
+    rows = []
+    for predicted in stages(model, X):
+        for j, label in enumerate(labels):
+            of_era = eras == label
+            loss = LOSSES[target][1](y[of_era], predicted[of_era], w[of_era])
+            q[j] *= np.exp(step_size * loss)
+        q /= q.sum()
+        rows.append(labels.size * q)
+    return np.array(rows)
+
+
+def table(model):
+    """`era_weights_`, a row for each iteration."""
+    return np.array(list(model.era_weights_.values())).T
+
+
+@each_target
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_are_those_of_the_algorithm(target, weighted):
+    model, X, y, weights, eras = problem(target, **DRO)
+    given = weights if weighted else None
+    names = np.array(["a", "b", "c", "d"])[eras]
+    model.fit(X, y, given, eras=names)
+    assert list(model.era_weights_) == ["a", "b", "c", "d"]
+    by_hand = weights_by_hand(model, X, y, given, eras, target, 0.5)
+    assert by_hand.std() > 0.01
+    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    np.testing.assert_allclose(table(model).mean(axis=1), 1)
+
+
+@each_target
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_tree_is_that_of_scikit_learn_with_such_weights(target, weighted):
+    model, X, y, _, eras = problem(target, **DRO, max_bins=255)
+    X = X.round(1)  # so few values that bins do not depend on weights
+    weights = np.random.default_rng(2).uniform(0.5, 2, y.size)
+    model.fit(X, y, weights if weighted else None, eras=eras)
+    kind = getattr(ensemble, type(model).__name__)
+    params = {name: model.get_params()[name] for name in kind().get_params()}
+    theirs = kind(**params | {"warm_start": True, "max_iter": 1})
+    base = weights if weighted else np.ones(y.size)
+    theirs.fit(X, y, base)
+    for n in range(1, model.n_iter_):  # the first has a baseline without such weights
+        theirs._baseline_prediction = model._baseline_prediction
+        theirs._predictors = model._predictors[:n]
+        theirs.set_params(max_iter=n + 1)
+        theirs.fit(X, y, base * table(model)[n, eras])
+        last = [
+            SimpleNamespace(_predictors=[m._predictors[n]]) for m in (model, theirs)
+        ]
+        assert_same_splits(*last)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_step_size_of_0_is_the_plain_fit(criterion):
+    for target in ("real", "binary", "multiclass", "absolute"):
+        model, X, y, weights, eras = problem(target, **CRITERIA[criterion])
+        for given in (None, weights):
+            plain = clone(model).fit(X, y, given, eras=eras)
+            free = clone(model).set_params(**DRO | {"group_dro_step_size": 0})
+            free.fit(X, y, given, eras=eras)
+            assert_same_model(free, plain, X)
+            assert np.array_equal(table(free), np.ones((free.n_iter_, 4)))
+            assert hasattr(free, "_fitted_with_sw") == (given is not None)
+
+
+@pytest.mark.parametrize("kind", ["two eras", "four eras"])
+def test_worst_era_gains_by_the_step_size(kind):
+    """Eras whose effects differ: rows alone leave the small ones behind."""
+    rng = np.random.default_rng(0)
+    shares = [0.9, 0.1] if kind == "two eras" else [0.7, 0.2, 0.08, 0.02]
+    effects = np.array([1, -1] if kind == "two eras" else [1, 1, -1, -1])
+    eras = rng.choice(len(shares), 4000, p=shares)
+    X = rng.normal(size=(4000, 4))
+    score = X[:, 0] * effects[eras] + 0.5 * X[:, 1] + 0.5 * rng.normal(size=4000)
+    losses = []
+    for step_size in (0, 0.01, 0.1, 1):
+        model = Classifier(
+            era_weighting="group_dro", group_dro_step_size=step_size,
+            max_iter=50, max_leaf_nodes=8,
+        ).fit(X, score > 0, eras=eras)  # fmt: skip
+        p = model.predict_proba(X)
+        of_eras = [
+            metrics.log_loss(score[eras == j] > 0, p[eras == j])
+            for j in range(len(shares))
+        ]
+        losses.append(max(of_eras))
+    assert np.all(np.diff(losses) < 0)
+    assert losses[-1] < 0.6 * losses[0]
+
+
+def test_unshared_shortcut_costs_the_eras_that_lack_it_less():
+    data = make_shortcut_classification(random_state=0)
+    worst = []
+    for step_size in (0, 1):
+        model = ours("binary", max_iter=30, **DRO)
+        model.set_params(group_dro_step_size=step_size)
+        model.fit(data.X_train, data.y_train, eras=data.eras_train)
+        p = model.predict_proba(data.X_train)
+        worst.append(
+            max(
+                metrics.log_loss(data.y_train[rows], p[rows])
+                for rows in (data.eras_train == era for era in range(16))
+            )
+        )
+    assert worst[1] < worst[0]
+
+
+@pytest.mark.parametrize("scoring", ["loss", "r2", None])
+@pytest.mark.parametrize("validation_eras", ["last", None])
+def test_early_stopping_weighs_rows_of_training_alone(scoring, validation_eras):
+    X, y, weights, eras = make_data()
+    model = ours(
+        **DRO, early_stopping=True, scoring=scoring, validation_eras=validation_eras,
+        validation_fraction=0.3, n_iter_no_change=5,
+    ).fit(X, y, weights, eras=eras)  # fmt: skip
+    if validation_eras is None:
+        assert list(model.era_weights_) == [0, 1, 2, 3]
+        assert table(model).std() > 0.01
+        return
+    assert list(model.era_weights_) == [0, 1]
+    train = eras < 2
+    by_hand = weights_by_hand(
+        model, X[train], y[train], weights[train], eras[train], "real", 0.5
+    )
+    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+    error = (y - model.predict(X)) ** 2 / 2
+    factors = by_hand[-1][np.minimum(eras, 1)]
+    if scoring == "loss":
+        trained = -np.average(error[train], weights=(weights * factors)[train])
+        held_out = -np.average(error[~train], weights=weights[~train])
+    else:
+        trained = model.score(X[train], y[train], weights[train])
+        held_out = model.score(X[~train], y[~train], weights[~train])
+    assert model.train_score_[-1] == pytest.approx(trained)
+    assert model.validation_score_[-1] == pytest.approx(held_out)
+
+
+@each_target
+def test_warm_start_goes_on_with_the_weights(target):
+    model, X, y, weights, eras = problem(target, **DRO, max_iter=10)
+    straight = clone(model).fit(X, y, weights, eras=eras)
+    model.set_params(max_iter=5, warm_start=True).fit(X, y, weights, eras=eras)
+    first = table(model)
+    model.set_params(max_iter=10).fit(X, y, weights, eras=eras)
+    assert np.array_equal(table(model)[:5], first)
+    np.testing.assert_allclose(table(model), table(straight), rtol=1e-10)
+    assert_same_splits(model, straight)
+    model.set_params(max_iter=11)
+    with pytest.raises(ValueError, match=r"^eras has 3 .* not the 4 whose weights"):
+        model.fit(X, y, weights, eras=np.minimum(eras, 2))
+    assert table(model).shape == (10, 4)
+    # A step size of 0 leaves the weights where they are.
+    model.set_params(group_dro_step_size=0).fit(X, y, weights, eras=eras)
+    assert np.array_equal(table(model)[10], table(model)[9])
+
+
+def test_warm_start_with_another_weighting_is_recorded():
+    X, y, _, eras = make_data()
+    model = ours(warm_start=True, max_iter=2).fit(X, y, eras=eras)
+    model.set_params(**DRO, max_iter=4).fit(X, y, eras=eras)
+    assert np.array_equal(table(model)[:2], np.ones((2, 4)))
+    assert np.all(table(model)[2:] != 1)
+    recorded = table(model)
+    model.set_params(era_weighting="equal", group_dro_step_size=0.1, max_iter=6)
+    model.fit(X, y, eras=eras)
+    assert np.array_equal(table(model)[:4], recorded)
+    equal = table(ours(era_weighting="equal").fit(X, y, eras=eras))[0]
+    assert np.array_equal(table(model)[4:], [equal, equal])
+    model.set_params(max_iter=7).fit(X, y, eras=eras + 1)
+    assert np.isnan(table(model)[:6]).all()
+    assert np.isfinite(table(model)[6]).all()
+    model.set_params(era_weighting="rows", max_iter=8).fit(X, y)
+    assert not hasattr(model, "era_weights_")
+    model.set_params(**DRO, warm_start=False).fit(X, y, eras=eras)
+    assert table(model).shape == (8, 4)
+
+
+@pytest.mark.parametrize("name", ["equal", "recency"])
+def test_fixed_weights_are_told_too(name):
+    X, y, weights, eras = make_data()
+    days = np.datetime64("2024-01-01") + eras
+    model = ours(era_weighting=name).fit(X, y, weights, eras=days)
+    assert list(model.era_weights_) == sorted(set(days))
+    factors = np.array([factor[0] for factor in model.era_weights_.values()])
+    assert np.array_equal(table(model), np.tile(factors, (5, 1)))
+    product = weights * factors[eras]
+    assert product.sum() == pytest.approx(weights.sum())
+    same = ours().fit(X, y, product, eras=days)
+    assert np.allclose(model.predict(X), same.predict(X), rtol=1e-6)
+    # Of the eras that are trained on.
+    model.set_params(early_stopping=True).fit(X, y, weights, eras=days)
+    factors = factors[:3]
+    assert np.array_equal(table(model), np.tile(factors, (model.n_iter_, 1)))
+
+
+def test_there_are_none_without_a_weighting():
+    X, y, _, eras = make_data()
+    for model in (ours(), ours().fit(X, y, eras=eras)):
+        with pytest.raises(
+            AttributeError, match=r"has era_weights_ after a fit with e"
+        ):
+            model.era_weights_  # noqa: B018
+
+
+def test_weights_that_are_given_stay_as_they_are():
+    X, y, weights, eras = make_data()
+    kept = weights.copy()
+    ours(**DRO).fit(X, y, weights, eras=eras)
+    data = BinnedDataset.from_arrays(
+        X, y, sample_weight=weights, eras=eras, max_bins=32
+    )
+    model = ours(**DRO).fit(data)
+    again = clone(model).fit(data)
+    assert_same_model(again, model, X)
+    assert np.array_equal(weights, kept)
+
+
+def test_eras_without_weight_and_alone():
+    X, y, weights, eras = make_data()
+    weights = np.where(eras == 2, 0, weights)
+    model = ours(**DRO).fit(X, y, weights, eras=eras)
+    assert np.array_equal(model.era_weights_[2], np.ones(5))
+    kept = eras != 2
+    by_hand = weights_by_hand(
+        model, X[kept], y[kept], weights[kept], eras[kept], "real", 0.5
+    )
+    np.testing.assert_allclose(table(model)[:, [0, 1, 3]], by_hand, rtol=1e-10)
+    alone = ours(**DRO).fit(X, y, eras=np.zeros(y.size))
+    assert np.array_equal(alone.era_weights_[0.0], np.ones(5))
+    assert alone.predict(X) == pytest.approx(ours().fit(X, y).predict(X))
+    # Each row an era.
+    single = ours(**DRO).fit(X, y, eras=np.arange(y.size))
+    by_hand = weights_by_hand(single, X, y, None, np.arange(y.size), "real", 0.5)
+    np.testing.assert_allclose(table(single), by_hand, rtol=1e-10)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_weights_and_criteria_go_together(criterion):
+    model, X, y, weights, eras = problem("real", **DRO, **CRITERIA[criterion])
+    model.set_params(min_samples_leaf=2).fit(X, y, weights, eras=eras)
+    by_hand = weights_by_hand(model, X, y, weights, eras, "real", 0.5)
+    np.testing.assert_allclose(table(model), by_hand, rtol=1e-10)
+
+
+def test_losses_are_those_after_a_step_of_the_intercepts():
+    X, y, weights, eras = make_data()
+    model = ours(**DRO, era_effects="intercept", max_iter=1)
+    model.fit(X, y + eras, weights, eras=eras)
+    start = np.average(y + eras, weights=weights)
+    own = start + np.array(list(model.era_intercepts_.values()))
+    assert np.ptp(own) > 1
+    losses = [
+        np.average((y + j - own[j])[eras == j] ** 2, weights=weights[eras == j]) / 2
+        for j in range(4)
+    ]
+    expected = np.exp(0.5 * np.array(losses))
+    assert table(model)[0] == pytest.approx(4 * expected / expected.sum())
+    # The intercepts' first step knows nothing of it.
+    plain = ours(era_effects="intercept", max_iter=1)
+    plain.fit(X, y + eras, weights, eras=eras)
+    assert model.era_intercepts_ == pytest.approx(plain.era_intercepts_)
+    # Nor does it hang on where a fit was broken off.
+    model.set_params(max_iter=8)
+    straight = clone(model).fit(X, y + eras, weights, eras=eras)
+    parts = clone(model).set_params(max_iter=3, warm_start=True)
+    parts.fit(X, y + eras, weights, eras=eras).set_params(max_iter=8)
+    parts.fit(X, y + eras, weights, eras=eras)
+    np.testing.assert_allclose(table(parts), table(straight), rtol=1e-9)
+    assert parts.era_intercepts_ == pytest.approx(straight.era_intercepts_)
+
+
+def test_weights_survive_what_numbers_do_not():
+    steps = np.array([1e4, 0.0, -1e4])
+    moved = next_log_weights(np.zeros(3), steps, np.ones(3, bool))
+    assert np.exp(moved) == pytest.approx([3, 0, 0])
+    # An era comes back, whose weight as a number was 0.
+    back = next_log_weights(moved, [0.0, 1e4, 2e4], np.ones(3, bool))
+    assert np.exp(back) == pytest.approx([1, 1, 1])
+    X, y, _, eras = make_data()
+    model = ours(**DRO).set_params(group_dro_step_size=1e6).fit(X, y, eras=eras)
+    assert np.isfinite(model.predict(X)).all()
+    assert table(model).max(axis=1) == pytest.approx(4)
+
+
+@pytest.mark.parametrize(
+    ("step_size", "scale", "message"),
+    [
+        (1e308, 1e3, r"^group_dro_step_size=1e\+308 times the mean loss of era \d, \d"),
+        (0.1, 1e180, r"^group_dro_step_size=0.1 times the mean loss of era \d, inf"),
+    ],
+)
+def test_steps_too_large_for_numbers_are_refused(step_size, scale, message):
+    X, y, _, eras = make_data()
+    model = ours(era_weighting="group_dro", group_dro_step_size=step_size)
+    with pytest.raises(ValueError, match=f"{message}.* lower group_dro_step_size"):
+        model.fit(X, scale * y, eras=eras)
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, None, "0.1"])
+def test_bad_step_sizes_are_refused(value):
+    with pytest.raises(ValueError, match="The 'group_dro_step_size' parameter of"):
+        ours(**DRO | {"group_dro_step_size": value}).fit([[0]], [0], eras=[0])
+
+
+def test_what_it_needs_and_does_not_use():
+    X, y, _, eras = make_data()
+    with pytest.raises(
+        ValueError, match=r"^era_weighting='group_dro' needs eras: pass"
+    ):
+        ours(**DRO).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"negative in 400 .* era_weighting='group_dro'"
+    ):
+        ours(**DRO).fit(X, y, -np.ones(y.size), eras=eras)
+    with pytest.raises(ValueError, match=r"'era_weighting' parameter of EraForestReg"):
+        EraForestRegressor(2, era_weighting="group_dro").fit(X, y, eras=eras)
+    assert "group_dro" not in EraForestRegressor.__doc__
+    for params, reader, unread in (
+        ({"group_dro_step_size": 1}, "rows", "group_dro_step_size=1"),
+        ({**DRO, "era_half_life": 2}, "group_dro", "era_half_life=2"),
+    ):
+        message = f"^era_weighting='{reader}' makes no use of {unread}: leave that out"
+        with pytest.warns(UserWarning, match=message):
+            Regressor(**params).fit(X, y, eras=eras)
+
+
+def test_copies_keep_the_weights_of_their_iterations(tmp_path):
+    X, y, _, eras = make_data()
+    recorder = Recorder()
+    model = ours(**DRO).set_callbacks(recorder).fit(X, y, eras=eras)
+    assert [table(each).shape for each in recorder.fitted] == [
+        (n, 4) for n in range(1, 6)
+    ]
+    for n, fitted in enumerate(recorder.fitted, start=1):
+        assert np.array_equal(table(fitted), table(model)[:n])
+    # And go on from there.
+    third = recorder.fitted[2].set_params(warm_start=True).fit(X, y, eras=eras)
+    np.testing.assert_allclose(table(third), table(model), rtol=1e-10)
+    path = tmp_path / "model.skops"
+    save_model(model, path)
+    for copied in (load_model(path)[0], pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(table(copied), table(model))
+    # Changing what is returned changes nothing in the model.
+    model.era_weights_[0][:] = 0
+    assert table(model)[0, 0] > 0
+
+
+@pytest.mark.parametrize("target", ["real", "multiclass"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_split_statistics_are_those_of_the_weighted_rows(target, weighted):
+    model, X, y, weights, eras = problem(target, **DRO)
+    given = weights if weighted else None
+    model.fit(X, y, given, eras=eras)
+    found = split_statistics(model, X, y, eras=eras, sample_weight=given)
+    inner = found.depth > 0
+    assert inner.sum() > 20
+    np.testing.assert_allclose(
+        found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
+    )
