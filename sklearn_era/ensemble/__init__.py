@@ -4,7 +4,8 @@ The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitti
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
 is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``,
 ``_docstrings``, the state of a running fit (``_fit_state``) and its ``_callbacks``;
-``_auto`` searches for the booster's use of eras. By ``_exchange``, processes that hold
+``_auto`` searches for the booster's use of eras, and ``_just_train_twice`` does without
+them. By ``_exchange``, processes that hold
 other eras grow one tree.
 """
 
@@ -22,6 +23,7 @@ try:
         TimeRobustForestClassifier,
         TimeRobustForestRegressor,
     )
+    from ._just_train_twice import JustTrainTwice
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("sklearn_era."):
         raise
@@ -40,6 +42,7 @@ __all__ = [
     "HistGradientBoostingRegressor",
     "InvariantForestClassifier",
     "InvariantForestRegressor",
+    "JustTrainTwice",
     "TimeRobustForestClassifier",
     "TimeRobustForestRegressor",
 ]

@@ -1,0 +1,371 @@
+"""Just train twice: weigh rows up that a first, weak model gets wrong."""
+
+import inspect
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    _fit_context,
+    clone,
+    is_classifier,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils._metadata_requests import _routing_enabled
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from .._warnings import warn_user
+from ..model_selection._fit_arguments import name_in_fit
+
+
+def _has(name: str) -> Any:
+    """Whether the estimator, fitted or not, has a method."""
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
+
+
+class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Train, weigh the rows up that come out wrong, and train again.
+
+    A model that is trained for a short time, or is otherwise weak, has learnt what
+    holds for most rows: where that is a shortcut, it is wrong on those that lack it.
+    The second model sees these rows `upweight` times as heavy, and so does better on
+    groups of rows that are not known, nor needed [1]_. Where groups are known, see
+    ``era_weighting="group_dro"`` of :class:`HistGradientBoostingClassifier`.
+
+    Parameters
+    ----------
+    estimator : object
+        The classifier to fit at last. Its ``fit`` has to take `sample_weight`, itself,
+        or that of the last step of a pipeline; with metadata routing enabled, it has to
+        request it, by ``set_fit_request(sample_weight=True)``.
+
+    identification_estimator : object, default=None
+        The classifier to fit at first. None is a clone of `estimator`, after fewer
+        iterations (see `identification_iterations`).
+
+    identification_iterations : int, default=10
+        The most iterations of the first fit where `identification_estimator` is None,
+        as a model that is trained to the end is wrong on hardly any row. They are
+        `max_iter` or `n_estimators` of an estimator, or of a pipeline's last step, that
+        has a `learning_rate` too: scikit-learn's boosters, LightGBM's and XGBoost's,
+        and scikit-learn's networks and `SGDClassifier`. Other estimators are fitted as
+        they are, and should be regularized for it.
+
+    upweight : float, default=5.0
+        What the weights of rows that come out wrong are multiplied by, above 0.
+
+    Attributes
+    ----------
+    estimator_ : object
+        The classifier of the second fit, which predicts.
+
+    identification_estimator_ : object
+        The classifier of the first fit.
+
+    is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
+        The training rows that it gets wrong.
+
+    classes_ : ndarray of shape (n_classes,)
+        The labels of classes.
+
+    n_features_in_ : int
+        Number of columns of X, where `estimator_` tells it.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, where `estimator_` tells them.
+
+    See Also
+    --------
+    HistGradientBoostingClassifier : Weighs eras, which are known groups.
+
+    References
+    ----------
+    .. [1] E. Z. Liu, B. Haghgoo, A. S. Chen, A. Raghunathan, P. W. Koh, S. Sagawa,
+       P. Liang, C. Finn (2021), Just Train Twice: Improving Group Robustness without
+       Training Group Information. Algorithm 1. :arxiv:`2107.09044`
+
+    Examples
+    --------
+    >>> from sklearn_era.datasets import make_shortcut_classification
+    >>> from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
+    >>> data = make_shortcut_classification(random_state=0)
+    >>> model = JustTrainTwice(HistGradientBoostingClassifier(random_state=0))
+    >>> model.fit(data.X_train, data.y_train).predict(data.X_test).shape
+    (2000,)
+    >>> model.identification_estimator_.n_iter_
+    10
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "identification_estimator": [HasMethods(["fit", "predict"]), None],
+        "identification_iterations": [Interval(Integral, 1, None, closed="left")],
+        "upweight": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        identification_estimator: Any = None,
+        identification_iterations: int = 10,
+        upweight: float = 5.0,
+    ) -> None:
+        self.estimator = estimator
+        self.identification_estimator = identification_estimator
+        self.identification_iterations = identification_iterations
+        self.upweight = upweight
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
+    ) -> "JustTrainTwice":
+        """Fit both classifiers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The input samples.
+
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows, in both fits.
+
+        **fit_params : dict
+            What both fits get beside that, such as `eras`; with metadata routing
+            enabled, what each requests.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `estimator` is no classifier or takes no weights; if
+            `identification_estimator` is none, or takes none and there are some; if
+            `y` has a single class.
+
+        Warns
+        -----
+        UserWarning
+            If the first classifier is right on all rows, so that none is weighed up; if
+            `identification_iterations` is set and has no effect.
+        """
+        y = _check_y(y, estimator=self)
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        classes = np.unique(y)
+        if classes.size < 2:
+            raise ValueError(
+                f"y has {classes.size} class(es), {classes.tolist()}: pass rows of two "
+                "or more, of which some may come out wrong."
+            )
+        first, shortened = self._make_first()
+        for name, estimator in (
+            ("estimator", self.estimator),
+            ("identification_estimator", first),
+        ):
+            if not is_classifier(estimator):
+                raise ValueError(
+                    f"{name} is a {type(estimator).__name__}, which is no classifier: "
+                    "JustTrainTwice needs one."
+                )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        given = None if sample_weight is None else weights
+        # Before the first fit, which may take long.
+        self._arguments("estimator", self.estimator, weights, fit_params)
+        with warnings.catch_warnings():
+            if shortened:
+                # To end early is what it is meant to do.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            first.fit(
+                X,
+                y,
+                **self._arguments("identification_estimator", first, given, fit_params),
+            )
+        self.identification_estimator_ = first
+        self.is_upweighted_ = is_wrong = np.asarray(first.predict(X) != y)
+        if not is_wrong.any():
+            warn_user(
+                "The first classifier is right on all rows, so that none is weighed up "
+                "and the second fit is a plain one: lower identification_iterations, "
+                "or pass a weaker identification_estimator."
+            )
+        weights = np.where(is_wrong, self.upweight * weights, weights)
+        self.estimator_ = clone(self.estimator).fit(
+            X, y, **self._arguments("estimator", self.estimator, weights, fit_params)
+        )
+        self.classes_ = self.estimator_.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _make_first(self) -> tuple[Any, str | None]:
+        """The classifier to fit at first, and the parameter that was lowered for it."""
+        name = None
+        first = clone(self.estimator)
+        if self.identification_estimator is not None:
+            first = clone(self.identification_estimator)
+        else:
+            name = _iterations_parameter(first)
+        default = inspect.signature(type(self)).parameters["identification_iterations"]
+        if name is not None:
+            n_iter = first.get_params()[name]  # None is XGBoost's own default
+            if n_iter is None or n_iter > self.identification_iterations:
+                first.set_params(**{name: self.identification_iterations})
+        elif self.identification_iterations != default.default:
+            reader = "identification_estimator"
+            if self.identification_estimator is None:
+                reader = "estimator"
+            warn_user(
+                f"{reader}={getattr(self, reader)!r} makes no use of "
+                f"identification_iterations={self.identification_iterations!r}: leave "
+                "that out."
+            )
+        return first, name
+
+    def _arguments(
+        self,
+        name: str,
+        estimator: Any,
+        weights: NDArray[np.float64] | None,
+        fit_params: dict[str, Any],
+    ) -> dict[str, Any]:
+        """What the fit of one of the two gets; ValueError if it takes no weights."""
+        if weights is not None:
+            weight_name = name_in_fit(estimator, "sample_weight")
+            if weight_name is None:
+                raise ValueError(
+                    f"{name}: the fit of {type(estimator).__name__} takes no "
+                    "sample_weight, by which rows are weighed up. Pass a classifier "
+                    "that does; with metadata routing, request it by "
+                    "set_fit_request(sample_weight=True)."
+                )
+            fit_params = {**fit_params, weight_name: weights}
+        if not _routing_enabled():
+            return fit_params
+        return process_routing(self, "fit", **fit_params)[name]["fit"]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Get the metadata routing of this object.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            The requests of both classifiers, and of this object's own ``fit``.
+        """
+        first = self.identification_estimator
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=mapping)
+            .add(
+                identification_estimator=self.estimator if first is None else first,
+                method_mapping=mapping,
+            )
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The classes that `estimator_` predicts.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Compute the decision function of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As `estimator_` has it.
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        return tags
+
+
+def _iterations_parameter(estimator: Any) -> str | None:
+    """The parameter that says how long an estimator trains, if it learns in steps."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        step, estimator = estimator.steps[-1]
+        prefix += f"{step}__"
+    if not hasattr(estimator, "get_params"):
+        return None
+    params = estimator.get_params(deep=False)
+    if "learning_rate" in params:
+        for name in ("max_iter", "n_estimators"):
+            if name in params:
+                return prefix + name
+    return None
+
+
+__all__ = ["JustTrainTwice"]

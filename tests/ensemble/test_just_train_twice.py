@@ -1,0 +1,300 @@
+"""Just train twice: both fits by hand, what they are handed, and what they refuse."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.ensemble import HistGradientBoostingClassifier as StockClassifier
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.trees import assert_same_model
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble import JustTrainTwice
+
+
+def make_groups(n_rows, minority, seed):
+    """A shortcut that is right but for a minority, and a noisy cause; X, y, groups."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n_rows)
+    lacks_it = rng.random(n_rows) < minority
+    sign = 2 * y - 1
+    shortcut = np.where(lacks_it, -sign, sign) + 0.3 * rng.normal(size=n_rows)
+    return np.column_stack([shortcut, sign + rng.normal(size=n_rows)]), y, lacks_it
+
+
+def test_minority_gains():
+    X, y, _ = make_groups(4000, 0.05, seed=0)
+    X_test, y_test, lacks_it = make_groups(4000, 0.5, seed=1)
+    plain = Classifier(max_leaf_nodes=6, max_iter=50, random_state=0).fit(X, y)
+    models = [plain, *(JustTrainTwice(plain, upweight=u).fit(X, y) for u in (5, 20))]
+    one, five, twenty = (
+        np.mean((model.predict(X_test) == y_test)[lacks_it]) for model in models
+    )
+    assert one < 0.4
+    assert 0.5 < five < twenty
+    model = models[-1]
+    assert model.is_upweighted_.mean() == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("target", ["binary", "multiclass"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_both_fits_are_those_by_hand(target, weighted):
+    X, y, weights, eras = make_data(target)
+    estimator = ours(target, max_iter=15, split_criterion="era", boltzmann_alpha=-1.0)
+    given = weights if weighted else None
+    model = JustTrainTwice(estimator, identification_iterations=3, upweight=4)
+    assert model.fit(X, y, given, eras=eras) is model
+    first = clone(estimator).set_params(max_iter=3).fit(X, y, given, eras=eras)
+    assert_same_model(model.identification_estimator_, first, X)
+    is_wrong = first.predict(X) != y
+    assert np.array_equal(model.is_upweighted_, is_wrong)
+    assert 0 < is_wrong.sum() < y.size
+    heavier = np.where(is_wrong, 4.0, 1.0) * (weights if weighted else 1)
+    second = clone(estimator).fit(X, y, heavier, eras=eras)
+    assert_same_model(model.estimator_, second, X)
+    assert np.array_equal(model.classes_, np.unique(y))
+    assert model.n_features_in_ == 5
+    for method in ("predict", "predict_proba", "decision_function"):
+        expected = getattr(second, method)(X)
+        assert np.array_equal(getattr(model, method)(X), expected)
+    assert model.score(X, y) == second.score(X, y)
+    assert not hasattr(estimator, "classes_")
+    copied = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copied.predict(X), model.predict(X))
+
+
+def test_another_first_classifier():
+    X, y, *_ = make_data("binary")
+    stump = DecisionTreeClassifier(max_depth=1)
+    model = JustTrainTwice(ours("binary"), identification_estimator=stump)
+    model.fit(X, y)
+    assert model.identification_estimator_.get_depth() == 1
+    is_wrong = stump.fit(X, y).predict(X) != y
+    assert np.array_equal(model.is_upweighted_, is_wrong)
+    # Without weights of rows it need not take any.
+    neighbours = KNeighborsClassifier()
+    model.set_params(identification_estimator=neighbours).fit(np.nan_to_num(X), y)
+    with pytest.raises(ValueError, match=r"^identification_estimator: the fit of KNei"):
+        model.fit(np.nan_to_num(X), y, np.ones(y.size))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "n_iter"),
+    [
+        (Classifier(), "max_iter", 10),
+        (Classifier(max_iter=4), "max_iter", 4),
+        (StockClassifier(), "max_iter", 10),
+        (GradientBoostingClassifier(), "n_estimators", 10),
+        (AdaBoostClassifier(), "n_estimators", 10),
+        (MLPClassifier((2,), tol=1.0), "max_iter", 10),
+        (make_pipeline(StandardScaler(), Classifier()),
+         "histgradientboostingclassifier__max_iter", 10),
+        (RandomForestClassifier(20), "n_estimators", 20),
+        (LogisticRegression(max_iter=150), "max_iter", 150),
+        (make_pipeline(LogisticRegression(max_iter=150)),
+         "logisticregression__max_iter", 150),
+    ],
+)  # fmt: skip
+def test_first_fit_is_short_where_it_goes_in_steps(estimator, name, n_iter):
+    X, y, *_ = make_data("binary")
+    model = JustTrainTwice(estimator).fit(np.nan_to_num(X), y)
+    assert model.is_upweighted_.any()
+    given = estimator.get_params()[name]
+    assert model.identification_estimator_.get_params()[name] == n_iter
+    assert model.estimator_.get_params()[name] == given
+
+
+def test_first_fit_without_an_error_is_warned_of():
+    X, y, *_ = make_data("binary")
+    tree = DecisionTreeClassifier(random_state=0)
+    model = JustTrainTwice(tree)
+    with pytest.warns(UserWarning, match="^The first classifier is right on all rows,"):
+        model.fit(X, y)
+    assert not model.is_upweighted_.any()
+    assert np.array_equal(model.predict(X), tree.fit(X, y).predict(X))
+
+
+@pytest.fixture(params=[False, True], ids=["plain fit params", "metadata routing"])
+def routing(request):
+    with config_context(enable_metadata_routing=request.param):
+        yield request.param
+
+
+def test_eras_and_weights_reach_both_fits(routing):
+    X, y, weights, eras = make_data("binary")
+    estimator = ours("binary", split_criterion="directional")
+    if routing:
+        estimator.set_fit_request(sample_weight=True)
+    model = JustTrainTwice(estimator, identification_iterations=2)
+    model.fit(X, y, weights, eras=eras)
+    with config_context(enable_metadata_routing=False):
+        expected = JustTrainTwice(clone(estimator), identification_iterations=2)
+        expected.fit(X, y, weights, eras=eras)
+    for name in ("identification_estimator_", "estimator_"):
+        assert_same_model(getattr(model, name), getattr(expected, name), X)
+    with pytest.raises(ValueError, match="needs eras: pass"):
+        model.fit(X, y)
+
+
+def test_pipelines(routing):
+    X, y, weights, eras = make_data("binary")
+    last = ours("binary", split_criterion="directional")
+    if routing:
+        last.set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        names = {"sample_weight": weights, "eras": eras}
+    else:
+        scaler = StandardScaler()
+        step = "histgradientboostingclassifier"
+        names = {"sample_weight": weights, f"{step}__eras": eras}
+    pipeline = make_pipeline(scaler, last)
+    model = JustTrainTwice(pipeline, identification_iterations=2).fit(X, y, **names)
+    scaled = StandardScaler().fit_transform(X)
+    with config_context(enable_metadata_routing=False):
+        expected = JustTrainTwice(clone(last), identification_iterations=2)
+        expected.fit(scaled, y, weights, eras=eras)
+    assert np.array_equal(model.is_upweighted_, expected.is_upweighted_)
+    assert np.array_equal(model.predict_proba(X), expected.predict_proba(scaled))
+    # And within one.
+    outer = make_pipeline(StandardScaler(), expected)
+    if not routing:
+        outer.fit(X, y, justtraintwice__eras=eras)
+    else:
+        outer.fit(X, y, eras=eras)
+    assert outer.score(X, y) > 0.7
+
+
+def test_weights_that_cannot_be_passed_are_told_of(routing):
+    X, y, *_ = make_data("binary")
+    X = np.nan_to_num(X)
+    for estimator in (
+        KNeighborsClassifier(),
+        make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    ):
+        with pytest.raises(ValueError, match=r"^estimator: the fit of .* takes no sam"):
+            JustTrainTwice(estimator).fit(X, y)
+    if routing:
+        with pytest.raises(ValueError, match="request it by set_fit_request"):
+            JustTrainTwice(LogisticRegression()).fit(X, y)
+        estimator = LogisticRegression().set_fit_request(sample_weight=True)
+        model = JustTrainTwice(estimator, identification_estimator=LinearSVC())
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            model.fit(X, y)
+        first = LinearSVC().set_fit_request(sample_weight=False)
+        model.set_params(identification_estimator=first).fit(X, y)
+        assert model.is_upweighted_.any()
+
+
+def test_search_finds_the_factor():
+    X, y, _ = make_groups(1000, 0.1, seed=0)
+    model = JustTrainTwice(ours("binary"))
+    grid = {"upweight": [1, 5], "estimator__max_leaf_nodes": [4, 8]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+
+
+def test_frames_and_labels_of_text():
+    X, y, *_ = make_data("binary")
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["a"] = pd.Categorical(frame["a"].map("kind {}".format))
+    model = JustTrainTwice(ours("binary")).fit(frame, pd.Series(y))
+    assert model.feature_names_in_.tolist() == list("abcde")
+    assert model.classes_.tolist() == ["down", "up"]
+    assert set(model.predict(frame)) == {"down", "up"}
+    # Without names, those of before are gone.
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_methods_are_those_of_the_estimator():
+    assert hasattr(JustTrainTwice(LinearSVC()), "decision_function")
+    assert not hasattr(JustTrainTwice(LinearSVC()), "predict_proba")
+    assert not hasattr(JustTrainTwice(RandomForestClassifier()), "decision_function")
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(NotFittedError):
+            getattr(JustTrainTwice(ours("binary")), method)([[0]])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"upweight": 0}, "The 'upweight' parameter of JustTrainTwice must be a float"),
+        ({"upweight": np.inf}, "The 'upweight' parameter of JustTrainTwice must be"),
+        ({"identification_iterations": 0}, "The 'identification_iterations' parameter"),
+        ({"estimator": "boosting"}, "The 'estimator' parameter of JustTrainTwice"),
+        ({"estimator": Regressor()}, "^estimator is a HistGradientBoostingRegressor, "),
+        (
+            {"identification_estimator": Regressor()},
+            "^identification_estimator is a Hi",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused(params, message):
+    model = JustTrainTwice(ours("binary")).set_params(**params)
+    with pytest.raises(ValueError, match=message):
+        model.fit([[0], [1]], [0, 1])
+
+
+def test_targets_without_classes_to_tell_apart_are_refused():
+    model = JustTrainTwice(ours("binary"))
+    with pytest.raises(ValueError, match=r"^y has 1 class\(es\), \['a'\]: pass rows"):
+        model.fit([[0], [1]], ["a", "a"])
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        model.fit([[0], [1]], [0.5, 1.5])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit([[0], [1]], [0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("params", "reader"),
+    [
+        ({"identification_estimator": DecisionTreeClassifier(max_depth=1)},
+         "identification_estimator=DecisionTreeClassifier"),
+        ({"estimator": LogisticRegression(C=0.1)}, "estimator=LogisticRegression"),
+    ],
+)  # fmt: skip
+def test_iterations_without_effect_are_warned_of(params, reader):
+    X, y, *_ = make_data("binary")
+    model = JustTrainTwice(ours("binary"), identification_iterations=3)
+    model.set_params(**params)
+    with pytest.warns(UserWarning, match=rf"^{reader}.* makes no use of identificatio"):
+        model.fit(np.nan_to_num(X), y)
+
+
+def expected_failures(model):
+    if not isinstance(model.estimator, Classifier):
+        return {}
+    name = "check_sample_weight_equivalence_on_dense_data"
+    # As of the booster itself.
+    return {name: "Thresholds of bins are quantiles of rows, whatever they weigh."}
+
+
+@pytest.mark.filterwarnings("ignore:The first classifier is right on all rows")
+@parametrize_with_checks(
+    [
+        JustTrainTwice(LogisticRegression(C=0.1)),
+        JustTrainTwice(Classifier(min_samples_leaf=5, max_iter=20)),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_check(estimator, check):
+    check(estimator)
