@@ -26,13 +26,13 @@ LAYERS = {
     "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",
-        "_parameters _docstrings _fit_state _callbacks _estimator "
+        "_parameters _feature_penalty _docstrings _fit_state _callbacks _estimator "
         "_hist_gradient_boosting _boosters _forests",
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments causal metrics model_selection _auto inspection interop "
-        "model_files numerai dask cli",
+        "datasets environments metrics model_selection _auto _just_train_twice "
+        "causal rules inspection interop model_files numerai dask cli",
     ),
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]

@@ -57,6 +57,7 @@ OTHER_ESTIMATORS = [
     *each(BOOSTERS, **SPLITTING, early_stopping=True, validation_fraction=None),
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="time_robust"),
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="invariant"),
+    *each(BOOSTERS_WITH_ERAS, **SPLITTING, era_weighting="group_dro"),
     TwoErasClassifier(**SPLITTING, split_criterion="vrex"),
     TwoErasRegressor(**SPLITTING, split_criterion={"era": 1.0, "gain": 0.5}),
     EraForestClassifier(**SMALL),
