@@ -198,8 +198,8 @@ def save_model(
             raise ModelFileError(
                 f"This {type(estimator).__name__} holds {', '.join(untrusted)}, which "
                 "a model file cannot: name its `scoring` by a string, set its "
-                "`oob_score` to a bool, fit `era_effects` to eras that are text, "
-                "numbers or NumPy's dates, or pickle the estimator instead."
+                "`oob_score` to a bool, fit `era_effects` or `era_weighting` to eras "
+                "that are text, numbers or NumPy's dates, or pickle the estimator."
             )
         with zipfile.ZipFile(temporary, "a", zipfile.ZIP_DEFLATED) as archive:
             document = {"format": _FORMAT, **asdict(metadata)}

@@ -5,5 +5,5 @@
 - ``held_out_eras``: the rows of early stopping; ``scoring``: the eras of a scorer;
 - ``era_effects``: intercepts of eras; ``era_weights``: what iterations weigh them by;
 - ``leaf_shrinkage``: by how much leaves differ between eras;
-- ``tree_features``: the features that are drawn for a tree.
+- ``tree_features``: the features that a tree may split on.
 """

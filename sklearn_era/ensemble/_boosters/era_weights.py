@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from ..._eras import EncodedEras
+from ..._eras import FIXED_WEIGHTINGS, EncodedEras, weigh_eras
 from .._exchange import ALONE, Exchange
 from .era_effects import as_keys
 
@@ -164,6 +164,27 @@ def is_reweighted(estimator: Any) -> bool:
     return estimator.group_dro_step_size > 0 or goes_on
 
 
+def weigh_rows(
+    estimator: Any, eras: EncodedEras, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """The weights of rows with those of their eras, or such as iterations may move."""
+    state, is_moved = estimator._fit_state, is_reweighted(estimator)
+    if not (is_moved or estimator.era_weighting in FIXED_WEIGHTINGS):
+        return sample_weight
+    estimator._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
+    if is_moved:
+        state.has_unit_weights = sample_weight is None
+        # A copy: the array may be the user's own.
+        return (
+            np.ones(eras.codes.size) if sample_weight is None else sample_weight.copy()
+        )
+    weights, factors = weigh_eras(
+        eras, sample_weight, estimator.era_weighting, estimator.era_half_life
+    )
+    state.era_factors = eras.labels, factors
+    return weights
+
+
 def begin_era_weights(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> GroupDRO | None:
@@ -231,5 +252,6 @@ __all__ = [
     "begin_era_weights",
     "is_reweighted",
     "next_log_weights",
+    "weigh_rows",
     "weights_by_label",
 ]

@@ -11,7 +11,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
 from ..._eras import (
-    FIXED_WEIGHTINGS,
     EncodedEras,
     blame_weights,
     check_eras,
@@ -19,7 +18,6 @@ from ..._eras import (
     encode_eras,
     warn_of_row_order,
     warn_of_text_order,
-    weigh_eras,
 )
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
@@ -41,7 +39,7 @@ from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
 from .._splitting.splitter_choice import choose_splitter
 from .era_effects import begin_intercepts, intercepts_by_label
-from .era_weights import begin_era_weights, is_reweighted, weights_by_label
+from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
     check_rows_left,
     split_arrays,
@@ -50,7 +48,7 @@ from .held_out_eras import (
 )
 from .leaf_shrinkage import shrink_leaves
 from .scoring import EraScoringMixin
-from .tree_features import draw_tree_features
+from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
 
 
 class EraFitMixin(EraScoringMixin):
@@ -180,7 +178,7 @@ class EraFitMixin(EraScoringMixin):
         if state.era_splitter is not None and not state.plan.is_plain_gain:
             warn_if_nothing_split(self, "model")
             warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
-        self._warn_if_interaction_sets_moved()
+        warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
         return self
 
     fit.__qualname__ = "fit"  # what Python's errors about arguments say
@@ -242,23 +240,7 @@ class EraFitMixin(EraScoringMixin):
     ) -> NDArray[np.float64] | None:
         """The weights of rows, with those of their eras, or for iterations to move."""
         check_weights(self, sample_weight)
-        is_moved = is_reweighted(self)
-        if eras is None or not (is_moved or self.era_weighting in FIXED_WEIGHTINGS):
-            return sample_weight
-        self._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
-        if is_moved:
-            self._fit_state.has_unit_weights = sample_weight is None
-            # A copy: the array may be the user's own.
-            return (
-                np.ones(eras.codes.size)
-                if sample_weight is None
-                else sample_weight.copy()
-            )
-        weights, factors = weigh_eras(
-            eras, sample_weight, self.era_weighting, self.era_half_life
-        )
-        self._fit_state.era_factors = eras.labels, factors
-        return weights
+        return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
@@ -424,20 +406,6 @@ class EraFitMixin(EraScoringMixin):
         eras = self._fit_state.training_eras
         if self.leaf_shrinkage is not None and eras is not None:
             shrink_leaves(grower, eras, gradients, hessians, self._exchange)
-
-    def _warn_if_interaction_sets_moved(self) -> None:
-        """Say so where scikit-learn applies `interaction_cst` to other columns."""
-        if self.is_categorical_ is None or isinstance(self.interaction_cst, str | None):
-            return
-        position = np.argsort(~self.is_categorical_, kind="stable")
-        if np.array_equal(position, np.arange(position.size)):
-            return
-        warn_user(
-            "interaction_cst counts features in the order in which scikit-learn trains "
-            "on them, categorical features first, and not in the order of the columns "
-            f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
-            "columns of X first, so that both orders are the same."
-        )
 
 
 __all__ = ["EraFitMixin"]

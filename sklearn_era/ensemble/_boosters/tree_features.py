@@ -1,8 +1,12 @@
 """The features that a tree may split on: a random share, drawn for each tree."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._eras import number_of_share
+from ..._warnings import warn_user
 
 
 def draw_tree_features(
@@ -34,4 +38,21 @@ def draw_tree_features(
     return list(groups)
 
 
-__all__ = ["draw_tree_features"]
+def warn_if_interaction_sets_moved(
+    interaction_cst: Any, is_categorical: NDArray[np.bool_] | None
+) -> None:
+    """Say so where scikit-learn applies `interaction_cst` to other columns."""
+    if is_categorical is None or isinstance(interaction_cst, str | None):
+        return
+    position = np.argsort(~is_categorical, kind="stable")
+    if np.array_equal(position, np.arange(position.size)):
+        return
+    warn_user(
+        "interaction_cst counts features in the order in which scikit-learn trains "
+        "on them, categorical features first, and not in the order of the columns "
+        f"of X: feature i is column {position.tolist()}[i]. Put the categorical "
+        "columns of X first, so that both orders are the same."
+    )
+
+
+__all__ = ["draw_tree_features", "warn_if_interaction_sets_moved"]
