@@ -166,6 +166,24 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
     n_forecast_eras : int, default=3
         How many eras 'last' takes, or the half-life of 'exponential'. Used with
         `era_effects`.
+    feature_penalty : array-like of shape (n_features,), mapping or None, default=None
+        What the splits of each feature pay: numbers of 0 or more, by the columns of X,
+        or a mapping from their names or places, in which all others have 0. The unit is
+        the largest key K of the node's admissible splits: the gain over all rows
+        ('gain'), ``B_alpha`` ('era'), the share of eras ('directional') or the key
+        ('vrex', 'held_out' and dicts). Where a key may be negative, it is the largest
+        gain over all rows ('invariant') or decrease of impurity ('time_robust'). A
+        split of a feature with penalty p ranks by its key less ``p K``, and its node
+        waits by that. It is valid where what has to be positive is so less ``p K``: the
+        key, with 'invariant' the gain over all rows, and with 'time_robust' the
+        decrease, which has to exceed `min_impurity_decrease`. So with 0.2, a feature
+        splits a node where its key is larger than all others by a fifth of the largest.
+        1 or more forbids a feature: all is as if X did not have it, draws of features
+        too. With a `min_gain_share`, shares are of the largest gain without penalties,
+        K is of the splits that have theirs, and nodes wait by the gain over all rows
+        less p times the largest; that decides where the criterion admits no split.
+        Splits of 'gain' are found by the kernel of the other criteria, where any
+        penalty is positive. None or zeros change nothing.
     colsample_bytree : float, default=1.0
         Share of the features, in (0, 1], that is drawn at random for each tree, with
         every criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them,

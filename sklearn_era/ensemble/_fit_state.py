@@ -97,12 +97,16 @@ class FitState:
         Whether rows that come are to stay small integers until they are binned.
     plan : CriterionPlan
         What ranks a booster's splits; there once the parameters are checked.
+    penalties : ndarray of shape (n_features,), dtype=float64, or None
+        As `feature_penalties` returns them; of a booster.
     training_rows : ndarray of shape (n_train,), dtype=intp, or None
         The rows to train on, where the eras tell which early stopping holds out.
     scoring_eras : ScoringEras or None
         What a scorer is told of eras.
     era_splitter : EraSplitter or None
-        What finds splits by what eras say of them; None for scikit-learn's splitter.
+        What finds a booster's splits; None for scikit-learn's splitter.
+    compares_eras : bool
+        Whether it ranks them by more than the gain.
     training_eras : EncodedEras or None
         The eras of a booster's training rows.
     era_intercepts : object or None
@@ -119,9 +123,11 @@ class FitState:
 
     keeps_integers: bool = False
     plan: CriterionPlan = field(init=False)
+    penalties: NDArray[np.float64] | None = None
     training_rows: NDArray[np.intp] | None = None
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None
+    compares_eras: bool = False
     training_eras: EncodedEras | None = None
     era_intercepts: Any = None
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None

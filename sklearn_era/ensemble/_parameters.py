@@ -4,7 +4,7 @@ import difflib
 import inspect
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from numbers import Integral, Real
 from typing import Any
@@ -53,6 +53,7 @@ ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "era_effects": [StrOptions({"intercept"}), None],
     "era_forecast": [StrOptions({"last", "mean", "exponential"})],
     "n_forecast_eras": [Interval(Integral, 1, None, closed="left")],
+    "feature_penalty": ["array-like", Mapping, None],
     "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
     "fast_gain": ["boolean"],
     "n_jobs": N_JOBS_CONSTRAINTS,
@@ -93,12 +94,14 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
 
     scikit-learn's boosters, and so the plain gain, take them, and make what they can.
     """
-    names = [*uses_of_eras(estimator, estimator._fit_state.plan.is_plain_gain)]
+    state = estimator._fit_state
+    names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += [
         name
         for name in ("min_impurity_decrease", "fast_gain")
         if getattr(estimator, name, 0) != 0
     ]
+    names += ["feature_penalty"] * (state.penalties is not None)
     if sample_weight is None or not names:
         return
     n_negative = np.count_nonzero(sample_weight < 0)

@@ -79,7 +79,12 @@ def fit(
             assert super()._make_era_splitter(eras, eras_val, y, sample_weight)
             make = partial(splitter, store_budget=store_budget)
             plan = self._fit_state.plan
-            made.append(choose_splitter(self, plan, eras, y, sample_weight, make))
+            made.append(
+                choose_splitter(
+                    self, plan, eras, y, sample_weight, make,
+                    penalties=self._fit_state.penalties,
+                )
+            )  # fmt: skip
             return made[-1]
 
     model = Model(**params)

@@ -72,6 +72,7 @@ class HistGradientBoostingRegressor(
         era_effects: str | None = None,
         era_forecast: str = "last",
         n_forecast_eras: int = 3,
+        feature_penalty: Any = None,
         colsample_bytree: float = 1.0,
         fast_gain: bool = False,
         n_jobs: int | None = None,
@@ -118,6 +119,7 @@ class HistGradientBoostingRegressor(
         self.era_effects = era_effects
         self.era_forecast = era_forecast
         self.n_forecast_eras = n_forecast_eras
+        self.feature_penalty = feature_penalty
         self.colsample_bytree = colsample_bytree
         self.fast_gain = fast_gain
         self.n_jobs = n_jobs
@@ -198,6 +200,7 @@ class HistGradientBoostingClassifier(
         era_effects: str | None = None,
         era_forecast: str = "last",
         n_forecast_eras: int = 3,
+        feature_penalty: Any = None,
         colsample_bytree: float = 1.0,
         fast_gain: bool = False,
         n_jobs: int | None = None,
@@ -244,6 +247,7 @@ class HistGradientBoostingClassifier(
         self.era_effects = era_effects
         self.era_forecast = era_forecast
         self.n_forecast_eras = n_forecast_eras
+        self.feature_penalty = feature_penalty
         self.colsample_bytree = colsample_bytree
         self.fast_gain = fast_gain
         self.n_jobs = n_jobs

@@ -31,6 +31,7 @@ from .._criteria.parameters import (
     warn_if_nothing_split,
 )
 from .._exchange import ALONE, Exchange
+from .._feature_penalty import feature_penalties
 from .._fit_state import LISTS_OF_FIT, FitState, ScoringEras, end_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
@@ -175,7 +176,7 @@ class EraFitMixin(EraScoringMixin):
             raise
         finally:
             end_fit(self)
-        if state.era_splitter is not None and not state.plan.is_plain_gain:
+        if state.compares_eras:
             warn_if_nothing_split(self, "model")
             warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
         warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
@@ -198,6 +199,7 @@ class EraFitMixin(EraScoringMixin):
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check both arrays of labels against the rows that they label."""
         self._fit_state.plan = plan = CriterionPlan.of(self)
+        self._fit_state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
         ordered_for = self._needs_order_for(X, X_val)
         encoded = None
@@ -305,12 +307,19 @@ class EraFitMixin(EraScoringMixin):
         state.training_eras = eras
         state.scoring_eras = ScoringEras(eras, eras_val)
         splitter = choose_splitter(
-            self, plan, eras, y, sample_weight, exchange=self._exchange
+            self,
+            plan,
+            eras,
+            y,
+            sample_weight,
+            exchange=self._exchange,
+            penalties=state.penalties,
         )
+        state.compares_eras = eras is not None and plan.compares(eras.labels.size)
         state.era_splitter = splitter
         if eras is None or plan.is_plain_gain:
             return splitter
-        if splitter is not None:
+        if state.compares_eras:
             check_splittable(
                 eras.labels,
                 self._exchange.sum(eras.counts),
@@ -321,7 +330,11 @@ class EraFitMixin(EraScoringMixin):
             warn_user(
                 f"eras holds the single era {eras.labels[0]!s} to train on, with which "
                 f"split_criterion={self.split_criterion!r} "
-                + ("has nothing to compare" if splitter else "is the same as 'gain'")
+                + (
+                    "has nothing to compare"
+                    if state.compares_eras
+                    else "is the same as 'gain'"
+                )
                 + ". Pass the labels of two eras or more to train on."
             )
         return splitter
@@ -388,6 +401,7 @@ class EraFitMixin(EraScoringMixin):
             self._n_features,
             self.colsample_bytree,
             interaction_cst,
+            self._fit_state.penalties,
         )
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:

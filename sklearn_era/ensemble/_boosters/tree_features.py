@@ -14,6 +14,7 @@ def draw_tree_features(
     n_features: int,
     share: float,
     interaction_cst: list[set[int]] | None,
+    penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:
     """Draw the features of one tree, and put them as interaction constraints.
 
@@ -21,15 +22,19 @@ def draw_tree_features(
     and of no others: what a tree costs shrinks nearly as their number does. Features
     are counted as scikit-learn trains on them, categorical ones first. The generator,
     which also draws for splits (`max_features`), is left alone where all are drawn.
+    Features that a penalty of 1 or more forbids are none to draw from.
     """
-    n_drawn = number_of_share(share, n_features)
-    if n_drawn == n_features:
+    usable = np.arange(n_features)
+    if penalties is not None:
+        usable = usable[penalties < 1.0]
+    n_drawn = number_of_share(share, usable.size)
+    if n_drawn == usable.size:
         return interaction_cst
     # A shuffled mask, as scikit-learn draws the features of a split.
-    is_drawn = np.zeros(n_features, dtype=bool)
+    is_drawn = np.zeros(usable.size, dtype=bool)
     is_drawn[:n_drawn] = True
     rng.shuffle(is_drawn)
-    drawn = frozenset(np.flatnonzero(is_drawn).tolist())
+    drawn = frozenset(usable[is_drawn].tolist())
     if interaction_cst is None:
         return [drawn]
     # Pairs of which one feature was drawn are all the same group: keep one.

@@ -58,6 +58,7 @@ cdef struct criterion_struct:
     InvarianceStatistic invariance_statistic
     double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
     double min_gain_share         # 0: the gain of a node's other splits has no say
+    bint ranks_by_decrease        # TIME_ROBUST, for the unit of penalties
     # Of BLEND, the weight of each key: of the gain, and by SplitCriterion.
     double weight_gain
     double[N_CRITERIA] weights

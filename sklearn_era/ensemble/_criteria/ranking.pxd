@@ -3,7 +3,7 @@
 # A criterion is one function, which fills a `split_rank` and says whether the split is
 # valid.
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs
 from libc.string cimport memset
 
 from .aggregation cimport (
@@ -93,6 +93,8 @@ cdef inline bint rank_time_robust(
     else:
         rank.primary = -sums.impurities.impurities / eras.n_eras
         rank.expansion = sums.impurities.decreases / eras.n_eras
+    if criterion.ranks_by_decrease:
+        rank.primary = rank.expansion
     return (
         sums.impurities.n_informative > 0.0
         and rank.expansion > criterion.min_impurity_decrease
@@ -229,6 +231,50 @@ cdef inline bint rank_split(
     return is_valid
 
 
+cdef inline bint penalise(
+    const criterion_struct * criterion,
+    double cost,         # share of the largest key, of a `penalty_unit`
+    split_rank * rank,   # IN, of a valid split, and OUT
+) noexcept nogil:
+    """Have a split pay for its feature; False where it is not valid any more."""
+    rank.primary -= cost
+    rank.expansion -= cost
+    if criterion.name == SplitCriterion.TIME_ROBUST:
+        return rank.expansion > criterion.min_impurity_decrease
+    if criterion.name == SplitCriterion.INVARIANT:
+        return rank.gain - cost > 0.0
+    return rank.primary > 0.0
+
+
+cdef inline criterion_struct penalty_unit(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """The criterion whose largest key, among the same splits, penalties are shares of.
+
+    That is the key itself, where it has to be positive. Of INVARIANT it is the pooled
+    gain, and of TIME_ROBUST the decrease of impurity.
+    """
+    cdef criterion_struct unit
+    if criterion.name == SplitCriterion.INVARIANT:
+        return gain_alone(criterion, criterion.min_covered_eras)
+    unit = criterion[0]
+    if criterion.name == SplitCriterion.TIME_ROBUST:
+        unit.ranks_by_decrease = True
+        unit.traits.worst_era_decides = False
+    return unit
+
+
+cdef inline double gain_beyond_rounding(
+    const criterion_struct * criterion, double loss  # of the node
+) noexcept nogil:
+    """What a pooled gain has to exceed, not to be what rounding leaves of the loss.
+
+    scikit-learn adds 1e-15 to each sum of hessians, for which rows that are all alike
+    lose more than they gain.
+    """
+    return max(criterion.min_gain, 1e-14 * fabs(loss))
+
+
 cdef inline criterion_struct gain_alone(
     const criterion_struct * criterion, int min_covered_eras
 ) noexcept nogil:
@@ -271,7 +317,9 @@ cdef inline criterion_struct with_share_of(
 
 
 cdef inline bint may_outrank(
-    const criterion_struct * criterion, double gain, const split_rank * best
+    const criterion_struct * criterion,
+    double gain,       # less what the split's feature costs
+    const split_rank * best,
 ) noexcept nogil:
     """Whether a split of a pooled gain can rank above or beside another of its node.
 
@@ -283,13 +331,17 @@ cdef inline bint may_outrank(
 cdef inline bint era_rules_out(
     const era_terms * terms,
     double impurity,    # of the era before the split
+    double cost,        # of the split's feature
     const split_rank * best,
 ) noexcept nogil:
     """Whether an era is worse off than the worst of the best split thus far.
 
     For criteria whose worst era decides.
     """
-    return terms.informative > 0.0 and -(impurity - terms.decrease) < best.primary
+    return (
+        terms.informative > 0.0
+        and -(impurity - terms.decrease) - cost < best.primary
+    )
 
 
 cdef inline int compare_ranks(

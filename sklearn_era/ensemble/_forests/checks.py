@@ -217,7 +217,7 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
         if int(max_features) > n_features:
             raise ValueError(
                 f"max_features={max_features} is more than the {n_features} columns "
-                "of X; lower it, or use a share such as 0.5."
+                "of X that splits may use; lower it, or use a share such as 0.5."
             )
         return int(max_features)
     assert not isinstance(max_features, str)  # by the parameters' constraints

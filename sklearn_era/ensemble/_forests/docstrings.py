@@ -177,7 +177,7 @@ def _shared_parameters() -> str:
     by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
     weighting, _, _ = by_name["era_weighting"].partition("\n\n")  # without Group DRO
     by_name["era_weighting"] = weighting.replace(", 'group_dro'", "") + "\n"
-    names = (*ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES[:2])
+    names = (*ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES[:2], "feature_penalty")
     return "".join(by_name[name] for name in names)
 
 

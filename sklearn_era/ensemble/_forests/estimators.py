@@ -41,6 +41,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
             *ERA_EFFECT_NAMES[:2],
             "min_impurity_decrease",
             "min_samples_leaf",
+            "feature_penalty",
         )
     },
     # "group_dro" weighs by the loss so far, and trees of a forest are independent.
@@ -136,6 +137,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         invariance_statistic: str = "effect",
         era_weighting: str = "rows",
         era_half_life: float | int = 0.25,
+        feature_penalty: Any = None,
         random_segments: int | None = None,
         oob_score: Any = False,
         warm_start: bool = False,
@@ -166,6 +168,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         self.invariance_statistic = invariance_statistic
         self.era_weighting = era_weighting
         self.era_half_life = era_half_life
+        self.feature_penalty = feature_penalty
         self.random_segments = random_segments
         self.oob_score = oob_score
         self.warm_start = warm_start
@@ -222,6 +225,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         invariance_statistic: str = "effect",
         era_weighting: str = "rows",
         era_half_life: float | int = 0.25,
+        feature_penalty: Any = None,
         random_segments: int | None = None,
         oob_score: Any = False,
         warm_start: bool = False,
@@ -253,6 +257,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         self.invariance_statistic = invariance_statistic
         self.era_weighting = era_weighting
         self.era_half_life = era_half_life
+        self.feature_penalty = feature_penalty
         self.random_segments = random_segments
         self.oob_score = oob_score
         self.warm_start = warm_start

@@ -33,6 +33,7 @@ from .._callbacks import (
     copy_attributes,
 )
 from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
+from .._feature_penalty import feature_penalties
 from .._fit_state import FitState, end_fit
 from .._splitting.splitter_choice import target_weights_of
 from .checks import (
@@ -160,6 +161,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         )
         check_forest_eras(self, granularities, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
+        penalties = feature_penalties(self)
         y = self._encode_y(_check_y(y, estimator=self))
         check_consistent_length(X, y)
         if sample_weight is not None:
@@ -207,8 +209,15 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._forget_out_of_bag()
         self._loss = self._get_loss(sample_weight)
         self._baseline_prediction = np.zeros((1, self.n_trees_per_iteration_))
-        targets = self._make_targets(y)
-        return TrainingSet(X_binned, targets, sample_weight, granularities, plan), y
+        training = TrainingSet(
+            X_binned,
+            self._make_targets(y),
+            sample_weight,
+            granularities,
+            plan,
+            penalties,
+        )
+        return training, y
 
     def _needs_order_for(self) -> str | None:
         """What depends on the order of eras, if anything does."""

@@ -34,6 +34,8 @@ class TrainingSet(NamedTuple):
         The eras, in each of their granularities.
     plan : CriterionPlan
         What ranks the splits.
+    penalties : ndarray of shape (n_features,), dtype=float64, or None
+        As `feature_penalties` returns them.
     """
 
     X_binned: NDArray[np.uint8]
@@ -41,6 +43,7 @@ class TrainingSet(NamedTuple):
     sample_weight: NDArray[np.float64] | None
     granularities: list[EncodedEras]
     plan: CriterionPlan
+    penalties: NDArray[np.float64] | None = None
 
 
 class IterationMixin:
@@ -60,7 +63,6 @@ class IterationMixin:
     random_segments: int | None
     _bin_mapper: Any
     _forest_seed: int
-    _n_features: int
 
     def _draw(
         self, training: TrainingSet, iteration: int
@@ -109,7 +111,8 @@ class IterationMixin:
         # a node of a few rows many are. So each tree has the features in an order of
         # its own: in one for all, the first of ten columns of noise would get almost
         # twice the importance of the last.
-        columns = rng.permutation(training.X_binned.shape[1])
+        usable, penalties = _usable_columns(training)
+        columns = usable[rng.permutation(usable.size)]
         X_binned = allocate_binned((rows.size, columns.size))
         take_rows(training.X_binned, rows, X_binned, n_threads, columns)
         bins = self._tree_bins(X_binned, columns)
@@ -120,9 +123,11 @@ class IterationMixin:
             targets[:, 0],
             sample_weight,
             partial(EraSplitter, store_budget=STORE_BUDGET // n_workers),
+            penalties=None if penalties is None else penalties[columns],
         )
         total = rows.size if sample_weight is None else float(sample_weight.sum())
-        limits = self._tree_limits(least_gain(self, training.plan, total))
+        least = least_gain(self, training.plan, total)
+        limits = self._tree_limits(least, columns.size)
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
             mean = _mean(target, sample_weight)
@@ -174,7 +179,7 @@ class IterationMixin:
             bin_thresholds=[mapper.bin_thresholds_[j] for j in columns],
         )
 
-    def _tree_limits(self, min_gain_to_split: float) -> TreeLimits:
+    def _tree_limits(self, min_gain_to_split: float, n_columns: int) -> TreeLimits:
         """How far a tree may grow."""
         return TreeLimits(
             max_depth=self.max_depth,
@@ -182,8 +187,21 @@ class IterationMixin:
             min_samples_leaf=self.min_samples_leaf,
             min_gain_to_split=min_gain_to_split,
             l2_regularization=self.l2_regularization,
-            max_features=number_of_features(self.max_features, self._n_features),
+            max_features=number_of_features(self.max_features, n_columns),
         )
+
+
+def _usable_columns(
+    training: TrainingSet,
+) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
+    """The columns that no penalty forbids, and all penalties; None where these pay none.
+    """
+    columns = np.arange(training.X_binned.shape[1])
+    penalties = training.penalties
+    if penalties is None:
+        return columns, None
+    usable = columns[penalties < 1.0]
+    return usable, penalties if penalties[usable].any() else None
 
 
 def _name_columns(nodes: NDArray[np.void], columns: NDArray[np.intp]) -> None:

@@ -34,6 +34,7 @@ cdef class EraSplitter:
         double [::1] era_sizes   # (n_eras,), rows of an era in the training set
         double gradient_variance
         int n_eras_of_all        # processes
+        const double [::1] penalties  # (n_features,); None: none has any
 
         # Of the tree being grown.
         tree_data tree
@@ -57,6 +58,7 @@ cdef class EraSplitter:
     cdef double _count_coverable_eras(self) noexcept
     cdef bint _has_enough_eras(self) except -1
     cdef _draw_features(self, allowed_features)
+    cdef _usable_features(self, allowed_features)
     cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
@@ -71,6 +73,12 @@ cdef class EraSplitter:
         self, const node_struct * node, NodeHistograms histograms
     ) except *
     cdef feature_split _rank(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        double unit_of_costs=*,
+    ) noexcept
+    cdef feature_split _rank_penalised(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept
     cdef void _count_if_uncovered(

@@ -27,6 +27,7 @@ class EraSplitter:
         has_weights: bool = True,
         store_budget: int | None = None,
         exchange: Exchange = ...,
+        penalties: NDArray[np.float64] | None = None,
     ) -> None: ...
     def start_tree(
         self,

@@ -21,11 +21,12 @@ The steps, for one node:
 3. merge: what lanes and chunks have added up is merged in the table, and what
    processes have added up that hold other eras (`Exchange`);
 4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
-   `EraSplitInfo`.
+   `EraSplitInfo`. Where features have penalties, they are ranked once without, to know
+   the largest key, which penalties are shares of.
 """
 
 from cython.parallel import prange
-from libc.math cimport ceil, fabs
+from libc.math cimport ceil
 from libc.string cimport memset
 
 import numpy as np
@@ -41,12 +42,14 @@ from .candidates.table cimport (
 )
 from .costs cimport compares_directions_first, stores_histograms
 from .rows cimport EraRows
-from .tree_data cimport describe_tree
+from .tree_data cimport cost_of_feature, describe_tree
 from .histograms.accumulate cimport Accumulator
 from .histograms.first_look cimport least_estimate
 from .._criteria.criterion cimport Criterion, SplitCriterion
 from .._criteria.node_formulas cimport node_loss
-from .._criteria.ranking cimport directions_alone, gain_alone, with_share_of
+from .._criteria.ranking cimport (
+    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+)
 from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
 
 
@@ -60,6 +63,8 @@ cdef class EraSplitter:
 
     The parameters are those of `EraRows`, the criterion that ranks the splits, and the
     bytes for the histograms that nodes keep (`store_budget`, None for the default).
+    `penalties` are those of features, in the order of the tree's columns; None stands
+    for zeros. Features of 1 or more are not looked at.
     `n_samples` is the number of rows to the grower: those of all processes.
     `hessians` and `hessians_are_constant` are what the grower looks for in a histogram
     builder; `store` is the memory of the histograms.
@@ -76,8 +81,10 @@ cdef class EraSplitter:
         bint has_weights=True,
         store_budget=None,
         exchange=ALONE,
+        const double [::1] penalties=None,
     ):
         self.exchange = exchange
+        self.penalties = penalties
         self.rows = EraRows(
             era_codes, n_eras, row_order, positive_weights, weights, has_weights,
             exchange,
@@ -131,7 +138,8 @@ cdef class EraSplitter:
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
         describe_tree(
-            splitter, self.gradients, self.hessians, &self.tree, &self.limits
+            splitter, self.gradients, self.hessians, self.penalties,
+            &self.tree, &self.limits,
         )
 
     def compute_histograms_brute(
@@ -215,12 +223,12 @@ cdef class EraSplitter:
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
-        n_features = self.tree.n_features
-        if allowed_features is not None and len(allowed_features) < n_features:
-            self.bundles = self._make_bundles(np.sort(allowed_features))
+        features = self._usable_features(allowed_features)
+        if features.size < self._usable_features(None).size:
+            self.bundles = self._make_bundles(np.sort(features))
         else:
             if self.all_features is None:
-                self.all_features = self._make_bundles(np.arange(n_features))
+                self.all_features = self._make_bundles(np.sort(features))
             self.bundles = self.all_features
         self.candidates.use_bundles(self.bundles)
         self.accumulator.start_tree(self.bundles, self.n_threads)
@@ -263,14 +271,10 @@ cdef class EraSplitter:
         return make_split_info(&self.tree, &self.limits, &best, &c_node)
 
     cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept:
-        """The largest gain, if rounding has not left it over from the node's loss.
-
-        scikit-learn adds 1e-15 to each sum of hessians, for which rows that are all
-        alike lose more than they gain.
-        """
+        """The largest gain, if rounding has not left it over from the node's loss."""
         cdef criterion_struct by_gain = self.criterion
-        by_gain.min_gain = max(by_gain.min_gain, 1e-14 * fabs(node.loss))
-        return self._rank(&by_gain, node)
+        by_gain.min_gain = gain_beyond_rounding(&self.criterion, node.loss)
+        return self._rank_penalised(&by_gain, node)
 
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
@@ -293,13 +297,15 @@ cdef class EraSplitter:
         """The best of the candidates that have a share of the largest gain.
 
         If the criterion admits none of them, the largest gain decides. Nodes wait in
-        the queue by their gains, which is what the two have in common.
+        the queue by their gains, which is what the two have in common, less a share of
+        the largest one where features have penalties.
         """
         cdef:
             criterion_struct by_gain = gain_alone(&self.criterion, 0)
             feature_split largest = self._rank(&by_gain, node)
             feature_split best
             criterion_struct sharing
+            int n_tasks = self.accumulator.n_tasks
         if not largest.found:
             return largest
         self.n_splittable += 1
@@ -315,7 +321,12 @@ cdef class EraSplitter:
             self.n_uncovered += 1
         if not best.found:
             best = largest
-        best.rank.expansion = best.rank.gain
+            if self.tree.penalties != NULL:
+                self.accumulator.n_tasks = n_tasks
+                best = self._rank(&by_gain, node, largest.rank.gain)
+        best.rank.expansion = best.rank.gain - cost_of_feature(
+            &self.tree, best.feature_idx, largest.rank.gain
+        )
         best.rank.secondary = 0.0
         return best
 
@@ -328,7 +339,8 @@ cdef class EraSplitter:
         """Ask the eras of all candidates that are planned, and rank these.
 
         Of many eras, a first look leaves few bundles to compare by the criterion: those
-        whose directions tie, or whose gains may be the largest ones.
+        whose directions tie, or whose gains may be the largest ones. Where features
+        have penalties, others may rank above these.
         """
         cdef:
             criterion_struct first = directions_alone(criterion)
@@ -336,7 +348,7 @@ cdef class EraSplitter:
             double least
             bint by_direction = criterion.name == SplitCriterion.DIRECTIONAL
             int n_tasks = self.accumulator.n_tasks
-        if n_tasks > 1 and (
+        if n_tasks > 1 and self.tree.penalties == NULL and (
             by_direction and self._compares_directions_first()
             or self.accumulator.estimates_gains(criterion)
         ):
@@ -362,7 +374,7 @@ cdef class EraSplitter:
                 return best
             self.accumulator.start_again()
         self.accumulator.accumulate(node, histograms)
-        return self._rank(criterion, node)
+        return self._rank_penalised(criterion, node)
 
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
@@ -373,10 +385,30 @@ cdef class EraSplitter:
         )
         self.n_uncovered += not self._rank(&covering, node).found
 
-    cdef feature_split _rank(
+    cdef feature_split _rank_penalised(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept:
-        """The best of all candidates by a criterion."""
+        """The best of all candidates by a criterion, when features have been paid for.
+        """
+        cdef:
+            criterion_struct unit
+            feature_split largest
+        if self.tree.penalties == NULL:
+            return self._rank(criterion, node)
+        unit = penalty_unit(criterion)
+        largest = self._rank(&unit, node)
+        if not largest.found:
+            return largest
+        return self._rank(criterion, node, largest.rank.primary)
+
+    cdef feature_split _rank(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        double unit_of_costs=0.0,
+    ) noexcept:
+        """The best of all candidates by a criterion, and by what their features cost.
+        """
         cdef:
             bundle_candidates * candidates = self.candidates.candidates
             const int * tasks = &self.accumulator.tasks[0]
@@ -392,6 +424,7 @@ cdef class EraSplitter:
             rank_bundle(
                 &self.tree, &self.limits, criterion,
                 &self.bundles.bundles[tasks[i]], &candidates[tasks[i]], node,
+                unit_of_costs,
             )
         best = &candidates[tasks[0]].best
         for i in range(1, n_tasks):
@@ -462,18 +495,24 @@ cdef class EraSplitter:
         The draw is scikit-learn's own, so that `max_features` means the same and uses
         the generator in the same way.
         """
-        n_features = self.tree.n_features
         fraction = self.splitter.feature_fraction_per_split
-        if allowed_features is None:
-            features = np.arange(n_features)
-        else:
-            features = np.asarray(allowed_features, dtype=np.intp)
+        features = self._usable_features(allowed_features)
         if fraction < 1.0:
             n_drawn = max(1, int(ceil(fraction * features.size)))
             mask = np.full(features.size, False)
             mask[:n_drawn] = True
             self.splitter.rng.shuffle(mask)
             features = features[mask]
-        is_wanted = np.zeros(n_features, dtype=np.uint8)
+        is_wanted = np.zeros(self.tree.n_features, dtype=np.uint8)
         is_wanted[features] = 1
         return is_wanted
+
+    cdef _usable_features(self, allowed_features):
+        """The features allowed (None for all), but for those that a penalty forbids."""
+        if allowed_features is None:
+            features = np.arange(self.tree.n_features)
+        else:
+            features = np.asarray(allowed_features, dtype=np.intp)
+        if self.penalties is None:
+            return features
+        return features[np.asarray(self.penalties)[features] < 1.0]

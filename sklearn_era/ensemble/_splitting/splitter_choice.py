@@ -23,28 +23,39 @@ def choose_splitter(
     sample_weight: NDArray[Any] | None,
     make: Callable[..., EraSplitter] = EraSplitter,
     exchange: Exchange = ALONE,
+    penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:
     """What finds splits by an estimator's parameters: None for scikit-learn's splitter.
 
     `eras` may be None only for the plain gain; `make` may give the splitter another
     budget. With an `exchange`, rows are those of this process, and the labels of `eras`
-    those of all. ValueError as in `make_target_weights`.
+    those of all. `penalties` are those of features, in the order of binned columns.
+    ValueError as in `make_target_weights`.
     """
-    make = partial(make, has_weights=sample_weight is not None, exchange=exchange)
+    make = partial(
+        make,
+        has_weights=sample_weight is not None,
+        exchange=exchange,
+        penalties=penalties,
+    )
     if plan.is_plain_gain:
-        if exchange.is_alone and not getattr(estimator, "fast_gain", False):
-            return None
-        of_one_era = np.zeros(y.shape[0], dtype=np.int32)
-        return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
+        is_fast = not exchange.is_alone or getattr(estimator, "fast_gain", False)
+        return _by_gain(make, y) if is_fast or penalties is not None else None
     assert eras is not None
     target_weights = target_weights_of(estimator, plan, y, sample_weight, exchange)
     n_eras = eras.labels.size
     if not plan.compares(n_eras):
-        return None
+        return None if penalties is None else _by_gain(make, y)
     criterion = make_criterion(estimator, plan, n_eras)
     if not exchange.is_alone:
         eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
     return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
+
+
+def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
+    """What finds splits by the gain: all rows are one era."""
+    of_one_era = np.zeros(y.shape[0], dtype=np.int32)
+    return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
 
 
 def target_weights_of(

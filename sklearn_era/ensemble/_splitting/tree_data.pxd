@@ -17,6 +17,7 @@ cdef struct tree_data:
     const uint8_t * has_missing_values       # (n_features,)
     const uint8_t * is_categorical           # (n_features,)
     const signed char * monotonic_cst        # (n_features,)
+    const double * penalties                 # (n_features,); NULL: none has any
     int missing_values_bin_idx
 
 
@@ -31,6 +32,7 @@ cdef inline int describe_tree(
     splitter,
     const G_H_DTYPE_C [::1] gradients,
     const G_H_DTYPE_C [::1] hessians,
+    const double [::1] penalties,    # None: none
     tree_data * data,       # OUT
     tree_limits * limits,   # OUT
 ) except -1:
@@ -50,6 +52,7 @@ cdef inline int describe_tree(
     data.has_missing_values = &has_missing_values[0]
     data.is_categorical = &is_categorical[0]
     data.monotonic_cst = &monotonic_cst[0]
+    data.penalties = NULL if penalties is None else &penalties[0]
     data.missing_values_bin_idx = splitter.missing_values_bin_idx
     # Twice as many fit an int, and no node has so many rows.
     limits.min_samples_leaf = min(splitter.min_samples_leaf, 2**30 - 1)
@@ -57,3 +60,12 @@ cdef inline int describe_tree(
     limits.min_gain_to_split = splitter.min_gain_to_split
     limits.l2_regularization = splitter.l2_regularization
     return 0
+
+
+cdef inline double cost_of_feature(
+    const tree_data * tree, int feature_idx, double unit  # 0: no feature costs anything
+) noexcept nogil:
+    """What a split pays for its feature: a share of `unit`, which may be infinite."""
+    if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
+        return 0.0
+    return tree.penalties[feature_idx] * unit

@@ -47,7 +47,7 @@ REFUSED = [
     ),
     (
         {"max_features": 5},
-        r"^max_features=5 is more than the 4 columns of X; lower it, or use a share",
+        r"^max_features=5 is more than the 4 columns of X that splits may use; lower",
     ),
     (
         {"split_criterion": {"time_robust": 1, "era": 1}},

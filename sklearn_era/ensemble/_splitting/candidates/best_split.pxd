@@ -15,9 +15,9 @@ from .table cimport (
 )
 from .categories cimport set_left_categories
 from ..lanes.functions cimport bin_order
-from ..tree_data cimport tree_data, tree_limits
+from ..tree_data cimport cost_of_feature, tree_data, tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.ranking cimport rank_split
+from ..._criteria.ranking cimport penalise, rank_split
 
 
 cdef inline void rank_bundle(
@@ -27,16 +27,22 @@ cdef inline void rank_bundle(
     const bundle_struct * bundle,
     bundle_candidates * candidates,  # IN and OUT
     const node_struct * node,
+    double unit_of_costs,            # see `cost_of_feature`
 ) noexcept nogil:
     """Find the best of a bundle's candidate splits."""
-    cdef int i, j
+    cdef:
+        double cost
+        int i, j
     candidates.best.found = False
     for j in range(bundle.n_members):
         if candidates.features[j].is_wanted:
+            cost = cost_of_feature(
+                tree, candidates.features[j].feature_idx, unit_of_costs
+            )
             for i in range(candidates.features[j].n_orders):
                 rank_order(
                     tree, limits, criterion, candidates, &candidates.features[j],
-                    &candidates.features[j].orders[i], node,
+                    &candidates.features[j].orders[i], node, cost,
                 )
 
 
@@ -48,6 +54,7 @@ cdef inline void rank_order(
     const feature_candidates * feature,
     const bin_order * order,
     const node_struct * node,
+    double cost,                     # of the feature
 ) noexcept nogil:
     """Rank the splits of an order of bins.
 
@@ -90,6 +97,8 @@ cdef inline void rank_order(
             gain,
             &split.rank,
         ):
+            continue
+        if cost > 0.0 and not penalise(criterion, cost, &split.rank):
             continue
         split.bin_idx = 0 if split.is_categorical else order.bins[i]
         if is_better(&split, &candidates.best):

@@ -94,8 +94,10 @@ cdef class Accumulator:
         cdef:
             const bundle_struct * bundle
             double rows_per_era = self.rows_per_era()
-            bint looks_first = self.rows.eras_are_words() and has_first_look(
-                self.candidates.criterion, self.rows.n_present
+            bint looks_first = (
+                self.tree.penalties == NULL
+                and self.rows.eras_are_words()
+                and has_first_look(self.candidates.criterion, self.rows.n_present)
             )
             int n_wanted, feature_idx
             int i, j

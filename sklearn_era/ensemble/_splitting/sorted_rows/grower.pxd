@@ -24,6 +24,7 @@ cdef class SubtreeGrower:
         feature_lists features
         criterion_struct by_gain  # in place of the criterion, for the largest gain
         criterion_struct sharing  # the criterion, among splits that have their share
+        criterion_struct unit     # of penalties
         tree_records records     # of all small nodes
 
         # Of the small node.
@@ -44,11 +45,17 @@ cdef class SubtreeGrower:
     ) noexcept nogil
     cdef void grow_subtree(self, const small_node * root) noexcept nogil
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil
-    cdef bint scan_features(
-        self, const small_node * node, feature_split * split
-    ) noexcept nogil
     cdef void choose_split(
-        self, const small_node * node, feature_split * split
+        self, const small_node * node, bint is_coverable, feature_split * split
+    ) noexcept nogil
+    cdef bint rank_features(
+        self,
+        const criterion_struct * criterion,
+        const small_node * node,
+        feature_split * split,
+    ) noexcept nogil
+    cdef bint scan_features(
+        self, const small_node * node, feature_split * split, double unit_of_costs=*
     ) noexcept nogil
     cdef void find_splitting(self, const small_node * node) noexcept nogil
     cdef bint start_eras(self, const small_node * node) noexcept nogil

@@ -37,8 +37,11 @@ from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
 from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
-from ..tree_data cimport describe_tree
-from ..._criteria.ranking cimport gain_alone, suffices, with_share_of
+from ..tree_data cimport cost_of_feature, describe_tree
+from ..._criteria.node_formulas cimport node_loss
+from ..._criteria.ranking cimport (
+    gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
+)
 from ..._criteria.split_sums cimport sums_up
 
 cdef class SubtreeGrower:
@@ -63,7 +66,11 @@ cdef class SubtreeGrower:
     ):
         self.owners = [splitter, gradients, hessians, era_splitter]
         self.max_rows = max_rows
-        describe_tree(splitter, gradients, hessians, &self.data, &self.limits)
+        describe_tree(
+            splitter, gradients, hessians,
+            None if era_splitter is None else era_splitter.penalties,
+            &self.data, &self.limits,
+        )
         self._make_columns()
         self.max_depth = -1 if max_depth is None else max_depth
         self._make_rows()
@@ -266,13 +273,14 @@ cdef class SubtreeGrower:
     cdef bint find_split(self, small_node * node, feature_split * split) noexcept nogil:
         """Find the best split of a node; False where there is none."""
         cdef:
+            const criterion_struct * criterion = self.tree_eras.criterion
             bint has_choice = False  # of the criterion, by the gain of other splits
             bint is_coverable = True
         split.found = False
         self.context.node = node
         if self.context.eras != NULL:
-            has_choice = self.tree_eras.criterion.min_gain_share > 0.0
-            self.context.asks_eras = not has_choice
+            has_choice = criterion.min_gain_share > 0.0
+            self.context.asks_eras = not (has_choice or criterion.is_gain)
             is_coverable = self.start_eras(node)
             if not (is_coverable or has_choice):
                 return False
@@ -284,30 +292,70 @@ cdef class SubtreeGrower:
         if self.features.n_drawn < self.features.n_features:
             self.find_splitting(node)
             draw_features(&self.features, node.level)
-        if not has_choice:
+        if self.context.eras == NULL:
             return self.scan_features(node, split)
-        self.eras.criterion = &self.by_gain
-        if self.scan_features(node, split) and is_coverable:
-            self.choose_split(node, split)
-        self.eras.criterion = self.tree_eras.criterion
+        if has_choice:
+            self.choose_split(node, is_coverable, split)
+        elif criterion.is_gain:
+            self.by_gain.min_gain = gain_beyond_rounding(
+                criterion, node_loss(node.sum_gradients, node.value)
+            )
+            self.rank_features(&self.by_gain, node, split)
+        else:
+            self.rank_features(criterion, node, split)
+        self.eras.criterion = criterion
         return split.found
 
     cdef void choose_split(
-        self, const small_node * node, feature_split * split
+        self,
+        const small_node * node,
+        bint is_coverable,
+        feature_split * split,  # OUT
     ) noexcept nogil:
-        """Replace the split of the largest gain by the criterion's choice, if any.
+        """Find the criterion's choice, or the split of the largest gain without one.
 
         That is the best of the splits that have a share of this gain.
         """
-        cdef feature_split best
-        self.sharing = with_share_of(self.tree_eras.criterion, split.rank.gain)
-        self.eras.criterion = &self.sharing
-        self.context.asks_eras = True
-        if self.scan_features(node, &best):
-            split[0] = best
+        cdef:
+            feature_split best
+            double largest
+        self.eras.criterion = &self.by_gain
+        if not self.scan_features(node, split):
+            return
+        largest = split.rank.gain
+        if is_coverable:
+            self.sharing = with_share_of(self.tree_eras.criterion, largest)
+            self.context.asks_eras = True
+            if self.rank_features(&self.sharing, node, &best):
+                split[0] = best
+                return
+        if self.data.penalties != NULL:
+            self.context.asks_eras = False
+            self.eras.criterion = &self.by_gain
+            self.scan_features(node, split, largest)
+
+    cdef bint rank_features(
+        self,
+        const criterion_struct * criterion,
+        const small_node * node,
+        feature_split * split,  # OUT
+    ) noexcept nogil:
+        """Find the best split by a criterion, when features have been paid for."""
+        cdef double unit_of_costs = 0.0
+        if self.data.penalties != NULL:
+            self.unit = penalty_unit(criterion)
+            self.eras.criterion = &self.unit
+            if not self.scan_features(node, split):
+                return False
+            unit_of_costs = split.rank.primary
+        self.eras.criterion = criterion
+        return self.scan_features(node, split, unit_of_costs)
 
     cdef bint scan_features(
-        self, const small_node * node, feature_split * split  # OUT
+        self,
+        const small_node * node,
+        feature_split * split,  # OUT
+        double unit_of_costs=0.0,
     ) noexcept nogil:
         """Find the best split by the features that are listed and drawn."""
         cdef:
@@ -324,6 +372,7 @@ cdef class SubtreeGrower:
             if not self.features.is_drawn[features[i]]:
                 continue
             feature = &self.columns[features[i]]
+            feature.cost = cost_of_feature(&self.data, features[i], unit_of_costs)
             if not self.context.asks_eras:
                 feature.largest_gain = -INFINITY
             elif not suffices(self.eras.criterion, feature.largest_gain):

@@ -192,7 +192,9 @@ cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
 
 
 cdef inline bint is_ruled_out(
-    moving_eras * eras, const split_rank * best
+    moving_eras * eras,
+    double cost,               # of the split's feature
+    const split_rank * best,
 ) noexcept nogil:
     """Whether one of the eras alone has the split as it is rank below another."""
     cdef:
@@ -205,7 +207,9 @@ cdef inline bint is_ruled_out(
         place = eras.worst if i < 0 else i
         era = &eras.present[place]
         refresh(eras, era)
-        if era_rules_out(&era.terms, eras.pooled.impurities[era.era], best):
+        if era_rules_out(
+            &era.terms, eras.pooled.impurities[era.era], cost, best
+        ):
             eras.worst = place
             return True
     return False

@@ -18,7 +18,7 @@ from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..tree_data cimport tree_limits
 from ..candidates.table cimport feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.ranking cimport may_outrank, rank_split, suffices
+from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 from ..._criteria.split_sums cimport add_absent_eras, split_sums
 
 
@@ -41,6 +41,7 @@ cdef struct sorted_feature:
     const unsigned int * keys   # (n_rows,), sorted
     bint keeps_differences      # between the sums over eras of neighbouring splits
     double largest_gain         # of the splits; INFINITY where it is not known
+    double cost                 # see `cost_of_feature`
 
 
 cdef struct running_sums:
@@ -227,7 +228,8 @@ cdef inline bint scan_order(
         if not asks_eras and gain > feature.largest_gain:
             feature.largest_gain = gain
         if not suffices(criterion, gain) or (
-            best.found and not may_outrank(criterion, gain, &best.rank)
+            best.found
+            and not may_outrank(criterion, gain - feature.cost, &best.rank)
         ):
             continue
         split.bin_idx = code_of(key)
@@ -235,7 +237,8 @@ cdef inline bint scan_order(
             split.bin_idx = 0
         split.rank.gain = gain
         if ranks_above(
-            eras, asks_eras, &running if keeps_differences else NULL, &split, best
+            eras, asks_eras, feature.cost,
+            &running if keeps_differences else NULL, &split, best,
         ):
             split.n_samples_left = i + 1
             split.sum_gradients_left = gradients
@@ -248,6 +251,7 @@ cdef inline bint scan_order(
 cdef inline bint ranks_above(
     moving_eras * eras,
     bint asks_eras,
+    double cost,                    # of the feature
     const running_sums * running,   # NULL: add up what eras say
     feature_split * split,          # IN, its gain, and OUT, its rank
     const feature_split * best,
@@ -260,7 +264,7 @@ cdef inline bint ranks_above(
     if asks_eras:
         settle(eras)
         if eras.n_covered < eras.criterion.min_covered_eras or (
-            best.found and is_ruled_out(eras, &best.rank)
+            best.found and is_ruled_out(eras, cost, &best.rank)
         ):
             return False
         if running != NULL:
@@ -270,9 +274,11 @@ cdef inline bint ranks_above(
         else:
             sum_terms(eras, &sums)
         add_absent_eras(eras.criterion, eras.pooled.n_eras - eras.n_present, &sums)
-    return rank_split(
-        eras.criterion, &eras.pooled, &sums, gain, &split.rank
-    ) and is_better(split, best)
+    return (
+        rank_split(eras.criterion, &eras.pooled, &sums, gain, &split.rank)
+        and (cost == 0.0 or penalise(eras.criterion, cost, &split.rank))
+        and is_better(split, best)
+    )
 
 
 cdef inline void follow(

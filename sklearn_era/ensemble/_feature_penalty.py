@@ -1,0 +1,86 @@
+"""`feature_penalty`: what the splits of a feature pay, as the trees want to know it."""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._criteria.parameters import as_float
+from ._parameters import did_you_mean
+
+
+def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
+    """The penalty of each feature, in the order in which trees have them.
+
+    None where none has any. The estimator knows X: its features, their names, and which
+    are categorical. ValueError for a penalty that is negative or no number, for another
+    number of them than of features, for a feature that X has not, or if all are 1 or
+    more.
+    """
+    given = estimator.feature_penalty
+    if given is None:
+        return None
+    n_features = estimator.n_features_in_
+    if isinstance(given, Mapping):
+        penalties = np.zeros(n_features)
+        for key, penalty in given.items():
+            feature = _index_of(key, estimator)
+            penalties[feature] = _checked(penalty, repr(key))
+    else:
+        if np.shape(given) != (n_features,):
+            raise ValueError(
+                f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
+                "features: give one number for each, or a mapping from some of them."
+            )
+        penalties = np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+    if not penalties.any():
+        return None
+    if (penalties >= 1.0).all():
+        raise ValueError(
+            "feature_penalty forbids all features: give one of them a penalty below 1."
+        )
+    if estimator.is_categorical_ is not None:
+        # scikit-learn brings categorical features to the front before it bins.
+        order = np.argsort(~estimator.is_categorical_, kind="stable")
+        penalties = penalties[order]
+    return penalties
+
+
+def _checked(penalty: Any, feature: str) -> float:
+    number = as_float(penalty)
+    if not number >= 0.0:
+        raise ValueError(
+            f"feature_penalty of feature {feature} is {penalty!r}; penalties are "
+            "numbers of 0 or more."
+        )
+    return number
+
+
+def _index_of(key: Any, estimator: Any) -> int:
+    """The column of X that a key of a mapping stands for."""
+    n_features = estimator.n_features_in_
+    if isinstance(key, Integral) and not isinstance(key, bool):
+        if not 0 <= key < n_features:
+            raise ValueError(
+                f"feature_penalty has the feature {key}, but the {n_features} features "
+                f"of X are counted from 0 to {n_features - 1}."
+            )
+        return int(key)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        raise ValueError(
+            f"feature_penalty has the feature {key!r}, but X has no names of columns: "
+            "count them, from 0, or pass a data frame whose columns have names."
+        )
+    (found,) = np.nonzero(names == key)
+    if found.size == 0:
+        hint = did_you_mean(key, names.tolist()) if isinstance(key, str) else ""
+        raise ValueError(
+            f"feature_penalty has the feature {key!r}, which is no column of X.{hint}"
+        )
+    return int(found[0])
+
+
+__all__ = ["feature_penalties"]
