@@ -180,8 +180,9 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         splits a node where its key is larger than all others by a fifth of the largest.
         1 or more forbids a feature: all is as if X did not have it, draws of features
         too. With a `min_gain_share`, shares are of the largest gain without penalties,
-        K is of the splits that have theirs, and nodes wait by the gain over all rows
-        less p times the largest; that decides where the criterion admits no split.
+        and K is of the splits that have theirs: others are not made, whatever these
+        pay. Nodes then wait by the gain over all rows less p times the largest, which
+        decides where the criterion admits no split.
         Splits of 'gain' are found by the kernel of the other criteria, where any
         penalty is positive. None or zeros change nothing.
     colsample_bytree : float, default=1.0

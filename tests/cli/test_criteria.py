@@ -219,9 +219,9 @@ ESTIMATORS = (Regressor, Classifier)
 # Parameters that are no options: one is --categorical, and one says how to go on with
 # a model in memory. Threads are limited by OMP_NUM_THREADS. The others are for Python.
 NOT_OFFERED = {
-    "categorical_features", "class_weight", "interaction_cst", "loss", "monotonic_cst",
-    "n_iter_no_change", "n_jobs", "quantile", "scoring", "tol", "validation_fraction",
-    "warm_start",
+    "categorical_features", "class_weight", "feature_penalty", "interaction_cst",
+    "loss", "monotonic_cst", "n_iter_no_change", "n_jobs", "quantile", "scoring", "tol",
+    "validation_fraction", "warm_start",
 }  # fmt: skip
 
 # Those of no estimator: what is read and written, and in which part.

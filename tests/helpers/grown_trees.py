@@ -7,6 +7,7 @@ import numpy as np
 
 from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
+from sklearn_era.ensemble._criteria.criterion import Criterion
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan, make_criterion
 from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeBins, TreeLimits
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
@@ -117,14 +118,22 @@ def grow(
     *,
     small_node_rows: int | None = 1024,
     seed: int = 0,
+    penalties: Any = None,
     **params: Any,
 ) -> Any:
     """Grow a tree by a criterion of `CRITERIA`, or by the gain.
 
-    `params` are further parameters of an estimator, as those of `CRITERIA`.
+    `penalties` are those of features, below 1. `params` are further parameters of an estimator, as those of `CRITERIA`.
     """
     splitter = None
-    if criterion is not None:
+    if penalties is not None:
+        penalties = np.asarray(penalties, dtype=np.float64)
+    if criterion is None and penalties is not None:
+        splitter = EraSplitter(
+            np.zeros_like(rows.eras), 1, None, Criterion("gain", min_covered_eras=0),
+            penalties=penalties,
+        )  # fmt: skip
+    elif criterion is not None:
         estimator = EraForestRegressor(**CRITERIA[criterion] | params)
         plan = CriterionPlan.of(estimator)
         weights: tuple[np.ndarray, ...] = ()
@@ -135,6 +144,7 @@ def grow(
         splitter = EraSplitter(
             rows.eras, rows.n_eras, None,
             make_criterion(estimator, plan, rows.n_eras), *weights,
+            penalties=penalties,
         )  # fmt: skip
     grower = TopGrower(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,

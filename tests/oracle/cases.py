@@ -103,7 +103,7 @@ TARGETS = ["squared_error", "absolute_error", "poisson", "binary", "multiclass"]
 ASPECTS = [
     "plain", "weights", "zero_weights", "missing", "categorical", "monotonic",
     "interaction", "max_features", "l2", "few_bins", "big_era", "rows_per_era",
-    "coverage", "min_decrease", "colsample",
+    "coverage", "min_decrease", "colsample", "penalties",
 ]  # fmt: skip
 
 
@@ -209,6 +209,10 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
         params["min_era_coverage"] = float(rng.choice([0.01, 0.3, 0.5, 0.8]))
     if "min_decrease" in aspects:
         params["min_impurity_decrease"] = 10 ** rng.uniform(-3, -1)
+    if "penalties" in aspects:
+        penalties = rng.choice([0.0, 0.05, 0.3, 0.3, 0.8, 1.0, np.inf], X.shape[1])
+        penalties[rng.integers(X.shape[1])] = rng.choice([0.0, 0.1, 0.5])
+        params["feature_penalty"] = penalties.tolist()
     weight = None
     if "weights" in aspects:
         weight = rng.uniform(0.1, 3.0, n_samples)

@@ -38,6 +38,14 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         # scikit-learn brings categorical features to the front before it bins.
         order = np.argsort(~est.is_categorical_, kind="stable")
         monotonic_cst = monotonic_cst[order]
+    penalties = est.feature_penalty
+    if penalties is not None:
+        penalties = np.asarray(penalties, dtype=np.float64)
+        if est.is_categorical_ is not None:
+            penalties = penalties[order]
+        usable = np.flatnonzero(penalties < 1).tolist()
+    else:
+        usable = list(range(n_features))
 
     # The generator of `colsample_bytree` and `max_features`, which draw in turns: in
     # the state that it had before the first tree.
@@ -59,10 +67,10 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
         interaction_cst = est._check_interaction_cst(n_features)
         # As a ratio, since 0.1 is not a tenth, and three of thirty are.
         share = Fraction(est.colsample_bytree).limit_denominator(10**6)
-        n_drawn = max(1, math.ceil(share * n_features))
-        if n_drawn == n_features:
+        n_drawn = max(1, math.ceil(share * len(usable)))
+        if n_drawn == len(usable):
             return interaction_cst
-        features = set(draw(list(range(n_features)), n_drawn))
+        features = set(draw(usable, n_drawn))
         if interaction_cst is None:
             return [features]
         return [group & features for group in interaction_cst]
@@ -102,6 +110,7 @@ def fitted_trees(est: Any, X, y, eras, sample_weight) -> Iterator[tuple[Problem,
                     rules=rules_of(est, len(labels)),
                     is_positive=y == 1,
                     relative_weights=relative_weights,
+                    penalties=penalties,
                     l2=est.l2_regularization,
                     min_samples_leaf=est.min_samples_leaf,
                     max_depth=est.max_depth,

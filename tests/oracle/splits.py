@@ -26,6 +26,7 @@ from oracle.formulas import (
     gain,
     newton_value,
 )
+from oracle.penalties import cost, largest_key, less, pay
 
 MIN_CATEGORY_SUPPORT = 10.0  # scikit-learn's MIN_CAT_SUPPORT
 MIN_HESSIAN_TO_SPLIT = 1e-3  # scikit-learn's, which its estimators do not expose
@@ -48,6 +49,7 @@ class Problem:
     is_positive: np.ndarray  # rows of target 1
     interaction_cst: list[set[int]] | None = None
     relative_weights: np.ndarray | None = None  # sample weights by their mean
+    penalties: np.ndarray | None = None  # of features
     l2: float = 0.0
     min_samples_leaf: int = 1
     max_depth: int | None = None
@@ -102,6 +104,7 @@ class Candidate:
     pooled_gain: Interval
     primary: Interval
     secondary: Interval
+    unit: Interval  # what penalties are shares of
     order: Interval | None  # of expansion, if that is not the order of the keys
     valid: bool | None  # None: rounding decides
     gains: bool | None  # whether the pooled gain suffices
@@ -119,8 +122,10 @@ class Candidate:
         return self._comes_before(other, self.primary, other.primary)
 
     def by_gain(self, valid: bool | None) -> "Candidate":
-        """The same split, judged by its gain."""
-        gain = self.pooled_gain
+        """The same split, judged by its gain, less what it has to pay."""
+        gain = self.pooled_gain if self.order is None else self.order
+        if gain is not self.pooled_gain:
+            valid = all_of(valid, gain.is_above(0.0))
         return replace(self, primary=gain, secondary=exactly(0.0), valid=valid)
 
     def has_the_very_key_of(self, other: "Candidate") -> bool:
@@ -190,6 +195,7 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
         "tie": None,
         "primary": pooled,
         "secondary": exactly(0.0),
+        "unit": pooled,
         "order": None,
         "valid": pooled.is_above(0.0),
         "gains": pooled.is_above(0.0),
@@ -202,6 +208,10 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
             keys = Keys(exactly(0.0), False)
         verdict |= {"primary": keys.primary, "secondary": keys.secondary}
         verdict |= {"order": keys.order, "valid": keys.valid}
+        if not rules.is_only("invariant"):
+            verdict["unit"] = keys.primary
+        if rules.is_only("time_robust") and keys.order is not None:
+            verdict["unit"] = keys.order
         if rules.gain_share > 0:
             verdict["order"] = pooled
         if problem.sums_are_exact:
@@ -275,6 +285,8 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
         allowed = set().union(*node.interaction_sets)
         if problem.sorts_features:
             allowed = sorted(allowed)
+    if problem.penalties is not None:
+        allowed = [feature for feature in allowed if problem.penalties[feature] < 1]
     found, uncertain_features = [], set()
     for feature in sorted(problem.draw_features(list(allowed))):
         judged: dict[bytes, dict | None] = {}
@@ -299,13 +311,19 @@ def candidates(problem: Problem, node: Node) -> tuple[list[Candidate], set[int]]
             found.append(
                 Candidate(feature, bin_idx, missing_left, categories, **verdict)
             )
+    is_uncertain = bool(uncertain_features)
     if problem.rules.gain_share > 0 and not problem.rules.is_gain:
-        found = _choose_among(found, problem.rules.gain_share)
+        found = _choose_among(problem, found, is_uncertain)
+    else:
+        found = pay(problem, found, is_uncertain)
     return found, uncertain_features
 
 
-def _choose_among(found: list[Candidate], share: float) -> list[Candidate]:
+def _choose_among(
+    problem: Problem, found: list[Candidate], is_uncertain: bool
+) -> list[Candidate]:
     """The criterion's splits that have a share of the largest gain, or that of it."""
+    share = problem.rules.gain_share
     gaining = [c for c in found if c.gains is not False]
     if not gaining:
         return [c.by_gain(False) for c in found]
@@ -313,10 +331,18 @@ def _choose_among(found: list[Candidate], share: float) -> list[Candidate]:
     surely = [c.pooled_gain.low for c in gaining if c.gains and c.certain]
     asked = Interval(share * max(surely, default=0.0), share * largest)
     asked = asked.widened(1e-11 * asked.high)
+    if problem.penalties is not None:  # nodes wait by their gains
+        gains = [(c.pooled_gain, replace(c, valid=c.gains)) for c in gaining]
+        unit = largest_key(gains, is_uncertain)
+        found = [
+            replace(c, order=less(c.order, cost(problem, c.feature, unit)))
+            for c in found
+        ]
     chosen = [
         replace(c, valid=all_of(c.valid, c.gains, _is_at_least(c.pooled_gain, asked)))
         for c in found
     ]
+    chosen = pay(problem, chosen, is_uncertain)
     if any(c.valid and c.certain for c in chosen):
         return chosen
     if all(c.valid is False for c in chosen):

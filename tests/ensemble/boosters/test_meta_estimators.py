@@ -187,6 +187,7 @@ def test_parameters(estimator):
         "era_effects": (None, "intercept"),
         "era_forecast": ("last", "exponential"),
         "n_forecast_eras": (3, 1),
+        "feature_penalty": (None, {0: 0.5}),
         "colsample_bytree": (1.0, 0.25),
         "fast_gain": (False, True),
         "n_jobs": (None, -2),

@@ -110,6 +110,7 @@ BAD_VALUES = [
     *(("min_impurity_decrease", v) for v in (-1e-9, math.nan, math.inf, None)),
     *(("validation_eras", v) for v in ("first", "none", 3, True)),
     *(("n_jobs", v) for v in (0, 1.0, 2.5, math.nan, "a", [2])),
+    *(("feature_penalty", v) for v in ("a", 0.5, True)),
     *(("colsample_bytree", v) for v in (0, 0.0, -0.5, 1.5, 2, math.nan, "a", None)),
     ("colsample_bytree", math.inf),
     *(("fast_gain", v) for v in ("yes", 1, None)),

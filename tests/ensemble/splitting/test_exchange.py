@@ -73,7 +73,9 @@ def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, se
     return X_binned, gradients, hessians, eras, y
 
 
-def grow(data, rows, exchange, params, is_categorical=None, n_bins=5):
+def grow(
+    data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=None
+):
     """The nodes of a tree that is grown on some rows, along with those of others."""
     X_binned, gradients, hessians, eras, y = data
     model = HistGradientBoostingRegressor(**params)
@@ -96,6 +98,7 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5):
         *weights,
         has_weights=hessians.size > 1,
         exchange=exchange,
+        penalties=penalties,
     )
     n_features = X_binned.shape[1]
     tree = grower.TreeGrower(
@@ -201,6 +204,21 @@ def test_many_eras_that_few_nodes_share(name):
     X_binned[:, 3] = eras // 12
     data = (X_binned, gradients - 9 * X_binned[:, 3], hessians, eras, y)
     assert_together_as_alone(data, CRITERIA[name] | {"min_era_coverage": 0.1}, 4)
+
+
+@pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
+def test_features_pay_the_same(criterion):
+    penalties = np.array([0.3, 0.05, 0.0, 0.1])
+    if criterion["split_criterion"] == "gain":
+        criterion = {"fast_gain": True}
+    params = LOOSE | criterion
+    if params["min_era_coverage"] == 1.0:
+        params |= LOOSE
+    data = make_data(n_eras=40, n_per_era=20)
+    assert_together_as_alone(data, params, penalties=penalties)
+    free = grow(data, np.arange(data[1].size), ALONE, params)
+    paid = grow(data, np.arange(data[1].size), ALONE, params, penalties=penalties)
+    assert not np.array_equal(free["feature_idx"], paid["feature_idx"])
 
 
 def test_categories_are_ordered_by_all_rows():

@@ -108,6 +108,44 @@ def test_tree_is_the_one_without_small_nodes_whatever_the_parameters(
     assert_same_tree(grow(rows, criterion, limits, **params), expected)
 
 
+@pytest.mark.parametrize(
+    ("criterion", "shape"), grid([None, *CRITERIA], list(SHAPES), every=4)
+)
+def test_features_pay_in_small_nodes_too(criterion, shape):
+    rows = make_rows(is_binary=criterion == "invariant, ratio", **SHAPES[shape])
+    params = {"min_era_coverage": 0.05 if shape == "many eras" else 0.5}
+    params["penalties"] = [0.4, 0.0, 0.05, 0.2, 0.0]
+    expected = grow(rows, criterion, small_node_rows=0, **params)
+    for small_node_rows in (50, MAX_ROWS):
+        tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
+        assert_same_tree(tree, expected)
+    if shape == "many bins":
+        del params["penalties"]
+        free = grow(rows, criterion or "era", **params)
+        assert not np.array_equal(free.nodes, expected.nodes)
+
+
+@given(
+    criterion=st.none() | st.sampled_from(sorted(CRITERIA)),
+    shape=ROWS,
+    has_categories=st.booleans(),
+    limits=LIMITS,
+    coverage=st.floats(0.02, 1.0),
+    # All different, as the last feature is a copy, which should not tie.
+    penalties=st.permutations([0.0, 0.01, 0.3, 0.95]),
+)
+def test_features_pay_in_small_nodes_whatever_the_parameters(
+    criterion, shape, has_categories, limits, coverage, penalties
+):
+    rows = make_rows(200, is_binary=criterion == "invariant, ratio", **shape)
+    if has_categories:
+        rows = with_categories(rows)
+    params = {"min_era_coverage": coverage}
+    params["penalties"] = penalties[: shape["n_features"]]
+    expected = grow(rows, criterion, limits, small_node_rows=0, **params)
+    assert_same_tree(grow(rows, criterion, limits, **params), expected)
+
+
 @pytest.mark.parametrize("criterion", ["era", "time_robust", "invariant", "vrex"])
 def test_weights_that_round_change_no_more_than_the_last_digits(criterion):
     rows = make_rows(n_rows=500, n_features=4, n_bins=255)
@@ -174,6 +212,32 @@ def test_no_split_gains_more_than_the_one_that_was_made(shape, min_samples_leaf)
         total = -rows.gradients[node_rows].sum(dtype=float)
         value = total / (weights.sum(dtype=float) + 0.5)
         assert node["value"] == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["many bins", "missing values", "weights"])
+@pytest.mark.parametrize("small_node_rows", [0, MAX_ROWS])
+def test_gains_are_compared_less_what_features_pay(shape, small_node_rows):
+    rows = make_rows(**(SHAPES[shape] | {"n_rows": 150}))
+    penalties = np.array([0.5, 0.1, 0.0, 0.3, 0.1])
+    limits = FULL._replace(min_samples_leaf=2, l2_regularization=0.5)
+    tree = grow(
+        rows, limits=limits, penalties=penalties, small_node_rows=small_node_rows
+    )
+    n_lesser = 0
+    for node, members in zip(
+        tree.nodes, rows_of_nodes(tree, rows.X_binned), strict=True
+    ):
+        gains = _best_gains(rows, members, 2, 0.5)
+        if node["is_leaf"]:
+            is_pure = np.unique(rows.target[members]).size == 1
+            assert gains.max() <= 1e-12 or is_pure
+            continue
+        feature = node["feature_idx"]
+        assert node["gain"] == pytest.approx(gains[feature], rel=1e-9)
+        keys = gains - penalties * gains.max()
+        assert keys[feature] == pytest.approx(keys.max(), rel=1e-9)
+        n_lesser += gains[feature] < 0.99 * gains.max()
+    assert n_lesser > 3
 
 
 def test_tree_by_the_gain_is_the_one_without_small_nodes_where_no_gains_tie():

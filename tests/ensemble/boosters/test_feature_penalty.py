@@ -1,0 +1,329 @@
+"""`feature_penalty`: what the splits of a feature pay, in boosters and forests.
+
+That every split is the best one that pays is checked in oracle/test_feature_penalty.py.
+"""
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import cross_val_score
+
+from helpers.criteria import CRITERIA, RATIO
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.forests import classifier, regressor
+from helpers.grids import grid
+from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
+from sklearn_era.datasets import make_shortcut_classification
+from sklearn_era.ensemble import (
+    AutoEraRegressor,
+    BinnedDataset,
+    EraForestClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    InvariantForestRegressor,
+    TimeRobustForestRegressor,
+)
+from sklearn_era.ensemble._splitting import splitter_choice
+
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+def forest(target="real", **params):
+    make = classifier if target in ("binary", "multiclass") else regressor
+    return make(**{"n_estimators": 3, "max_bins": 32, "max_depth": 5} | params)
+
+
+KINDS = {"booster": ours, "forest": forest}
+ALL = CRITERIA | {"invariant, ratio": RATIO}
+
+
+def target_of(criterion):
+    return "binary" if criterion.get("invariance_statistic") == "ratio" else "real"
+
+
+def features_of(model) -> set[int]:
+    """The features that split, as scikit-learn trains on them."""
+    return {
+        int(node["feature_idx"])
+        for tree in trees_of(model)
+        for node in tree.nodes
+        if not node["is_leaf"]
+    }
+
+
+@pytest.mark.parametrize("criterion", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("kind", KINDS)
+def test_zeros_change_no_bit(kind, criterion):
+    target = target_of(criterion)
+    X, y, weights, eras = make_data(target)
+    plain = KINDS[kind](target, **criterion).fit(X, y, weights, eras=eras)
+    assert n_splits(plain) > 0
+    for zeros in (np.zeros(5), [0, 0.0, False, 0, 0], {}, {1: 0}):
+        model = clone(plain).set_params(feature_penalty=zeros)
+        assert_same_trees(model.fit(X, y, weights, eras=eras), plain)
+
+
+def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
+    X, y, _, _ = make_data()
+    made = []
+    by_gain = splitter_choice._by_gain
+    monkeypatch.setattr(
+        splitter_choice,
+        "_by_gain",
+        lambda make, y: made.append(by_gain(make, y)) or made[-1],
+    )
+    for make in KINDS.values():
+        make(feature_penalty=np.zeros(5)).fit(X, y)
+        assert not made
+        make(feature_penalty=[0, 0.1, 0, 0, 0]).fit(X, y)
+        assert made
+        made.clear()
+
+
+@pytest.mark.parametrize(
+    ("criterion", "kind", "more"),
+    grid(
+        ALL, list(KINDS), [{}, {"max_features": 0.5}, {"colsample_bytree": 0.5}],
+        every=3,
+    ),
+)
+@pytest.mark.parametrize("penalty", [1.0, 1.5, math.inf])
+def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
+    if kind == "forest" and "colsample_bytree" in more:
+        more = {"max_features": "sqrt"}
+    target = target_of(criterion)
+    X, y, weights, eras = make_data(target)
+    more = dict(more)
+    if kind == "booster" and criterion["split_criterion"] == "gain":
+        more["fast_gain"] = True  # as with any penalty
+    kept = [0, 2, 3]
+    expected = KINDS[kind](target, **criterion | more)
+    expected.fit(X[:, kept], y, weights, eras=eras)
+    penalties = np.where(np.isin(np.arange(5), kept), 0.0, penalty)
+    model = KINDS[kind](target, feature_penalty=penalties, **criterion | more)
+    model.fit(X, y, weights, eras=eras)
+    assert n_splits(model) > 0
+    assert features_of(model) <= set(kept)
+    predict = "predict_proba" if target == "binary" else "predict"
+    np.testing.assert_array_equal(
+        getattr(model, predict)(X), getattr(expected, predict)(X[:, kept])
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_or_more_is_a_column_less_beside_penalties(kind):
+    X, y, weights, eras = make_data()
+    for criterion in (CRITERIA["gain"], CRITERIA["directional, auto"]):
+        model = KINDS[kind](feature_penalty=[0.1, 1, 0, 0.4, 2], **criterion)
+        other = KINDS[kind](feature_penalty=[0.1, 0, 0.4], **criterion)
+        expected = other.fit(X[:, [0, 2, 3]], y, weights, eras=eras)
+        found = model.fit(X, y, weights, eras=eras).predict(X)
+        np.testing.assert_array_equal(found, expected.predict(X[:, [0, 2, 3]]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gain_with_penalties_is_that_of_the_fast_one(kind):
+    """So small a penalty settles ties at most."""
+    X, y, weights, _ = make_data()
+    X, y = np.nan_to_num(X), y + 0.01 * X[:, 3:].sum(axis=1, where=~np.isnan(X[:, 3:]))
+    fast = {"fast_gain": True} if kind == "booster" else {}
+    expected = KINDS[kind](min_samples_leaf=20, **fast).fit(X, y, weights)
+    model = KINDS[kind](min_samples_leaf=20, feature_penalty=[0, 1e-9, 0, 0, 0])
+    found = model.fit(X, y, weights).predict(X)
+    np.testing.assert_allclose(found, expected.predict(X), rtol=1e-9)
+
+
+def test_a_single_era_leaves_the_gain():
+    X, y, _, _ = make_data()
+    penalties = [0, 0.3, 0, 0, 0]
+    expected = ours(feature_penalty=penalties).fit(X, y)
+    model = ours(split_criterion="era", feature_penalty=penalties)
+    with pytest.warns(UserWarning, match="is the same as 'gain'"):
+        model.fit(X, y, eras=np.zeros(len(y)))
+    assert_same_trees(model, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["gain", "era", "time_robust"])
+def test_a_mapping_is_the_array(kind, name):
+    X, y, _, eras = make_data()
+    frame = pd.DataFrame(X, columns=NAMES)
+    penalties = [0.0, 0.3, 0.0, 2.0, 0.0]
+    expected = KINDS[kind](**CRITERIA[name], feature_penalty=penalties)
+    expected.fit(frame, y, eras=eras)
+    for mapping in ({"b": 0.3, "d": 2}, {1: 0.3, np.int64(3): 2.0}, {"b": 0.3, 3: 2}):
+        model = KINDS[kind](**CRITERIA[name], feature_penalty=mapping)
+        assert_same_model_or_forest(model.fit(frame, y, eras=eras), expected, frame)
+    for given in (tuple(penalties), pd.Series(penalties), np.array(penalties)):
+        model = KINDS[kind](**CRITERIA[name], feature_penalty=given)
+        assert_same_trees(model.fit(X, y, eras=eras), expected)
+
+
+def assert_same_model_or_forest(model, expected, X):
+    if hasattr(model, "train_score_"):
+        assert_same_model(model, expected, X)
+    else:
+        assert_same_trees(model, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_categories_come_first_to_the_trees(kind):
+    X, y, _, eras = make_data()
+    X = X[:, [1, 2, 0, 3, 4]]
+    params = {"categorical_features": [2], "split_criterion": "era"}
+    model = KINDS[kind](**params, feature_penalty=[0, 0, 9, 0, 0]).fit(X, y, eras=eras)
+    assert 0 not in features_of(model) >= {1, 2}
+    model = KINDS[kind](**params, feature_penalty={0: 9}).fit(X, y, eras=eras)
+    assert 1 not in features_of(model) >= {0, 2}
+    without = KINDS[kind](**params | {"categorical_features": [1]})
+    expected = without.fit(X[:, 1:], y, eras=eras).predict(X[:, 1:])
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_columns_of_a_data_set_have_names():
+    X, y, _, eras = make_data()
+    frame = pd.DataFrame(np.nan_to_num(X), columns=NAMES)
+    dataset = BinnedDataset.from_arrays(frame, y, eras=eras, max_bins=32)
+    params = {"split_criterion": "directional", "feature_penalty": {"c": 0.5}}
+    model = ours(**params).fit(dataset)
+    assert_same_trees(model, ours(**params).fit(frame, y, eras=eras))
+
+
+ERRORS = [
+    ([0, 0.1, -0.1, 0, 0], "of feature 2 is -0.1; penalties are numbers of 0 or more"),
+    ([0, math.nan, 0, 0, 0], "of feature 1 is nan; penalties"),
+    (["much", 0, 0, 0, 0], "of feature 0 is 'much'; penalties"),
+    ({"b": -1}, "of feature 'b' is -1; penalties"),
+    ({"b": None}, "of feature 'b' is None; penalties"),
+    ([0, 0.1], r"has shape \(2,\), but X has 5 features: give one"),
+    ([[0, 0, 0, 0, 1]], r"has shape \(1, 5\), but X has 5 features"),
+    ({5: 1}, "has the feature 5, but the 5 features of X are counted from 0 to 4"),
+    ({-1: 1}, "has the feature -1, but"),
+    ({"price": 1}, "has the feature 'price', which is no column of X.$"),
+    ({"long_nam": 1}, "has the feature 'long_nam', which is no column of X. Did you mean 'long_name'?"),
+    ({True: 1}, "has the feature True, which is no column"),
+    ([1, 1, 2, 1, math.inf], "forbids all features: give one of them a penalty below"),
+]
+
+
+@pytest.mark.parametrize(("penalties", "message"), ERRORS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_errors(kind, penalties, message):
+    X, y, _, eras = make_data()
+    frame = pd.DataFrame(X, columns=[*NAMES[:4], "long_name"])
+    for criterion in ("gain", "era"):
+        model = KINDS[kind](split_criterion=criterion, feature_penalty=penalties)
+        with pytest.raises(ValueError, match=f"^feature_penalty {message}"):
+            model.fit(frame, y, eras=eras)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_without_names_are_counted(kind):
+    X, y, _, _ = make_data()
+    with pytest.raises(ValueError, match="'b', but X has no names of columns: count"):
+        KINDS[kind](feature_penalty={"b": 1}).fit(X, y)
+    with pytest.raises(ValueError, match="'feature_penalty' parameter of .* must be"):
+        KINDS[kind](feature_penalty=0.5).fit(X, y)
+
+
+def test_weights_are_not_negative():
+    X, y, _, eras = make_data()
+    weights = np.where(eras, 1.0, -1.0)
+    ours(feature_penalty=np.zeros(5)).fit(X, y, weights)
+    with pytest.raises(ValueError, match=r"feature_penalty=\{0: 0.1\} takes weights"):
+        ours(feature_penalty={0: 0.1}).fit(X, y, weights)
+
+
+def test_shares_of_features_are_of_those_that_may_split():
+    X, y, _, _ = make_data()
+    model = forest(max_features=4, feature_penalty={0: 1, 1: 1})
+    with pytest.raises(ValueError, match="max_features=4 is more than the 3 columns"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("penalties", [[0, 0.5, 0, 1, 0], {1: 0.5, 3: 1}])
+def test_copies_are_the_same(kind, penalties):
+    X, y, _, eras = make_data()
+    model = KINDS[kind](split_criterion="era", feature_penalty=penalties)
+    assert model.get_params()["feature_penalty"] is penalties
+    model.fit(X, y, eras=eras)
+    assert model.feature_penalty is penalties
+    other = pickle.loads(pickle.dumps(model))
+    assert other.feature_penalty == penalties
+    assert_same_trees(other, model)
+    assert_same_trees(clone(model).fit(X, y, eras=eras), model)
+    plain = clone(model).set_params(feature_penalty=None).fit(X, y, eras=eras)
+    assert features_of(plain) > features_of(model)
+    cross_val_score(model, X, y, params={"eras": eras}, cv=2)
+
+
+def test_a_warm_start_goes_on():
+    X, y, _, eras = make_data()
+    params = {"split_criterion": "directional", "feature_penalty": [0, 0.2, 0.4, 1, 0]}
+    once = ours(**params, max_iter=6).fit(X, y, eras=eras)
+    model = ours(**params, max_iter=3, warm_start=True).fit(X, y, eras=eras)
+    assert_same_trees(model.set_params(max_iter=6).fit(X, y, eras=eras), once)
+
+
+@pytest.mark.parametrize(
+    "make", [TimeRobustForestRegressor, InvariantForestRegressor]
+)
+def test_presets_take_it(make):
+    X, y, _, eras = make_data()
+    model = make(n_estimators=3, min_samples_per_era=2, feature_penalty={1: 1, 2: 0.1})
+    assert 1 not in features_of(model.fit(X, y, eras=eras))
+
+
+def test_the_automatic_estimator_hands_it_on():
+    X, y, _, eras = make_data()
+    plain = HistGradientBoostingRegressor(
+        max_iter=5, max_bins=16, feature_penalty={1: math.inf}
+    )
+    auto = AutoEraRegressor(plain, era_order="unordered", cv=2, n_averaged=2)
+    auto.fit(X, y, eras=eras)
+    for model in auto.estimators_:
+        assert model.feature_penalty == {1: math.inf}
+        assert 1 not in features_of(model) > set()
+
+
+def test_larger_penalties_leave_less_to_a_feature():
+    X, y, _, eras = make_data()
+    for name, criterion in CRITERIA.items():
+        counts = []
+        for penalty in (0.0, 0.5, 0.999):
+            model = ours(**criterion, feature_penalty={1: penalty}, max_leaf_nodes=8)
+            model.fit(X, y, eras=eras)
+            counts.append(
+                sum(
+                    ((t.nodes["feature_idx"] == 1) & (t.nodes["is_leaf"] == 0)).sum()
+                    for t in trees_of(model)
+                )
+            )
+        assert counts[0] > counts[-1], name
+
+
+@pytest.mark.parametrize("make", [HistGradientBoostingClassifier, EraForestClassifier])
+@pytest.mark.parametrize("split_criterion", ["gain", "era", "held_out"])
+def test_a_penalised_shortcut_is_left_alone(make, split_criterion):
+    data = make_shortcut_classification(
+        n_samples_per_era=60, n_misleading_eras=1, n_silent_eras=0, random_state=0
+    )
+    is_shortcut = np.arange(8) >= 6
+    params = {"split_criterion": split_criterion, "min_samples_leaf": 20}
+    params |= {"random_state": 0}
+    if split_criterion == "era":  # nothing else has half of the gain
+        params["min_gain_share"] = 0
+    scores = []
+    for penalty in (0.0, 0.95):
+        model = make(feature_penalty=penalty * is_shortcut, **params)
+        model.fit(data.X_train, data.y_train, eras=data.eras_train)
+        scores.append(accuracy_score(data.y_test, model.predict(data.X_test)))
+    assert scores[0] < 0.6
+    assert scores[1] > 0.7
