@@ -123,7 +123,8 @@ def grow(
 ) -> Any:
     """Grow a tree by a criterion of `CRITERIA`, or by the gain.
 
-    `penalties` are those of features, below 1. `params` are further parameters of an estimator, as those of `CRITERIA`.
+    `penalties` are those of features, below 1. `params` are further parameters of an
+    estimator, as those of `CRITERIA`.
     """
     splitter = None
     if penalties is not None:

@@ -22,8 +22,7 @@ def pay(problem: Any, found: list[Any], is_uncertain: bool) -> list[Any]:
 
 
 def largest_key(keys: list[tuple[Interval, Any]], is_uncertain: bool) -> Interval:
-    """The largest of some keys, each with the candidate that has it, if that is valid.
-    """
+    """The largest of some keys, each with its candidate, where that is valid."""
     sure = [key.low for key, c in keys if c.valid and c.certain]
     possible = [key.high for key, c in keys if c.valid is not False]
     high = math.inf if is_uncertain else max(possible, default=0.0)

@@ -78,7 +78,14 @@ def test_every_split_is_the_best_one_that_pays_in_any_combination(pytestconfig):
 
 # Of eras, rows of each, and bins: sums that are kept; masks, with and without a first
 # look at directions; lanes; bins that have rows only; and a first look at many bins.
-SHAPES = [(3, 500, 5), (12, 40, 5), (33, 50, 5), (12, 32, 8), (40, 6, 100), (33, 15, 64)]
+SHAPES = [
+    (3, 500, 5),
+    (12, 40, 5),
+    (33, 50, 5),
+    (12, 32, 8),
+    (40, 6, 100),
+    (33, 15, 64),
+]
 
 
 def test_the_shapes_go_each_way():
@@ -105,7 +112,10 @@ def test_each_way_of_the_kernel(criterion, shape, missing):
     ("criterion", "shape"),
     [
         (criterion, SHAPES[-1])
-        for criterion in ({"split_criterion": "era"}, {"split_criterion": "directional"})
+        for criterion in (
+            {"split_criterion": "era"},
+            {"split_criterion": "directional"},
+        )
     ]
     + [slow({"split_criterion": "directional"}, SHAPES[2])],
 )

@@ -194,8 +194,7 @@ class IterationMixin:
 def _usable_columns(
     training: TrainingSet,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-    """The columns that no penalty forbids, and all penalties; None where these pay none.
-    """
+    """The columns that no penalty forbids, and penalties; None where they pay none."""
     columns = np.arange(training.X_binned.shape[1])
     penalties = training.penalties
     if penalties is None:

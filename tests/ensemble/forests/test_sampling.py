@@ -278,7 +278,9 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     theirs = RandomForestRegressor(1, max_features=max_features).fit(X, y)
     expected = theirs.estimators_[0].max_features_
     assert number_of_features(max_features, n_features) == expected
-    limits = regressor(max_features=max_features).fit(X, y)._tree_limits(0.0, X.shape[1])
+    limits = (
+        regressor(max_features=max_features).fit(X, y)._tree_limits(0.0, X.shape[1])
+    )
     assert limits.max_features == expected
 
 
