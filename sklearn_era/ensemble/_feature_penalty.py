@@ -62,12 +62,13 @@ def _index_of(key: Any, estimator: Any) -> int:
     """The column of X that a key of a mapping stands for."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
-        if not 0 <= key < n_features:
+        feature = int(key)
+        if not 0 <= feature < n_features:
             raise ValueError(
-                f"feature_penalty has the feature {key}, but the {n_features} features "
-                f"of X are counted from 0 to {n_features - 1}."
+                f"feature_penalty has the feature {feature}, but X counts them "
+                f"from 0 to {n_features - 1}."
             )
-        return int(key)
+        return feature
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise ValueError(
