@@ -150,6 +150,15 @@ def test_same_bits_each_time(any_client):
         assert_array_equal(model.train_score_, models[0].train_score_)
 
 
+def test_features_pay(client):
+    penalties = {"feature_penalty": {0: 0.4, 4: 2, 5: 0.1}, "colsample_bytree": 0.8}
+    for name in ("gain", "directional"):
+        fitted, local = pair(client, make_rows(), split_criterion=name, **penalties)
+        assert_same(fitted, local)
+    with pytest.raises(ValueError, match=r"^feature_penalty has the feature 6"):
+        pair(client, make_rows(), feature_penalty={6: 1})
+
+
 LOSSES = ["squared_error", "log_loss", "three classes", "poisson", "gamma"]
 
 
