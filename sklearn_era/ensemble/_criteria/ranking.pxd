@@ -260,7 +260,6 @@ cdef inline criterion_struct penalty_unit(
     unit = criterion[0]
     if criterion.name == SplitCriterion.TIME_ROBUST:
         unit.ranks_by_decrease = True
-        unit.traits.worst_era_decides = False
     return unit
 
 
@@ -329,6 +328,7 @@ cdef inline bint may_outrank(
 
 
 cdef inline bint era_rules_out(
+    const criterion_struct * criterion,
     const era_terms * terms,
     double impurity,    # of the era before the split
     double cost,        # of the split's feature
@@ -338,10 +338,10 @@ cdef inline bint era_rules_out(
 
     For criteria whose worst era decides.
     """
-    return (
-        terms.informative > 0.0
-        and -(impurity - terms.decrease) - cost < best.primary
-    )
+    cdef double key = -(impurity - terms.decrease)
+    if criterion.ranks_by_decrease:
+        key = terms.share
+    return terms.informative > 0.0 and key - cost < best.primary
 
 
 cdef inline int compare_ranks(

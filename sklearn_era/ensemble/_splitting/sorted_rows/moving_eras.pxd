@@ -208,7 +208,7 @@ cdef inline bint is_ruled_out(
         era = &eras.present[place]
         refresh(eras, era)
         if era_rules_out(
-            &era.terms, eras.pooled.impurities[era.era], cost, best
+            eras.criterion, &era.terms, eras.pooled.impurities[era.era], cost, best
         ):
             eras.worst = place
             return True
