@@ -179,10 +179,10 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         decrease, which has to exceed `min_impurity_decrease`. So with 0.2, a feature
         splits a node where its key is larger than all others by a fifth of the largest.
         1 or more forbids a feature: all is as if X did not have it, draws of features
-        too. With a `min_gain_share`, shares are of the largest gain without penalties,
-        and K is of the splits that have theirs: others are not made, whatever these
-        pay. Nodes then wait by the gain over all rows less p times the largest, which
-        decides where the criterion admits no split.
+        too. With a `min_gain_share`, shares are of the largest gain that is left when
+        each feature has paid p times the largest of all, and K is of the splits that
+        have theirs. Nodes then wait by the gain that is left, which decides where the
+        criterion admits no split.
         Splits of 'gain' are found by the kernel of the other criteria, where any
         penalty is positive. None or zeros change nothing.
     colsample_bytree : float, default=1.0

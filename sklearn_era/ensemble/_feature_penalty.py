@@ -14,27 +14,10 @@ from ._parameters import did_you_mean
 def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
     """The penalty of each feature, in the order in which trees have them.
 
-    None where none has any. The estimator knows X: its features, their names, and which
-    are categorical. ValueError for a penalty that is negative or no number, for another
-    number of them than of features, for a feature that X has not, or if all are 1 or
+    None where none has any. ValueError as `penalties_by_column`, or if all are 1 or
     more.
     """
-    given = estimator.feature_penalty
-    if given is None:
-        return None
-    n_features = estimator.n_features_in_
-    if isinstance(given, Mapping):
-        penalties = np.zeros(n_features)
-        for key, penalty in given.items():
-            feature = _index_of(key, estimator)
-            penalties[feature] = _checked(penalty, repr(key))
-    else:
-        if np.shape(given) != (n_features,):
-            raise ValueError(
-                f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
-                "features: give one number for each, or a mapping from some of them."
-            )
-        penalties = np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+    penalties = penalties_by_column(estimator)
     if not penalties.any():
         return None
     if (penalties >= 1.0).all():
@@ -46,6 +29,45 @@ def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
         order = np.argsort(~estimator.is_categorical_, kind="stable")
         penalties = penalties[order]
     return penalties
+
+
+def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
+    """The penalty of each column of X, which the estimator knows by number and names.
+
+    ValueError for a penalty that is negative or no number, for another number of them
+    than of features, or for a feature that X has not.
+    """
+    given, n_features = estimator.feature_penalty, estimator.n_features_in_
+    if given is None:
+        return np.zeros(n_features)
+    if _has_names(given):  # a Series
+        given = dict(given.items())
+    if isinstance(given, Mapping):
+        penalties = np.zeros(n_features)
+        named: dict[int, Any] = {}
+        for key, penalty in given.items():
+            feature = _index_of(key, estimator)
+            if feature in named:
+                raise ValueError(
+                    f"feature_penalty names column {feature} twice, by "
+                    f"{named[feature]!r} and {key!r}; leave one of them out."
+                )
+            named[feature] = key
+            penalties[feature] = _checked(penalty, repr(key))
+    else:
+        if np.shape(given) != (n_features,):
+            raise ValueError(
+                f"feature_penalty has shape {np.shape(given)}, but X has {n_features} "
+                "features: give one number for each, or a mapping from some of them."
+            )
+        penalties = np.array([_checked(each, str(i)) for i, each in enumerate(given)])
+    return penalties
+
+
+def _has_names(given: Any) -> bool:
+    """Whether it is a Series whose index has the names of columns."""
+    index: Any = getattr(given, "index", ())  # of a list, a method
+    return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
 
 
 def _checked(penalty: Any, feature: str) -> float:
@@ -62,13 +84,13 @@ def _index_of(key: Any, estimator: Any) -> int:
     """The column of X that a key of a mapping stands for."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
-        feature = int(key)
-        if not 0 <= feature < n_features:
+        column = int(key)
+        if not 0 <= column < n_features:
             raise ValueError(
-                f"feature_penalty has the feature {feature}, but X counts them "
-                f"from 0 to {n_features - 1}."
+                f"feature_penalty has the feature {key}, but the {n_features} features "
+                f"of X are counted from 0 to {n_features - 1}."
             )
-        return feature
+        return column
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         raise ValueError(
@@ -84,4 +106,4 @@ def _index_of(key: Any, estimator: Any) -> int:
     return int(found[0])
 
 
-__all__ = ["feature_penalties"]
+__all__ = ["feature_penalties", "penalties_by_column"]

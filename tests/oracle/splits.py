@@ -327,17 +327,21 @@ def _choose_among(
     gaining = [c for c in found if c.gains is not False]
     if not gaining:
         return [c.by_gain(False) for c in found]
-    largest = max(c.pooled_gain.high for c in gaining)
-    surely = [c.pooled_gain.low for c in gaining if c.gains and c.certain]
-    asked = Interval(share * max(surely, default=0.0), share * largest)
-    asked = asked.widened(1e-11 * asked.high)
+    left = [c.pooled_gain for c in gaining]
     if problem.penalties is not None:  # nodes wait by their gains
         gains = [(c.pooled_gain, replace(c, valid=c.gains)) for c in gaining]
         unit = largest_key(gains, is_uncertain)
+        left = [less(c.pooled_gain, cost(problem, c.feature, unit)) for c in gaining]
         found = [
             replace(c, order=less(c.order, cost(problem, c.feature, unit)))
             for c in found
         ]
+    surely = [
+        gain.low for gain, c in zip(left, gaining, strict=True) if c.gains and c.certain
+    ]
+    largest = max(gain.high for gain in left)
+    asked = Interval(share * max(surely, default=0.0), share * largest)
+    asked = asked.widened(1e-11 * asked.high)
     chosen = [
         replace(c, valid=all_of(c.valid, c.gains, _is_at_least(c.pooled_gain, asked)))
         for c in found

@@ -63,6 +63,9 @@ cdef class EraSplitter:
     cdef feature_split _choose(
         self, const node_struct * node, NodeHistograms histograms
     ) except *
+    cdef double _gain_left(
+        self, const feature_split * split, double unit_of_costs
+    ) noexcept
     cdef feature_split _compare(
         self,
         const criterion_struct * criterion,

@@ -297,22 +297,27 @@ cdef class EraSplitter:
         """The best of the candidates that have a share of the largest gain.
 
         If the criterion admits none of them, the largest gain decides. Nodes wait in
-        the queue by their gains, which is what the two have in common, less a share of
-        the largest one where features have penalties.
+        the queue by their gains, which is what the two have in common. Where features
+        have penalties, it is the largest gain that is left of any, and so are these.
         """
         cdef:
             criterion_struct by_gain = gain_alone(&self.criterion, 0)
             feature_split largest = self._rank(&by_gain, node)
+            double unit = largest.rank.gain
             feature_split best
             criterion_struct sharing
-            int n_tasks = self.accumulator.n_tasks
         if not largest.found:
             return largest
+        if self.tree.penalties != NULL:
+            largest = self._rank(&by_gain, node, unit)
+            self._rank(&by_gain, node)  # what `shortlist` reads
         self.n_splittable += 1
         best.found = False
         # Of all processes: the gains have been pooled.
         if self.candidates.n_coverable >= self.criterion.min_covered_eras:
-            sharing = with_share_of(&self.criterion, largest.rank.gain)
+            sharing = with_share_of(
+                &self.criterion, self._gain_left(&largest, unit)
+            )
             self.accumulator.shortlist(sharing.min_gain)
             best = self._compare(&sharing, node, histograms)
             if not best.found:
@@ -321,14 +326,17 @@ cdef class EraSplitter:
             self.n_uncovered += 1
         if not best.found:
             best = largest
-            if self.tree.penalties != NULL:
-                self.accumulator.n_tasks = n_tasks
-                best = self._rank(&by_gain, node, largest.rank.gain)
-        best.rank.expansion = best.rank.gain - cost_of_feature(
-            &self.tree, best.feature_idx, largest.rank.gain
-        )
+        best.rank.expansion = self._gain_left(&best, unit)
         best.rank.secondary = 0.0
         return best
+
+    cdef double _gain_left(
+        self, const feature_split * split, double unit_of_costs
+    ) noexcept:
+        """The gain of a split less what its feature costs."""
+        return split.rank.gain - cost_of_feature(
+            &self.tree, split.feature_idx, unit_of_costs
+        )
 
     cdef feature_split _compare(
         self,

@@ -205,7 +205,7 @@ ERRORS = [
     ({"b": None}, "of feature 'b' is None; penalties"),
     ([0, 0.1], r"has shape \(2,\), but X has 5 features: give one"),
     ([[0, 0, 0, 0, 1]], r"has shape \(1, 5\), but X has 5 features"),
-    ({5: 1}, "has the feature 5, but X counts them from 0 to 4"),
+    ({5: 1}, "has the feature 5, but the 5 features of X are counted from 0 to 4"),
     ({-1: 1}, "has the feature -1, but"),
     ({"price": 1}, "has the feature 'price', which is no column of X.$"),
     (

@@ -315,25 +315,27 @@ cdef class SubtreeGrower:
     ) noexcept nogil:
         """Find the criterion's choice, or the split of the largest gain without one.
 
-        That is the best of the splits that have a share of this gain.
+        That is the best of the splits that have a share of this gain, or of the largest
+        that is left where features have penalties.
         """
         cdef:
             feature_split best
-            double largest
+            double unit
         self.eras.criterion = &self.by_gain
         if not self.scan_features(node, split):
             return
-        largest = split.rank.gain
+        unit = split.rank.gain
+        if self.data.penalties != NULL:
+            self.scan_features(node, split, unit)
         if is_coverable:
-            self.sharing = with_share_of(self.tree_eras.criterion, largest)
+            self.sharing = with_share_of(
+                self.tree_eras.criterion,
+                split.rank.gain
+                - cost_of_feature(&self.data, split.feature_idx, unit),
+            )
             self.context.asks_eras = True
             if self.rank_features(&self.sharing, node, &best):
                 split[0] = best
-                return
-        if self.data.penalties != NULL:
-            self.context.asks_eras = False
-            self.eras.criterion = &self.by_gain
-            self.scan_features(node, split, largest)
 
     cdef bint rank_features(
         self,
