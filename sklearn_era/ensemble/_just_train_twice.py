@@ -212,8 +212,9 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not is_wrong.any():
             warn_user(
                 "The first classifier is right on all rows, so that none is weighed up "
-                "and the second fit is a plain one: lower identification_iterations, "
-                "or pass a weaker identification_estimator."
+                "and the second fit is a plain one: pass a weaker "
+                "identification_estimator, or fewer identification_iterations where "
+                "they have a say."
             )
         weights = np.where(is_wrong, self.upweight * weights, weights)
         self.estimator_ = clone(self.estimator).fit(

@@ -8,7 +8,8 @@ from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from sklearn_era._eras import EncodedEras
-from sklearn_era.ensemble._boosters.era_weights import GroupDRO
+from sklearn_era.ensemble._boosters.era_effects import as_keys
+from sklearn_era.ensemble._boosters.era_weights import weights_by_label
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 
 
@@ -63,13 +64,13 @@ def gradients_of_fit(
         )
     if isinstance(estimator, ForestFitMixin):
         return _ForestGradients(estimator, y, sample_weight)
-    dro = None
+    factors = None
     if hasattr(estimator, "_era_log_weights"):
-        dro = GroupDRO(eras, float(estimator.group_dro_step_size))
-        sample_weight = (
-            np.ones(y.size) if sample_weight is None else sample_weight.copy()
-        )
-    return _BoostingGradients(estimator, y, sample_weight, dro, n_threads)
+        # As recorded: a warm start may have changed the step. Other eras count once.
+        known, ones = weights_by_label(estimator), np.ones(estimator.n_iter_)
+        of_eras = [known.get(label, ones) for label in as_keys(eras.labels)]
+        factors = np.nan_to_num(np.stack(of_eras), nan=1.0), eras.codes
+    return _BoostingGradients(estimator, y, sample_weight, factors, n_threads)
 
 
 class _BoostingGradients:
@@ -80,10 +81,10 @@ class _BoostingGradients:
         estimator: Any,
         y: NDArray[np.float64],
         sample_weight: NDArray[np.float64] | None,
-        dro: GroupDRO | None,
+        factors: tuple[NDArray[np.float64], NDArray[np.int32]] | None,
         n_threads: int,
     ) -> None:
-        self._loss, self._dro = estimator._loss, dro
+        self._loss, self._factors, self._iteration = estimator._loss, factors, 0
         self._y, self._sample_weight, self._n_threads = y, sample_weight, n_threads
         shape = (y.shape[0], estimator.n_trees_per_iteration_)
         self._raw_predictions = np.zeros(shape, dtype=Y_DTYPE, order="F")
@@ -94,18 +95,19 @@ class _BoostingGradients:
     def of_iteration(
         self, predictors: list[TreePredictor]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        if self._dro is not None:
-            assert self._sample_weight is not None  # by `gradients_of_fit`
-            self._dro.weigh(
-                self._loss, self._y, self._raw_predictions, self._sample_weight
-            )
+        sample_weight = self._sample_weight
+        if self._factors is not None:
+            by_era, codes = self._factors
+            factors = by_era[codes, self._iteration]
+            sample_weight = factors * (1.0 if sample_weight is None else sample_weight)
+        self._iteration += 1
         single = self._gradients.shape[1] == 1
         # Hessians are always filled in. The loss of the fit may say that they are
         # constant, which holds for the weights of the fit and not for those given.
         self._loss.gradient_hessian(
             y_true=self._y,
             raw_prediction=self._raw_predictions,
-            sample_weight=self._sample_weight,
+            sample_weight=sample_weight,
             gradient_out=self._gradients[:, 0] if single else self._gradients,
             hessian_out=self._hessians[:, 0] if single else self._hessians,
             n_threads=self._n_threads,

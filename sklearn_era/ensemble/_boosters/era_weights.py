@@ -71,24 +71,12 @@ class GroupDRO:
         raw: NDArray[np.float64],
         sample_weight: NDArray[np.float64],
     ) -> None:
-        """Weigh the rows of an iteration, and record it on the estimator."""
-        factors = self.weigh(estimator._loss, y, raw, sample_weight)
-        estimator._era_weights.append(factors)
-        estimator._era_log_weights = self.log_weights
-
-    def weigh(
-        self,
-        loss: Any,
-        y: NDArray[np.float64],
-        raw: NDArray[np.float64],
-        sample_weight: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Move the weights of eras, and in place those of rows; returns ``M q_j``.
+        """Move the weights of eras, and in place those of rows; the estimator has them.
 
         ValueError where the step or the loss is too large for a number.
         """
         base = self.base_weights(sample_weight)
-        losses, has_weight = self._mean_losses(loss, y, raw, base)
+        losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
             moved = next_log_weights(
                 self.log_weights, self._step_size * losses, has_weight
@@ -104,7 +92,8 @@ class GroupDRO:
         self.log_weights = moved
         factors = np.exp(moved)
         np.multiply(base, factors[self._eras.codes], out=sample_weight)
-        return factors
+        estimator._era_weights.append(factors)
+        estimator._era_log_weights = self.log_weights
 
     def _mean_losses(
         self,

@@ -436,3 +436,16 @@ def test_split_statistics_are_those_of_the_weighted_rows(target, weighted):
     np.testing.assert_allclose(
         found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
     )
+
+
+def test_split_statistics_heed_the_steps_of_before():
+    """Of a warm start with another step, as recorded."""
+    model, X, y, _, eras = problem("real", **DRO)
+    model.set_params(warm_start=True, max_iter=5, group_dro_step_size=1.0)
+    model.fit(X, y, eras=eras)
+    model.set_params(max_iter=10, group_dro_step_size=0.0).fit(X, y, eras=eras)
+    found = split_statistics(model, X, y, eras=eras)
+    inner = found.depth > 0
+    np.testing.assert_allclose(
+        found.gain[inner], found.gain_in_fit[inner], rtol=1e-5, atol=1e-9
+    )
