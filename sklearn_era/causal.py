@@ -38,7 +38,7 @@ def invariant_features(
     manipulable: Collection[Hashable],
     *,
     features: Collection[Hashable] | None = None,
-    hidden_causes: Iterable[tuple[Hashable, Hashable]] = (),
+    hidden_causes: Collection[tuple[Hashable, Hashable]] = (),
 ) -> list[Any]:
     """Find the features on which the target depends alike in all environments.
 
@@ -67,7 +67,7 @@ def invariant_features(
         The variables X that are measured. Nodes that are neither among them nor the
         target are unmeasured. By default all nodes but the target are features.
 
-    hidden_causes : iterable of pairs of nodes, default=()
+    hidden_causes : collection of pairs of nodes, default=()
         Pairs of variables with a common cause that is not in the graph, and whose own
         mechanism does not change: the bidirected edges.
 
@@ -131,8 +131,8 @@ def invariant_features(
     ['X1']
     """
     networkx = import_optional("networkx", extra="causal")
+    _check_graph(networkx, graph, target, manipulable, features, hidden_causes)
     pairs = [tuple(pair) for pair in hidden_causes]
-    _check_graph(networkx, graph, target, manipulable, features, pairs)
     measured = set(graph) if features is None else {target, *features}
 
     # Each hidden common cause is an unmeasured node from here on.
@@ -169,7 +169,7 @@ def _check_graph(
     target: Hashable,
     manipulable: Any,
     features: Any,
-    hidden_causes: list[tuple[Any, ...]],
+    hidden_causes: Any,
 ) -> None:
     """Raise ValueError for a graph that is none, or names that are not in it."""
     if not isinstance(graph, networkx.DiGraph):
@@ -181,8 +181,12 @@ def _check_graph(
             f"graph has the cycle {' -> '.join(map(str, [*cycle, cycle[0]]))}; remove "
             "one of its edges, as no variable can be a cause of itself."
         )
+    if not isinstance(hidden_causes, Collection):
+        raise ValueError(f"hidden_causes must be pairs; got {hidden_causes!r}.")
     for pair in hidden_causes:
-        if len(pair) != 2 or pair[0] == pair[1]:
+        # Of text, each letter would be a variable.
+        is_pair = isinstance(pair, Collection) and not isinstance(pair, str)
+        if not is_pair or len(pair) != 2 or len(set(pair)) != 2:
             raise ValueError(
                 f"hidden_causes must be pairs of two variables; got {pair!r} in it."
             )
@@ -314,9 +318,10 @@ def feature_penalties(
     """Penalise the columns that are not invariant, by how much they tempt.
 
     The penalty is 0 for invariant columns, and for the others what
-    `mutual_information_ratios` gives, or 1 if that is less: the centre of the soft mask
-    of Du et al. (2025), "Beyond Discriminant Patterns", section III-B. It is what
-    `feature_penalty` of the estimators takes; 1 forbids a column there.
+    `mutual_information_ratios` gives: the centre of the soft mask of Du et al. (2025),
+    "Beyond Discriminant Patterns", section III-B. It is what `feature_penalty` of the
+    estimators takes. Trees do without columns of 1 or more, which say as much of the
+    target as the invariant ones do; rules do so too, but for the noise of their mask.
 
     Parameters
     ----------
@@ -335,7 +340,7 @@ def feature_penalties(
     Returns
     -------
     penalties : ndarray of shape (n_features,), dtype=float64
-        From 0 to 1.
+        Numbers of 0 or more.
 
     Raises
     ------
@@ -347,11 +352,11 @@ def feature_penalties(
     >>> from sklearn_era.causal import feature_penalties
     >>> from sklearn_era.datasets import make_anticausal_intervention
     >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
-    >>> feature_penalties(data.X_train, data.y_train, [0, 1])
-    array([0., 0., 1.])
+    >>> feature_penalties(data.X_train, data.y_train, [0, 1]).round(2)
+    array([0.  , 0.  , 3.85])
     """
     ratios, is_invariant = _ratios(X, y, invariant, max_bins)
-    return np.where(is_invariant, 0.0, np.minimum(ratios, 1.0))
+    return np.where(is_invariant, 0.0, ratios)
 
 
 def _ratios(
