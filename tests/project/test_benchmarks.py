@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import table
-from benchmarks import common, ensemble, forest, numerai_metrics
+from benchmarks import common, ensemble, forest, numerai_metrics, rules
 from comparisons import memory_probe
 from comparisons.memory import LARGE_ROWS
 from comparisons.results import NotPossibleHere, Settings
@@ -38,6 +38,7 @@ BENCHMARKS = [
             ([numerai_metrics.Score, numerai_metrics.Ratio], (metric, 3, 60))
             for metric in numerai_metrics.OURS
         ),
+        *(([rules.RulesFit], (8, penalty, 500)) for penalty in rules.PENALTIES),
     ]
     for kind in kinds
     for name in dir(kind)

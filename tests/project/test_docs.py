@@ -134,7 +134,7 @@ def test_docstring_of_a_room_names_each_module_once(room):
 
 MODULES = [
     "causal", "datasets", "ensemble", "environments", "inspection", "interop",
-    "metrics", "model_files", "model_selection",
+    "metrics", "model_files", "model_selection", "rules",
 ]  # fmt: skip
 
 

@@ -1,0 +1,233 @@
+"""The best rule of a round, by beam search: ``RuleGen`` of Du et al. (2025)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._columns import BinsOfColumn, Conditions, is_covered
+from ._refinements import OVERFLOW, RefinementCounter
+from ._variance import VarianceTerm
+
+# The bins that each of some columns has to be in.
+Conjunction = frozenset[BinsOfColumn]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Conjunctions joined by *or*: an empty conjunction covers all rows.
+
+    The last one is what *and* refines; the order of the others does not matter.
+    """
+
+    others: frozenset[Conjunction] = frozenset()
+    last: Conjunction = frozenset()
+
+    def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
+        """This rule *and* the condition, or with `is_union` *or* the condition."""
+        if is_union:
+            return Rule(self.others | {self.last}, frozenset([condition]))
+        column, bins = condition
+        columns = dict(self.last)
+        columns[column] = columns.get(column, bins) & bins
+        return Rule(self.others, frozenset(columns.items()))
+
+    @property
+    def conjunctions(self) -> frozenset[Conjunction]:
+        """All conjunctions, by which equal rules are known."""
+        return self.others | {self.last}
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns that have a condition, in ascending order."""
+        return sorted({column for part in self.conjunctions for column, _ in part})
+
+    def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows the rule covers."""
+        return covered_by_any(X_binned, self.conjunctions)
+
+
+def covered_by_any(
+    X_binned: NDArray[np.uint8], conjunctions: frozenset[Conjunction]
+) -> NDArray[np.bool_]:
+    """Which rows one of the conjunctions covers, or several."""
+    covered = np.zeros(X_binned.shape[0], dtype=bool)
+    for conjunction in conjunctions:
+        covered |= is_covered(X_binned, conjunction)
+    return covered
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a rule is to be found for.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_samples,)
+        The rows' weights times the size of their residuals, with the sum of the former.
+    is_positive : ndarray of shape (n_samples,), dtype=uint8
+        Whether a row is of the class.
+    curvatures : ndarray of shape (n_samples,)
+        The second derivative of each row's log loss.
+    moments : ndarray of shape (n_samples, 2) or None
+        What the variance term adds up over the rows of a group.
+    column_penalties : ndarray of shape (n_features,)
+        What a rule's quality loses by each of its columns.
+    quality_of_all : float
+        That of the empty rule, which covers all rows.
+    """
+
+    weights: NDArray[np.float64]
+    is_positive: NDArray[np.uint8]
+    curvatures: NDArray[np.float64]
+    moments: NDArray[np.float64] | None
+    column_penalties: NDArray[np.float64]
+    quality_of_all: float
+
+
+class _Seed:
+    """A rule in the beam, and the sums over its rows that its refinements share."""
+
+    def __init__(self, rule: Rule, X_binned: NDArray[np.uint8]):
+        self.rule = rule
+        self._X_binned = X_binned
+
+    @cached_property
+    def by_others(self) -> NDArray[np.bool_]:
+        return covered_by_any(self._X_binned, self.rule.others)
+
+    @cached_property
+    def by_last(self) -> NDArray[np.bool_]:
+        return is_covered(self._X_binned, self.rule.last)
+
+    def parts(
+        self, is_union: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+        """The rows that a refinement can move, and those that stay covered, if any."""
+        if is_union:
+            covered = self.by_others | self.by_last
+            return ~covered, covered
+        if not self.rule.others:
+            return self.by_last, None
+        return self.by_last & ~self.by_others, self.by_others
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """Looks for the rule of the best quality, level by level, in the `width` best ones.
+
+    Of rules of the same quality, those of fewer conditions come first, then those of
+    lower columns and bins: no draw decides.
+    """
+
+    X_binned: NDArray[np.uint8]
+    conditions: Conditions
+    counter: RefinementCounter
+    variance: VarianceTerm | None
+    width: int
+    max_depth: int
+    has_disjunctions: bool
+    min_samples_rule: int
+
+    def find(self, this_round: Round) -> Rule:
+        """The best rule of a round; the empty one where there is no other."""
+        best, best_quality = Rule(), -np.inf
+        beam = [Rule()]
+        for level in range(self.max_depth):
+            kinds = (False, True) if self.has_disjunctions and level > 0 else (False,)
+            measured = [
+                (rule, is_union, qualities)
+                for rule in beam
+                for is_union, qualities in self._measure(rule, kinds, this_round)
+            ]
+            found = self._best(measured)
+            beam = [rule for rule, _ in found]
+            if found and found[0][1] > best_quality:
+                best, best_quality = found[0]
+        if self.variance is not None and -np.inf < best_quality < 0.1 * OVERFLOW:
+            raise ValueError(
+                "variance_penalty: the loss or score of every rule overflows; lower "
+                "learning_rate or n_estimators."
+            )
+        pays = this_round.column_penalties[best.columns].any()
+        if self.variance is None and pays and best_quality <= this_round.quality_of_all:
+            return Rule()  # rather none than one that is only the least forbidden
+        return best
+
+    def _measure(
+        self, rule: Rule, kinds: tuple[bool, ...], this_round: Round
+    ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
+        """The quality of each refinement of a rule by each condition."""
+        seed = _Seed(rule, self.X_binned)
+        added = this_round.column_penalties.copy()
+        added[rule.columns] = 0.0
+        penalties = added + this_round.column_penalties[rule.columns].sum()
+        for is_union in kinds:
+            moving, staying = seed.parts(is_union)
+            sums, moments = self._sums_of(staying, this_round)
+            yield (
+                is_union,
+                self.counter.measure(
+                    np.flatnonzero(moving).astype(np.int32),
+                    is_union,
+                    sums,
+                    moments,
+                    penalties,
+                    self.min_samples_rule,
+                ),
+            )
+
+    def _sums_of(
+        self, staying: NDArray[np.bool_] | None, this_round: Round
+    ) -> tuple[tuple[float, float, float, float], NDArray[np.float64]]:
+        """The weights by class, curvature, number and moments by group of some rows."""
+        n_groups = 0 if self.variance is None else self.variance.groups.is_positive.size
+        if staying is None:
+            return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
+        by_class = np.bincount(
+            this_round.is_positive[staying], this_round.weights[staying], 2
+        )
+        moments = np.zeros((0, 2))
+        if self.variance is not None:
+            assert this_round.moments is not None
+            moments = self.variance.moments_of(this_round.moments, staying)
+        return (
+            float(by_class[1]),
+            float(by_class[0]),
+            float(this_round.curvatures[staying].sum()),
+            float(np.count_nonzero(staying)),
+        ), moments
+
+    def _best(
+        self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
+    ) -> list[tuple[Rule, float]]:
+        """The best of all refinements, in descending order, each rule once."""
+        if not measured:
+            return []
+        qualities = np.concatenate([values for _, _, values in measured])
+        # Rules that cover the same rows tie, whatever rounding makes of their sums.
+        qualities = np.round(qualities, 12)
+        n_conditions = self.conditions.column.size
+        n_admissible = int(np.count_nonzero(qualities > -np.inf))
+        n_looked_at = 4 * self.width
+        while True:
+            n_looked_at = min(n_looked_at, n_admissible)
+            if n_looked_at == 0:
+                return []
+            least = np.partition(qualities, -n_looked_at)[-n_looked_at]
+            places = np.flatnonzero(qualities >= least)
+            places = places[np.argsort(-qualities[places], kind="stable")]
+            found: dict[Rule, float] = {}
+            for place in places.tolist():
+                rule, is_union, _ = measured[place // n_conditions]
+                condition = self.conditions.bins(place % n_conditions)
+                found.setdefault(
+                    rule.refined(condition, is_union), float(qualities[place])
+                )
+                if len(found) == self.width:
+                    return list(found.items())
+            if n_looked_at == n_admissible:
+                return list(found.items())
+            n_looked_at *= 4

@@ -1,0 +1,169 @@
+"""Columns in bins, the conditions on them that a rule may have, and how they read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+
+from ..ensemble._binning.errors import no_values
+
+# A column and the bins that a rule asks for in it, bit i for bin i.
+BinsOfColumn = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions that a rule may be refined by, numbered by column.
+
+    A condition covers the bins from `lower` to `upper`, or with `is_complement` all
+    others. Those of column j are from ``first[j]`` to ``first[j + 1] - 1``.
+    """
+
+    first: NDArray[np.int32]
+    column: NDArray[np.int32]
+    lower: NDArray[np.int32]
+    upper: NDArray[np.int32]
+    is_complement: NDArray[np.uint8]
+    missing_bin: int
+
+    def bins(self, condition: int) -> BinsOfColumn:
+        """The bins that a condition covers."""
+        low, high = int(self.lower[condition]), int(self.upper[condition])
+        inside = (1 << (high + 1)) - (1 << low)
+        everything = (1 << (self.missing_bin + 1)) - 1
+        is_complement = self.is_complement[condition]
+        bins = everything ^ inside if is_complement else inside
+        return int(self.column[condition]), bins
+
+
+def fit_bins(
+    X: NDArray[np.float64],
+    known_categories: list[NDArray[np.float64] | None],
+    sample_weight: NDArray[np.float64] | None,
+    names: NDArray[Any],
+    *,
+    n_bins: int,
+    binning: str,
+    random_state: Any,
+    n_threads: int,
+) -> _BinMapper:
+    """scikit-learn's bin mapper, with `n_bins` of equal width or equal weight.
+
+    A column of no more distinct values has one bin for each of them.
+    """
+    is_categorical = np.array([c is not None for c in known_categories])
+    for j in np.flatnonzero(np.isnan(X).all(axis=0) & ~is_categorical):
+        raise no_values(f"X: column {names[j]!r}", X.shape[0])
+    mapper = _BinMapper(
+        n_bins=n_bins + 1,
+        is_categorical=is_categorical,
+        known_categories=known_categories,
+        random_state=random_state,
+        n_threads=n_threads,
+    ).fit(X, sample_weight=sample_weight)
+    if binning == "uniform":
+        for j in np.flatnonzero(~is_categorical):
+            if np.unique(X[~np.isnan(X[:, j]), j]).size > n_bins:
+                mapper.bin_thresholds_[j] = _equal_widths(X[:, j], n_bins)
+    mapper.n_bins_non_missing_ = np.array(
+        [
+            thresholds.size + (0 if is_category else 1)
+            for thresholds, is_category in zip(
+                mapper.bin_thresholds_, is_categorical, strict=True
+            )
+        ],
+        dtype=np.uint32,
+    )
+    # Right after all others: categories may be more than the bins of numbers.
+    mapper.missing_values_bin_idx_ = int(mapper.n_bins_non_missing_.max())
+    return mapper
+
+
+def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Thresholds of bins of equal width.
+
+    A threshold is left out that parts no more values than the one below it.
+    """
+    known = np.sort(values[~np.isnan(values)])
+    thresholds = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
+    n_below = np.searchsorted(known, thresholds, side="right")
+    return thresholds[np.diff(n_below, prepend=0) > 0]
+
+
+def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
+    """All conditions on columns, those that cover the same bins once.
+
+    A number is at most, or above, the upper end of a bin; a category is, or is not, one
+    of them. Where values are missing in training, there are two conditions on that. A
+    missing value is on neither side of a threshold, and is not any category.
+    """
+    missing_bin = mapper.missing_values_bin_idx_
+    rows: list[tuple[int, int, int, bool]] = []
+    first = [0]
+    for j, n_bins in enumerate(mapper.n_bins_non_missing_.tolist()):
+        if mapper.is_categorical_[j]:
+            rows += [(j, c, c, False) for c in range(n_bins)]
+            if n_bins > 2 or has_missing[j]:
+                rows += [(j, c, c, True) for c in range(n_bins)]
+        else:
+            rows += [(j, 0, k, False) for k in range(n_bins - 1)]
+            rows += [(j, k + 1, n_bins - 1, False) for k in range(n_bins - 1)]
+        if has_missing[j]:
+            rows += [(j, missing_bin, missing_bin, flag) for flag in (False, True)]
+        first.append(len(rows))
+    table = np.array(rows, dtype=np.int32).reshape(-1, 4)
+    column, lower, upper, is_complement = (np.array(part) for part in table.T)
+    return Conditions(
+        np.array(first, dtype=np.int32),
+        column,
+        lower,
+        upper,
+        is_complement.astype(np.uint8),
+        missing_bin,
+    )
+
+
+def is_covered(
+    X_binned: NDArray[np.uint8], conditions: Iterable[BinsOfColumn]
+) -> NDArray[np.bool_]:
+    """Which rows meet all conditions."""
+    covered = np.ones(X_binned.shape[0], dtype=bool)
+    for column, bins in conditions:
+        is_inside = np.array([bins >> i & 1 for i in range(256)], dtype=bool)
+        covered &= is_inside[X_binned[:, column]]
+    return covered
+
+
+def _number_text(number: float) -> str:
+    """Six digits, or of large numbers (dates, times) as many as they have."""
+    return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
+
+
+def condition_text(
+    mapper: _BinMapper, name: str, categories: NDArray[Any] | None, bins: BinsOfColumn
+) -> str:
+    """How a rule's conditions on one column read, joined by *and*."""
+    column, mask = bins
+    n_bins = int(mapper.n_bins_non_missing_[column])
+    inside = [i for i in range(n_bins) if mask >> i & 1]
+    takes_missing = bool(mask >> mapper.missing_values_bin_idx_ & 1)
+    if not inside:
+        return f"{name} is missing"
+    if len(inside) == n_bins:
+        return f"{name} is not missing"
+    if categories is None:
+        thresholds = mapper.bin_thresholds_[column]
+        parts = []
+        if inside[0] > 0:
+            parts.append(f"{name} > {_number_text(thresholds[inside[0] - 1])}")
+        if inside[-1] < n_bins - 1:
+            parts.append(f"{name} <= {_number_text(thresholds[inside[-1]])}")
+        return " and ".join(parts)
+    if len(inside) == 1 and not takes_missing:
+        return f"{name} = {categories[inside[0]]}"
+    parts = [] if takes_missing else [f"{name} is not missing"]
+    outside = [i for i in range(n_bins) if i not in inside]
+    return " and ".join([*parts, *(f"{name} != {categories[i]}" for i in outside)])

@@ -1,0 +1,357 @@
+"""Boosted decision rules that hold beyond the data they were found in."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+)
+
+from .._eras import check_eras, encode_eras
+from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
+from .._warnings import warn_user
+from ..ensemble._feature_penalty import penalties_by_column
+from ..ensemble._parameters import VersionedStateMixin
+from ._beam import BeamSearch, Rule
+from ._boosting import Quality, boost_rules
+from ._columns import condition_text, fit_bins, list_conditions
+from ._docstring import RULE_ENSEMBLE
+from ._prediction import RulePredictionMixin
+from ._rates import WeightedRule, rate_rules
+from ._refinements import RefinementCounter
+from ._variance import VarianceTerm, make_groups
+
+
+class RuleEnsembleClassifier(
+    VersionedStateMixin, RulePredictionMixin, ClassifierMixin, BaseEstimator
+):
+    __doc__ = RULE_ENSEMBLE
+
+    # With metadata routing enabled, meta-estimators hand eras over without being told.
+    # Splitters have `groups` too, and mean others.
+    __metadata_request__fit: ClassVar = {"eras": True, "groups": False}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 1, None, closed="left")],
+        "beam_width": [Interval(Integral, 1, None, closed="left")],
+        "disjunctions": ["boolean"],
+        "quality": [StrOptions({"laplace", "m_estimate", "youden"})],
+        "m": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "l2_regularization": [Interval(Real, 0, None, closed="left")],
+        "min_samples_rule": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "n_bins": [Interval(Integral, 2, 255, closed="both")],
+        "binning": [StrOptions({"uniform", "quantile"})],
+        "categorical_features": BaseHistGradientBoosting._parameter_constraints[
+            "categorical_features"
+        ],
+        "feature_penalty": ["array-like", Mapping, None],
+        "feature_penalty_scale": [Interval(Real, 0, None, closed="left")],
+        "feature_penalty_noise": [Interval(Real, 0, None, closed="left")],
+        "variance_penalty": [Interval(Real, 0, None, closed="left")],
+        "variance_of": [StrOptions({"loss", "score"})],
+        "variance_power": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": N_JOBS_CONSTRAINTS,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_depth: int = 2,
+        beam_width: int = 30,
+        disjunctions: bool = False,
+        quality: str = "youden",
+        m: float = 2.0,
+        learning_rate: float = 0.3,
+        l2_regularization: float = 0.0,
+        min_samples_rule: int = 1,
+        n_bins: int = 32,
+        binning: str = "quantile",
+        categorical_features: Any = "from_dtype",
+        feature_penalty: Any = None,
+        feature_penalty_scale: float = 1.0,
+        feature_penalty_noise: float = 0.1,
+        variance_penalty: float = 0.0,
+        variance_of: str = "loss",
+        variance_power: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.beam_width = beam_width
+        self.disjunctions = disjunctions
+        self.quality = quality
+        self.m = m
+        self.learning_rate = learning_rate
+        self.l2_regularization = l2_regularization
+        self.min_samples_rule = min_samples_rule
+        self.n_bins = n_bins
+        self.binning = binning
+        self.categorical_features = categorical_features
+        self.feature_penalty = feature_penalty
+        self.feature_penalty_scale = feature_penalty_scale
+        self.feature_penalty_noise = feature_penalty_noise
+        self.variance_penalty = variance_penalty
+        self.variance_of = variance_of
+        self.variance_power = variance_power
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eras: Any = None,
+        groups: Any = None,
+    ) -> Any:
+        """Find the rules.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training rows; missing values are NaN.
+
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights. Rows of weight 0 are as if not there.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, by which `rules_` has rates, and which are the `groups`
+            unless there are others.
+
+        groups : array-like of shape (n_samples,) or str, default=None
+            With a `variance_penalty`: labels of rows that should be treated alike,
+            whatever else differs; or the name of a column of X that has them, and stays
+            a feature. The digit of an image whose colour may change is one. By default
+            the eras, within which a shortcut does not vary, and so is not seen.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `y` has a single class; if a `variance_penalty` has neither groups nor
+            eras, or a group of a single row; if the exponential loss overflows; or if
+            `feature_penalty` is negative, of another length, or names no column.
+        """
+        rng = check_random_state(self.random_state)
+        encoded = None if eras is None else encode_eras(check_eras(eras, X))
+        labels = self._group_labels(X, eras, groups)
+        values, known_categories = self._columns_of(X, reset=True)
+        y = _check_y(y, estimator=self)
+        check_consistent_length(values, y)
+        check_classification_targets(y)
+        weights = _check_sample_weight(
+            sample_weight,
+            values,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=False,
+        )
+        if not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
+        kept = np.flatnonzero(weights)
+        if kept.size < weights.size:  # rows without weight are as if not there
+            values, y, weights = values[kept], y[kept], weights[kept]
+            labels = None if labels is None else labels[kept]
+            encoded = None if encoded is None else encoded.take(kept)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(
+                f"y holds 1 class, {classes[0]!s}; rules tell classes apart, so pass "
+                "rows of two classes or more that have a weight."
+            )
+        penalties = penalties_by_column(self)
+        variances = {
+            index: self._variance_term(labels, codes == index, classes[index])
+            for index in range(1 if classes.size == 2 else 0, classes.size)
+        }
+        # All is checked. What `fit` has to say of columns is there, and now the rest.
+        self.classes_ = classes
+        with openmp_threads(self.n_jobs, type(self).__name__):
+            X_binned = self._find_rules(
+                values, known_categories, codes, weights, variances, penalties, rng
+            )
+        self.rules_ = rate_rules(
+            self._rules, X_binned, codes, classes, weights, encoded
+        )
+        return self
+
+    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
+
+    def _find_rules(
+        self,
+        values: NDArray[np.float64],
+        known_categories: list[NDArray[np.float64] | None],
+        codes: NDArray[np.intp],
+        sample_weight: NDArray[np.float64],
+        variances: dict[int, VarianceTerm | None],
+        penalties: NDArray[np.float64],
+        rng: np.random.RandomState,
+    ) -> NDArray[np.uint8]:
+        """Bin the columns and boost the rules of each class; the bins are returned."""
+        n_threads = _openmp_effective_n_threads()
+        self._bin_mapper = mapper = fit_bins(
+            values,
+            known_categories,
+            sample_weight,
+            _check_feature_names_in(self),
+            n_bins=int(self.n_bins),
+            binning=self.binning,
+            random_state=rng.randint(np.iinfo(np.int32).max),
+            n_threads=n_threads,
+        )
+        X_binned = mapper.transform(values)
+        has_missing = (X_binned == mapper.missing_values_bin_idx_).any(axis=0)
+        conditions = list_conditions(mapper, has_missing)
+        counter = RefinementCounter(
+            X_binned,
+            conditions.first,
+            conditions.lower,
+            conditions.upper,
+            conditions.is_complement,
+            conditions.missing_bin + 1,
+            n_threads,
+        )
+
+        def draw_penalties() -> NDArray[np.float64]:
+            return self._draw_penalties(penalties, rng)
+
+        self._rules: list[WeightedRule] = []
+        self.intercept_ = np.zeros(self.classes_.size)
+        for index, variance in variances.items():
+            is_positive = codes == index
+            search = BeamSearch(
+                X_binned,
+                conditions,
+                counter,
+                variance,
+                int(self.beam_width),
+                int(self.max_depth),
+                self.disjunctions,
+                int(self.min_samples_rule),
+            )
+            self.intercept_[index], found = boost_rules(
+                search,
+                is_positive,
+                sample_weight,
+                draw_penalties,
+                Quality(self.quality, float(self.m)),
+                n_estimators=int(self.n_estimators),
+                learning_rate=float(self.learning_rate),
+                l2_regularization=float(self.l2_regularization),
+            )
+            self._rules += [
+                WeightedRule(rule, self._text_of(rule), index, step)
+                for rule, step in found
+            ]
+        if not self._rules:
+            warn_user(
+                "RuleEnsembleClassifier found no rule, since no condition on a column "
+                f"covers min_samples_rule={self.min_samples_rule!r} rows but not all; "
+                "all rows get the same probability."
+            )
+        return X_binned
+
+    def _group_labels(self, X: Any, eras: Any, groups: Any) -> NDArray[Any] | None:
+        """The labels of the variance term's groups, if it has a penalty."""
+        if isinstance(groups, str):
+            if groups not in getattr(X, "columns", ()):
+                raise ValueError(
+                    f"groups={groups!r} is no column of X; pass the name of one, or a "
+                    "label a row."
+                )
+            groups = X[groups]
+        if groups is not None:
+            groups = check_eras(groups, X, name="groups")
+        if self.variance_penalty == 0:
+            return None
+        if groups is None:
+            groups = eras
+        if groups is None:
+            raise ValueError(
+                f"variance_penalty={self.variance_penalty!r} needs groups: pass "
+                "fit(X, y, groups=...) or eras=..., with one label a row."
+            )
+        return check_eras(groups, X, name="groups")
+
+    def _variance_term(
+        self,
+        labels: NDArray[Any] | None,
+        is_positive: NDArray[np.bool_],
+        class_label: Any,
+    ) -> VarianceTerm | None:
+        """The variance term of the rules for a class, if there are groups."""
+        if labels is None:
+            return None
+        return VarianceTerm(
+            make_groups(labels, is_positive, class_label),
+            self.variance_of,
+            float(self.variance_penalty),
+            float(self.variance_power),
+        )
+
+    def _draw_penalties(
+        self, penalties: NDArray[np.float64], rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
+        """What a rule loses by each column in one round: the soft mask, scaled.
+
+        ``beta = max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0. Du et al. (2025),
+        section III-B.
+        """
+        drawn = penalties.copy()
+        variant = np.flatnonzero(penalties)
+        if variant.size and self.feature_penalty_noise > 0:
+            drawn[variant] += rng.normal(0, self.feature_penalty_noise, variant.size)
+        return self.feature_penalty_scale * np.clip(drawn, 0.0, 1.0)
+
+    def _text_of(self, rule: Rule) -> str:
+        """How a rule reads, its conjunctions joined by *or*."""
+        names = _check_feature_names_in(self)
+        categories = self._categories_by_column()
+        texts = [
+            " and ".join(
+                condition_text(
+                    self._bin_mapper,
+                    names[column],
+                    categories.get(column),
+                    (column, bins),
+                )
+                for column, bins in conjunction
+            )
+            for conjunction in sorted(sorted(part) for part in rule.conjunctions)
+        ]
+        if len(texts) == 1:
+            return texts[0]
+        return " or ".join(f"({text})" if " and " in text else text for text in texts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,173 @@
+"""What fitted rules say of rows, and how they do on them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit, softmax
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from .._eras import check_eras, encode_eras
+from ._preprocessing import ColumnsMixin
+from ._rates import WeightedRule, rate_rules, rates_frame
+
+
+class RulePredictionMixin(ColumnsMixin):
+    """Scores, probabilities and classes by rules, and the table of their rates."""
+
+    classes_: NDArray[Any]
+    intercept_: NDArray[np.float64]
+    _bin_mapper: Any
+    _rules: list[WeightedRule]
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """The score of each class that has rules: of the second alone, where two."""
+        check_is_fitted(self)
+        values, _ = self._columns_of(X, reset=False)
+        X_binned = self._bin_mapper.transform(values)
+        n_classes = self.classes_.size
+        scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
+        for rule in self._rules:
+            covered = rule.rule.covers(X_binned)
+            scores[:, rule.class_index] += np.where(
+                covered, rule.coefficient, -rule.coefficient
+            )
+        return scores[:, 1] if n_classes == 2 else scores
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score F of each row: log-odds of the class, or of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            ``intercept + sum_m coefficient_m r_m(x)``; a column a class where there are
+            more than two.
+        """
+        return self._scores(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`: ``sigmoid(F)``. With more than two classes, the
+            probabilities of each class against the others, divided by their sum.
+        """
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            probability = expit(scores)
+            return np.stack([1.0 - probability, probability], axis=1)
+        return softmax(log_expit(scores), axis=1)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The class of the largest score; of two, the second where F > 0.
+        """
+        scores = self._scores(X)
+        indices = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return self.classes_[indices]
+
+    def rule_table(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eras: Any = None,
+        as_frame: bool = False,
+    ) -> Any:
+        """Measure the rules on any rows, as `rules_` does on the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        eras : array-like of shape (n_samples,), default=None
+            Era of each row, for rates by era.
+
+        as_frame : bool, default=False
+            Whether to return a data frame, with a row a rule.
+
+        Returns
+        -------
+        table : :class:`~sklearn.utils.Bunch` or DataFrame
+            Rules of the largest coefficients come first, class by class.
+
+            text : ndarray of shape (n_rules,), dtype=object
+                How each rule reads.
+            class_label : ndarray of shape (n_rules,)
+                The class that it speaks for; of two, always the second.
+            coefficient : ndarray of shape (n_rules,)
+                In log-odds.
+            coverage : ndarray of shape (n_rules,)
+                The share of all rows that it covers.
+            tpr, fpr : ndarray of shape (n_rules,)
+                The share that it covers of the rows of its class, and of all others.
+                NaN where there are none.
+            tpr_by_era, fpr_by_era : ndarray of shape (n_rules, n_eras)
+                The same in each era, if there are eras. In a data frame, columns "tpr
+                A" and "fpr A" of an era A.
+            era_labels : ndarray of shape (n_eras,)
+                The labels of eras, sorted.
+
+        Raises
+        ------
+        ValueError
+            If `y` has a class that ``fit`` has not seen.
+        MissingPackageError
+            If pandas is not installed, with ``as_frame=True``.
+        """
+        check_is_fitted(self)
+        values, _ = self._columns_of(X, reset=False)
+        y = _check_y(y, estimator=self)
+        check_consistent_length(values, y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"y holds {unknown.tolist()[0]!r}, which is no class of the fit; those "
+                f"are {', '.join(map(repr, self.classes_.tolist()))}."
+            )
+        weights = _check_sample_weight(
+            sample_weight, values, dtype=np.float64, ensure_non_negative=True
+        )
+        table = rate_rules(
+            self._rules,
+            self._bin_mapper.transform(values),
+            np.searchsorted(self.classes_, y),
+            self.classes_,
+            weights,
+            None if eras is None else encode_eras(check_eras(eras, X)),
+        )
+        return rates_frame(table) if as_frame else table

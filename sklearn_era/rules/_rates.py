@@ -1,0 +1,103 @@
+"""How rules do: which share of the class, and of the others, each of them covers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from .._eras import EncodedEras, label_texts
+from .._optional import import_optional
+from ._beam import Rule
+
+
+@dataclass(frozen=True)
+class WeightedRule:
+    """A rule for a class, with the sum of its steps.
+
+    Attributes
+    ----------
+    rule : Rule
+        What it covers.
+    text : str
+        How it reads.
+    class_index : int
+        Which of `classes_` it speaks for; 1 of two.
+    coefficient : float
+        What is added to the class's score where the rule covers, and taken off
+        elsewhere.
+    """
+
+    rule: Rule
+    text: str
+    class_index: int
+    coefficient: float
+
+
+def rate_rules(
+    rules: Sequence[WeightedRule],
+    X_binned: NDArray[np.uint8],
+    y: NDArray[np.intp],
+    classes: NDArray[Any],
+    sample_weight: NDArray[np.float64],
+    eras: EncodedEras | None,
+) -> Bunch:
+    """The table of rules, by columns; `RuleEnsembleClassifier.rule_table` says which.
+
+    `y` is the index of each row's class; rates of no rows are NaN.
+    """
+    class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
+    n_rules, n_eras = len(rules), 0 if eras is None else eras.labels.size
+    table = Bunch(
+        text=np.array([rule.text for rule in rules], dtype=object),
+        class_label=classes[class_index],
+        coefficient=np.array([rule.coefficient for rule in rules]),
+        coverage=np.empty(n_rules),
+        tpr=np.empty(n_rules),
+        fpr=np.empty(n_rules),
+    )
+    codes = np.zeros(y.size, dtype=np.int32)
+    if eras is not None:
+        codes, table.era_labels = eras.codes, eras.labels
+        table.tpr_by_era = np.empty((n_rules, n_eras))
+        table.fpr_by_era = np.empty((n_rules, n_eras))
+    # Of each era in and outside each class, and of all eras.
+    cells = codes.astype(np.intp) * classes.size + y
+    shape = max(n_eras, 1), classes.size
+    totals = np.bincount(cells, sample_weight, shape[0] * shape[1]).reshape(shape)
+    for i, rule in enumerate(rules):
+        rows = rule.rule.covers(X_binned)
+        covered = np.bincount(cells[rows], sample_weight[rows], totals.size)
+        covered = covered.reshape(shape)
+        table.coverage[i] = covered.sum() / totals.sum()
+        of_class = np.arange(classes.size) == rule.class_index
+        for name, which in (("tpr", of_class), ("fpr", ~of_class)):
+            inside, among = covered[:, which].sum(axis=1), totals[:, which].sum(axis=1)
+            table[name][i] = _share(inside.sum(), among.sum())
+            if eras is not None:
+                table[f"{name}_by_era"][i] = _share(inside, among)
+    return table
+
+
+def _share(covered: Any, total: Any) -> Any:
+    """Their quotient, NaN where there are no rows."""
+    return np.divide(
+        covered,
+        total,
+        out=np.full(np.shape(total), np.nan),
+        where=np.asarray(total) > 0,
+    )
+
+
+def rates_frame(table: Bunch) -> Any:
+    """The table as a data frame: rates by era are columns of their own."""
+    pandas = import_optional("pandas", extra="cli")
+    names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
+    columns = {name: table[name] for name in names}
+    if "era_labels" in table:
+        for name in ("tpr", "fpr"):
+            for j, era in enumerate(label_texts(table.era_labels)):
+                columns[f"{name} {era}"] = table[f"{name}_by_era"][:, j]
+    return pandas.DataFrame(columns)

@@ -1,0 +1,395 @@
+"""How good each refinement of a rule is: sums over rows by bin, of all columns at once.
+
+A refinement adds a condition on one column to a rule. A condition is a range of the
+column's bins, or all bins but that range, so the sums of what it covers are differences
+of running sums over bins. The rows that a refinement can still move, those of the rule
+for *and* and all others for *or*, are passed once through each column.
+"""
+
+from cython.parallel import prange, threadid
+from libc.math cimport INFINITY, exp, pow
+from libc.stdint cimport uint8_t
+from libc.string cimport memset
+
+import numpy as np
+
+from ._group_variance cimport variance_of_loss, variance_of_score
+
+
+cdef struct sums_struct:
+    # Of rows.
+    double positive   # weight of those of the class
+    double negative   # and of the others
+    double curvature
+    double n_rows
+
+
+cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
+    to.positive += more.positive
+    to.negative += more.negative
+    to.curvature += more.curvature
+    to.n_rows += more.n_rows
+
+
+cdef inline sums_struct difference(
+    const sums_struct * whole, const sums_struct * part
+) noexcept nogil:
+    """The sums of a whole without a part; rounding leaves nothing below 0."""
+    cdef sums_struct rest
+    rest.positive = max(whole.positive - part.positive, 0.0)
+    rest.negative = max(whole.negative - part.negative, 0.0)
+    rest.curvature = max(whole.curvature - part.curvature, 0.0)
+    rest.n_rows = whole.n_rows - part.n_rows
+    return rest
+
+
+# The quality of a rule whose loss or score overflows.
+OVERFLOW = -1e290
+cdef double _OVERFLOW = OVERFLOW
+
+
+# No step is longer than the first one of a rule that covers a single class: where all
+# rows are wrong by far, the curvature is next to nothing.
+cdef double MAX_STEP = 2.0
+
+
+cpdef double newton_step(
+    double sum_residuals,
+    double sum_curvatures,
+    double learning_rate,
+    double l2_regularization,
+) noexcept nogil:
+    """What the score of some rows moves by: Newton's step for their log loss."""
+    cdef double total = sum_curvatures + l2_regularization
+    if total <= 0.0:
+        return 0.0
+    return learning_rate * max(-MAX_STEP, min(MAX_STEP, sum_residuals / total))
+
+
+cdef class RefinementCounter:
+    """Measures the refinements of rules in one round of boosting after another.
+
+    The arguments say which bins the conditions of each column cover: from `lower` to
+    `upper`, or with `is_complement` all others. Those of column j are numbered from
+    ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
+    """
+
+    cdef:
+        const uint8_t [::1, :] X_binned     # (n_samples, n_features)
+        const int [::1] first_condition     # (n_features + 1,)
+        const int [::1] lower               # (n_conditions,)
+        const int [::1] upper
+        const uint8_t [::1] is_complement
+        int n_bins
+        int n_threads
+        # Of a round: the rows,
+        const double [::1] weights          # (n_samples,)
+        const uint8_t [::1] is_positive
+        const double [::1] curvatures
+        bint compares_rates
+        double positive_scale
+        double negative_scale
+        # for the variance term, whose groups may be none,
+        const int [::1] groups              # (n_samples,)
+        const double [::1] first_moments
+        const double [::1] second_moments
+        const double [:, ::1] group_totals  # (n_groups, 3)
+        const uint8_t [::1] is_group_positive
+        int n_groups
+        bint is_of_loss
+        double variance_penalty
+        double variance_power
+        # what steps follow from,
+        double unit                         # of the weights in that of the residuals
+        double sum_residuals
+        double sum_curvatures
+        double learning_rate
+        double l2_regularization
+        # and memory, of which each thread has a row.
+        sums_struct [:, ::1] bins
+        double [:, :, ::1] moments          # (n_threads, n_bins * n_groups, 2)
+
+    def __init__(
+        self,
+        X_binned,
+        first_condition,
+        lower,
+        upper,
+        is_complement,
+        int n_bins,
+        int n_threads,
+    ):
+        self.X_binned = X_binned
+        self.first_condition = first_condition
+        self.lower = lower
+        self.upper = upper
+        self.is_complement = is_complement
+        # Running sums begin with those of no bin. Some bins may be empty.
+        self.n_bins = n_bins
+        self.n_threads = n_threads
+        self.bins = np.zeros(
+            (n_threads, self.n_bins + 1),
+            dtype=[
+                (name, "f8")
+                for name in ("positive", "negative", "curvature", "n_rows")
+            ],
+        )
+
+    def start_round(
+        self,
+        weights,
+        is_positive,
+        curvatures,
+        bint compares_rates,
+        double positive_scale,
+        double negative_scale,
+    ):
+        """Take over the rows' weights, and what the quality of a rule is: `quality`."""
+        self.weights = weights
+        self.is_positive = is_positive
+        self.curvatures = curvatures
+        self.compares_rates = compares_rates
+        self.positive_scale = positive_scale
+        self.negative_scale = negative_scale
+        self.n_groups = 0
+
+    def penalize_variance(
+        self,
+        groups,
+        first_moments,
+        second_moments,
+        group_totals,
+        is_group_positive,
+        bint is_of_loss,
+        double variance_penalty,
+        double variance_power,
+        double unit,
+        double sum_residuals,
+        double learning_rate,
+        double l2_regularization,
+    ):
+        """Take over what the variance term of the round needs; see `VarianceTerm`."""
+        self.groups = groups
+        self.first_moments = first_moments
+        self.second_moments = second_moments
+        self.group_totals = group_totals
+        self.is_group_positive = is_group_positive
+        self.is_of_loss = is_of_loss
+        self.variance_penalty = variance_penalty
+        self.variance_power = variance_power
+        self.unit = unit
+        self.sum_residuals = sum_residuals
+        self.sum_curvatures = np.sum(self.curvatures)
+        self.learning_rate = learning_rate
+        self.l2_regularization = l2_regularization
+        self.n_groups = group_totals.shape[0]
+        shape = self.n_threads, (self.n_bins + 1) * self.n_groups, 2
+        if self.moments is None or self.moments.shape[1] != shape[1]:
+            self.moments = np.zeros(shape)
+
+    def measure(
+        self,
+        const int [::1] rows,
+        bint is_union,
+        covered,
+        const double [:, ::1] covered_moments,
+        const double [::1] penalties,
+        int min_samples_rule,
+    ):
+        """The quality of each refinement of a rule; -inf where there is none.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), dtype=int32
+            The rows that the refinement can move: covered by the last conjunction
+            alone, or with `is_union` by nothing so far.
+        covered : tuple of float
+            `sums_struct` of the rows that stay covered whatever is refined.
+        covered_moments : ndarray of shape (n_groups, 2)
+            Their moments by group.
+        penalties : ndarray of shape (n_features,)
+            What is taken off the quality of a rule refined by each column.
+        """
+        cdef:
+            sums_struct stays
+            int n_features = self.X_binned.shape[1]
+            # A thread more costs as much as it takes to add some 10,000 values.
+            int n_threads = <int> min(
+                self.n_threads, 1 + rows.shape[0] * n_features // 40_000
+            )
+            double [::1] qualities = np.full(self.lower.shape[0], -np.inf)
+            int j
+        stays.positive, stays.negative, stays.curvature, stays.n_rows = covered
+        for j in prange(
+            n_features, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            self.measure_column(
+                j, threadid(), rows, is_union, &stays, covered_moments, penalties[j],
+                min_samples_rule, qualities,
+            )
+        return np.asarray(qualities)
+
+    cdef void measure_column(
+        self,
+        int column,
+        int thread,
+        const int [::1] rows,
+        bint is_union,
+        const sums_struct * stays,
+        const double [:, ::1] stays_moments,
+        double penalty,
+        int min_samples_rule,
+        double [::1] qualities,  # OUT
+    ) noexcept nogil:
+        """Measure the refinements by one column."""
+        cdef:
+            const uint8_t * values = &self.X_binned[0, column]
+            const uint8_t * is_positive = &self.is_positive[0]
+            const double * weights = &self.weights[0]
+            const double * curvatures = &self.curvatures[0]
+            sums_struct * bins = &self.bins[thread, 0]
+            sums_struct * of_bin
+            sums_struct inside
+            double quality
+            int i, row, condition
+
+        memset(bins, 0, (self.n_bins + 1) * sizeof(sums_struct))
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            of_bin = &bins[values[row] + 1]
+            if is_positive[row]:
+                of_bin.positive += weights[row]
+            else:
+                of_bin.negative += weights[row]
+            of_bin.curvature += curvatures[row]
+            of_bin.n_rows += 1.0
+        for i in range(1, self.n_bins + 1):
+            add(&bins[i], &bins[i - 1])
+        if self.n_groups > 0:
+            self.add_moments(values, thread, rows)
+        for condition in range(
+            self.first_condition[column], self.first_condition[column + 1]
+        ):
+            inside = self.covered_by(condition, bins)
+            if inside.n_rows == (0 if is_union else rows.shape[0]):
+                continue  # the rule as it was
+            add(&inside, stays)
+            if inside.n_rows < min_samples_rule:
+                continue
+            quality = self.quality(&inside) - penalty
+            if self.n_groups > 0:
+                # Not -inf, which is no rule: `BeamSearch` says that the loss overflows.
+                quality = max(_OVERFLOW, quality - self.variance_penalty * (
+                    self.variance_term(condition, thread, &inside, stays_moments)
+                ))
+            qualities[condition] = quality
+
+    cdef double quality(self, const sums_struct * covered) noexcept nogil:
+        """How well a rule tells the class from the others, by the weights p and n.
+
+        ``p / positive_scale - n / negative_scale``, the true less the false positive
+        rate, or an estimate of precision from rows of before: ``(p + positive_scale) /
+        (p + n + positive_scale + negative_scale)``.
+        """
+        if self.compares_rates:
+            return (
+                covered.positive / self.positive_scale
+                - covered.negative / self.negative_scale
+            )
+        return (covered.positive + self.positive_scale) / (
+            covered.positive
+            + covered.negative
+            + self.positive_scale
+            + self.negative_scale
+        )
+
+    cdef sums_struct covered_by(
+        self, int condition, const sums_struct * running
+    ) noexcept nogil:
+        """The sums of the rows that a condition covers, of the running ones."""
+        cdef sums_struct inside = difference(
+            &running[self.upper[condition] + 1], &running[self.lower[condition]]
+        )
+        if self.is_complement[condition]:
+            inside = difference(&running[self.n_bins], &inside)
+        return inside
+
+    cdef void add_moments(
+        self, const uint8_t * values, int thread, const int [::1] rows
+    ) noexcept nogil:
+        """Running sums over bins of the two moments, by group."""
+        cdef:
+            int n_groups = self.n_groups
+            double * moments = &self.moments[thread, 0, 0]
+            double * of_cell
+            int i, row
+        memset(moments, 0, 2 * (self.n_bins + 1) * n_groups * sizeof(double))
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            of_cell = &moments[2 * ((values[row] + 1) * n_groups + self.groups[row])]
+            of_cell[0] += self.first_moments[row]
+            of_cell[1] += self.second_moments[row]
+        for i in range(2 * n_groups, 2 * (self.n_bins + 1) * n_groups):
+            moments[i] += moments[i - 2 * n_groups]
+
+    cdef double variance_term(
+        self,
+        int condition,
+        int thread,
+        const sums_struct * covered,
+        const double [:, ::1] stays_moments,
+    ) noexcept nogil:
+        """The mean over groups of ``variance ** power``, once the rule has been added.
+
+        Du et al. (2025), equations 5 and 6. The steps are the rule's own.
+        """
+        cdef:
+            int n_groups = self.n_groups
+            const double * moments = &self.moments[thread, 0, 0]
+            const double * below = moments + 2 * n_groups * self.lower[condition]
+            const double * above = moments + 2 * n_groups * (self.upper[condition] + 1)
+            const double * total = moments + 2 * n_groups * self.n_bins
+            double residuals = (covered.positive - covered.negative) / self.unit
+            double inside = newton_step(
+                residuals,
+                covered.curvature,
+                self.learning_rate,
+                self.l2_regularization,
+            )
+            double outside = newton_step(
+                self.sum_residuals - residuals,
+                self.sum_curvatures - covered.curvature,
+                self.learning_rate,
+                self.l2_regularization,
+            )
+            double first, second, variance
+            double sum_powers = 0.0
+            int g
+        for g in range(n_groups):
+            first = above[2 * g] - below[2 * g]
+            second = above[2 * g + 1] - below[2 * g + 1]
+            if self.is_complement[condition]:
+                first = total[2 * g] - first
+                second = total[2 * g + 1] - second
+            first = first + stays_moments[g, 0]
+            second = second + stays_moments[g, 1]
+            if not self.is_of_loss:
+                variance = variance_of_score(
+                    &self.group_totals[g, 0], first, second, inside, outside
+                )
+            elif self.is_group_positive[g]:
+                variance = variance_of_loss(
+                    &self.group_totals[g, 0], first, second, exp(-inside), exp(-outside)
+                )
+            else:
+                variance = variance_of_loss(
+                    &self.group_totals[g, 0], first, second, exp(inside), exp(outside)
+                )
+            if variance != variance:
+                return INFINITY
+            if variance > 0.0:
+                sum_powers += (
+                    variance if self.variance_power == 1.0
+                    else pow(variance, self.variance_power)
+                )
+        return sum_powers / n_groups

@@ -1,0 +1,231 @@
+"""The beam search and its compiled sums against masks of rows."""
+
+from time import perf_counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import rules as reference
+from sklearn_era.rules._beam import BeamSearch, Round, Rule
+from sklearn_era.rules._boosting import Quality
+from sklearn_era.rules._columns import fit_bins, list_conditions
+from sklearn_era.rules._refinements import RefinementCounter
+from sklearn_era.rules._variance import VarianceTerm, make_groups
+
+QUALITIES = ("youden", "laplace", "m_estimate")
+
+
+def draw_problem(
+    seed: int,
+    *,
+    n_samples: int,
+    n_features: int,
+    n_bins: int,
+    variance_of: str | None = None,
+    **parameters: object,
+) -> tuple[reference.State, BeamSearch, Round, list[reference.Condition]]:
+    """A round in the middle of a fit, for the reference and for the compiled search."""
+    rng = np.random.default_rng(seed)
+    is_categorical = rng.random(n_features) < 0.3
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, is_categorical] = rng.integers(n_bins, size=(n_samples, is_categorical.sum()))
+    X[rng.random(X.shape) < rng.choice([0.0, 0.1])] = np.nan
+    X[0] = 0.0  # no column without a value
+    is_positive = rng.random(n_samples) < 0.4
+    is_positive[:8] = [True, False, False, True] * 2  # each group has two rows
+    weights = rng.uniform(0.5, 2.0, n_samples)
+    categories = [np.arange(n_bins * 1.0) if c else None for c in is_categorical]
+    mapper = fit_bins(
+        X,
+        categories,
+        weights,
+        np.arange(n_features),
+        n_bins=n_bins,
+        binning=str(rng.choice(["uniform", "quantile"])),
+        random_state=0,
+        n_threads=1,
+    )
+    X_binned = mapper.transform(X)
+    missing_bin = mapper.missing_values_bin_idx_
+    state = reference.State(
+        X_binned,
+        is_positive,
+        weights,
+        rng.normal(size=n_samples),
+        rng.choice([0.0, 0.1, 0.5], n_features),
+        **parameters,
+    )
+    variance = None
+    if variance_of is not None:
+        labels = np.arange(n_samples) // 2 % 2
+        groups = make_groups(labels, is_positive, 1)
+        state.groups, state.variance_of = groups.codes, variance_of
+        state.variance_penalty, state.variance_power = 0.3, rng.choice([0.5, 1.0])
+        variance = VarianceTerm(
+            groups, variance_of, state.variance_penalty, state.variance_power
+        )
+    conditions = list_conditions(mapper, (X_binned == missing_bin).any(axis=0))
+    counter = RefinementCounter(
+        X_binned,
+        conditions.first,
+        conditions.lower,
+        conditions.upper,
+        conditions.is_complement,
+        missing_bin + 1,
+        2,
+    )
+    sizes = np.abs(state.residuals)
+    unit = weights.sum() / sizes.sum()
+    positive = is_positive.view(np.uint8)
+    counter.start_round(
+        sizes * unit,
+        positive,
+        state.curvatures,
+        *Quality(state.quality, state.m).scales(
+            unit * sizes[is_positive].sum(), unit * sizes[~is_positive].sum()
+        ),
+    )
+    moments = None
+    if variance is not None:
+        moments = variance.start_round(
+            counter,
+            state.scores,
+            weights,
+            unit=unit,
+            sum_residuals=state.residuals.sum(),
+            learning_rate=state.learning_rate,
+            l2_regularization=state.l2_regularization,
+        )
+    search = BeamSearch(
+        X_binned, conditions, counter, variance, 30, 2, False, state.min_samples_rule
+    )
+    this_round = Round(
+        sizes * unit,
+        positive,
+        state.curvatures,
+        moments,
+        state.column_penalties,
+        -np.inf,
+    )
+    listed = reference.list_conditions(
+        X_binned, mapper.n_bins_non_missing_.tolist(), is_categorical, missing_bin
+    )
+    return state, search, this_round, listed
+
+
+def as_reference(rule: object, missing_bin: int) -> reference.Rule:
+    """A rule of the search as the reference writes it."""
+    return tuple(
+        tuple(
+            (column, frozenset(i for i in range(missing_bin + 1) if bins >> i & 1))
+            for column, bins in conjunction
+        )
+        for conjunction in rule.conjunctions
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_samples=st.integers(10, 40),
+    n_features=st.integers(1, 6),
+    n_bins=st.integers(2, 4),
+    quality=st.sampled_from(QUALITIES),
+    variance_of=st.sampled_from([None, "loss", "score"]),
+    learning_rate=st.sampled_from([0.3, 1.0]),
+    l2_regularization=st.sampled_from([0.0, 1.0]),
+    min_samples_rule=st.sampled_from([1, 3]),
+)
+def test_a_wide_beam_finds_the_best_rule_of_all(seed, variance_of, **parameters):
+    state, search, this_round, conditions = draw_problem(
+        seed, variance_of=variance_of, **parameters
+    )
+    wide = BeamSearch(
+        **{**vars(search), "width": max(1, search.conditions.column.size)}
+    )
+    found = wide.find(this_round)
+    best = state.best_of_all(conditions)
+    if found == Rule():
+        assert best == -np.inf
+        return
+    missing_bin = search.conditions.missing_bin
+    quality = state.measure(as_reference(found, missing_bin))
+    assert quality == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("variance_of", [None, "loss", "score"])
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("has_disjunctions", [False, True])
+def test_sums_by_bin_are_those_of_masks(quality, variance_of, has_disjunctions):
+    """The quality of every refinement of each rule of a beam, to 1e-12."""
+    n_compared = 0
+    for seed in range(8):
+        state, search, this_round, _ = draw_problem(
+            seed,
+            n_samples=200,
+            n_features=4,
+            n_bins=5,
+            quality=quality,
+            variance_of=variance_of,
+            m=20.0,
+        )
+        search = BeamSearch(**{**vars(search), "has_disjunctions": has_disjunctions})
+        bins_of = [
+            search.conditions.bins(i) for i in range(len(search.conditions.column))
+        ]
+        rules = [search.find(this_round)]
+        rules.append(rules[0].refined(bins_of[seed], is_union=True))
+        for rule in rules:
+            kinds = (False, True) if has_disjunctions else (False,)
+            for is_union, qualities in search._measure(rule, kinds, this_round):
+                for condition, measured in zip(bins_of, qualities, strict=True):
+                    if measured == -np.inf:
+                        continue
+                    refined = as_reference(
+                        rule.refined(condition, is_union), search.conditions.missing_bin
+                    )
+                    assert measured == pytest.approx(state.measure(refined), abs=1e-12)
+                    n_compared += 1
+    assert n_compared > 200
+
+
+@pytest.mark.parametrize("has_disjunctions", [False, True])
+def test_a_narrow_beam_is_as_narrow_as_it_says(has_disjunctions):
+    """Width 3 and depth 3: the same rule as the reference's, where no two tie."""
+    for seed in range(10):
+        state, search, this_round, conditions = draw_problem(
+            seed, n_samples=300, n_features=4, n_bins=4
+        )
+        narrow = BeamSearch(
+            **{
+                **vars(search),
+                "width": 3,
+                "max_depth": 3,
+                "has_disjunctions": has_disjunctions,
+            }
+        )
+        found = as_reference(narrow.find(this_round), search.conditions.missing_bin)
+        _, expected = state.best_of_beam(conditions, 3, 3, has_disjunctions)
+        assert state.measure(found) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_sums_by_bin_are_faster_than_masks():
+    """20 times, where there are many rows; here with the threads that there are."""
+    seconds = {"masks": np.inf, "bins": np.inf}
+    state, search, this_round, conditions = draw_problem(
+        0, n_samples=40_000, n_features=20, n_bins=8
+    )
+    search = BeamSearch(**{**vars(search), "width": 3})
+    search.find(this_round)
+    for _ in range(2):
+        for name, find in (
+            ("bins", lambda: search.find(this_round)),
+            ("masks", lambda: state.best_of_beam(conditions, 3, 2)),
+        ):
+            before = perf_counter()
+            find()
+            seconds[name] = min(seconds[name], perf_counter() - before)
+    assert seconds["masks"] > 20 * seconds["bins"]
