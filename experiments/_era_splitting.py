@@ -1,13 +1,12 @@
 """The procedure of DeLise (2023), section 5: the best of random configurations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from experiments.common import coverage_of_papers, summarize
+from experiments.common import coverage_of_papers
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 # Table 3's columns.
@@ -106,39 +105,3 @@ def fit(
         **coverage_of_papers(criterion),
         **configuration,
     ).fit(X, y, eras=eras)
-
-
-def summarize_beside_gain(
-    runs: pd.DataFrame, *, by: Sequence[str], paper: Mapping[Any, float]
-) -> pd.DataFrame:
-    """Summarise runs, and each criterion's distance to the pooled gain.
-
-    All criteria of a run have the same data and configurations, so that their
-    differences vary less from run to run than they do.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        The columns of `by`, `run` and `value`.
-    by : sequence of str
-        The columns that name a cell, ``"criterion"`` the first of them.
-    paper : mapping
-        The paper's numbers, as `summarize` has them.
-
-    Returns
-    -------
-    table : DataFrame
-        That of `summarize` with the columns `minus_gain`, the mean over the runs of a
-        value less that of the pooled gain, and `minus_gain_se`, its standard error.
-    """
-    table = summarize(runs, by=by, value="value", paper=paper, show_runs=True)
-    case = ["run", *by[1:]]
-    gain = runs[runs["criterion"] == "gain"].set_index(case)["value"]
-    beside = runs.join(gain.rename("gain"), on=case)
-    differences = (beside["value"] - beside["gain"]).where(
-        beside["criterion"] != "gain"
-    )
-    groups = differences.groupby([runs[name] for name in by], sort=False)
-    table.insert(table.shape[1] - 1, "minus_gain", groups.mean().to_numpy())
-    table.insert(table.shape[1] - 1, "minus_gain_se", groups.sem().to_numpy())
-    return table

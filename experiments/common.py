@@ -117,6 +117,48 @@ def summarize(
     return table
 
 
+def summarize_beside(
+    runs: "pd.DataFrame",
+    *,
+    by: Sequence[str],
+    reference: str,
+    paper: Mapping[Any, float] | None = None,
+) -> "pd.DataFrame":
+    """Summarise runs, and each model's distance to one of them.
+
+    All models of a run have the same data, so that their differences vary less from
+    run to run than they do.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        The columns of `by`, `run` and `value`.
+    by : sequence of str
+        The columns that name a cell, that of the model the first of them.
+    reference : str
+        The model to compare the others with, such as ``"gain"``.
+    paper : mapping, default=None
+        The paper's numbers, as `summarize` has them.
+
+    Returns
+    -------
+    table : DataFrame
+        That of `summarize` with the columns `minus_gain`, the mean over the runs of a
+        value less that of the reference, and `minus_gain_se`, its standard error.
+    """
+    table = summarize(runs, by=by, value="value", paper=paper, show_runs=True)
+    case = ["run", *by[1:]]
+    is_reference = runs[by[0]] == reference
+    others = runs[is_reference].set_index(case)["value"]
+    beside = runs.join(others.rename("reference"), on=case)
+    differences = (beside["value"] - beside["reference"]).where(~is_reference)
+    groups = differences.groupby([runs[name] for name in by], sort=False)
+    name = f"minus_{reference}"
+    table.insert(table.shape[1] - 1, name, groups.mean().to_numpy())
+    table.insert(table.shape[1] - 1, f"{name}_se", groups.sem().to_numpy())
+    return table
+
+
 def format_table(frame: "pd.DataFrame") -> str:
     """A table as text: four digits, and nothing where there is no number."""
     return frame.to_string(

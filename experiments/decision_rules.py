@@ -1,26 +1,32 @@
-"""Groups of people as eras: the tables of Du et al. (2025) that are public and small.
+"""Groups of people as eras: table V of Du et al. (2025), as far as it is here.
 
 Du et al. look at how rules hold between groups: races in *Adult*, countries in *Churn*.
 They train on a majority group and several minorities and test on several groups, but
-do not say on which rows, nor what their accuracies are averaged over. Theirs are below
-that of saying no to everyone, which is right for 76 % of the rows of *Adult* and 80 %
-of *Churn*. So our numbers and theirs cannot be compared, and the questions are ours:
+do not say on which rows, nor what their accuracies are averaged over, which term their
+rules have and at what λ, nor any setting of group DRO and JTT. Theirs are below that of
+saying no to everyone, which is right for 76 % of the rows of *Adult* and 80 % of
+*Churn*. So our numbers and theirs cannot be compared, and the questions are ours:
 
 - *all groups known*: 70 % of each group to train, the others to test;
 - *group left out*: each group in turn is tested by a model that has seen the others.
 
 A run trains on its own draw of rows: of the split in the first question, and of 80 % of
-the other groups' rows in the second. Boosters have 100 trees of depth 2, as the paper
-has 100 rounds of rules of depth 2; forests have 50 trees with 50 rows a leaf. Splits
-cover every group. All other parameters are the defaults, the same for all criteria. The
+the other groups' rows in the second. Rules have the paper's settings, as in the other
+experiments on it, and bins of about as many rows each, since in those of equal width
+nearly all capital gains are in one. Their variance term is of the loss, within groups
+of a class, at λ = 1. Boosters have 100 trees of depth 2, as the paper has 100 rounds
+of rules of depth 2; splits cover every group. Group DRO and JTT weigh the rows of the
+pooled gain's booster: the former with the step sizes 0.1 (the default) and 0.01, the
+latter with its defaults. All other parameters are the defaults. Nothing was tuned. The
 column that names the group is no feature here.
 
 *Worst accuracy* is that of the worst group, *mean accuracy* the mean over groups. Both
-depend on how rare a group's yes is (9 to 27 % in *Adult*), which the area under the ROC
-curve does not. `minus_gain` is the difference to the pooled gain of the same run.
+depend on how rare a group's yes is (9 to 27 % in *Adult*), which the *worst balanced
+accuracy* and the area under the ROC curve do not. `minus_gain` is the difference to the
+booster of the pooled gain, of the same run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,47 +35,60 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from experiments._era_splitting import summarize_beside_gain
+from experiments._du import make_rules
 from experiments.common import (
     coverage_of_papers,
     draw_bars,
     find_data_file,
     seed_of,
+    summarize_beside,
 )
-from sklearn_era.ensemble import EraForestClassifier, HistGradientBoostingClassifier
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    JustTrainTwice,
+)
 
 TITLE = "After Du et al. (2025), table V: Adult by race and Churn by country"
 DATA_FILES = ("adult.csv.gz", "churn_modelling.csv.gz")
 N_RUNS = 5
 
 CRITERIA = ("gain", "era", "directional", "time_robust", "invariant", "vrex")
-BOOSTER, FOREST, NOBODY = "booster", "forest", "no to everyone"
+NOBODY = "no to everyone"
+RULES, VARIANCE = "rules, plain", "rules, variance term"
+JTT = "JustTrainTwice"
+# Step sizes of group DRO.
+DRO: Mapping[str, float] = {"group_dro, 0.1": 0.1, "group_dro, 0.01": 0.01}
+MODELS = (*CRITERIA, RULES, VARIANCE, *DRO, JTT, NOBODY)
 
 KNOWN = "all groups known"
 LEFT_OUT = "group left out"
 
 ADULT, CHURN = "Adult", "Churn"
 
-# Test accuracies of the paper's own rules. Their penalty, on the variance of the loss
-# within groups of a class, is nearest to 'vrex'.
+# Test accuracies.
 PAPER = {
-    ("vrex", BOOSTER, ADULT, KNOWN, "accuracy"): 0.749,
-    ("vrex", BOOSTER, CHURN, KNOWN, "accuracy"): 0.749,
+    (model, data, KNOWN, "accuracy"): accuracy
+    for model, numbers in {
+        VARIANCE: (0.749, 0.749),
+        "group_dro, 0.1": (0.781, 0.751),
+        JTT: (0.714, 0.772),
+    }.items()
+    for data, accuracy in zip((ADULT, CHURN), numbers, strict=True)
 }
 
 
 def run(
     *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
 ) -> pd.DataFrame:
-    """Measure the table; `quick` has few rows and trees, and boosters only.
+    """Measure the table; `quick` has few rows and trees, and all groups known.
 
     Returns
     -------
     table : DataFrame
-        A row for each criterion, kind of ensemble, data set, question and measure.
+        A row for each model, data set, question and measure.
 
     Raises
     ------
@@ -83,24 +102,24 @@ def run(
         CHURN: read_churn(churn),
     }.items():
         for number in range(n_runs):
-            for ensemble, criterion in _models(quick):
-                for question in (KNOWN, LEFT_OUT):
+            for name in MODELS:
+                for question in (KNOWN,) if quick else (KNOWN, LEFT_OUT):
                     measures: dict[str, float] = _measure(
-                        ensemble, criterion, question, X, y, groups, number, quick
+                        name, question, X, y, groups, number, quick
                     )
                     case = {
-                        "criterion": criterion,
-                        "ensemble": ensemble,
+                        "model": name,
                         "data": data,
                         "question": question,
                         "run": number,
                     }
                     rows += [
-                        {**case, "measure": name, "value": value}
-                        for name, value in measures.items()
+                        {**case, "measure": measure, "value": value}
+                        for measure, value in measures.items()
                     ]
-    by = ["criterion", "ensemble", "data", "question", "measure"]
-    table = summarize_beside_gain(pd.DataFrame(rows), by=by, paper=PAPER)
+    by = ["model", "data", "question", "measure"]
+    runs = pd.DataFrame(rows)
+    table = summarize_beside(runs, by=by, reference="gain", paper=PAPER)
     return table.drop(columns="runs")
 
 
@@ -129,27 +148,17 @@ def _parts(
     return X.astype(dict.fromkeys(texts, "category")), target.to_numpy(int), groups
 
 
-def _models(quick: bool) -> Iterator[tuple[str, str]]:
-    """Each kind of ensemble with each criterion."""
-    for ensemble in (BOOSTER,) if quick else (BOOSTER, FOREST):
-        for criterion in CRITERIA:
-            yield ensemble, criterion
-    yield NOBODY, "none"
-
-
-def _make_model(ensemble: str, criterion: str, seed: int, quick: bool) -> Any:
-    if ensemble == NOBODY:
+def _make_model(name: str, seed: int, quick: bool) -> Any:
+    """A criterion's booster, or what else the name stands for."""
+    if name == NOBODY:
         return DummyClassifier(strategy="most_frequent")
-    if ensemble == FOREST:
-        return EraForestClassifier(
-            n_estimators=50,
-            split_criterion=criterion,
-            max_features="sqrt",
-            min_samples_leaf=50,
-            random_state=seed,
-            **coverage_of_papers(criterion),
+    if name in (RULES, VARIANCE):
+        penalty = 1.0 if name == VARIANCE else 0.0
+        return make_rules(
+            seed, quick=quick, binning="quantile", variance_penalty=penalty
         )
-    return HistGradientBoostingClassifier(
+    criterion = name if name in CRITERIA else "gain"
+    booster = HistGradientBoostingClassifier(
         split_criterion=criterion,
         max_iter=5 if quick else 100,
         max_depth=2,
@@ -157,11 +166,13 @@ def _make_model(ensemble: str, criterion: str, seed: int, quick: bool) -> Any:
         random_state=seed,
         **coverage_of_papers(criterion),
     )
+    if name in DRO:
+        booster.set_params(era_weighting="group_dro", group_dro_step_size=DRO[name])
+    return JustTrainTwice(booster) if name == JTT else booster
 
 
 def _measure(
-    ensemble: str,
-    criterion: str,
+    name: str,
     question: str,
     X: pd.DataFrame,
     y: NDArray[np.int64],
@@ -173,19 +184,21 @@ def _measure(
     predicted = np.full(y.size, np.nan)
     for train, test in _splits(question, y, groups, number):
         if quick:
-            train = train[::10]
-        model = _make_model(ensemble, criterion, number, quick)
-        eras = {} if ensemble == NOBODY else {"eras": groups[train]}
+            train = train[::3]
+        model = _make_model(name, number, quick)
+        eras = {} if name == NOBODY else {"eras": groups[train]}
         model.fit(X.iloc[train], y[train], **eras)
         predicted[test] = model.predict_proba(X.iloc[test])[:, 1]
     tested = np.flatnonzero(~np.isnan(predicted))
     of_group = [tested[groups[tested] == group] for group in np.unique(groups)]
     accuracies = [accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
+    balanced = [balanced_accuracy_score(y[g], predicted[g] > 0.5) for g in of_group]
     aucs = [roc_auc_score(y[g], predicted[g]) for g in of_group]
     return {
         "accuracy": accuracy_score(y[tested], predicted[tested] > 0.5),
         "mean accuracy": float(np.mean(accuracies)),
         "worst accuracy": min(accuracies),
+        "worst balanced accuracy": min(balanced),
         "mean AUC": float(np.mean(aucs)),
         "worst AUC": min(aucs),
     }
@@ -212,12 +225,13 @@ def _splits(
 
 
 def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw the worst group's accuracy and area under the curve of boosters."""
+    """Draw the worst group's balanced accuracy and area under the curve."""
     panels = figure.subplots(2, 2, sharex=True, sharey="row")
-    for row, measure in zip(panels, ("worst accuracy", "worst AUC"), strict=True):
+    for row, measure in zip(
+        panels, ("worst balanced accuracy", "worst AUC"), strict=True
+    ):
         for axes, data in zip(row, (ADULT, CHURN), strict=True):
-            of_data = (frame["data"] == data) & (frame["ensemble"] == BOOSTER)
-            here = frame[of_data & (frame["measure"] == measure)]
-            draw_bars(axes, here, label="criterion", group="question")
-            axes.set(ylim=(0.5, 1), title=f"{data}, {measure}")
-            axes.tick_params("x", labelsize="x-small", rotation=20)
+            here = frame[(frame["data"] == data) & (frame["measure"] == measure)]
+            draw_bars(axes, here, label="model", group="question")
+            axes.set(ylim=(0.4, 1), title=f"{data}, {measure}")
+            axes.tick_params("x", labelsize="xx-small", rotation=60)

@@ -32,9 +32,8 @@ from experiments._era_splitting import (
     N_CONFIGURATIONS,
     draw_configurations,
     fit,
-    summarize_beside_gain,
 )
-from experiments.common import draw_bars, find_data_file, seed_of
+from experiments.common import draw_bars, find_data_file, seed_of, summarize_beside
 from sklearn_era.datasets import make_synthetic_memorization
 
 TITLE = "DeLise (2023), table 3: synthetic memorization, accuracy in %"
@@ -82,7 +81,7 @@ def run(
     for number in range(n_runs):
         rows += _one_run(number, arrays, quick)
     by = ["criterion", "data", "grid", "chosen"]
-    return summarize_beside_gain(pd.DataFrame(rows), by=by, paper=PAPER)
+    return summarize_beside(pd.DataFrame(rows), by=by, reference="gain", paper=PAPER)
 
 
 def _one_run(number: int, arrays: Bunch, quick: bool) -> list[dict]:

@@ -30,9 +30,8 @@ from experiments._era_splitting import (
     N_CONFIGURATIONS,
     draw_configurations,
     fit,
-    summarize_beside_gain,
 )
-from experiments.common import draw_bars, seed_of
+from experiments.common import draw_bars, seed_of, summarize_beside
 from sklearn_era.datasets import make_shifted_sine_wave
 
 TITLE = "DeLise (2023), table 3: shifted sine wave, mean squared error"
@@ -63,9 +62,8 @@ def run(
     rows: list[dict] = []
     for number in range(n_runs):
         rows += _one_run(number, n_configurations)
-    return summarize_beside_gain(
-        pd.DataFrame(rows), by=["criterion", "chosen", "score"], paper=PAPER
-    )
+    by = ["criterion", "chosen", "score"]
+    return summarize_beside(pd.DataFrame(rows), by=by, reference="gain", paper=PAPER)
 
 
 def _one_run(number: int, n_configurations: int) -> list[dict]:

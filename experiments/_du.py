@@ -1,0 +1,164 @@
+"""What the experiments on the rules of Du et al. (2025) share.
+
+The paper's settings are 100 rounds, a beam of 30 rules, depth 2 and 8 bins of equal
+width. It does not say by what steps the coefficients grow: ours are Newton's, whole
+ones (`learning_rate=1.0`) unless said otherwise.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.utils import Bunch
+
+from sklearn_era.rules import RuleEnsembleClassifier
+
+PLAIN = "plain"
+SKLEARN = "scikit-learn's boosting"
+
+N_ROUNDS = 100
+# Whose rates the paper's tables I to III have: five rules of an ensemble.
+N_BEST = 5
+
+_NUMBERS = ["mean", "minus_plain", "minus_plain_se"]
+
+
+def graph(scale: float) -> str:
+    """The name of rules with the graph term at a lambda."""
+    return f"graph term, λ = {scale:g}"
+
+
+def make_rules(seed: int, *, quick: bool, **parameters: Any) -> RuleEnsembleClassifier:
+    """Make an ensemble of rules with the paper's settings; `quick` has 5 rounds.
+
+    Parameters
+    ----------
+    seed : int
+        Of the noise of the graph term.
+    quick : bool
+        Whether to do with few rounds.
+    **parameters : object
+        Others than the paper's.
+
+    Returns
+    -------
+    model : RuleEnsembleClassifier
+        The model, not fitted.
+    """
+    settings = {
+        "n_estimators": 5 if quick else N_ROUNDS,
+        "max_depth": 2,
+        "beam_width": 30,
+        "n_bins": 8,
+        "binning": "uniform",
+        "learning_rate": 1.0,
+        "n_jobs": 1,  # the data are so small that threads would wait
+        "random_state": seed,
+    }
+    return RuleEnsembleClassifier(**{**settings, **parameters})
+
+
+def make_sklearn(seed: int, *, quick: bool) -> GradientBoostingClassifier:
+    """Make scikit-learn's boosting with its defaults, 100 trees of depth 3."""
+    return GradientBoostingClassifier(
+        n_estimators=5 if quick else 100, random_state=seed
+    )
+
+
+def accuracies(
+    model: ClassifierMixin, data: Bunch, parts: tuple[str, ...]
+) -> dict[str, float]:
+    """Accuracy on each part of generated data."""
+    return {part: model.score(data[f"X_{part}"], data[f"y_{part}"]) for part in parts}
+
+
+def best_rules(table: Bunch, by: str) -> NDArray[np.intp]:
+    """The places of the five best rules.
+
+    Parameters
+    ----------
+    table : Bunch
+        The rates of the training rows, `rules_` of a fitted ensemble.
+    by : {"coefficient", "rates"}
+        Whether those of the largest coefficients are best, or those of the largest
+        difference of the two rates.
+
+    Returns
+    -------
+    places : ndarray of shape (n_best,)
+        The best first.
+    """
+    size = table.coefficient if by == "coefficient" else table.tpr - table.fpr
+    return np.argsort(-np.abs(size), kind="stable")[:N_BEST]
+
+
+def rates_of_rules(
+    tables: Mapping[str, Bunch], places: NDArray[np.intp]
+) -> list[dict[str, Any]]:
+    """Rates of some rules on several sets of rows, as rows of a table.
+
+    Parameters
+    ----------
+    tables : mapping of str to Bunch
+        What `rule_table` says of each set of rows.
+    places : ndarray of int
+        Of the rules.
+
+    Returns
+    -------
+    rows : list of dict
+        A row for each rule, set and rate: `rule`, `part`, `measure` and `value`.
+    """
+    return [
+        {
+            "rule": f"{rank}. {table.text[place]}",
+            "part": part,
+            "measure": measure,
+            "value": table[measure.lower()][place],
+        }
+        for rank, place in enumerate(places, start=1)
+        for part, table in tables.items()
+        for measure in ("TPR", "FPR")
+    ]
+
+
+def format_blocks(
+    frame: pd.DataFrame, *, block: str, index: list[str], columns: list[str]
+) -> str:
+    """Text of a table of means, one block below the other.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What an experiment has measured.
+    block : str
+        The column that names blocks.
+    index, columns : list of str
+        The columns that name the lines and the columns of a block. Those that are
+        empty in all of a block are left out.
+
+    Returns
+    -------
+    text : str
+        Three digits; in brackets the difference to the plain rules of the same runs,
+        with its standard error.
+    """
+    texts = []
+    for name, rows in frame.groupby(block, sort=False):
+        lines = [column for column in index if (rows[column] != "").any()]
+        cells = rows.assign(
+            text=[
+                f"{mean:.3f}"
+                if math.isnan(error)
+                else f"{mean:.3f} ({difference:+.3f} ± {error:.3f})"
+                for mean, difference, error in rows[_NUMBERS].to_numpy()
+            ]
+        )
+        shown = cells.pivot_table("text", lines, columns, aggfunc="first", sort=False)
+        texts.append(f"{name}\n{shown.to_string(na_rep='')}")
+    return "\n\n".join(texts)

@@ -1,0 +1,265 @@
+"""Example 1 of Du et al. (2025): rules before and after an intervention.
+
+Ten features, five of them invariant; in a tenth of the training rows, and half of the
+test rows, an intervention turns the variant ones round. Numbers of rows and functions
+are the defaults of `make_anticausal_intervention`, as the paper gives none. The graph
+term is made as a user would: `invariant_features` looks at the graph, and
+`feature_penalties` at the training rows.
+
+*Figures 3 and 6, table IV*: accuracy by environment. *Tables I and II*: rates of the
+five best rules, by their coefficients or by their rates in training. The paper does not
+say which rows of the test set its rates are of. As half of these are as in training, a
+fall from 0.83 to 0.16 can only be one to the rows after the intervention: `minority`.
+*Figure 4*: accuracy after the intervention, by how much more the variant features say.
+
+Rules take whole Newton steps, or tenths ("small steps"), with which more rules speak
+for what the first one has found. λ is that of the graph term.
+"""
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Bunch
+
+from experiments._du import (
+    PLAIN,
+    SKLEARN,
+    best_rules,
+    format_blocks,
+    graph,
+    make_rules,
+    make_sklearn,
+    rates_of_rules,
+)
+from experiments.common import draw_bars, seed_of, summarize_beside
+from sklearn_era.causal import (
+    feature_penalties,
+    invariant_features,
+    mutual_information_ratios,
+)
+from sklearn_era.datasets import make_anticausal_intervention
+
+TITLE = "Du et al. (2025), example 1: figures 3, 4 and 6, tables I, II and IV"
+DATA_FILES: tuple[str, ...] = ()
+N_RUNS = 10
+
+ACCURACIES = "accuracy (figures 3 and 6, table IV)"
+RATES = "five best rules (tables I and II)"
+RULES = "rules of the first run, small steps, largest coefficients"
+BY_RATIO = "accuracy in the minority's test rows (figure 4)"
+
+# (invariant_strength, mediator_std): the noise of A, then fainter invariant features,
+# since no noise of A makes the ratio larger than 5.
+REALIZATIONS = (
+    (0.82, 6.0),
+    (0.82, 3.0),
+    (0.82, 2.0),
+    (0.82, 1.0),
+    (0.82, 0.5),
+    (0.58, 0.5),
+    (0.47, 0.5),
+)
+
+STEPS = {"whole steps": 1.0, "small steps": 0.1}
+SCALES = (1.0, 2.0)
+
+BEST = {"largest coefficients": "coefficient", "best rates in training": "rates"}
+
+# The means of five rules each: by model, set of rows and rate.
+_TABLES_I_II = {
+    (PLAIN, "train", "TPR"): 0.802,
+    (PLAIN, "minority", "TPR"): 0.156,
+    (graph(1.0), "train", "TPR"): 0.714,
+    (graph(1.0), "train", "FPR"): 0.150,
+    (graph(1.0), "test", "TPR"): 0.634,
+    (graph(1.0), "test", "FPR"): 0.220,
+}
+PAPER = {
+    (SKLEARN, ACCURACIES, "", "", "", "test", "accuracy"): 0.5235,
+    **{
+        (model, RATES, "small steps", "", rule, part, measure): rate
+        for (model, part, measure), rate in _TABLES_I_II.items()
+        for rule in BEST
+    },
+}
+
+
+def run(
+    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
+) -> pd.DataFrame:
+    """Measure the tables; `quick` has 5 rounds and two realizations.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each model, table, step, realization, rule, set of rows and measure.
+    """
+    rows: list[dict] = []
+    for number in range(n_runs):
+        rows += _example(number, quick)
+        for case in REALIZATIONS[:: 3 if quick else 1]:
+            rows += _realization(number, *case, quick)
+    by = ["model", "table", "steps", "case", "rule", "part", "measure"]
+    runs = pd.DataFrame(rows).reindex(columns=["run", *by, "value"])
+    runs[by] = runs[by].fillna("")
+    return summarize_beside(runs, by=by, reference=PLAIN, paper=PAPER).drop(
+        columns="runs"
+    )
+
+
+def _penalties(data: Bunch) -> NDArray[np.float64]:
+    """The graph term: Y acts on each invariant feature, and on the others through A."""
+    edges = [("Y", "A")]
+    for name, is_invariant in zip(data.feature_names, data.is_invariant, strict=True):
+        edges.append(("Y" if is_invariant else "A", name))
+    names = invariant_features(
+        nx.DiGraph(edges), "Y", manipulable=["A"], features=data.feature_names
+    )
+    X = pd.DataFrame(data.X_train, columns=data.feature_names)
+    return feature_penalties(X, data.y_train, names)
+
+
+def _parts(data: Bunch) -> dict[str, tuple[NDArray, NDArray]]:
+    """All sets of rows that models are tested on."""
+    parts = {}
+    for part in ("train", "test"):
+        X, y, eras = (data[f"{name}_{part}"] for name in ("X", "y", "eras"))
+        parts[part] = X, y
+        for era, name in enumerate(("majority", "minority")):
+            prefix = "" if part == "test" else "train, "
+            parts[f"{prefix}{name}"] = X[eras == era], y[eras == era]
+    return parts
+
+
+def _example(number: int, quick: bool) -> list[dict]:
+    """Accuracies and rates of rules in one draw of the example."""
+    data = make_anticausal_intervention(random_state=seed_of("example", number))
+    seed, penalties = seed_of("rules", number), _penalties(data)
+    parts = _parts(data)
+    rows: list[dict] = []
+
+    def add(model: str, table: str, **columns: object) -> None:
+        rows.append({"run": number, "model": model, "table": table, **columns})
+
+    def add_accuracies(name: str, model: ClassifierMixin, steps: str = "") -> None:
+        for part, (X, y) in parts.items():
+            value = model.score(X, y)
+            add(
+                name,
+                ACCURACIES,
+                steps=steps,
+                part=part,
+                measure="accuracy",
+                value=value,
+            )
+
+    for steps, learning_rate in STEPS.items():
+        for scale in (0.0, *SCALES):
+            name = graph(scale) if scale else PLAIN
+            model = make_rules(
+                seed,
+                quick=quick,
+                learning_rate=learning_rate,
+                feature_penalty=penalties,
+                feature_penalty_scale=scale,
+            ).fit(data.X_train, data.y_train)
+            add_accuracies(name, model, steps)
+            tables = {
+                part: model.rule_table(*parts[part])
+                for part in ("train", "test", "minority")
+            }
+            for rule, by in BEST.items():
+                best = best_rules(tables["train"], by)
+                means = {
+                    (part, rate.upper()): float(table[rate][best].mean())
+                    for part, table in tables.items()
+                    for rate in ("tpr", "fpr")
+                }
+                for part in ("test", "minority"):
+                    fall = means["train", "TPR"] - means[part, "TPR"]
+                    means[part, "fall of TPR"] = fall
+                for (part, measure), value in means.items():
+                    columns = {"part": part, "measure": measure, "value": value}
+                    add(name, RATES, steps=steps, rule=rule, **columns)
+            if number == 0 and learning_rate < 1:
+                best = best_rules(tables["train"], "coefficient")
+                for columns in rates_of_rules(tables, best):
+                    add(name, RULES, **columns)
+    model = make_sklearn(seed, quick=quick).fit(data.X_train, data.y_train)
+    add_accuracies(SKLEARN, model)
+    return rows
+
+
+def _realization(
+    number: int, strength: float, mediator_std: float, quick: bool
+) -> list[dict]:
+    """Accuracy after the intervention, and the ratio of mutual information."""
+    data = make_anticausal_intervention(
+        invariant_strength=strength,
+        mediator_std=mediator_std,
+        random_state=seed_of("realization", number),
+    )
+    # Of many rows, as the ratio is one of the realization, and not of the run.
+    many = make_anticausal_intervention(
+        n_samples=20_000,
+        n_samples_test=0,
+        invariant_strength=strength,
+        mediator_std=mediator_std,
+        random_state=0,
+    )
+    ratios = mutual_information_ratios(many.X_train, many.y_train, range(5))
+    ratio = f"ratio {ratios[~many.is_invariant].mean():.1f}"
+    X, y = _parts(data)["minority"]
+    seed, penalties = seed_of("rules", number), _penalties(data)
+    rows = []
+    for scale in (0.0, SCALES[-1]):
+        model = make_rules(
+            seed,
+            quick=quick,
+            feature_penalty=penalties,
+            feature_penalty_scale=scale,
+        ).fit(data.X_train, data.y_train)
+        rows.append(
+            {
+                "run": number,
+                "model": graph(scale) if scale else PLAIN,
+                "table": BY_RATIO,
+                "steps": "whole steps",
+                "case": ratio,
+                "part": "minority",
+                "measure": "accuracy",
+                "value": model.score(X, y),
+            }
+        )
+    return rows
+
+
+def show(frame: pd.DataFrame) -> str:
+    """The tables as text."""
+    return format_blocks(
+        frame,
+        block="table",
+        index=["rule", "model", "steps", "case"],
+        columns=["measure", "part"],
+    )
+
+
+def draw(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw figures 3 and 6, and figure 4."""
+    left, right = figure.subplots(1, 2, sharey=True)
+    shown = frame[
+        (frame["table"] == ACCURACIES)
+        & frame["steps"].isin(["", "small steps"])
+        & ~frame["part"].isin(["train", "test"])
+    ]
+    draw_bars(left, shown, label="part", group="model")
+    left.set(title="Accuracy, small steps", ylim=(0, 1))
+    draw_bars(right, frame[frame["table"] == BY_RATIO], label="case", group="model")
+    right.set(title="Accuracy in the minority's test rows")
+    for axes in (left, right):
+        axes.tick_params("x", labelsize="x-small", rotation=30)
