@@ -1,6 +1,7 @@
 """Boosted decision rules that hold beyond the data they were found in."""
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -160,6 +161,20 @@ class RuleEnsembleClassifier(
             eras, or a group of a single row; if the exponential loss overflows; or if
             `feature_penalty` is negative, of another length, or names no column.
         """
+        before = self.__dict__.copy()
+        try:
+            self._fit(X, y, sample_weight, eras, groups)
+        except BaseException:
+            # An ensemble of an earlier fit is not lost by a failed one.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eras: Any, groups: Any) -> None:
+        """Check what ``fit`` was given, find the rules, and measure them."""
         rng = check_random_state(self.random_state)
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
         labels = self._group_labels(X, eras, groups)
@@ -192,7 +207,6 @@ class RuleEnsembleClassifier(
             index: self._variance_term(labels, codes == index, classes[index])
             for index in range(1 if classes.size == 2 else 0, classes.size)
         }
-        # All is checked. What `fit` has to say of columns is there, and now the rest.
         self.classes_ = classes
         with openmp_threads(self.n_jobs, type(self).__name__):
             X_binned = self._find_rules(
@@ -201,9 +215,6 @@ class RuleEnsembleClassifier(
         self.rules_ = rate_rules(
             self._rules, X_binned, codes, classes, weights, encoded
         )
-        return self
-
-    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
 
     def _find_rules(
         self,
@@ -240,9 +251,7 @@ class RuleEnsembleClassifier(
             n_threads,
         )
 
-        def draw_penalties() -> NDArray[np.float64]:
-            return self._draw_penalties(penalties, rng)
-
+        draw_penalties = partial(self._draw_penalties, penalties, rng)
         self._rules: list[WeightedRule] = []
         self.intercept_ = np.zeros(self.classes_.size)
         for index, variance in variances.items():
@@ -292,14 +301,14 @@ class RuleEnsembleClassifier(
             groups = check_eras(groups, X, name="groups")
         if self.variance_penalty == 0:
             return None
-        if groups is None:
-            groups = eras
-        if groups is None:
+        if groups is not None:
+            return groups
+        if eras is None:
             raise ValueError(
                 f"variance_penalty={self.variance_penalty!r} needs groups: pass "
                 "fit(X, y, groups=...) or eras=..., with one label a row."
             )
-        return check_eras(groups, X, name="groups")
+        return check_eras(eras, X)
 
     def _variance_term(
         self,

@@ -284,6 +284,22 @@ def test_a_fit_that_is_refused_changes_nothing():
         est.set_params(feature_penalty=None, variance_penalty=0.0)
 
 
+def test_a_fit_that_fails_in_its_rules_changes_nothing():
+    """The loss overflows, and a column has no values: found when others are done."""
+    X, y = make_rows()
+    eras = np.arange(len(y)) % 2
+    est = fitted(X, y, n_estimators=5)
+    before = est.predict_proba(X)
+    est.set_params(variance_penalty=1.0, learning_rate=1e6)
+    with pytest.raises(ValueError, match="overflows"):
+        est.fit(X, np.arange(len(y)) % 3, eras=eras)
+    est.set_params(variance_penalty=0.0)
+    with pytest.raises(ValueError, match="only missing values"):
+        est.fit(X[["age", "noise"]].assign(noise=np.nan), np.arange(len(y)) % 3)
+    np.testing.assert_array_equal(est.predict_proba(X), before)
+    assert est.classes_.tolist() == ["leaves", "stays"]
+
+
 def test_steps_that_overflow_have_probabilities():
     X, y = load_iris(return_X_y=True)
     probability = fitted(X, y, n_estimators=5, learning_rate=1e3).predict_proba(X)
