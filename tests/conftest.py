@@ -15,6 +15,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -134,6 +135,12 @@ def data_folder(pytestconfig) -> Path:
     if pytestconfig.option.data is None:
         pytest.skip("reads a public data file: give --data=DIR")
     return pytestconfig.option.data
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Have an estimator without a ``random_state`` draw the same numbers every time."""
+    np.random.seed(0)  # noqa: NPY002 - that is what an unseeded estimator draws from
 
 
 @pytest.fixture(autouse=True, scope="session")
