@@ -1,8 +1,9 @@
 """Files that hold a fitted estimator, for another process to predict with.
 
 A file is an archive of `skops <https://skops.readthedocs.io>`_, which stores no code,
-with one more member, the metadata. That is read first, and on its own: a file of
-another version is refused before any object of it comes into being.
+with one more member, the metadata. That is read first, and on its own: a file of a
+newer format, or of another minor version of scikit-learn, whose fitted attributes it
+holds, is refused before any object of it comes into being.
 """
 
 import copy
@@ -11,12 +12,13 @@ import os
 import tempfile
 import warnings
 import zipfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
@@ -38,6 +40,10 @@ Estimator: TypeAlias = (
 )
 
 _METADATA_MEMBER = "sklearn_era.json"
+
+# What a file holds: the classes below by name, their parameters and fitted attributes,
+# and the packed trees. A change after which files of before would be misread raises the
+# number. New parameters do not: where a file lacks them, they have their defaults.
 _FORMAT = 1
 
 # All types that a file may hold, but for numbers, containers, NumPy arrays and what
@@ -204,6 +210,8 @@ def save_model(
         with zipfile.ZipFile(temporary, "a", zipfile.ZIP_DEFLATED) as archive:
             document = {"format": _FORMAT, **asdict(metadata)}
             archive.writestr(_METADATA_MEMBER, json.dumps(document, indent=2))
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     return metadata
 
@@ -237,7 +245,10 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
                 f"({document['versions']['sklearn_era']}); this is sklearn_era "
                 f"{sklearn_era.__version__}."
             )
-        metadata = ModelMetadata(**document)
+        known = {field.name for field in fields(ModelMetadata)}
+        metadata = ModelMetadata(
+            **{name: value for name, value in document.items() if name in known}
+        )
         if not isinstance(metadata.versions, dict):
             raise TypeError("versions")
         if {type(metadata.target), type(metadata.era)} - {str, type(None)}:
@@ -258,9 +269,10 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
     Parameters
     ----------
     path : str or path-like
-        A file that `save_model` wrote, with the very versions of sklearn_era and
-        scikit-learn that are installed here: fitted attributes are no public format,
-        and another version's may be read without an error and predict nonsense.
+        A file that `save_model` wrote, with this version of sklearn_era or an older
+        one, and with the minor version of scikit-learn that is installed here: its
+        fitted attributes are no public format, and those of another version may be read
+        without an error and predict nonsense.
 
     Returns
     -------
@@ -273,8 +285,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
     Raises
     ------
     ModelFileError
-        If the file is not a model file; if another version of sklearn_era or
-        scikit-learn wrote it; if it holds an object of a type that model files do not
+        If the file is not a model file; if it is of a newer format, or of another minor
+        version of scikit-learn; if it holds an object of a type that model files do not
         have; or if it is damaged.
     OSError
         If the file cannot be read.
@@ -282,15 +294,12 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
         If skops is not installed.
     """
     metadata = read_metadata(path)
-    here = _versions()
-    if any(
-        metadata.versions.get(package) != here[package]
-        for package in ("sklearn_era", "scikit-learn")
-    ):
+    written = str(metadata.versions.get("scikit-learn"))
+    if _minor(written) != _minor(sklearn.__version__):
         raise ModelFileError(
-            f"{path} was written by {_spell(metadata.versions)}, and this is "
-            f"{_spell(here)}: fit the model again, or install the versions that wrote "
-            "it."
+            f"{path} was written with scikit-learn {written}, and this is scikit-learn "
+            f"{sklearn.__version__}: fit the model again, or install scikit-learn "
+            f"{_minor(written)}."
         )
     skops_io = import_optional("skops.io", extra="cli")
     if untrusted := _untrusted_types(path):
@@ -299,10 +308,16 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Estimator, ModelMetadata]:
             "does: it was not loaded."
         )
     try:
-        content = skops_io.load(path, trusted=_TRUSTED_TYPES)
+        with warnings.catch_warnings():
+            # As pickles warn of any other version. This one's format is known.
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            warnings.filterwarnings("ignore", "Unpickling a", UserWarning)
+            content = skops_io.load(path, trusted=_TRUSTED_TYPES)
         estimator = content["estimator"]
         if not isinstance(estimator, Estimator):
             raise ValueError(f"it holds a {type(estimator).__name__}")
+        defaults = type(estimator)().get_params(deep=False)
+        estimator.__dict__.update({**defaults, **estimator.__dict__})
         is_categorical = estimator._bin_mapper.is_categorical_
         if is_categorical.shape != (estimator.n_features_in_,):
             raise ValueError("its bins are those of another number of features")
@@ -366,11 +381,9 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _spell(versions: dict[str, str]) -> str:
-    return " with ".join(
-        f"{package} {versions.get(package, 'unknown')}"
-        for package in ("sklearn_era", "scikit-learn")
-    )
+def _minor(version: str) -> str:
+    """The minor version of a version: 1.9 of 1.9.1."""
+    return ".".join(version.split(".")[:2])
 
 
 def _untrusted_types(path: str | os.PathLike[str]) -> list[str]:

@@ -142,11 +142,15 @@ class ParquetColumns:
                 file, metadata=metadata, buffer_size=_BUFFER_SIZE
             ) as opened:
                 for run_first, row_groups in runs:
+                    groups = (metadata.row_group(i) for i in row_groups)
+                    n_left = sum(group.num_rows for group in groups)
                     for batch in opened.iter_batches(
                         n_rows, row_groups=row_groups, columns=names
                     ):
                         yield run_first, batch
                         run_first += batch.num_rows
+                        n_left -= batch.num_rows
+                    _check_whole(n_left, file)
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
         """A column of a batch, float64 unless it is small integers, none missing."""
@@ -197,9 +201,10 @@ class ParquetColumns:
 
     def _read(self, name: str) -> Any:
         tables = []
-        for file in self._files:
+        for file, metadata in zip(self._files, self._metadata, strict=True):
             with self._parquet.ParquetFile(file) as opened:
                 tables.append(opened.read(columns=[name]).select([name]))
+            _check_whole(metadata.num_rows - tables[-1].num_rows, file)
         try:
             table = self._arrow.concat_tables(tables, promote_options="permissive")
         except (self._arrow.ArrowInvalid, self._arrow.ArrowTypeError) as error:
@@ -247,6 +252,11 @@ def _runs_of_row_groups(
         follows = is_wanted
         first += n_rows
     return runs
+
+
+def _check_whole(n_rows_missing: int, file: str) -> None:
+    if n_rows_missing:
+        raise ValueError(f"path: {file} is damaged: a column lacks rows.")
 
 
 def _list_files(path: Any) -> list[str]:

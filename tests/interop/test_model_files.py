@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 import zipfile
 from collections import OrderedDict
@@ -33,6 +32,8 @@ from sklearn_era.model_files import (
 )
 
 skops_io = pytest.importorskip("skops.io")
+
+SKLEARN = "scikit-learn"
 
 
 def fit(target="real", **parameters):
@@ -175,21 +176,49 @@ def test_replaces_a_file_of_the_same_name_and_leaves_nothing_beside_it(saved):
     assert [path.name for path in saved.parent.iterdir()] == ["model.skops"]
 
 
-@pytest.mark.parametrize("package", ["sklearn_era", "scikit-learn"])
-def test_other_version_is_refused_before_it_is_read(saved, package, monkeypatch):
+def test_another_minor_version_of_sklearn_is_refused_before_it_is_read(
+    saved, monkeypatch
+):
     for name in ("load", "loads", "get_untrusted_types"):
         monkeypatch.setattr(skops_io, name, lambda *args, **kwargs: pytest.fail("read"))
-    rewrite(saved, lambda document: document["versions"].update({package: "0.0.7"}))
-    here = f"sklearn_era {sklearn_era.__version__} with "
-    here += f"scikit-learn {sklearn.__version__}"
-    there = re.sub(rf"(?<={package} )[^ ]+", "0.0.7", here)
+    rewrite(saved, lambda document: document["versions"].update({SKLEARN: "1.8.2"}))
     with pytest.raises(ModelFileError) as raised:
         load_model(saved)
     assert str(raised.value) == (
-        f"{saved} was written by {there}, and this is {here}: fit the model again, or "
-        "install the versions that wrote it."
+        f"{saved} was written with scikit-learn 1.8.2, and this is scikit-learn "
+        f"{sklearn.__version__}: fit the model again, or install scikit-learn 1.8."
     )
-    assert read_metadata(saved).versions[package] == "0.0.7"
+    assert read_metadata(saved).versions[SKLEARN] == "1.8.2"
+
+
+def test_another_version_is_read_by_its_format(regressor, saved, monkeypatch):
+    """Of sklearn_era, and of scikit-learn's patches; later ones may tell more."""
+    _, X, *_ = fit()
+    patch = sklearn.__version__.rpartition(".")[0] + ".99"
+    changes = {"sklearn_era": "0.0.7", SKLEARN: patch}
+
+    def change(document):
+        document.update(novelty=1)
+        document["versions"].update(changes)
+
+    rewrite(saved, change)
+    monkeypatch.setattr(sklearn_era, "__version__", "0.2.0")
+    loaded, metadata = load_model(saved)
+    assert {name: metadata.versions[name] for name in changes} == changes
+    assert_same_model(loaded, regressor, X)
+    # The objects in it tell of the versions that made them as well.
+    monkeypatch.setattr(sklearn.base, "__version__", patch)
+    assert_same_model(load_model(saved)[0], regressor, X)
+
+
+def test_a_parameter_that_the_file_does_not_know_has_its_default(regressor, tmp_path):
+    path = tmp_path / "model.skops"
+    del regressor.__dict__["period_aggregation"]
+    save_model(regressor, path)
+    loaded, _ = load_model(path)
+    default = HistGradientBoostingRegressor().period_aggregation
+    assert loaded.get_params()["period_aggregation"] == default
+    assert np.array_equal(loaded.predict(fit()[1]), regressor.predict(fit()[1]))
 
 
 def test_newer_format_is_refused(saved):

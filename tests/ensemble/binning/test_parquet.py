@@ -337,6 +337,20 @@ def test_row_groups_without_kept_eras_are_not_read(tmp_path):
     assert not list(columns.iter_batches(["small"], np.zeros(400, dtype=bool)))
 
 
+@pytest.mark.parametrize("method", ["read", "iter_batches"])
+def test_columns_that_lack_rows_are_refused(tmp_path, monkeypatch, method):
+    path = write(make_frame(), tmp_path / "rows.parquet")
+    whole = getattr(pq.ParquetFile, method)
+
+    def lacking(*arguments, **options):
+        read = whole(*arguments, **options)
+        return read[:-1] if method == "read" else [x[:-1] for x in read]
+
+    monkeypatch.setattr(pq.ParquetFile, method, lacking)
+    with pytest.raises(ValueError, match=rf"^path: {path} is damaged: a column lacks"):
+        read(path)
+
+
 def test_progress_is_reported_by_groups_of_columns(tmp_path, monkeypatch):
     path = write(make_frame(), tmp_path / "rows.parquet")
     monkeypatch.setattr(parquet_binning, "_GROUP", 3)
