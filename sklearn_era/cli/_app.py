@@ -1,8 +1,4 @@
-"""The program's commands. Another one, or a group of them, is added at the end.
-
-This module and those of the commands import nothing heavy until a command runs, so
-that ``--help`` answers at once.
-"""
+"""The program's commands. They import nothing heavy before they run, for ``--help``."""
 
 from typing import Annotated, Any
 
@@ -20,6 +16,7 @@ from sklearn_era.numerai.errors import NumeraiError
 
 # What typer raises for arguments that it cannot make sense of; it does not export it.
 _UsageError: Any = typer.BadParameter.__base__
+_VERSION = typer.Option("--version", help="Print the version and exit.")
 
 
 class _PlainErrors(typer.core.TyperGroup):
@@ -28,12 +25,8 @@ class _PlainErrors(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except InputError as error:
-            message, code = str(error), 2
-        except MissingPackageError as error:
-            message, code = str(error), 1
-        except NumeraiError as error:
-            message, code = one_sentence(error), error.exit_code
+        except (InputError, MissingPackageError, NumeraiError) as error:
+            message, code = one_sentence(error), getattr(error, "exit_code", 1)
         except _UsageError as error:
             message, code = one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:
@@ -48,37 +41,25 @@ app = typer.Typer(
     name="sklearn-era",
     cls=_PlainErrors,
     no_args_is_help=True,
+    # Plain help, which cuts nothing off in a narrow terminal.
+    rich_markup_mode=None,
     add_completion=False,
     # A traceback that is not an error of the input is a bug, to be reported whole.
     pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 success, 1 a package is missing, 2 bad input, 130 Ctrl-C.",
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
+@app.callback(invoke_without_command=True)
+def _program(version: Annotated[bool, _VERSION] = False) -> None:
+    """Histogram gradient boosting with split criteria that compare eras."""
+    if version:
+        import sklearn
 
-        sklearn_version = version("scikit-learn")
-        typer.echo(f"sklearn-era {__version__} (scikit-learn {sklearn_version})")
+        typer.echo(f"sklearn-era {__version__} (scikit-learn {sklearn.__version__})")
         raise typer.Exit
 
 
-@app.callback()
-def _program(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version and exit.",
-        ),
-    ] = False,
-) -> None:
-    """Histogram gradient boosting with split criteria that compare eras."""
-
-
-app.command()(demo)
-app.command()(fit)
-app.command()(predict)
+for _command in (demo, fit, predict):
+    app.command()(_command)
 app.add_typer(numerai)

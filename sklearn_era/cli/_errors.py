@@ -1,22 +1,38 @@
-"""What goes wrong with a command's input, in one sentence for the person who typed."""
+"""Options of commands, and what goes wrong with their input, in one sentence."""
 
-import difflib
-import math
 import re
-from collections.abc import Collection, Sequence
-from typing import Any
+import tempfile
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-# scikit-learn's sentence about a bad parameter.
-_PARAMETER = re.compile(r"The '(\w+)' parameter of \w+ (must be .*)\. Got (.*)")
 
-# A parameter's name at the beginning of a sentence of ours.
-_OWN_PARAMETER = re.compile(r"(\w+)(?=: |=)")
+def argument(name: str, help: str) -> Any:
+    """An argument of a command that is an existing file."""
+    return typer.Argument(metavar=name, help=help, exists=True, dir_okay=False)
+
+
+def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+    """An option of a command; paths are of files."""
+    return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
+
+
+_SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
+SeedOption = Annotated[int | None, _SEED]
+DataArgument = Annotated[Path, argument("DATA", "CSV, TSV, Parquet or Feather file.")]
+SepOption = Annotated[str | None, option("CHAR", "DATA's separator, if no comma.")]
+EncodingOption = Annotated[str | None, option("NAME", "DATA's, if not UTF-8.")]
 
 
 class InputError(Exception):
     """Bad input. The message is a sentence that names the argument or column."""
+
+    exit_code = 2
 
 
 def one_sentence(message: BaseException | str) -> str:
@@ -24,94 +40,55 @@ def one_sentence(message: BaseException | str) -> str:
     return " ".join(str(message).split()) or type(message).__name__
 
 
-def list_names(names: Sequence[str], *, most: int = 5) -> str:
-    """Enumerate quoted names, the first few of many.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names, one at least.
-
-    most : int, default=5
-        How many to spell out.
-
-    Returns
-    -------
-    text : str
-        ``"'a', 'b' and 3 more"`` for one.
-    """
-    quoted = [repr(str(name)) for name in names[:most]]
-    if len(names) > most:
-        return f"{', '.join(quoted)} and {len(names) - most:,} more"
-    if len(quoted) > 1:
-        return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
-    return quoted[0]
+def count(number: int, noun: str) -> str:
+    """Spell a number of things: "1 row", "2,000 rows"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def suggest_separator(columns: Sequence[str]) -> str:
-    """Say that a table's only column looks like several with another separator.
+def check_known(name: str, known: Collection[str], subject: str) -> None:
+    """Check that a name is known, or raise InputError with those that are alike."""
+    if name in known:
+        return
+    from sklearn_era._tables.columns import list_columns
 
-    Returns
-    -------
-    text : str
-        A clause to end a sentence with, empty if nothing points to that.
-    """
-    if len(columns) != 1:
-        return ""
-    for separator, shown in ((";", "';'"), ("\t", "a tab"), ("|", "'|'")):
-        if separator in columns[0]:
-            return (
-                f"; the file has a single column, so is its separator {shown}, not a "
-                "comma?"
-            )
-    return ""
-
-
-def suggest(name: str, known: Collection[str]) -> str:
-    """Say which known names are much like an unknown one.
-
-    Returns
-    -------
-    text : str
-        A clause to end a sentence with, empty if nothing is alike.
-    """
     # Compared in lower case: the wrong case is the commonest slip of all.
-    originals = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), originals, n=3)
-    if not close:
-        return ""
-    return f"; did you mean {' or '.join(repr(originals[match]) for match in close)}?"
+    lower = {candidate.lower(): candidate for candidate in known}
+    close = [repr(lower[match]) for match in get_close_matches(name.lower(), lower)]
+    hint = f"did you mean {' or '.join(close)}?" if close else ""
+    if len(known) == 1 and re.search("[;|\t]", only := next(iter(known))):
+        hint = f"the only one is {only!r}: pass its separator with --sep."
+    raise InputError(f"{subject} '{name}'; {hint or f'use {list_columns([*known])}.'}")
 
 
-def not_nan(value: float | None) -> float | None:
-    """Refuse what parses as a float, and lies in no range."""
-    if value is not None and math.isnan(value):
-        raise typer.BadParameter("nan is not a number.")
-    return value
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Print warnings as lines of their own, each once, and at once."""
+    printed = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if (text := one_sentence(str(message))) not in printed:
+            printed.add(text)
+            typer.echo(f"Warning: {text}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
-def check_parameters(estimator: Any) -> None:
-    """Check an estimator's parameters as its fit would, before there are data.
+def check_output(path: Path, *inputs: Path) -> None:
+    """Check that --out can be written and replaces no input, or raise InputError."""
+    if path.exists() and any(path.samefile(file) for file in inputs):
+        raise InputError(f"--out: '{path}' is an input and would be overwritten.")
+    with writable(path), tempfile.TemporaryFile(dir=path.parent):
+        pass
 
-    Raises
-    ------
-    InputError
-        Naming the option of a parameter's name, if one has a bad value.
-    """
-    from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Raise InputError if --out cannot be written."""
     try:
-        estimator._validate_params()
-        CriterionPlan.of(estimator)
-    except ValueError as error:
-        message = one_sentence(error)
-        if match := _PARAMETER.fullmatch(message):
-            name, demand, value = match.groups()
-            message = f"--{name.replace('_', '-')} {demand}, got {value}"
-        else:
-            message = _OWN_PARAMETER.sub(_as_option, message, count=1)
-        raise InputError(message) from error
-
-
-def _as_option(match: re.Match[str]) -> str:
-    return f"--{match[1].replace('_', '-')}"
+        yield
+    except OSError as error:
+        reason = error.strerror or one_sentence(error)
+        raise InputError(f"--out: cannot write '{path}': {reason}.") from error

@@ -1,330 +1,135 @@
 """``sklearn-era fit``: fit an estimator on the rows of a table."""
 
 import time
-import warnings
-from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from sklearn_era.cli._criterion_options import (
-    BoltzmannAlphaOption,
-    EraEffectsOption,
-    EraForecastOption,
-    EraHalfLifeOption,
-    EraWeightingOption,
-    GroupDroStepSizeOption,
-    InvariancePenaltyOption,
-    InvarianceStatisticOption,
-    LeafShrinkageOption,
-    MinDirectionAgreementOption,
-    MinEraCoverageOption,
-    MinGainShareOption,
-    MinImpurityDecreaseOption,
-    MinSamplesPerEraOption,
-    NForecastErasOption,
-    NormalizeEraGainOption,
-    PeriodAggregationOption,
-    SplitCriterionOption,
-    ValidationErasOption,
-    make_era_parameters,
-    spell_criterion,
-)
-from sklearn_era.cli._errors import (
-    InputError,
-    check_parameters,
-    list_names,
-    one_sentence,
-)
+from sklearn_era._criterion_table import CRITERIA
+from sklearn_era._optional import import_optional
+from sklearn_era.cli import _errors
+from sklearn_era.cli._errors import InputError, check_known, count, option
 
-_EARLY_STOPPING: dict[str, str | bool] = {"auto": "auto", "true": True, "false": False}
-
-
-def _int_or_none(smallest: int) -> Callable[[str], int | None]:
-    """Make a parser of whole numbers, none too small, and of 'none'."""
-
-    def parse(text: str) -> int | None:
-        if text.lower() == "none":
-            return None
-        try:
-            value = int(text)
-        except ValueError:
-            raise typer.BadParameter(
-                f"'{text}' is neither a whole number nor 'none'."
-            ) from None
-        if value < smallest:
-            raise typer.BadParameter(f"{value} is not in the range x>={smallest}.")
-        return value
-
-    return parse
+_Names = list[str] | None
+_Task = Literal["auto", "regression", "classification"]
+_FEATURES = option("COL,…", "Features, by names or patterns ('price_*'); or all.")
+_TASK = option("TASK", "regression, classification or auto.")
+_CRITERION = option("NAME", "gain; era, directional, … or a blend, with --era.")
+_PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
+_N_JOBS = option("INT", "Threads, at most; by default all.")
+_VERBOSE = typer.Option("--verbose", "-v", help="Print a line per iteration.")
 
 
 def fit(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="A table with a row for each sample: CSV or Parquet."
-        ),
-    ],
-    target: Annotated[str, typer.Option(metavar="COL", help="The column to predict.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="MODEL", help="The model file to write, *.skops."
-        ),
-    ],
-    era: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="The column of era labels: a week, a hospital, a region.",
-        ),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL,…",
-            help="The features: names or patterns such as 'feature_*'; repeatable. "
-            "By default all columns but the target and the era.",
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL,…", help="Columns that are no features; repeatable."),
-    ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COL,…", help="Features whose values are categories; repeatable."
-        ),
-    ] = None,
-    task: Annotated[
-        Literal["auto", "regression", "classification"],
-        typer.Option(
-            help="What to learn. auto: classification if the target is text, boolean "
-            "or has two distinct values, both whole, else regression."
-        ),
-    ] = "auto",
-    split_criterion: SplitCriterionOption = "gain",
-    boltzmann_alpha: BoltzmannAlphaOption = None,
-    min_direction_agreement: MinDirectionAgreementOption = None,
-    min_samples_per_era: MinSamplesPerEraOption = None,
-    min_era_coverage: MinEraCoverageOption = None,
-    min_gain_share: MinGainShareOption = None,
-    normalize_era_gain: NormalizeEraGainOption = None,
-    period_aggregation: PeriodAggregationOption = None,
-    invariance_penalty: InvariancePenaltyOption = None,
-    invariance_statistic: InvarianceStatisticOption = None,
-    min_impurity_decrease: MinImpurityDecreaseOption = None,
-    max_iter: Annotated[int, typer.Option(min=1, help="Boosting iterations.")] = 100,
-    learning_rate: Annotated[float, typer.Option(help="Shrinkage.")] = 0.1,
-    max_leaf_nodes: Annotated[
-        Any,
-        typer.Option(
-            parser=_int_or_none(2), metavar="INT|none", help="Most leaves of a tree."
-        ),
-    ] = "31",
-    max_depth: Annotated[
-        Any,
-        typer.Option(
-            parser=_int_or_none(1), metavar="INT|none", help="Greatest depth of a tree."
-        ),
-    ] = "none",
-    min_samples_leaf: Annotated[
-        int, typer.Option(min=1, help="Fewest rows in a leaf.")
-    ] = 20,
-    max_bins: Annotated[
-        int, typer.Option(min=2, max=255, help="Most bins of a feature.")
-    ] = 255,
-    l2_regularization: Annotated[
-        float, typer.Option(min=0, help="L2 penalty on a leaf's value.")
-    ] = 0.0,
-    max_features: Annotated[
-        float, typer.Option(help="Share of the features drawn at each split.")
-    ] = 1.0,
-    colsample_bytree: Annotated[
-        float, typer.Option(help="Share of the features drawn for each tree.")
-    ] = 1.0,
-    fast_gain: Annotated[
-        bool,
-        typer.Option(
-            "--fast-gain",
-            help="Find the splits of --split-criterion gain several times as fast, as "
-            "scikit-learn does but for the last digits.",
-        ),
-    ] = False,
-    early_stopping: Annotated[
-        Literal["auto", "true", "false"],
-        typer.Option(
-            help="Stop when the loss on held-out rows no longer falls. auto: with "
-            "more than 10,000 rows."
-        ),
-    ] = "auto",
-    validation_eras: ValidationErasOption = None,
-    era_weighting: EraWeightingOption = None,
-    era_half_life: EraHalfLifeOption = None,
-    group_dro_step_size: GroupDroStepSizeOption = None,
-    leaf_shrinkage: LeafShrinkageOption = None,
-    era_effects: EraEffectsOption = None,
-    era_forecast: EraForecastOption = None,
-    n_forecast_eras: NForecastErasOption = None,
-    random_state: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**32 - 1, help="Seed, for reproducible models."),
-    ] = None,
-    verbose: Annotated[
-        int, typer.Option(min=0, help="1 to sum the fit up, 2 to print each iteration.")
-    ] = 0,
+    data: _errors.DataArgument,
+    target: Annotated[str, option("COL", "Column to predict.")],
+    out: Annotated[Path, option("FILE", "Model file, *.skops.", "--out", "-o")],
+    era: Annotated[str | None, option("COL", "Column of eras: weeks, regions.")] = None,
+    features: Annotated[_Names, _FEATURES] = None,
+    exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
+    categorical: Annotated[_Names, option("COL,…", "Features with categories.")] = None,
+    task: Annotated[_Task, _TASK] = "auto",
+    split_criterion: Annotated[str, _CRITERION] = "gain",
+    param: Annotated[_Names, _PARAM] = None,
+    random_state: _errors.SeedOption = None,
+    score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
+    sep: _errors.SepOption = None,
+    encoding: _errors.EncodingOption = None,
+    n_jobs: Annotated[int | None, _N_JOBS] = None,
+    verbose: Annotated[bool, _VERBOSE] = False,
 ) -> None:
-    """Fit a model on the rows of DATA, and write it to a model file."""
-    era_parameters = make_era_parameters(
-        split_criterion,
-        era=era,
-        boltzmann_alpha=boltzmann_alpha,
-        min_direction_agreement=min_direction_agreement,
-        min_samples_per_era=min_samples_per_era,
-        min_era_coverage=min_era_coverage,
-        min_gain_share=min_gain_share,
-        normalize_era_gain=normalize_era_gain,
-        period_aggregation=period_aggregation,
-        invariance_penalty=invariance_penalty,
-        invariance_statistic=invariance_statistic,
-        min_impurity_decrease=min_impurity_decrease,
-        early_stopping=early_stopping,
-        validation_eras=validation_eras,
-        era_effects={
-            "era_weighting": era_weighting,
-            "era_half_life": era_half_life,
-            "group_dro_step_size": group_dro_step_size,
-            "leaf_shrinkage": leaf_shrinkage,
-            "era_effects": era_effects,
-            "era_forecast": era_forecast,
-            "n_forecast_eras": n_forecast_eras,
-        },
-    )
+    """Fit a model to the rows of DATA and write it to a model file.
 
-    from sklearn_era._optional import import_optional
-    from sklearn_era.cli._columns import choose_features
-    from sklearn_era.cli._frames import make_eras, make_features, make_target
-    from sklearn_era.cli._tables import (
-        check_output,
-        check_table_input,
-        column_names,
-        read_columns,
-    )
-    from sklearn_era.ensemble import (
-        HistGradientBoostingClassifier,
-        HistGradientBoostingRegressor,
-    )
+    The model is a HistGradientBoostingRegressor or HistGradientBoostingClassifier of
+    sklearn_era.ensemble; by default the latter for text, booleans and two whole
+    numbers. --param sets its parameters to numbers, text, true, false, none, lists or
+    dicts; it can be repeated, as can all that takes columns. A blend of split criteria
+    is a dict such as '{"era": 1, "vrex": 0.5}'.
+
+    The score is that of a second model, fitted without the last fifth of the eras, in
+    the order of their labels, or without a random fifth of the rows if there are none.
+
+    A category is known by its text, and 1.0 is the category 1. Empty fields are missing
+    values.
+    """
+    # What the last step needs, before the work that leads there.
+    for package in ("pandas", "pyarrow", "skops"):
+        import_optional(package, extra="cli")
+    from rich.console import Console
+
+    from sklearn_era.cli import _estimator, _tables
     from sklearn_era.model_files import save_model
 
-    parameters: dict[str, Any] = {
-        "max_iter": max_iter,
-        "learning_rate": learning_rate,
-        "max_leaf_nodes": max_leaf_nodes,
-        "max_depth": max_depth,
-        "min_samples_leaf": min_samples_leaf,
-        "max_bins": max_bins,
-        "l2_regularization": l2_regularization,
-        "max_features": max_features,
-        "colsample_bytree": colsample_bytree,
-        "fast_gain": fast_gain,
-        "early_stopping": _EARLY_STOPPING[early_stopping],
-        "random_state": random_state,
-        "verbose": verbose,
-        **era_parameters,
-    }
-    # Those that both tasks have in common have the same ranges in both.
-    check_parameters(HistGradientBoostingRegressor(**parameters))
-    # What the last step needs, before the work that leads there.
-    import_optional("skops.io", extra="cli")
-    check_table_input(data, "DATA")
-    check_output(out, "--out", inputs=[data])
-    chosen, declared = choose_features(
-        column_names(data, "DATA"),
-        target=target,
-        era=era,
-        features=features or [],
-        exclude=exclude or [],
-        categorical=categorical or [],
-    )
-    needed = [*chosen, target, *([] if era is None else [era])]
-    labels = [name for name in (target, era) if name is not None]
-    frame = read_columns(data, "DATA", needed, as_text=declared, labels=labels)
-    # Where the file itself says that a column holds categories, that is declared too.
-    declared += [
-        name
-        for name in chosen
-        if frame[name].dtype.name == "category" and name not in declared
-    ]
-    X = make_features(
-        frame,
-        chosen,
-        declared,
-        remedy="declare categories with --categorical, or leave columns out with "
-        "--exclude",
-    )
-    if empty := [name for name in chosen if X[name].isna().all()]:
-        raise InputError(
-            f"DATA: there is nothing to learn from in {list_names(empty)}, all values "
-            "being missing; leave it out with --exclude."
-        )
-    y, learnt = make_target(frame[target], task)
-    eras = None if era is None else make_eras(frame[era])
-    del frame
+    if out.suffix != ".skops":
+        raise InputError(f"--out: '{out}' must end in .skops.")
+    _errors.check_output(out, data)
+    criterion = _estimator.parse_value(split_criterion)
+    if isinstance(criterion, str):
+        check_known(criterion, CRITERIA, "--split-criterion: there is no criterion")
+    if criterion != "gain" and era is None:
+        raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
+    table = _tables.TableFile(data, sep, encoding)
+    given = {"--target": target, "--era": era}
+    labels = {table.find(n, x): x for x, n in given.items() if n is not None}
+    if era == target:
+        raise InputError(f"--era: '{era}' is the --target column.")
+    asked = table.select(features, "--features")
+    excluded = table.select(exclude, "--exclude")
+    names = [name for name in asked or table.columns if name not in excluded]
+    if asked and (misused := [name for name in names if name in labels]):
+        told = f"'{misused[0]}' is the {labels[misused[0]]} column"
+        raise InputError(f"--features: {told}; leave it out with --exclude.")
+    names = [name for name in names if name not in labels]
+    if not names:
+        raise InputError("--features: no columns are left.")
+    declared = table.select(categorical, "--categorical")
+    if strangers := [name for name in declared if name not in names]:
+        raise InputError(f"--categorical: '{strangers[0]}' is not one of the features.")
+    declared += [name for name in table.categories if name in names]
+    frame = table.read([*names, *labels], declared)
+    for name, argument in labels.items():
+        if n_missing := int(frame[name].isna().sum()):
+            told = f"column '{name}' has {count(n_missing, 'missing value')}"
+            raise InputError(f"{argument}: {told}: fill them in or drop their rows.")
+    remedy = "declare it with --categorical, or leave it out with --exclude"
+    X = _tables.make_features(frame[names], declared, remedy)
+    y, is_classes = _tables.make_target(frame[target], task)
+    eras = None if era is None else _tables.make_eras(frame[era])
+    options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
+    options |= {"split_criterion": criterion, "verbose": 2 * verbose}
+    options["categorical_features"] = "from_dtype"
+    estimator = _estimator.make_estimator(is_classes, param, options)
 
-    Estimator = (
-        HistGradientBoostingClassifier
-        if learnt == "classification"
-        else HistGradientBoostingRegressor
-    )
-    estimator = Estimator(**parameters)
-    rows, columns = X.shape
-    subject = f"{rows:,} rows and {columns:,} features"
-    if eras is not None:
-        subject = (
-            f"{rows:,} rows of {len(set(eras.tolist())):,} eras, {columns:,} features"
-        )
-    seconds = _fit_shown(estimator, X, y, eras, subject=subject)
-    try:
-        save_model(estimator, out, target=target, era=era)
-    except OSError as error:
-        raise InputError(
-            f"--out: cannot write '{out}': {one_sentence(error)}."
-        ) from error
-    typer.echo(
-        f"Learnt a {learnt} of '{target}' ({spell_criterion(split_criterion)}) from "
-        f"{subject}: {estimator.n_iter_:,} iterations in {seconds:.1f} s."
-    )
-    typer.echo(f"Wrote {out} ({out.stat().st_size / 1e6:,.1f} MB).")
-
-
-def _fit_shown(estimator: Any, X: Any, y: Any, eras: Any, *, subject: str) -> float:
-    """Fit while showing on a terminal that it goes on; return the time in seconds.
-
-    Raises
-    ------
-    InputError
-        With what the estimator objects to.
-    """
-    console = Console(stderr=True)
     # The estimator's own lines would break into the status.
-    status = (
-        nullcontext() if estimator.verbose else console.status(f"Fitting {subject}")
-    )
+    console = Console(stderr=True, quiet=verbose)
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with _errors.warnings_printed():
         try:
-            with status:
+            with console.status("Fitting"):
                 estimator.fit(X, y, eras=eras)
         except ValueError as error:
-            raise InputError(
-                f"The model cannot be fitted: {one_sentence(error)}"
-            ) from error
-    for warning in caught:
-        typer.echo(f"Warning: {one_sentence(str(warning.message))}", err=True)
-    return time.perf_counter() - start
+            raise InputError(f"Cannot fit: {_errors.one_sentence(error)}") from error
+        seconds = time.perf_counter() - start
+        with _errors.writable(out):
+            save_model(estimator, out, target=target, era=era)
+        of_eras = "" if eras is None else f" of {count(len(set(eras.tolist())), 'era')}"
+        typer.echo(
+            f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
+            f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
+            f"{count(estimator.n_iter_, 'iteration')} in {seconds:.1f} s."
+        )
+        trees = [tree for trees in estimator._predictors for tree in trees]
+        n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
+        if n_split < len(trees):
+            typer.echo(f"{n_split:,} of {len(trees):,} trees have splits.")
+        typer.echo(f"Wrote {out}.")
+        lines = _estimator.score_held_out(estimator, X, y, eras)
+        try:
+            with console.status("Scoring"):
+                for line in lines if score else ():
+                    typer.echo(line)
+        except ValueError as error:
+            typer.echo(
+                f"Warning: cannot score: {_errors.one_sentence(error)}", err=True
+            )

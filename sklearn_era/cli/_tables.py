@@ -1,342 +1,215 @@
-"""Tables in CSV and Parquet files: their column names, their columns, and new ones."""
+"""Tables in files, and what an estimator gets of their columns."""
 
+import fnmatch
 import os
+import re
 import tempfile
-import warnings
-import zlib
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sklearn_era._optional import import_optional
-from sklearn_era.cli._errors import InputError, one_sentence
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import typer
+from numpy.typing import NDArray
+from pandas.api import types
+from pyarrow import csv, dataset
 
-if TYPE_CHECKING:
-    import pandas as pd
+from sklearn_era.cli._errors import InputError, check_known, one_sentence, writable
 
-_CSV_SUFFIXES = (".csv", ".csv.gz")
-_PARQUET_SUFFIXES = (".parquet",)
-# What pandas calls values that are text, and those of a column without any value.
-_TEXT = ("string", "empty")
-_SUFFIXES = "'.csv', '.csv.gz' or '.parquet'"
+# How names end, with the separator of those that are text.
+_SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+_SUFFIXES |= {".parquet": "", ".feather": ""}
 
-# What pandas and pyarrow raise for files that are not what their suffix says: parser
-# errors, wrong encodings and Arrow's invalid-file errors are all ValueErrors.
-_UNREADABLE = (OSError, ValueError, EOFError, zlib.error)
-
-
-def check_input(path: Path, argument: str) -> None:
-    """Check that a file is there.
-
-    Raises
-    ------
-    InputError
-        Naming `argument` and the path, if not.
-    """
-    if path.is_dir():
-        raise InputError(f"{argument}: '{path}' is a folder, not a file.")
-    if not path.exists():
-        raise InputError(f"{argument}: there is no file '{path}'.")
+# As a float is written that is whole, and no other text.
+_WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 
 
-def check_table_input(path: Path, argument: str) -> None:
-    """Check that a file is there, and of a kind of table that can be read here.
+class TableFile:
+    """The table DATA: its named `columns`, and those that hold `categories`."""
 
-    Raises
-    ------
-    InputError
-        Naming `argument` and the path, if not.
-    MissingPackageError
-        If pandas or pyarrow is needed and not installed.
-    """
-    _check_kind(path, argument)
-    check_input(path, argument)
+    def __init__(self, path: Path, sep: str | None, encoding: str | None) -> None:
+        self._path, self._encoding = path, encoding or "utf-8"
+        self._suffix = table_suffix(path, "DATA")
+        self._sep = (usual := _SUFFIXES[self._suffix]) and (sep or usual)
+        if not self._sep and (sep or encoding):
+            raise InputError(f"--sep and --encoding: '{path}' is not a text file.")
+        with self._readable():
+            kinds = [(field.name, field.type) for field in self._open().schema]
+        # A pandas index without a name has a made-up one, or none.
+        kinds = [x for x in kinds if x[0] and not x[0].startswith("__index_level_")]
+        self.columns = [name for name, _ in kinds]
+        self.categories = [name for name, kind in kinds if pa.types.is_dictionary(kind)]
+        if not self.columns:
+            raise InputError(f"DATA: '{path}' has no named columns.")
+        [(name, times)] = Counter(self.columns).most_common(1)
+        if times > 1:
+            raise InputError(f"DATA: '{path}' has two columns named '{name}'.")
 
+    def find(self, name: str, argument: str) -> str:
+        """Return the name of a column if there is one, or raise InputError."""
+        check_known(name, self.columns, f"{argument}: there is no column")
+        return name
 
-def check_table_output(path: Path, argument: str, *, inputs: Sequence[Path]) -> None:
-    """Check that a table can be written, before the work that fills it.
+    def select(self, patterns: Sequence[str] | None, argument: str) -> list[str]:
+        """The columns that a repeatable option means, by names and shell patterns."""
+        found: list[str] = []
+        for pattern in patterns or ():
+            # A column's own name may hold commas, or brackets as a pattern does.
+            for part in [pattern] if pattern in self.columns else pattern.split(","):
+                is_name = (name := part.strip()) in self.columns
+                matches = [] if is_name else fnmatch.filter(self.columns, name)
+                found += matches or [self.find(name, argument)]
+        return list(dict.fromkeys(found))
 
-    Raises
-    ------
-    InputError
-        Naming `argument` and the path, if not.
-    MissingPackageError
-        If pandas or pyarrow is needed and not installed.
-    """
-    _check_kind(path, argument)
-    check_output(path, argument, inputs=inputs)
-
-
-def check_output(path: Path, argument: str, *, inputs: Sequence[Path]) -> None:
-    """Check that a file can be written, and would replace none of the `inputs`.
-
-    Raises
-    ------
-    InputError
-        Naming `argument` and the path, if not.
-    """
-    folder = path.parent
-    if not folder.is_dir():
-        raise InputError(f"{argument}: there is no folder '{folder}' to write to.")
-    if path.is_dir():
-        raise InputError(f"{argument}: '{path}' is a folder, not a file.")
-    if any(
-        path.exists() and other.exists() and path.samefile(other) for other in inputs
-    ):
-        raise InputError(f"{argument}: '{path}' is an input, and would be overwritten.")
-    try:
-        # Asking for permission would not see a full or read-only file system. Files
-        # are replaced rather than overwritten, so it is the folder that matters.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"{argument}: cannot write '{path}': {error.strerror}."
-        ) from error
-
-
-def column_names(path: Path, argument: str) -> list[str]:
-    """Read the names of a table's columns.
-
-    Those of a Parquet file's pandas index are among them. A column without a name,
-    which is how a pandas index usually ends up in a file, is left out.
-
-    Parameters
-    ----------
-    path : Path
-        A file that `check_table_input` has passed.
-
-    argument : str
-        The argument that errors name.
-
-    Returns
-    -------
-    names : list of str
-        The names, in the order of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is unreadable, or two columns have the same name.
-    """
-    try:
-        if _is_parquet(path, argument):
-            parquet = import_optional("pyarrow.parquet", extra="cli")
-            names = [str(name) for name in parquet.read_schema(path).names]
-            unnamed = "__index_level_"
-        else:
-            pandas = import_optional("pandas", extra="cli")
-            # Like any other row, or of two columns of a name one is renamed.
-            header = pandas.read_csv(
-                path, header=None, nrows=1, dtype=str, keep_default_na=False
+    def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
+        """Read columns, in a text file those of `text` as they are spelled."""
+        with self._readable():
+            table = self._open(list(dict.fromkeys(columns)), text)
+            for index, field in enumerate(table.schema):
+                if pa.types.is_binary(field.type):
+                    raise ValueError(f"column '{field.name}' is not UTF-8 text")
+                if pa.types.is_dictionary(field.type):
+                    column = table.column(index).cast(field.type.value_type)
+                    table = table.set_column(index, field.name, column)
+            # Without the metadata a pandas index stays a column like any other.
+            frame = table.to_pandas(
+                ignore_metadata=True, date_as_object=False, integer_object_nulls=True
             )
-            names = header.iloc[0].tolist()
-            unnamed = "Unnamed: "
-    except _UNREADABLE as error:
-        raise _unreadable(path, argument, error) from error
-    names = [name for name in names if name and not name.startswith(unnamed)]
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                f"{argument}: '{path}' has more than one column '{name}'; give each a "
-                "name of its own."
-            )
-        seen.add(name)
-    return names
-
-
-def read_columns(
-    path: Path,
-    argument: str,
-    columns: Sequence[str],
-    *,
-    as_text: Collection[str] = (),
-    labels: Collection[str] = (),
-) -> "pd.DataFrame":
-    """Read some columns of a table, in the order of its rows.
-
-    Parameters
-    ----------
-    path : Path
-        A file that `check_table_input` has passed.
-
-    argument : str
-        The argument that errors name.
-
-    columns : sequence of str
-        The columns, which are among its `column_names`.
-
-    as_text : collection of str, default=()
-        Those of a CSV file to leave as they are spelled. In another file of the same
-        kind the same category may otherwise be a number, or one with a decimal point.
-        Only an empty field is missing: 'NA' and 'None' are text like any other.
-
-    labels : collection of str, default=()
-        Those that hold numbers or text. In a CSV file only an empty field is missing
-        there too if they are text.
-
-    Returns
-    -------
-    frame : DataFrame of shape (n_rows, n_columns)
-        The columns in the order asked for. Decimals, columns of nothing at all and,
-        but for those of `as_text`, booleans with missing values are float64.
-
-    Raises
-    ------
-    InputError
-        If the file is unreadable, or has no rows.
-    """
-    pandas = import_optional("pandas", extra="cli")
-    columns = list(dict.fromkeys(columns))
-    try:
-        if _is_parquet(path, argument):
-            frame = _read_parquet(path, columns, as_text)
-        else:
-            frame = _read_csv(path, columns, as_text)
-            frame = _restore_text(frame, path, [*as_text, *labels])
-    except _UNREADABLE as error:
-        raise _unreadable(path, argument, error) from error
-    if frame.shape[0] == 0:
-        raise InputError(f"{argument}: '{path}' has no rows.")
-    types = pandas.api.types
-    for name in columns:
-        if (
-            name not in as_text
-            and types.is_object_dtype(frame[name].dtype)
-            and types.infer_dtype(frame[name], skipna=True) == "boolean"
-        ):
-            frame[name] = frame[name].astype(float)
-    return frame
-
-
-def write_table(frame: "pd.DataFrame", path: Path, argument: str) -> None:
-    """Write a table. The file appears complete or not at all.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
-    try:
-        with tempfile.TemporaryDirectory(
-            dir=path.parent, prefix=".sklearn-era-"
-        ) as name:
-            # Of the same name, from which pandas tells the compression.
-            temporary = Path(name) / path.name
-            if _is_parquet(path, argument):
-                frame.to_parquet(temporary, index=False)
-            else:
-                frame.to_csv(temporary, index=False)
-            os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(
-            f"{argument}: cannot write '{path}': {one_sentence(error)}."
-        ) from error
-
-
-def _check_kind(path: Path, argument: str) -> None:
-    import_optional("pandas", extra="cli")
-    if _is_parquet(path, argument):
-        import_optional("pyarrow", extra="cli")
-
-
-def _is_parquet(path: Path, argument: str) -> bool:
-    name = path.name.lower()
-    if name.endswith(_PARQUET_SUFFIXES):
-        return True
-    if name.endswith(_CSV_SUFFIXES):
-        return False
-    raise InputError(
-        f"{argument}: the suffix of '{path}' does not tell a table; use {_SUFFIXES}."
-    )
-
-
-def _read_csv(
-    path: Path, columns: list[str], as_text: Collection[str]
-) -> "pd.DataFrame":
-    pandas = import_optional("pandas", extra="cli")
-    major, minor = pandas.__version__.split(".")[:2]
-    # To the last bit, so that a number is the one that Parquet holds. From 3.1 on all
-    # numbers are read like that, and asking for it is deprecated.
-    exact = (
-        {"float_precision": "round_trip"} if (int(major), int(minor)) < (3, 1) else {}
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pandas.errors.ParserWarning)
-        try:
-            return pandas.read_csv(
-                path,
-                # Or the first values of rows that are too long become an index.
-                index_col=False,
-                # All columns are read: with `usecols` pandas lets such rows pass.
-                dtype=dict.fromkeys(as_text, str),
-                # In pieces, a column's type may differ from one piece to the next.
-                low_memory=False,
-                **exact,
-            )[columns]
-        except pandas.errors.ParserWarning as error:
-            raise ValueError(
-                "a row has more values than the header has names"
-            ) from error
-
-
-def _restore_text(
-    frame: "pd.DataFrame", path: Path, names: Sequence[str]
-) -> "pd.DataFrame":
-    """Restore the text that pandas takes for missing values in columns of text."""
-    pandas = import_optional("pandas", extra="cli")
-    infer = pandas.api.types.infer_dtype
-    affected = [
-        name
-        for name in dict.fromkeys(names)
-        if frame[name].isna().any() and infer(frame[name], skipna=True) in _TEXT
-    ]
-    if not affected:
+        if not len(frame):
+            raise InputError(f"DATA: '{self._path}' has no rows.")
+        numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
+        for name, column in frame.items():
+            kind = types.infer_dtype(column, skipna=True)
+            if kind == "string":  # of which "NA" is like any other
+                frame[name] = column.mask(column == "")
+            elif column.dtype == object and name not in text and kind in numbers:
+                frame[name] = column.astype(float)
         return frame
-    text = pandas.read_csv(
-        path,
-        usecols=affected,
-        index_col=False,
-        dtype=str,
-        keep_default_na=False,
-        na_values=[""],
-    )
-    return frame.assign(**{name: text[name] for name in affected})
+
+    def _open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
+        """An open file of all columns, or an Arrow table of some."""
+        if not self._sep:
+            opened = dataset.dataset(self._path, format=self._suffix[1:])
+            return opened if columns is None else opened.to_table(columns=columns)
+        sep, as_text = self._sep.replace(r"\t", "\t"), dict.fromkeys(text, pa.string())
+        return (csv.open_csv if columns is None else csv.read_csv)(
+            self._path,
+            # A row has to fit into a block, even one of a hundred thousand columns.
+            csv.ReadOptions(encoding=self._encoding, block_size=2**24),
+            csv.ParseOptions(delimiter=sep, newlines_in_values=True),
+            csv.ConvertOptions(include_columns=columns or [], column_types=as_text),
+        )
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        # pyarrow's own errors are ValueErrors; an unknown encoding is a LookupError.
+        except (OSError, ValueError, LookupError) as error:
+            reason = one_sentence(error).removesuffix(".")
+            if re.search("utf-?8", reason, re.IGNORECASE):
+                reason += "; pass its encoding with --encoding"
+            raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
 
 
-def _read_parquet(
-    path: Path, columns: list[str], as_text: Collection[str]
-) -> "pd.DataFrame":
-    arrow: Any = import_optional("pyarrow", extra="cli")
-    parquet = import_optional("pyarrow.parquet", extra="cli")
-    # As a single file: `read_table` would find columns in the names of its folders.
-    with parquet.ParquetFile(path) as file:
-        table = file.read(columns=columns)
-    for index, field in enumerate(table.schema):
-        is_boolean = arrow.types.is_boolean(field.type)
-        if (
-            arrow.types.is_decimal(field.type)
-            or arrow.types.is_null(field.type)
-            or (
-                is_boolean
-                and field.name not in as_text
-                and table.column(index).null_count
-            )
-        ):
-            column = table.column(index)
-            # Arrow knows no way from a boolean to a float but through an integer.
-            column = column.cast(arrow.int8()) if is_boolean else column
-            table = table.set_column(
-                index, field.name, column.cast(arrow.float64(), safe=False)
-            )
-    # Without the metadata a pandas index stays a column like any other.
-    return table.to_pandas(ignore_metadata=True, date_as_object=False)[columns]
+def table_suffix(path: Path, argument: str) -> str:
+    """How a table's name ends, or InputError."""
+    for suffix in _SUFFIXES:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise InputError(f"{argument}: '{path}' must end in {', '.join(_SUFFIXES)}.")
 
 
-def _unreadable(path: Path, argument: str, error: BaseException) -> InputError:
-    kind = "Parquet" if _is_parquet(path, argument) else "CSV"
-    return InputError(
-        f"{argument}: '{path}' cannot be read as {kind}: "
-        f"{one_sentence(error).removesuffix('.')}."
-    )
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table. The file appears complete or not at all."""
+    suffix = table_suffix(path, "--out")
+    made = tempfile.TemporaryDirectory
+    with writable(path), made(dir=path.parent, prefix=".sklearn-era-") as folder:
+        # Of the same name, from which pandas tells the compression.
+        temporary = Path(folder, path.name)
+        if separator := _SUFFIXES[suffix]:
+            frame.to_csv(temporary, sep=separator, index=False)
+        else:
+            getattr(frame, f"to_{suffix[1:]}")(temporary)
+        os.replace(temporary, path)
+
+
+def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
+    """Make some features categories, by their text; the others have to be numbers."""
+    X = frame.copy()
+    for name, column in frame.items():
+        if name in categorical:
+            texts = {value: _spell(value) for value in column.dropna().unique()}
+            X[name] = column.map(texts).astype("category")
+        elif not types.is_numeric_dtype(column.dtype):
+            stray = _parse(column)[1]
+            raise InputError(f"DATA: column '{name}' is not numeric{stray}; {remedy}.")
+    return X
+
+
+def match_categories(X: pd.DataFrame, estimator: Any) -> None:
+    """Replace categories by the estimator's own of the same text; warn of others."""
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    names = X.columns[estimator.is_categorical_]
+    for name, categories in zip(names, encoder.categories_, strict=True):
+        is_missing = pd.isna(categories)
+        known = {_spell(value): value for value in categories[~is_missing]}
+        own, n_values = X[name].astype(object).map(known), X[name].count()
+        if n_unknown := n_values - own.count():
+            values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
+            told = f"the model has not seen {values}, and takes them for missing."
+            typer.echo(f"Warning: DATA: {told}", err=True)
+        # As the estimator knows it: None and NaN are two categories to it.
+        missing = [*categories[is_missing], np.nan][0]
+        X[name] = own.astype(object).where(own.notna(), missing)
+
+
+def _spell(value: Any) -> str:
+    """The text of a category: "1" of 1, and of 1.0, which pandas makes of it."""
+    return _WHOLE_FLOAT.sub(r"\1", str(value))
+
+
+def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
+    """The values to learn, and whether they are classes; the others are float64."""
+    subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
+    if task != "classification" and not types.is_numeric_dtype(column.dtype):
+        numbers, stray = _parse(column)
+        if (share := numbers.isna().mean()) == 0:
+            column = numbers
+        # A few texts among numbers are slips, and no classes.
+        elif task == "regression" or share < 0.1:
+            told = f"is not numeric{stray}; correct such values"
+            raise InputError(f"{subject} {told}, or {remedy}.")
+    n_classes = column.nunique()
+    is_number = types.is_any_real_numeric_dtype(column.dtype)
+    is_whole = is_number and bool((column % 1 == 0).all())
+    if task == "auto" and not is_number and n_classes > 20:
+        told = f"is text with {n_classes:,} distinct values"
+        raise InputError(f"{subject} {told}; {remedy} if they are classes.")
+    if task == "auto" and is_number and not (is_whole and n_classes == 2):
+        task = "regression"
+    if task == "regression":
+        return column.to_numpy(np.float64), False
+    if n_classes < 2:
+        raise InputError(f"{subject} has a single class, '{column.iloc[0]}'.")
+    dtype = np.int64 if is_whole else None if column.dtype.kind in "bf" else str
+    return column.to_numpy(dtype), True
+
+
+def make_eras(column: pd.Series) -> NDArray[Any]:
+    """Era labels as numbers, datetime64 or text."""
+    if hasattr(column.dtype, "tz"):
+        column = column.dt.tz_convert(None)
+    return column.to_numpy(dtype=None if column.dtype.kind in "biufM" else str)
+
+
+def _parse(column: pd.Series) -> tuple[pd.Series, str]:
+    """The numbers that texts spell, and the first that does not, for a message."""
+    numbers = pd.to_numeric(column.astype(str), errors="coerce")
+    row = int((numbers.isna() & column.notna()).to_numpy().argmax())
+    value = column.iloc[row]
+    return numbers, f" ({value!r} in row {row + 1:,})" if isinstance(value, str) else ""

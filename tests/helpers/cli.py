@@ -35,22 +35,24 @@ def fail(*arguments, exit_code=2, app=app):
     return result.stderr.removeprefix("Error: ").rstrip("\n")
 
 
-def read(path):
+def read(path, **options):
     """Read a table, its numbers to the last bit."""
-    if Path(path).suffix == ".parquet":
-        return pd.read_parquet(path)
-    version = tuple(map(int, pd.__version__.split(".")[:2]))
-    return pd.read_csv(
-        path, **({"float_precision": "round_trip"} if version < (3, 1) else {})
-    )
+    path = Path(path)
+    if path.suffix in (".parquet", ".feather"):
+        return getattr(pd, f"read_{path.suffix[1:]}")(path)
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        options["float_precision"] = "round_trip"
+    return pd.read_csv(path, sep="\t" if ".tsv" in path.name else ",", **options)
 
 
 def write(frame, path):
     """Write a table in the format that the file's name tells; return the name."""
     if path.endswith(".parquet"):
         frame.to_parquet(path, index=False)
+    elif path.endswith(".feather"):
+        frame.to_feather(path)
     else:
-        frame.to_csv(path, index=False)
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path else ",")
     return path
 
 
@@ -104,13 +106,10 @@ def predict(model="m.skops", data="d.csv", out="p.csv"):
     return ["predict", model, data, "--out", out]
 
 
-def to_options(parameters):
-    """The options of an estimator's parameters; True is that of a flag."""
-    options = []
-    for name, value in parameters.items():
-        options.append(f"--{name.replace('_', '-')}")
-        if isinstance(value, dict):
-            value = ",".join(f"{key}={weight}" for key, weight in value.items())
-        if value is not True:
-            options.append(str(value))
-    return options
+def params(**values):
+    """The options of an estimator's parameters."""
+    return [
+        argument
+        for name, value in values.items()
+        for argument in ("--param", f"{name}={value}")
+    ]
