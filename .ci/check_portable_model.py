@@ -1,9 +1,10 @@
 """Run an exported model with the packages that Numerai's images have.
 
 For each Python of the images that is found, as ``python3.12`` for one, a fresh virtual
-environment gets the versions of that image. There the pickle of a small model predicts
-live data, by the rules of Numerai's model upload. The CSV files have to be the same to
-the byte, and the same as that of our own predictions.
+environment gets the versions of that image. There the pickles of a small model, and of
+a blend of two with features of their own, predict live data, by the rules of Numerai's
+model upload. The CSV files have to be the same to the byte, and the same as that of our
+own predictions.
 
 Needs sklearn_era with pandas and pyarrow, uv, and a package index. Arguments: a folder
 for the environments, by default a temporary one, and the versions of Python to try, by
@@ -25,9 +26,9 @@ import numpy as np
 import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.metrics.ranks import rank_normalize
-from sklearn_era.numerai.model_upload.portable import write_portable_model
-from sklearn_era.numerai.model_upload.portable_check import check_portable_model
+from sklearn_era.numerai.blend import Blend, Part
+from sklearn_era.numerai.export import write_portable_model
+from sklearn_era.numerai.export_check import check_portable_model
 
 # What the lock files of numerai/numerai-predict install, at commit 19d1769.
 IMAGES = {
@@ -103,30 +104,41 @@ def make_frame(n_rows: int, eras: list[str], seed: int) -> pd.DataFrame:
     return frame
 
 
-def main(folder: Path, versions: list[str]) -> bool:
-    """Whether all that was found predicts the same."""
-    train = make_frame(20_000, [f"{era:04d}" for era in range(1, 21)], seed=0)
-    names = [name for name in train if name.startswith("feature_")]
-    rng = np.random.default_rng(1)
-    target = (
-        train[names[0]] * 0.1 + train[names[1]] * 0.05 + rng.normal(size=len(train))
-    )
+def make_part(train: pd.DataFrame, names: list[str], seed: int, weight: float) -> Part:
+    """A model of some features, as a part of a blend."""
+    noise = np.random.default_rng(seed).normal(size=len(train))
+    target = train[names[0]] * 0.1 + train[names[1]] * 0.05 + noise
     model = HistGradientBoostingRegressor(
         max_iter=200, split_criterion="directional", early_stopping=False
     )
     model.fit(train[names], target, eras=train["era"])
-    pickle_path = folder / "model.pkl"
-    write_portable_model(model, pickle_path)
+    return Part(model, names, weight)
 
+
+def expected_csv(blend: Blend, frame: pd.DataFrame) -> bytes:
+    """What we ourselves predict, an era at a time."""
+    ranks = pd.Series(0.0, index=frame.index, name="prediction")
+    for _, rows in frame.groupby("era"):
+        ranks[rows.index] = blend.ranks(rows[blend.features].to_numpy(), blend.features)
+    return ranks.to_frame().to_csv().encode()
+
+
+def main(folder: Path, versions: list[str]) -> bool:
+    """Whether all that was found predicts the same."""
+    train = make_frame(20_000, [f"{era:04d}" for era in range(1, 21)], seed=0)
+    names = [name for name in train if name.startswith("feature_")]
+    one, other = (
+        make_part(train, names[:25], 1, 1.0),
+        make_part(train, names[:14:-1], 2, 0.3),
+    )
+    blends = {"model": Blend([one]), "blend": Blend([one, other])}
     frames = {
         "live": make_frame(6_000, ["X"], seed=2),
         "eras": make_frame(6_000, ["0021", "0022", "0023"], seed=3),
     }
-    expected = {}
+    for name, blend in blends.items():
+        write_portable_model(blend, folder / f"{name}.pkl")
     for kind, frame in frames.items():
-        ranks = rank_normalize(model.predict(frame[names]), frame["era"])
-        prediction = pd.DataFrame({"prediction": ranks}, index=frame.index)
-        expected[kind] = prediction.to_csv().encode()
         frame.to_parquet(folder / f"{kind}.parquet")
 
     tried = {version: find_python(version) for version in versions}
@@ -139,16 +151,22 @@ def main(folder: Path, versions: list[str]) -> bool:
         pythons[version] = make_environment(python, IMAGES[version], folder / version)
         print(f"Python {version}: installed in {time.monotonic() - start:.0f} s")
     all_same = True
-    for (name, python), kind in itertools.product(pythons.items(), frames):
-        output = folder / f"{kind}.csv"
+    output = folder / "predictions.csv"
+    for (where, python), name, kind in itertools.product(
+        pythons.items(), blends, frames
+    ):
         check = check_portable_model(
-            pickle_path, folder / f"{kind}.parquet", python=python, output=output
+            folder / f"{name}.pkl",
+            folder / f"{kind}.parquet",
+            python=python,
+            output=output,
         )
-        same = output.read_bytes() == expected[kind]
+        same = output.read_bytes() == expected_csv(blends[name], frames[kind])
         all_same &= same
-        packages = " ".join(f"{name} {v}" for name, v in check.versions.items())
+        packages = " ".join(f"{package} {v}" for package, v in check.versions.items())
         print(
-            f"Python {name}, {kind}: {'same bytes' if same else 'OTHER PREDICTIONS'}; "
+            f"Python {where}, {name}, {kind}: "
+            f"{'same bytes' if same else 'OTHER PREDICTIONS'}; "
             f"{check.rows} rows, {check.seconds:.1f} s, "
             f"{check.peak_bytes / 2**20:.0f} MiB; {packages}",
             *check.warnings,

@@ -24,14 +24,14 @@ TESTS = Path(__file__).parent
 # The package is tested without these too: what needs them is left out.
 CLUSTER = {"dask", "distributed", "xgboost"}
 OPTIONAL = CLUSTER | {
-    "dotenv", "lightgbm", "matplotlib", "numerai_tools", "numerapi", "pandas", "polars",
-    "pyarrow", "pydantic", "rich", "skops", "typer",
+    "dotenv", "filelock", "lightgbm", "matplotlib", "numerai_tools", "pandas", "polars",
+    "pyarrow", "pydantic", "requests", "rich", "skops", "typer",
 }  # fmt: skip
 # Of these folders, what is tested needs them.
 NEEDS = {
     "cli": OPTIONAL
     - CLUSTER
-    - {"dotenv", "lightgbm", "numerai_tools", "numerapi", "pydantic"},
+    - {"dotenv", "filelock", "lightgbm", "numerai_tools", "pydantic", "requests"},
     "cluster": CLUSTER | {"pandas", "pyarrow"},
     "numerai": OPTIONAL - CLUSTER,
     "project/experiments": {"matplotlib", "pandas"},

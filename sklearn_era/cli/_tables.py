@@ -170,7 +170,8 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
 
 def _spell(value: Any) -> str:
     """The text of a category: "1" of 1, and of 1.0, which pandas makes of it."""
-    return _WHOLE_FLOAT.sub(r"\1", str(value))
+    text = _WHOLE_FLOAT.sub(r"\1", str(value))
+    return "0" if text == "-0" else text
 
 
 def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:

@@ -1,17 +1,42 @@
-"""The weekly submission to Numerai's tournament, from download to record.
+"""Numerai's tournament, from download to record: ``sklearn-era numerai``.
 
-The command line program ``sklearn-era numerai`` does it all; see ``docs/numerai.md``.
-Its steps can be called as well, each a package of its own, in the order of the work:
+A module is a step, in the order of the work:
 
-- ``api`` and ``data``: the files, downloaded and checked;
-- ``training``: the model, with checkpoints;
-- ``metrics`` and ``validation``: its scores era by era, and the report;
-- ``submission``: live predictions, checked, uploaded and confirmed;
-- ``model_upload``: the model as a file that Numerai runs.
+- ``config`` (with ``numerai.toml``): the configuration and the folders beside it;
+- ``api``, by ``http``, ``queries`` and ``resume``: Numerai's API;
+- ``download``, ``data``, ``eras``: the files of the data, and their eras;
+- ``training``, ``checkpoints``, ``store``: fits; ``blend``: several fits as one model;
+- ``prediction``, ``submission``, ``submit``: the live era, its CSV, the upload;
+- ``validation``, ``score_table``, ``report``, ``figures``, by ``metrics``, and
+  ``scores`` at Numerai: how models do;
+- ``export``, ``export_check``, ``pickle_upload``: a model as a file that Numerai runs;
+- ``steps``: each of these for one model; ``pipeline``: all of it, as far as it is not
+  done; ``demo``: files made up like Numerai's.
 
-``config`` is the configuration file, ``workspace`` the folders beside it, and ``steps``
-puts them together; ``state`` is what of a week is done already. ``errors``, ``files``
-and ``targets`` are what they share, and ``demo`` makes files as Numerai's.
-:mod:`sklearn_era.numerai.metrics` needs nothing but NumPy and SciPy; for the rest,
-install ``sklearn-era[numerai]``.
+``errors`` and ``files`` are what they share. The metrics need NumPy and
+SciPy only; for the rest, install ``sklearn-era[numerai]``.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sklearn_era.numerai.export import write_portable_model
+    from sklearn_era.numerai.export_check import check_portable_model
+    from sklearn_era.numerai.training import train
+
+__all__ = ["check_portable_model", "train", "write_portable_model"]
+
+_MODULES = {
+    "check_portable_model": "export_check",
+    "train": "training",
+    "write_portable_model": "export",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is public when it is asked for: the metrics do without the extra."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

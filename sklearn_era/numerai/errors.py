@@ -1,18 +1,14 @@
 """What can go wrong between a download and a submission.
 
-Each message is a sentence or two that say what happened and what to do. The command
-line prints it, and exits with the error's code.
+A message is a sentence or two: what happened, and what to do. The command line prints
+it on one line, and exits with the code of its class.
 """
+
+from collections.abc import Sequence
 
 
 class NumeraiError(Exception):
-    """The base of the errors here.
-
-    Attributes
-    ----------
-    exit_code : int
-        What the command line program exits with.
-    """
+    """The base of the errors here; `exit_code` is what the program exits with."""
 
     exit_code = 1
 
@@ -23,18 +19,18 @@ class ConfigError(NumeraiError):
     exit_code = 2
 
 
-class CheckpointError(ConfigError):
-    """A checkpoint is of another training than the one that is to go on from it."""
-
-
 class DataError(NumeraiError):
     """A file is missing, damaged, or does not hold what it should."""
 
     exit_code = 3
 
 
-class NothingToValidateError(DataError):
-    """No era with known targets follows those that a model was trained on."""
+class NoModelError(DataError):
+    """A model that is asked for has not been trained yet."""
+
+
+class BusyError(DataError):
+    """Another run has the lock."""
 
 
 class ApiError(NumeraiError):
@@ -55,20 +51,12 @@ class UploadError(NumeraiError):
     exit_code = 6
 
 
-class PortableModelError(NumeraiError):
+class ExportError(NumeraiError):
     """A model cannot be exported, or its export failed the check."""
 
     exit_code = 7
 
 
-__all__ = [
-    "ApiError",
-    "CheckpointError",
-    "ConfigError",
-    "DataError",
-    "NothingToValidateError",
-    "NumeraiError",
-    "PortableModelError",
-    "SubmissionError",
-    "UploadError",
-]
+def first_names(names: Sequence[str]) -> str:
+    """The first five names, for a message."""
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")

@@ -1,251 +1,180 @@
-"""The steps of a week, each as a configuration says.
+"""The steps of a round, each for one model, as the configuration says."""
 
-Between a configuration and the modules that do the work, which take plain arguments.
-"""
-
-import json
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
+from scipy.stats import spearmanr
 
-from sklearn_era.numerai.api.client import NumeraiClient
-from sklearn_era.numerai.config import Config
-from sklearn_era.numerai.data.dataset import (
-    FeatureMetadata,
+from sklearn_era.numerai import export, validation
+from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai.blend import load_blend
+from sklearn_era.numerai.config import (
+    Config,
+    Model,
+    TrainSection,
+    Workspace,
+    check_target,
+)
+from sklearn_era.numerai.data import (
     read_column_names,
     read_columns,
-    read_feature_metadata,
+    read_features,
     read_ids,
 )
-from sklearn_era.numerai.data.download import download
-from sklearn_era.numerai.errors import DataError, PortableModelError
-from sklearn_era.numerai.files import file_sha256
-from sklearn_era.numerai.model_upload.portable import write_portable_model
-from sklearn_era.numerai.model_upload.portable_check import (
-    PortableCheck,
-    check_portable_model,
-)
-from sklearn_era.numerai.submission.prediction import predict_live
-from sklearn_era.numerai.submission.record import utc_now
-from sklearn_era.numerai.submission.submission_file import (
+from sklearn_era.numerai.errors import DataError, NoModelError
+from sklearn_era.numerai.files import Record, file_sha256, lock, utc_now
+from sklearn_era.numerai.prediction import predict_live
+from sklearn_era.numerai.report import write_report
+from sklearn_era.numerai.store import ModelRecord, read_record
+from sklearn_era.numerai.submission import (
     check_submission,
     make_submission,
     write_submission,
 )
-from sklearn_era.numerai.submission.upload import SubmissionRecord, submit
-from sklearn_era.numerai.targets import check_target
-from sklearn_era.numerai.training.estimator_parameters import make_estimator
-from sklearn_era.numerai.training.fitting import GAIN, MODEL, train
-from sklearn_era.numerai.training.model_store import (
-    ModelRecord,
-    load_trained,
-    write_json,
-)
-from sklearn_era.numerai.validation.report import ReportFiles, write_report
-from sklearn_era.numerai.validation.scoring import ValidationResult, validate
-from sklearn_era.numerai.validation.training_sample import read_training_sample
-from sklearn_era.numerai.workspace import Workspace
+from sklearn_era.numerai.submit import SubmissionRecord, submit
+from sklearn_era.numerai.training import gain_settings, make_estimator, train, why_train
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[str, int, int], None]
 
-_FNC_FEATURE_SET = "fncv3_features"
-PORTABLE = "portable.pkl"
-# The files without which a week's work can be done.
-_COMPARED_WITH = frozenset(
-    {
-        "live_benchmark_models",
-        "live_example_preds",
-        "meta_model",
-        "validation_benchmark_models",
-    }
-)
-# In the report, the digest of the model that it is of.
-REPORTED_MODEL = "model_sha256"
+class Reporter(Protocol):
+    """What is told of the work: sentences, how far a stage has come, and scores."""
+
+    def step(self, text: str) -> None: ...
+
+    def progress(self, stage: str, done: int, total: int) -> None: ...
+
+    def validated(
+        self,
+        model: Model,
+        results: Mapping[str, validation.ValidationResult],
+        files: Sequence[Path],
+    ) -> None: ...
 
 
-def read_features(config: Config, workspace: Workspace) -> FeatureMetadata:
-    """The newest features.json, once it is sure that it has the target."""
-    metadata = read_feature_metadata(workspace.newest("features"))
-    check_target(config.train.target, metadata.targets)
-    return metadata
+class PredictionRecord(Record):
+    """What made ``predictions.csv``, beside it."""
+
+    predictions_sha256: str
+    model_sha256: str
+    version: str = ""
+    neutralize_proportion: float = 0.0
+    created: str = ""
+
+
+# Fits ---------------------------------------------------------------------------------
+
+
+def features_of(workspace: Workspace, settings: TrainSection) -> list[str]:
+    """The columns that a fit learns from, once it is sure that the target exists."""
+    metadata = read_features(workspace.need("features"))
+    check_target(settings.target, metadata.targets)
+    return metadata.features(settings.feature_set)
 
 
 def check_parameters(config: Config, workspace: Workspace) -> None:
-    """Check the model's parameters, before anything is downloaded or read.
+    """Check all fits' parameters, before gigabytes are fetched and hours spent.
 
-    What names features is checked as far as their names are here already.
-
-    Raises
-    ------
-    ConfigError
-        If one is unknown or has a bad value.
+    What names features is checked once their names are here.
     """
-    features: list[str] = []
-    parameters = dict(config.train.parameters)
-    if workspace.rounds_of("features"):
-        features = read_features(config, workspace).features(config.train.feature_set)
-    else:
-        for name in ("monotonic_cst", "interaction_cst"):
-            parameters.pop(name, None)
-    make_estimator(
-        parameters, features=features, random_state=config.train.random_state
-    )
+    for model in config.models:
+        for settings in (model.train, *(member.train for member in model.members)):
+            try:
+                features = features_of(workspace, settings)
+            except DataError:  # of a file that is to be downloaded, again perhaps
+                features = None
+            make_estimator(settings, features)
+            if config.validation.compare_with_gain:
+                gain_settings(settings)
 
 
-def download_files(
-    config: Config,
-    workspace: Workspace,
-    client: NumeraiClient,
-    *,
-    refresh: Sequence[str] = (),
-    on_file: Callable[[str, Path, str], None] | None = None,
-    on_bytes: Callable[[str, int, int], None] | None = None,
-) -> dict[str, Path]:
-    """Download what is not here, and what changes from round to round."""
-    names = list(dict.fromkeys([*config.data.files, *refresh]))
-    return download(
-        client,
-        workspace,
-        names,
-        refresh=[*config.data.refresh, *refresh],
-        optional=_COMPARED_WITH,
-        on_file=on_file,
-        on_bytes=on_bytes,
-    )
+def reasons_to_train(workspace: Workspace, model: Model) -> dict[str, str]:
+    """For each member whose fit is not the one configured, why.
+
+    Without features.json, a fit is only known to be there.
+    """
+    reasons = {}
+    folder, version = workspace.model_dir(model.name), workspace.version
+    known = workspace.newest("features") is not None
+    for member in model.members:
+        train, reason = member.train, None
+        if known:
+            reason = why_train(
+                train,
+                folder,
+                member.name,
+                files=train.files,
+                features=features_of(workspace, train),
+                version=version,
+            )
+        else:
+            try:
+                read_record(folder, member.name)
+            except NoModelError:
+                reason = "there is no model yet"
+        if reason is not None:
+            reasons[member.name] = reason
+    return reasons
 
 
 def train_model(
-    config: Config,
-    workspace: Workspace,
-    *,
-    resume: bool = False,
-    on_progress: Progress | None = None,
-) -> dict[str, ModelRecord]:
-    """Train the model, and the plain one beside it if that is configured."""
-    metadata = read_features(config, workspace)
-    section = config.train
-    return train(
-        model_dir=workspace.model_dir,
-        model_name=config.model.name,
-        version=config.data.version,
-        files=[workspace.newest(name) for name in section.files],
-        features=metadata.features(section.feature_set),
-        feature_set=section.feature_set,
-        target=section.target,
-        purge=config.purge,
-        every_nth_era=section.every_nth_era,
-        era_groups=section.era_groups,
-        first_era=section.first_era or None,
-        last_era=section.last_era or None,
-        parameters=section.parameters,
-        random_state=section.random_state,
-        checkpoint_every=section.checkpoint_every,
-        resume=resume,
-        compare_with_gain=section.compare_with_gain,
-        on_progress=on_progress,
+    workspace: Workspace, model: Model, told: Reporter, *, restart: bool = False
+) -> None:
+    """Train the members whose fits are not those configured; all of them to restart."""
+    folder = workspace.model_dir(model.name)
+    what = f"training {model.name!r}"
+    with lock(workspace.lock_file(f"train-{model.name}"), what):
+        reasons = reasons_to_train(workspace, model)
+        for member in model.members:
+            if not restart and member.name not in reasons:
+                continue
+            shown = spell(model, member.name)
+            reason = reasons.get(member.name, "as requested")
+            told.step(f"Training {shown}: {reason}.")
+            record = train(
+                member.train,
+                files=[workspace.need(name) for name in member.train.files],
+                features=features_of(workspace, member.train),
+                folder=folder,
+                name=member.name,
+                model_name=model.name,
+                version=workspace.version,
+                restart=restart,
+                on_progress=told.progress,
+            )
+            told.step(_describe(shown, record))
+
+
+def spell(model: Model, member: str) -> str:
+    """What messages call a member of a model."""
+    return repr(model.name) + ("" if member == "model" else f" member {member!r}")
+
+
+def _describe(shown: str, record: ModelRecord) -> str:
+    text = (
+        f"Trained {shown} on {record.n_rows:,} rows of {record.n_eras:,} eras "
+        f"({record.first_era} to {record.last_era}) and {len(record.features):,} "
+        f"features, for {record.target}."
     )
-
-
-def validate_model(
-    config: Config, workspace: Workspace, *, on_progress: Progress | None = None
-) -> tuple[dict[str, ValidationResult], ReportFiles]:
-    """Score the model, and the plain one if it was trained, and write the report."""
-    metadata = read_features(config, workspace)
-    names = [MODEL, *([GAIN] if config.train.compare_with_gain else [])]
-    loaded = {name: load_trained(workspace.model_dir, name) for name in names}
-    results = {}
-    for name, (estimator, record) in loaded.items():
-
-        def report_progress(
-            stage: str, done: int, total: int, name: str = name
-        ) -> None:
-            if on_progress is not None:
-                on_progress(f"{stage} ({name})", done, total)
-
-        results[name] = validate(
-            estimator,
-            validation=workspace.newest("validation"),
-            features=record.features,
-            target=record.target,
-            after_era=record.last_era,
-            purge=record.purge,
-            meta_model=_newest_if_any(workspace, "meta_model"),
-            benchmark_models=_newest_if_any(workspace, "validation_benchmark_models"),
-            benchmark_column=_benchmark_column(config),
-            fnc_features=_fnc_features(config, metadata, record),
-            neutralize_proportion=config.predict.neutralize_proportion,
-            neutralize_features=_neutralizers(config, metadata, record),
-            on_progress=report_progress,
+    n_trees, n_grown = record.n_trees, record.n_trees_with_splits
+    if n_trees is not None and n_grown is not None and n_grown < n_trees:
+        text += (
+            f" Only {n_grown:,} of {n_trees:,} trees have splits, the last of them "
+            f"tree {record.last_tree_with_splits:,}: more trees would change nothing."
         )
-    # What the one was trained on, the plain one was too.
-    _, model = loaded[MODEL]
-    sample = read_training_sample(
-        [workspace.newest(name) for name in config.train.files],
-        model.features,
-        model.target,
-        first_era=model.first_era,
-        last_era=model.last_era,
-        every_nth_era=model.every_nth_era,
-    )
-    about = {
-        REPORTED_MODEL: model.sha256,
-        "version": model.version,
-        "feature_set": model.feature_set,
-        "first_era": model.first_era,
-        "last_era": model.last_era,
-        "purge": model.purge,
-        "created": utc_now(),
-    }
-    files = write_report(
-        workspace.report_dir,
-        results,
-        estimators={name: estimator for name, (estimator, _) in loaded.items()},
-        sample=sample,
-        about=about,
-    )
-    return results, files
+    return text
 
 
-@dataclass(frozen=True)
-class RoundPrediction:
-    """The submission of a round, written and checked.
-
-    Attributes
-    ----------
-    round_number : int
-        The round.
-    path : Path
-        The CSV file.
-    sha256 : str
-        Its digest, in hexadecimal digits.
-    frame : DataFrame of shape (n_rows, 2)
-        Its columns, id and prediction.
-    """
-
-    round_number: int
-    path: Path
-    sha256: str
-    frame: "pd.DataFrame"
+# A round ------------------------------------------------------------------------------
 
 
 def live_round(workspace: Workspace, round_number: int | None) -> int:
-    """The round to predict: the newest whose live file is here, if none is named.
-
-    Raises
-    ------
-    DataError
-        If there is no such file.
-    """
+    """The round to predict: the newest whose live file is here, if none is named."""
+    workspace.need("live")
     rounds = workspace.rounds_of("live")
-    if not rounds:
-        workspace.newest("live")  # says so
     if round_number is None:
         return rounds[-1]
     if round_number not in rounds:
@@ -256,166 +185,201 @@ def live_round(workspace: Workspace, round_number: int | None) -> int:
     return round_number
 
 
-def predict_round(
-    config: Config, workspace: Workspace, *, round_number: int | None = None
-) -> RoundPrediction:
-    """Predict a round's live file, check the submission, and write it."""
-    round_number = live_round(workspace, round_number)
+def predict_model(
+    config: Config,
+    workspace: Workspace,
+    model: Model,
+    round_number: int,
+    told: Reporter,
+) -> Path:
+    """Predict a round's live file, check the submission and write it."""
+    blend, records = load_blend(workspace.model_dir(model.name), model)
     live = workspace.data_file("live", round_number)
-    estimator, record = load_trained(workspace.model_dir, MODEL)
-    neutralizers = None
-    if config.predict.neutralize_proportion:
-        metadata = read_features(config, workspace)
-        neutralizers = _neutralizers(config, metadata, record)
+    neutralizers: list[str] = []
+    if model.predict.neutralize_proportion:
+        name = model.predict.neutralize_feature_set
+        neutralizers = (
+            read_features(workspace.need("features")).features(name)
+            if name
+            else blend.features
+        )
     predictions = predict_live(
-        estimator,
-        record,
+        blend,
+        records,
         live,
-        version=config.data.version,
-        neutralize_proportion=config.predict.neutralize_proportion,
-        neutralize_features=neutralizers,
+        version=workspace.version,
+        predict=model.predict,
+        neutralizers=neutralizers,
     )
     frame = make_submission(predictions.index, predictions)
     check_submission(frame, read_ids(live))
-    path = workspace.round_dir(round_number) / "predictions.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = workspace.round_dir(round_number, model.name) / "predictions.csv"
     digest = write_submission(frame, path)
-    origin = {
-        "predictions_sha256": digest,
-        "model_sha256": record.sha256,
-        "version": config.data.version,
-        "neutralize_proportion": config.predict.neutralize_proportion,
-        "created": utc_now(),
-    }
-    write_json(path.with_suffix(".json"), origin)
-    return RoundPrediction(round_number, path, digest, frame)
-
-
-def _model_of(predictions: Path) -> str:
-    """The digest of the model that made a submission; "unknown" if it was changed."""
-    try:
-        origin = json.loads(predictions.with_suffix(".json").read_text("utf-8"))
-        if origin["predictions_sha256"] == file_sha256(predictions):
-            return str(origin["model_sha256"])
-    except (OSError, ValueError, KeyError):
-        pass
-    warnings.warn(
-        f"{predictions} is not what 'predict' wrote: it is submitted as it is, and the "
-        "record names no model for it.",
-        UserWarning,
-        stacklevel=3,
+    PredictionRecord(
+        predictions_sha256=digest,
+        model_sha256="+".join(record.sha256 for record in records),
+        version=workspace.version,
+        neutralize_proportion=model.predict.neutralize_proportion,
+        created=utc_now(),
+    ).write(path.with_suffix(".json"))
+    told.step(
+        f"Round {round_number}: {len(frame):,} predictions of {model.name!r} from "
+        f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
     )
-    return "unknown"
+    for name, correlation in _correlations(
+        config, workspace, model, round_number, predictions
+    ):
+        told.step(f"Rank correlation with {name}: {correlation:.3f}")
+    return path
 
 
-def correlations_with_others(
-    config: Config, workspace: Workspace, prediction: RoundPrediction
-) -> dict[str, float]:
-    """Rank correlations of a submission with others for the round, as far as here.
-
-    With ``live_example_preds`` and the benchmark model that BMC compares with. A number
-    far from those of other weeks is worth a look before an upload.
-    """
-    from scipy.stats import spearmanr
-
-    found = {}
-    own = prediction.frame.set_index("id")["prediction"]
-    others = {
-        "live_example_preds": "prediction",
-        "live_benchmark_models": _benchmark_column(config),
-    }
-    for name, column in others.items():
-        path = workspace.data_file(name, prediction.round_number)
-        if column is None or not path.exists():
-            continue
-        if column in read_column_names(path):
-            values = read_columns(path, [column])[column].reindex(own.index)
-            known = values.notna().to_numpy()
-            if known.sum() < 2:
-                continue
-            correlation = spearmanr(own[known], values[known]).statistic
-            found[name] = float(np.asarray(correlation))
-    return found
-
-
-def submit_round(
+def _correlations(
     config: Config,
     workspace: Workspace,
-    client: NumeraiClient,
+    model: Model,
+    round_number: int,
+    predictions: "pd.Series[float]",
+) -> Iterator[tuple[str, float]]:
+    """Rank correlations with others' predictions, as far as their files are here.
+
+    A number far from those of other rounds is worth a look before an upload.
+    """
+    target = model.train.target
+    benchmark = config.validation.benchmark_of(workspace.version, target)
+    for name, column, shown in (
+        ("live_example_preds", "prediction", "Numerai's example predictions"),
+        ("live_benchmark_models", benchmark, benchmark),
+    ):
+        path = workspace.data_file(name, round_number)
+        try:
+            if not path.exists() or column not in read_column_names(path):
+                continue
+            other = read_columns(path, [column])[column].reindex(predictions.index)
+        except DataError as error:
+            # Of a file to compare with, which is no reason not to submit.
+            warnings.warn(str(error), UserWarning, stacklevel=2)
+            continue
+        known = other.notna().to_numpy()
+        if known.sum() > 1:
+            yield shown, float(spearmanr(predictions[known], other[known]).statistic)
+
+
+def submit_model(
+    client: Numerai,
+    config: Config,
+    workspace: Workspace,
+    model: Model,
+    round_number: int,
+    told: Reporter,
     *,
-    round_number: int | None = None,
     require_open: bool | None = None,
-    again: bool = False,
-    on_step: Callable[[str], None] | None = None,
+    force: bool = False,
 ) -> SubmissionRecord:
-    """Upload a round's submission, confirm and record it."""
-    round_number = live_round(workspace, round_number)
-    folder = workspace.round_dir(round_number)
+    """Upload a round's predictions, confirm and record it."""
+    folder = workspace.round_dir(round_number, model.name)
     path = folder / "predictions.csv"
     if not path.exists():
         raise DataError(f"There is no {path}: run 'sklearn-era numerai predict' first.")
     return submit(
         client,
-        model_name=config.model.name,
+        model_name=model.name,
         submission=path,
         live=workspace.data_file("live", round_number),
         record=folder / "submission.json",
         round_number=round_number,
-        version=config.data.version,
-        model_hash=_model_of(path),
+        version=workspace.version,
+        model_sha256=_model_of(path),
         require_open=config.submit.require_open
         if require_open is None
         else require_open,
-        again=again,
-        on_step=on_step,
+        force=force,
+        on_step=told.step,
     )
 
 
+def _model_of(path: Path) -> str:
+    """The digest of the model that made a submission; "" if it was changed since."""
+    try:
+        origin = PredictionRecord.read(path.with_suffix(".json"), advice="")
+    except DataError:
+        origin = None
+    if origin is not None and origin.predictions_sha256 == file_sha256(path):
+        return origin.model_sha256
+    warnings.warn(
+        f"{path} is not what 'predict' wrote: it is submitted as it is.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return ""
+
+
+# After it -----------------------------------------------------------------------------
+
+
+def validate_model(
+    config: Config, workspace: Workspace, model: Model, told: Reporter
+) -> None:
+    """Score the model in eras that it has not seen, and write the report."""
+    what = f"validating {model.name!r}"
+    with lock(workspace.lock_file(f"validate-{model.name}"), what):
+        records = read_records(workspace, model)
+        results = validation.validate(
+            config, workspace, model, on_progress=told.progress, on_step=told.step
+        )
+        files = write_report(config, workspace, model, records, results)
+    told.validated(model, results, files)
+
+
 def export_model(
-    config: Config,
     workspace: Workspace,
+    model: Model,
+    told: Reporter,
     *,
     path: Path | None = None,
-    python: Path | None = None,
-) -> tuple[Path, PortableCheck]:
-    """Write the model as a pickle for Numerai's upload, and run it as they would."""
-    if config.predict.neutralize_proportion:
-        raise PortableModelError(
-            "A portable model does not neutralise, and [predict] neutralize_proportion "
-            f"is {config.predict.neutralize_proportion:g}: export a model without, or "
-            "submit its predictions instead."
-        )
-    estimator, record = load_trained(workspace.model_dir, MODEL)
-    path = path or workspace.model_dir / PORTABLE
-    write_portable_model(estimator, path, feature_names=record.features)
-    check = check_portable_model(path, workspace.newest("live"), python=python)
-    return path, check
+    python: str | None = None,
+) -> Path:
+    """Write the model as a pickle for Numerai's upload, once it ran as they run it."""
+    blend, records = load_blend(workspace.model_dir(model.name), model)
+    path = path or workspace.model_dir(model.name) / export.PORTABLE
+    live = workspace.need("live")
+    check = export.export_model(
+        blend, records, path, live, predict=model.predict, python=python
+    )
+    told.step(
+        f"Portable model of {model.name!r}: {path} ({path.stat().st_size / 1e6:,.1f} "
+        f"MB), which predicted {check.rows:,} rows in {check.seconds:.1f} s, using "
+        f"{check.peak_bytes / 1e9:.2f} GB of memory."
+    )
+    return path
 
 
-def _newest_if_any(workspace: Workspace, name: str) -> Path | None:
-    return workspace.newest(name) if workspace.rounds_of(name) else None
+def read_records(workspace: Workspace, model: Model) -> list[ModelRecord]:
+    """The records of a model's fits, in the order of its members."""
+    folder = workspace.model_dir(model.name)
+    return [read_record(folder, member.name) for member in model.members]
 
 
-def _benchmark_column(config: Config) -> str | None:
-    if config.validation.benchmark != "auto":
-        return config.validation.benchmark or None
-    # v53_lgbm_ender60 for target_ender_60 of v5.3.
-    target = config.train.target.removeprefix("target_").replace("_", "")
-    return f"{config.data.version.replace('.', '')}_lgbm_{target}"
+def is_validated(config: Config, workspace: Workspace, model: Model) -> bool:
+    """Whether the report is of these very fits, or none can be made here."""
+    return "validation" not in config.data.files or validation.report_is_current(
+        config, workspace, model, read_records(workspace, model)
+    )
 
 
-def _fnc_features(
-    config: Config, metadata: FeatureMetadata, record: ModelRecord
-) -> list[str] | None:
-    name = config.validation.fnc_feature_set
-    if name == "auto":
-        known = _FNC_FEATURE_SET in metadata.feature_sets
-        return metadata.features(_FNC_FEATURE_SET) if known else record.features
-    return metadata.features(name) if name else None
+def is_exported(config: Config, workspace: Workspace, model: Model) -> bool:
+    """Whether the pickle is of these very fits, or none is wanted."""
+    if not config.export.automatic or model.predict.neutralize_proportion > 0:
+        return True
+    return has_export(workspace, model)
 
 
-def _neutralizers(
-    config: Config, metadata: FeatureMetadata, record: ModelRecord
-) -> list[str]:
-    name = config.predict.neutralize_feature_set
-    return metadata.features(name) if name else record.features
+def has_export(workspace: Workspace, model: Model) -> bool:
+    """Whether there is a pickle of these very fits."""
+    path = workspace.model_dir(model.name) / export.PORTABLE
+    weights = [member.weight for member in model.members]
+    try:
+        return export.export_is_current(path, read_records(workspace, model), weights)
+    except NoModelError:
+        raise
+    except DataError:
+        return False  # a damaged record is written anew

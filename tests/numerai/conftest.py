@@ -1,10 +1,15 @@
-"""What tests of several folders share: the small demo, and figures that cost little."""
+"""What tests share: the small demo, a program with its stand-in for Numerai."""
+
+import shutil
 
 import pytest
 
 from helpers.numerai.demo import SmallDemo, small_demo
+from helpers.numerai.program import Program, demo_files
+from helpers.numerai.server import NumeraiServer, assert_discreet, discreet_server
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.validation import report_figures
+from sklearn_era.numerai import figures
+from sklearn_era.numerai.http import Http
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +21,7 @@ def demo(tmp_path_factory) -> SmallDemo:
 def coarse_figures():
     """Figures of few pixels, which take less time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_figures, "_DPI", 20)
+        patch.setattr(figures, "_DPI", 20)
         yield
 
 
@@ -37,4 +42,40 @@ def named(demo) -> HistGradientBoostingRegressor:
     """A model fitted to a frame, whose columns it knows by name."""
     train = demo.frame("train")
     model = HistGradientBoostingRegressor(max_iter=5, early_stopping=False)
-    return model.fit(train[demo.features], train[demo.data.target])
+    return model.fit(train[demo.features], train[demo.target])
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory) -> dict[str, bytes]:
+    return demo_files(tmp_path_factory.mktemp("numerai"))
+
+
+@pytest.fixture(scope="session")
+def first_run(files, coarse_figures, tmp_path_factory) -> Program:
+    """A program in a folder where a round's work was done but for the upload."""
+    with NumeraiServer(files) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value if name.endswith("URL") else "")
+        program = Program(tmp_path_factory.mktemp("round"), server)
+        program.change(automatic="true")
+        program.run("run --no-submit")
+    return program
+
+
+@pytest.fixture
+def empty(files, tmp_path, monkeypatch, caplog, capfd):
+    """A program in a folder that has the configuration alone."""
+    monkeypatch.setattr(Http, "wait", lambda *_: None)
+    with discreet_server(files, tmp_path, caplog, capfd) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        program = Program(tmp_path, server)
+        yield program
+        assert_discreet(server, *program.said)
+
+
+@pytest.fixture
+def program(first_run, empty) -> Program:
+    """A program in a folder where all is done but the submission."""
+    shutil.copytree(first_run.folder, empty.folder, dirs_exist_ok=True)
+    return empty

@@ -1,10 +1,10 @@
-"""``sklearn-era numerai``: the weekly submission to Numerai's tournament.
+"""``sklearn-era numerai``: a round of Numerai's tournament, from data to submission.
 
-``_app`` is the group of commands: ``_init``, ``_download``, ``_train``, ``_validate``,
-``_predict``, ``_submit``, ``_export`` and, for all of a round, ``_weekly``, with its
-``_weekly_demo``. ``_common`` is what they share.
+- ``_commands``: the commands; ``_account``: those that are about the account;
+- ``_common``: what they begin with; ``_terminal``: what they print;
+- ``_demo``: ``run --demo``.
 """
 
-from sklearn_era.cli.numerai._app import numerai
+from sklearn_era.cli.numerai._commands import numerai
 
 __all__ = ["numerai"]

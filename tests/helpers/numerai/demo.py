@@ -1,33 +1,21 @@
-"""A small demo folder and a model for it, which tests of Numerai's files share."""
+"""A small demo folder and models in it, which tests of Numerai's files share."""
 
-from dataclasses import dataclass, replace
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai.data.dataset import read_feature_metadata
-from sklearn_era.numerai.demo import DemoData, write_demo_data
-from sklearn_era.numerai.training.model_store import ModelRecord
-from sklearn_era.numerai.workspace import Workspace
+from sklearn_era.numerai.config import Config, Workspace, resolve
+from sklearn_era.numerai.data import read_features
+from sklearn_era.numerai.demo import DEMO_TARGETS, DemoData, write_demo_data
+from sklearn_era.numerai.training import train
 
-RECORD = ModelRecord(
-    model_name="someone",
-    version="v5.3",
-    feature_set="all",
-    features=["feature_a", "feature_b"],
-    target="target_amber_20",
-    horizon=20,
-    purge=8,
-    first_era="0001",
-    last_era="0030",
-    n_eras=30,
-    n_rows=1800,
-    every_nth_era=1,
-    era_groups=0,
-    parameters={"split_criterion": {"era": 0.5, "vrex": 0.5}, "max_iter": 3},
-)
+SMALL = {
+    "max_iter": 20, "max_depth": 3, "learning_rate": 0.1, "min_samples_leaf": 20,
+    "split_criterion": "directional", "min_direction_agreement": 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,28 +23,62 @@ class SmallDemo:
     workspace: Workspace
     data: DemoData
     features: list[str]
-    estimator: HistGradientBoostingRegressor
-    record: ModelRecord
+    target: str
 
     def path(self, name: str) -> Path:
+        """The file as it was made up."""
         return self.data.paths[name]
 
     def frame(self, name: str) -> pd.DataFrame:
         return pd.read_parquet(self.path(name))
 
+    def copy(self, root: Path) -> "SmallDemo":
+        """The same in a folder of its own, to be changed."""
+        shutil.copytree(self.workspace.root, root, dirs_exist_ok=True)
+        workspace = Workspace(root, self.workspace.version)
+        return SmallDemo(workspace, self.data, self.features, self.target)
+
+    def change(self, name: str, change, **options) -> Path:
+        """Write a newer file with a change."""
+        path = self.workspace.data_file(name, 2)
+        change(self.frame(name)).to_parquet(path, **options)
+        return path
+
+    def config(self, *, validate=None, predict=None, members=(), **settings) -> Config:
+        """A model "someone" that learns from the train file, with changes of that."""
+        base = {"target": self.target, "feature_set": "all", "files": ["train"]}
+        model = {"name": "someone", "parameters": SMALL, **base, **settings}
+        if members:
+            model["member"] = list(members)
+        tables = {"validate": validate or {}, "predict": predict or {}}
+        return resolve({"format": 2, "model": [model], **tables})
+
+    def fit(self, config: Config):
+        """Train the members of the model; their records."""
+        (model,) = config.models
+        metadata = read_features(self.path("features"))
+        return [
+            train(
+                member.train,
+                files=[self.workspace.newest(name) for name in member.train.files],
+                features=metadata.features(member.train.feature_set),
+                folder=self.workspace.model_dir(model.name),
+                name=member.name,
+                version=config.data.version,
+            )
+            for member in model.members
+        ]
+
 
 def small_demo(root: Path) -> SmallDemo:
-    """30 + 24 eras of 60 rows; the model is fitted to an array of the train file."""
-    workspace = Workspace(root, "v5.3", "someone")
+    """30 + 24 eras of 60 rows, and a model that was trained on the 30."""
+    workspace = Workspace(root, "v5.3")
     eras = {"n_train_eras": 30, "n_validation_eras": 24, "n_future_eras": 3}
     data = write_demo_data(workspace, **eras, rows_per_era=60, n_features=20)
-    features = read_feature_metadata(data.paths["features"]).features("all")
-    train = pd.read_parquet(data.paths["train"])
-    parameters = {"max_iter": 20, "max_depth": 3, "random_state": 0}
-    estimator = HistGradientBoostingRegressor(early_stopping=False, **parameters)
-    estimator.fit(train[features].to_numpy(), train[data.target].to_numpy())
-    record = replace(RECORD, features=features, parameters=parameters)
-    return SmallDemo(workspace, data, features, estimator, record)
+    features = read_features(data.paths["features"]).features("all")
+    demo = SmallDemo(workspace, data, features, DEMO_TARGETS[0])
+    demo.fit(demo.config())
+    return demo
 
 
 class Constant:

@@ -53,11 +53,6 @@ def make_case(n_eras, n_rows=(100, 180), n_features=8, missing=0.08, seed=0):
     return Case(*(column[order] for column in columns))
 
 
-def drop_rows(series, share, seed):
-    """A series without a random share of its rows, in another order."""
-    return series.sample(frac=1 - share, random_state=seed)
-
-
 def corr(predictions, targets):
     return scoring.numerai_corr(predictions.to_frame("p"), targets.rename("t"))["p"]
 

@@ -1,39 +1,39 @@
 """Runs the commands of ``sklearn-era numerai`` against the stand-in for Numerai."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 from helpers.cli import invoke
 from helpers.numerai import server as numerai_server
-from sklearn_era.numerai.config import load_config, write_config
-from sklearn_era.numerai.demo import DEMO_TARGET, write_demo_data
-from sklearn_era.numerai.workspace import Workspace
+from sklearn_era.numerai.config import Workspace, load_config, write_config
+from sklearn_era.numerai.demo import DEMO_TARGETS, write_demo_data
 
 NAME = "my_model"
-PARAMETERS = {
-    "split_criterion": "directional", "max_iter": 10, "max_depth": 3, "max_bins": 5,
-}  # fmt: skip
-SECTIONS = {
-    "data": {"version": "v5.3"},
-    "train": {"feature_set": "small", "checkpoint_every": 5, "parameters": PARAMETERS},
-    "submit": {"timeout": 2.0, "retries": 1},
-}
 SMALL_DEMO = {
-    "n_train_eras": 20, "n_validation_eras": 40, "n_future_eras": 1,
+    "n_train_eras": 20, "n_validation_eras": 40, "n_future_eras": 2,
     "rows_per_era": 40, "n_features": 20,
 }  # fmt: skip
+# Of the template, what makes it small and fast.
+SMALL = {
+    "feature_set": '"small"', "checkpoint_every": "5", "max_iter": "10",
+    "max_depth": "3", "min_samples_leaf": "5", "files": '["train"]', "folds": "2",
+    "min_direction_agreement": "0.0", "colsample_bytree": "1.0",
+    "timeout": "2.0", "retries": "1",
+}  # fmt: skip
+SENT = {"submission_upload_auth": 1, "PUT": 1, "create_submission": 1}
 
 
 def demo_files(folder: Path) -> dict[str, bytes]:
     """Files of a small demo, by the names that Numerai would have for them."""
-    data = write_demo_data(Workspace(folder, "v5.3", "unused"), **SMALL_DEMO)
+    data = write_demo_data(Workspace(folder, "v5.3"), **SMALL_DEMO)
     paths = data.paths.items()
     return {f"v5.3/{name}{path.suffix}": path.read_bytes() for name, path in paths}
 
 
 class Program:
-    """The commands in a folder, whose configuration is that of the first argument."""
+    """The commands in a folder, whose configuration has one small model."""
 
     def __init__(self, folder: Path, server: numerai_server.NumeraiServer) -> None:
         self.folder = folder
@@ -41,9 +41,11 @@ class Program:
         self.said: list[str] = []
         self.data_folder = folder / "data" / "v5.3"
         self.model_folder = folder / "models" / NAME
+        self.report_folder = folder / "reports" / NAME
         self.round_folder = folder / "rounds" / "1401" / NAME
         self.toml = folder / "numerai.toml"
-        write_config(self.toml, name=NAME, target=DEMO_TARGET, **SECTIONS)
+        write_config(self.toml, name=NAME, target=DEMO_TARGETS[0], version="v5.3")
+        self.change(**SMALL)
 
     def invoke(self, command: str, *arguments: object):
         result = invoke("numerai", *command.split(), "--config", self.toml, *arguments)
@@ -58,8 +60,8 @@ class Program:
         result = self.invoke(command, *arguments)
         assert result.exit_code == 0, result.output
         lines = result.stderr.splitlines()
-        assert len(lines) == bool(warned)
-        assert all(x.startswith("Warning: ") and warned in x for x in lines)
+        assert len(lines) == bool(warned), lines
+        assert all(x.startswith("Warning: ") and warned in x for x in lines), lines
         return result.stdout
 
     def fail(self, command: str, *arguments: object, code: int) -> str:
@@ -72,21 +74,32 @@ class Program:
         assert line.endswith(".")
         return line.removeprefix("Error: ")
 
-    def change(self, old: str, new: str) -> None:
-        """Edit the configuration."""
+    def change(self, **values: str) -> None:
+        """Set keys of the configuration, in TOML; the last of a name where several."""
         text = self.toml.read_text()
-        assert text.count(old) == 1
-        self.toml.write_text(text.replace(old, new))
+        for key, value in values.items():
+            found = list(re.finditer(rf"(?m)^{key} = (\[[^\]]*\]|.*)$", text))
+            assert found, key
+            text = (
+                text[: found[-1].start()] + f"{key} = {value}" + text[found[-1].end() :]
+            )
+        self.toml.write_text(text)
+
+    def add(self, text: str, *, after: str = f'name = "{NAME}"\n') -> None:
+        """Add lines to the configuration."""
+        before = self.toml.read_text()
+        assert before.count(after) == 1
+        self.toml.write_text(before.replace(after, after + text))
 
     def load(self):
         """The configuration, and the workspace."""
         return load_config(self.toml)
 
-    def assert_submitted_once(self) -> None:
+    def assert_submitted_once(self, command: str = "submit") -> None:
         """Assert that the next attempt succeeds, and that it is the only submission."""
         self.server.faults.clear()
         self.server.unlisted.clear()
-        assert "submission-1" in self.run("submit")
+        self.run(command)
         (made,) = self.server.submissions
         sent = (self.round_folder / "predictions.csv").read_bytes()
         assert made["content"] == sent
@@ -97,5 +110,4 @@ class Program:
     @property
     def sent(self) -> Counter:
         """How often each operation that changes something at Numerai was asked for."""
-        changing = ("submission_upload_auth", "PUT", "create_submission")
-        return Counter(name for name in self.server.operations if name in changing)
+        return Counter(name for name in self.server.operations if name in SENT)

@@ -1,9 +1,13 @@
 """Small files in the layout of Numerai's, and trainings on them."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
-from sklearn_era.numerai.training.fitting import train
+from sklearn_era.numerai.config import TrainSection
+from sklearn_era.numerai.training import train, why_train
 
 N_FEATURES = 12
 FEATURES = [f"feature_{name}" for name in "abcdefghijkl"]
@@ -38,14 +42,45 @@ def write_frame(frame, path, row_group_size=400):
     return path
 
 
-def train_on(path, model_dir, **changes):
-    """Train with few trees; `parameters` are added to the usual ones."""
+def make_settings(**changes):
+    """Settings of a fit of few trees; `parameters` are added to the usual ones."""
     usual = {
-        "model_name": "demo", "version": "v5.3", "files": [path], "features": FEATURES,
-        "feature_set": "small", "target": TARGET, "checkpoint_every": 5,
+        "target": TARGET, "files": ["train"], "feature_set": "small",
+        "checkpoint_every": 5,
     }  # fmt: skip
     changes["parameters"] = {**PARAMETERS, **changes.get("parameters", {})}
-    return train(model_dir=model_dir, **{**usual, **changes})
+    return TrainSection(**{**usual, **changes})
+
+
+def train_on(
+    path, folder, *, features=FEATURES, files=None, name="model", version="v5.3",
+    restart=False, on_progress=None, **changes,
+):  # fmt: skip
+    """Train on a file, or on `files`, with changes of the usual settings."""
+    return train(
+        make_settings(**changes), files=files or [path], features=features,
+        folder=folder, name=name, version=version, restart=restart,
+        on_progress=on_progress,
+    )  # fmt: skip
+
+
+def why(
+    path, folder, *, features=FEATURES, files=None, name="model", version="v5.3",
+    **changes,
+):  # fmt: skip
+    """Why the usual settings, with changes, ask for a training."""
+    return why_train(
+        make_settings(**changes), folder, name, files=files or [path],
+        features=features, version=version,
+    )  # fmt: skip
+
+
+VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
+
+
+def copy_version_before(folder):
+    """A folder that the version before left, to work in; its README says how."""
+    return shutil.copytree(VERSION_BEFORE, folder / "version_before")
 
 
 def assert_same_model(one, other):

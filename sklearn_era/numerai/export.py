@@ -1,0 +1,284 @@
+"""A model as a pickle that Numerai's own machines can run.
+
+Numerai's images have LightGBM, scikit-learn and pandas, each in several versions, and
+Python from 3.10 to 3.13, but not this package. The pickle therefore holds the trees as
+LightGBM's text, and around it calls of public functions that those versions share:
+neither code nor the state of an object is in it.
+"""
+
+import os
+import pickle
+import pkgutil
+import tempfile
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from operator import itemgetter, methodcaller
+from pathlib import Path
+from typing import Any
+
+from sklearn._loss.link import IdentityLink
+from sklearn.base import is_regressor
+
+from sklearn_era.interop import to_lightgbm_text
+from sklearn_era.numerai.blend import DECIMALS, Blend, Part
+from sklearn_era.numerai.config import PredictSection
+from sklearn_era.numerai.errors import ExportError, first_names
+from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
+from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
+from sklearn_era.numerai.store import ModelRecord
+
+# The file of a model's pickle in its folder.
+PORTABLE = "portable.pkl"
+
+_PROTOCOL = 4  # of Python 3.4
+
+
+class ExportRecord(Record):
+    """What a checked pickle is of: ``portable.pkl.json`` beside ``portable.pkl``."""
+
+    sha256: str
+    model_sha256: list[str]
+    weights: list[float]
+    created: str = ""
+
+
+def write_portable_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+) -> None:
+    r"""Write a fitted regressor, or a blend of some, as a pickle for Numerai.
+
+    What is pickled is a function of the live data, a data frame with index ``id``, a
+    column ``era`` and the model's features among its columns. It returns a data frame
+    with the same index and the column ``prediction``: the ranks
+    :math:`r(x)_i = (\operatorname{rank}(x_i) - 1/2) / n` of the model's predictions x
+    for the n rows of each era, ties averaged. Of a blend of fits with predictions
+    :math:`x_k` and shares :math:`s_k` of the weights they are
+
+    .. math:: r\Bigl(\sum_k s_k \Phi^{-1}(r(x_k))\Bigr)
+
+    where :math:`\Phi` is the standard normal distribution function; sums that agree to
+    12 decimals are ties. LightGBM predicts with one thread, an era at a time, and the
+    predictions are those of `model`, bit for bit. A column that is missing from the
+    live data raises a ``KeyError`` that names it.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingRegressor or sklearn_era.numerai.blend.Blend
+        A fitted regressor of `sklearn_era.ensemble`, or of scikit-learn, without
+        categorical features, and with ``loss`` ``"squared_error"``,
+        ``"absolute_error"`` or ``"quantile"``; or a blend of such.
+    path : str or path-like
+        The file to write. It appears whole or not at all, and replaces an older one.
+    feature_names : sequence of str, default=None
+        The columns of the features, in the order of fit: needed if the model was fitted
+        to an array, which has no names. A blend knows those of its fits.
+
+    Raises
+    ------
+    ExportError
+        If the model cannot be expressed: it is another estimator, not fitted, or has
+        a log link, categorical features or a feature that LightGBM cannot split alike;
+        or if its features have no names, or others than `feature_names`.
+    DataError
+        If the file cannot be written.
+
+    See Also
+    --------
+    sklearn_era.numerai.check_portable_model : Runs it as Numerai does.
+
+    Notes
+    -----
+    Neutralization cannot be expressed. The pickle contains the trees and the names of
+    the features in the clear: whoever has it has the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> from sklearn_era.numerai import write_portable_model
+    >>> X = np.arange(200.0).reshape(100, 2) % 5
+    >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.pkl"
+    ...     write_portable_model(model, path, feature_names=["feature_a", "feature_b"])
+    ...     path.exists()
+    True
+    """
+    if not isinstance(model, Blend):
+        names: Any = feature_names
+        if names is None:
+            names = list(getattr(model, "feature_names_in_", ()))
+        model = Blend([Part(model, names)])
+    elif feature_names is not None:
+        raise ExportError("A blend knows its features: leave feature_names out.")
+    write_whole(Path(path), pickle.dumps(_live_function(model), protocol=_PROTOCOL))
+
+
+def export_model(
+    blend: Blend,
+    records: Sequence[ModelRecord],
+    path: Path,
+    live: Path,
+    *,
+    predict: PredictSection,
+    python: str | None = None,
+) -> PortableCheck:
+    """Write a model's pickle and its record, once it has run as it will at Numerai."""
+    if predict.neutralize_proportion:
+        raise ExportError(
+            "A model whose predictions are neutralized cannot be exported: the pickle "
+            "has no linear regression. Set neutralize_proportion to 0 to export it."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, so that the end is a mere change of name.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as name:
+        draft = Path(name) / path.name
+        write_portable_model(blend, draft)
+        check = check_portable_model(draft, live, python=python)
+        weights = [part.weight for part in blend.parts]
+        record = _record(draft, records, weights, utc_now())
+        os.replace(draft, path)
+    record.write(Path(f"{path}.json"))
+    return check
+
+
+def export_is_current(
+    path: Path, records: Sequence[ModelRecord], weights: Sequence[float]
+) -> bool:
+    """Whether there is a checked pickle of these fits, blended with these weights."""
+    advice = "Remove it, and export again."
+    made = ExportRecord.read(Path(f"{path}.json"), advice=advice)
+    if made is None or not path.is_file():
+        return False
+    return made == _record(path, records, weights, made.created)
+
+
+def _record(
+    file: Path, records: Sequence[ModelRecord], weights: Sequence[float], created: str
+) -> ExportRecord:
+    return ExportRecord(
+        sha256=file_sha256(file),
+        model_sha256=[record.sha256 for record in records],
+        weights=list(weights),
+        created=created,
+    )
+
+
+class _Call:
+    """What a function returns for arguments, once the pickle is read."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> "_Call":
+        function = partial(self, **keywords) if keywords else self
+        return _Call(function, *arguments)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return self.function, self.arguments
+
+
+def _public(name: str) -> _Call:
+    """A function or class by its public name, "module:name", which need not be here."""
+    return _Call(pkgutil.resolve_name, name)
+
+
+def _live_function(blend: Blend) -> _Call:
+    """The calls that make the function of the live data.
+
+    Numerai's runner takes a callable of one or two parameters by its signature, and so
+    the outermost is a bound method, ``FunctionTransformer.transform(X)``. It reads
+
+        live.groupby("era")[names].apply(
+            era -> era.assign(fit_0=booster_0.predict, ...)[["fit_0", ...]]
+                   .rank().eval("fit_0 = (fit_0 - 0.5) / fit_0.size; ...")
+        )
+
+    and for several fits goes on with their sum, spread as normal variables.
+    """
+    predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.parts)}
+    fits = list(predictors)
+    steps = [methodcaller("assign", **predictors), itemgetter(fits), *_rank(fits)]
+    last = fits[0]
+    if len(fits) > 1:
+        # In the order of `Blend.combine`.
+        terms = [f"{s!r} * {fit}" for s, fit in zip(blend.shares, fits, strict=True)]
+        last = "total"
+        steps += [
+            _public("scipy.special:ndtri"),
+            methodcaller("eval", f"total = {' + '.join(terms)}", engine="python"),
+            itemgetter([last]),
+            methodcaller("round", DECIMALS),
+            *_rank([last]),
+        ]
+    # An era at a time, which also bounds the memory for features as floats. Rows of the
+    # result are in the order of the frame; those without an era are one more.
+    options = {"sort": False, "group_keys": False, "dropna": False, "observed": True}
+    steps.append(methodcaller("rename", columns={last: "prediction"}))
+    by_era = _chain(
+        methodcaller("groupby", "era", **options),
+        itemgetter(blend.features),
+        methodcaller("apply", _chain(*steps)),
+    )
+    return _Call(getattr, _transformer(by_era), "transform")
+
+
+def _predictor(part: Part) -> _Call:
+    """A function of a frame that predicts as a part does, by LightGBM."""
+    model, names, problem = part.estimator, part.features, ""
+    try:
+        text = to_lightgbm_text(
+            model, feature_names=names or None, node_statistics=False
+        )
+    except (TypeError, ValueError) as error:
+        raise ExportError(f"The model cannot be exported: {error}") from error
+    fitted = list(getattr(model, "feature_names_in_", names))
+    if not is_regressor(model):
+        problem = "it predicts classes, and a submission is one number a row"
+    elif not isinstance(model._loss.link, IdentityLink):
+        problem = (
+            f"loss={model.loss!r} has a log link, whose exponential may differ in the "
+            "last digit at Numerai, hence in ties; fit with loss='squared_error'"
+        )
+    elif not names:
+        problem = (
+            "it was fitted to an array, and does not know the names of its "
+            f"{model.n_features_in_:,} features; pass feature_names=, the columns in "
+            "the order of fit"
+        )
+    elif fitted != list(names):
+        problem = (
+            "feature_names are not the columns that it was fitted to, in their order "
+            f"({first_names(fitted)}); leave feature_names out"
+        )
+    if problem:
+        raise ExportError(f"The model cannot be exported: {problem}.")
+    unzipped = _Call(str, _Call(zlib.decompress, zlib.compress(text.encode())), "ascii")
+    booster = _public("lightgbm:Booster")(None, None, None, unzipped)
+    # One thread: Numerai's machines have one CPU, and OpenMP may count the host's.
+    predict = partial(_Call(getattr, booster, "predict"), num_threads=1)
+    return _chain(itemgetter(list(names)), predict)
+
+
+def _rank(columns: Sequence[str]) -> list[Any]:
+    """Steps that rank columns, ties with the mean of their ranks."""
+    lines = "\n".join(f"{name} = ({name} - 0.5) / {name}.size" for name in columns)
+    # By Python, and not by numexpr where that happens to be installed.
+    return [methodcaller("rank"), methodcaller("eval", lines, engine="python")]
+
+
+def _transformer(function: Any) -> _Call:
+    # By default it hands anything over and back as it is.
+    return _public("sklearn.preprocessing:FunctionTransformer")(function)
+
+
+def _chain(*functions: Any) -> _Call:
+    """A function that calls one after the other, each with what the last returned."""
+    steps = [(f"step_{k}", _transformer(x)) for k, x in enumerate(functions)]
+    return _Call(getattr, _public("sklearn.pipeline:Pipeline")(steps), "transform")

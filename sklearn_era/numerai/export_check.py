@@ -1,0 +1,307 @@
+"""Run a pickled model as Numerai's machines do, before it is uploaded.
+
+The file is also the program that runs the pickle, for a Python from 3.10 up with
+nothing but pandas, pyarrow and what the model needs:
+
+    python -I export_check.py MEMORY_LIMIT MODEL LIVE
+
+It writes predictions.csv and report.json, with the stage that failed, if one did.
+"""
+
+import importlib.metadata
+import inspect
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+# What a model has on Numerai's machines, beside a single CPU.
+MEMORY_LIMIT = 4 * 2**30
+TIME_LIMIT = 600.0
+
+# Above this share of a limit, machines may differ by enough to break it.
+_CLOSE = 0.75
+# Beyond the limit and this there is none: libraries reserve memory and never use it.
+_RESERVED = 2**30
+
+_PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "lightgbm", "pyarrow")
+
+# What the process inherits. A pickle is a program, which needs no keys of an API.
+_INHERITED = ["HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMPDIR"]
+_ONE_THREAD = {f"{x}_NUM_THREADS": "1" for x in ("MKL", "NUMEXPR", "OMP", "OPENBLAS")}
+
+# What to say of a failure, by stage.
+_EXPORT = "export the model with write_portable_model."
+_FAILURES = {
+    "start": "{python} cannot be started ({error}): pass the path of a Python.",
+    "time": "{model} was stopped after {seconds:g} seconds, which is the time it may "
+    "take: fit fewer or smaller trees.",
+    "memory": "{model} needs more memory than the {limit:.2f} GiB that it may have: "
+    "fit fewer or smaller trees, or to fewer features.",
+    "crash": "{model} crashed {python} (segmentation fault, exit status 139 there): it "
+    f"holds compiled code of other versions; {_EXPORT}",
+    "end": "{model} ended {python} without a report ({error}).",
+    "import": "{python} cannot read live data: {error}. Install pandas and pyarrow, in "
+    "the versions of the image, or pass another python=.",
+    "read": "{model} cannot be read by {python}: {error}. Install what Numerai's "
+    f"images have; if that is not it, the file is no pickle for them: {_EXPORT}",
+    "live": "The live data cannot be read by {python}: {error}.",
+    "predict": "{model} failed to predict the live data: {error}. They have to be of "
+    "the version of the data, and with the features, that it was trained on.",
+    "predictions": "{model} has to return a submission, a pandas.DataFrame with index "
+    "'id' and a column 'prediction' of different numbers between 0 and 1: {error}.",
+}
+
+
+@dataclass(frozen=True)
+class PortableCheck:
+    """A run of a model that kept the rules.
+
+    Attributes
+    ----------
+    rows : int
+        How many rows it predicted.
+    seconds : float
+        How long it took on one CPU of this machine, from the first import to the CSV.
+    peak_bytes : int
+        The most memory that the process held; 0 where the system does not say.
+    python : str
+        The version of the Python that ran it.
+    versions : dict of str to str
+        Those of the packages there: best those of the image that is to be chosen.
+    warnings : list of str
+        What was warned of in the run, or that time or memory is close to the limit.
+    """
+
+    rows: int
+    seconds: float
+    peak_bytes: int
+    python: str
+    versions: dict[str, str]
+    warnings: list[str]
+
+
+def check_portable_model(
+    path: str | os.PathLike[str],
+    live: "str | os.PathLike[str] | pandas.DataFrame",
+    *,
+    python: str | os.PathLike[str] | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+    time_limit: float = TIME_LIMIT,
+    output: str | os.PathLike[str] | None = None,
+) -> PortableCheck:
+    """Run a pickled model by the rules of Numerai's model upload.
+
+    Another process reads the pickle with pandas, calls it with the live data, checks
+    what it returns and writes the CSV: on one CPU, with one thread, without sklearn_era
+    and without the variables of this process's environment, in which there may be keys.
+    A pickle is a program: check your own.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The pickle, such as :func:`~sklearn_era.numerai.write_portable_model` writes.
+    live : str, path-like or pandas.DataFrame
+        The live data: a Parquet file, or a data frame with all of its columns. The ids
+        are the index, or a column, ``id``.
+    python : str or path-like, default=None
+        The Python to run it with, by default this one. Best is that of a virtual
+        environment with the versions of the image that the model is to run in.
+    memory_limit : int, default=4 GiB
+        Bytes that it may hold.
+    time_limit : float, default=600.0
+        Seconds after which it is stopped.
+    output : str or path-like, default=None
+        Where to write the predictions, as CSV.
+
+    Returns
+    -------
+    check : PortableCheck
+        Rows, time, memory, versions and warnings.
+
+    Raises
+    ------
+    ExportError
+        If the pickle cannot be read or called, breaks a rule, or takes more time or
+        memory than it may.
+    OSError
+        If a file cannot be read or written.
+    """
+    # As a program, this file has to do without the package.
+    from sklearn_era.numerai.errors import ExportError
+
+    path = Path(path).resolve(strict=True)
+    executable = str(python or sys.executable)
+    if os.sep in executable:  # and no mere name, to be found on PATH
+        executable = os.path.abspath(executable)
+    with tempfile.TemporaryDirectory(prefix="sklearn-era-") as name:
+        data = Path(name) / "live.parquet"
+        if isinstance(live, str | os.PathLike):
+            data = Path(live).resolve(strict=True)
+        else:
+            live.to_parquet(data)
+        command = [executable, "-I", __file__, str(memory_limit), str(path), str(data)]
+        report = _run(command, Path(name), time_limit)
+        stage, error, check = report["stage"], report["error"], report.get("check", {})
+        if not error and check["peak_bytes"] > memory_limit:
+            stage, error = "memory", "-"
+        if error:
+            if check:
+                executable = f"Python {check['python']} ({executable})"
+            raise ExportError(
+                _FAILURES[stage].format(
+                    model=path.name,
+                    python=executable,
+                    error=error,
+                    seconds=time_limit,
+                    limit=memory_limit / 2**30,
+                )
+            )
+        if output is not None:
+            Path(output).write_bytes((Path(name) / "predictions.csv").read_bytes())
+    check = PortableCheck(**check)
+    if check.seconds > _CLOSE * time_limit or check.peak_bytes > _CLOSE * memory_limit:
+        check.warnings.append(
+            f"It took {check.seconds:.0f} of {time_limit:.0f} seconds and held "
+            f"{check.peak_bytes / 2**30:.2f} of {memory_limit / 2**30:.2f} GiB: "
+            "Numerai's machine may be slower than this one, and live data grow."
+        )
+    return check
+
+
+def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
+    """Run this file as a program; return its report, or one of what happened to it."""
+    inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=inherited | _ONE_THREAD,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=time_limit,
+        )
+    except OSError as error:
+        return {"stage": "start", "error": error.strerror}
+    except subprocess.TimeoutExpired:
+        return {"stage": "time", "error": "-"}
+    written = folder / "report.json"
+    if written.is_file():
+        report: dict[str, Any] = json.loads(written.read_bytes())
+        return report
+    if done.returncode == -signal.SIGSEGV:
+        return {"stage": "crash", "error": "-"}
+    how = f"exit status {done.returncode}"
+    if done.returncode < 0:
+        how = f"killed by {signal.Signals(-done.returncode).name}"
+    printed = done.stdout.decode(errors="replace").strip().splitlines()
+    said = printed[-1] if printed else "nothing was printed"
+    return {"stage": "end", "error": f"{how}: {said}"}
+
+
+class RefusedError(Exception):
+    """The model or its predictions break a rule."""
+
+
+def main(memory_limit: str, model: str, live: str) -> None:
+    """Run the pickle, and write what became of it."""
+    start = time.monotonic()
+    sys.modules["sklearn_era"] = None  # type: ignore[assignment]  # as at Numerai
+    if hasattr(os, "sched_setaffinity"):
+        # One CPU, and not always the same one: checks may run side by side.
+        os.sched_setaffinity(0, {random.choice(list(os.sched_getaffinity(0)))})
+    with suppress(ImportError, OSError, ValueError):  # Windows, or a lower limit
+        import resource
+
+        most = int(memory_limit) + _RESERVED
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    report: dict[str, Any] = {"stage": "import", "error": ""}
+    rows = 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        # Between libraries of fixed versions, of no concern to a user of theirs.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            rows = _predict(report, model, live)
+        except MemoryError:
+            report |= {"stage": "memory", "error": "-"}
+        except BaseException as error:
+            named = (
+                "" if isinstance(error, RefusedError) else f"{type(error).__name__}: "
+            )
+            report["error"] = f"{named}{error}"
+    # Not `ru_maxrss`, which may be that of the process that started this one.
+    status = Path("/proc/self/status")
+    held = status.read_text() if status.is_file() else "VmHWM: 0"
+    report["check"] = {
+        "rows": rows,
+        "seconds": time.monotonic() - start,
+        "peak_bytes": 1024 * int(held.partition("VmHWM:")[2].split()[0]),
+        "python": sys.version.split()[0],
+        "versions": {
+            x.metadata["Name"]: x.version
+            for x in importlib.metadata.distributions()
+            if x.metadata["Name"] in _PACKAGES
+        },
+        "warnings": [f"{w.category.__name__}: {w.message}" for w in caught],
+    }
+    Path("report.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def _predict(report: dict[str, Any], model: str, live: str) -> int:
+    """Predict and write the CSV; `report` is told of each stage as it begins."""
+    import pandas as pd
+    import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
+
+    report["stage"] = "read"
+    function = pd.read_pickle(model)
+    n_parameters = len(inspect.signature(function).parameters)
+    if n_parameters != 1:
+        raise RefusedError(f"it is a function of {n_parameters} parameters, not of 1")
+    report["stage"] = "live"
+    frame = pd.read_parquet(live)
+    if "id" in frame.columns:
+        frame = frame.set_index("id")
+    if frame.index.name != "id":
+        raise RefusedError("it has neither an index nor a column 'id'")
+    report["stage"] = "predict"
+    predictions = function(frame)
+    report["stage"] = "predictions"
+    check_predictions(predictions, frame.index)
+    predictions.to_csv("predictions.csv")
+    return len(predictions)
+
+
+def check_predictions(predictions: Any, ids: Any) -> None:
+    """Numerai's rules for what a model returns, and those for its submission."""
+    import pandas as pd
+
+    if not isinstance(predictions, pd.DataFrame):
+        raise RefusedError(f"it is a {type(predictions).__name__}")
+    columns, index = predictions.columns.tolist(), predictions.index
+    if columns != ["prediction"] or index.name != "id":
+        raise RefusedError(f"its columns are {columns}, its index is {index.name!r}")
+    if index.has_duplicates or len(ids.difference(index)):
+        raise RefusedError("not every id of the live data has exactly one prediction")
+    values = predictions["prediction"]
+    if values.isna().any():
+        raise RefusedError(f"{values.isna().sum():,} predictions are NaN")
+    if not values.between(0, 1).all() or values.nunique() == 1:
+        raise RefusedError(f"predictions are from {values.min()} to {values.max()}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,189 @@
+"""A fit in its folder, with the record of how it came about.
+
+``<name>.skops`` is the estimator and ``<name>.json`` the record, which people can read.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from sklearn_era._optional import import_optional
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.model_files import ModelFileError, load_model, save_model
+from sklearn_era.numerai.errors import DataError, NoModelError
+from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
+
+# Parameters that trees do not depend on.
+_FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
+
+# Fields that say which fit was asked for, and which rows the files had for it.
+_ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
+_FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
+
+
+class ModelRecord(Record):
+    """How a fit came about: what it was asked for, what its data had, what it is.
+
+    `parameters` are those that were set; `era_bounds` are the first and the last era
+    that were asked for, `first_era` and `last_era` those that were trained on; `sha256`
+    is that of the model file, `data_fingerprint` that of the rows, targets and eras.
+    """
+
+    model_name: str = ""
+    version: str = ""
+    feature_set: str = ""
+    target: str
+    files: list[str] = Field(default_factory=list)
+    era_bounds: tuple[str | None, str | None] = (None, None)
+    every_nth_era: int = 1
+    era_offset: int = 0
+    era_groups: int = 0
+    random_state: int = 0
+    parameters: dict[str, Any]
+    first_era: str = ""
+    last_era: str = ""
+    n_eras: int = 0
+    n_rows: int = 0
+    n_rows_without_target: int = 0
+    features_with_missing: list[str] = Field(default_factory=list)
+    data_fingerprint: str = ""
+    n_trees: int = 0  # of an old record, or before the fit; so are the next two
+    n_trees_with_splits: int = 0
+    last_tree_with_splits: int = 0
+    sha256: str
+    created: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    features: list[str]  # last, as it is long
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _as_json_has_them(cls, parameters: Any) -> Any:
+        return json.loads(json.dumps(parameters, default=plain))
+
+
+def save_fit(
+    folder: Path, name: str, estimator: Regressor, record: ModelRecord
+) -> ModelRecord:
+    """Write a fit and its record, both or neither; return the record with its sha256.
+
+    Whenever the process may be killed, `load_fit` finds the old fit or the new one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".sklearn-era-*"):  # of a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    before = (
+        ModelRecord.read(folder / f"{name}.json", advice="")
+        if waiting.exists()
+        else None
+    )
+    if before is not None and file_sha256(waiting) == before.sha256:
+        os.replace(waiting, path)  # as the run that was killed did not
+    trees = [tree for (tree,) in estimator._predictors]
+    grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
+    try:
+        saved = save_model(estimator, waiting, target=record.target, era="era")
+        versions = {"python": platform.python_version(), "platform": sys.platform}
+        versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
+        told = {
+            "n_trees": len(trees),
+            "n_trees_with_splits": len(grown),
+            "last_tree_with_splits": max(grown, default=0),
+            "sha256": file_sha256(waiting),
+            "created": utc_now(),
+            "versions": versions | saved.versions,
+        }
+        record = record.model_copy(update=told)
+        # From here on the record is that of the file that waits; `load_fit` knows.
+        record.write(folder / f"{name}.json")
+        os.replace(waiting, path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.") from error
+    return record
+
+
+def load_fit(folder: Path, name: str) -> tuple[Regressor, ModelRecord]:
+    """Read a fit and its record, having checked that they belong together."""
+    record = read_record(folder, name)
+    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    # A process that was killed between its last two steps left the model waiting.
+    if waiting.is_file() and file_sha256(waiting) == record.sha256:
+        path = waiting
+    return load_estimator(path, record.sha256, " Train again with --restart."), record
+
+
+def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
+    """Read a model file, which has to be the one with this sha256."""
+    try:
+        if file_sha256(path) != sha256:
+            raise DataError(f"{path} was changed or damaged: sha256 differs.{advice}")
+        return load_model(path)[0]
+    except ModelFileError as error:
+        raise DataError(str(error)) from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.{advice}") from error
+
+
+def read_record(folder: Path, name: str) -> ModelRecord:
+    """Read the record of a fit: `NoModelError` if there is none."""
+    advice = "Restore it from a backup, or remove it to train again."
+    record = ModelRecord.read(folder / f"{name}.json", advice=advice)
+    if record is None:
+        raise NoModelError(
+            f"{folder} has no trained model {name!r}: run 'sklearn-era numerai train'."
+        )
+    return record
+
+
+def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
+    """What differs between two fits, in words; none if their trees are the same.
+
+    The rows are compared if the data of both were read, and else what was asked for.
+    """
+    both_read = bool(was.data_fingerprint and now.data_fingerprint)
+    old, new = (_traits(record, both_read) for record in (was, now))
+    found = [
+        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    ]
+    if was.features != now.features:
+        found.append(_changed_features(was, now))
+    if both_read and not found and was.data_fingerprint != now.data_fingerprint:
+        found.append("the files hold other values in these rows than they did")
+    return found
+
+
+def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
+    """What trees depend on, by name, but for the features."""
+    # Parameters that were not set, or not known, have their defaults.
+    default = Regressor(early_stopping=False, random_state=record.random_state)
+    traits = {**default.get_params(), **record.parameters}
+    for name in _FREE_PARAMETERS:
+        del traits[name]
+    traits |= record.model_dump(include=_ASKED)
+    if is_read:
+        return traits | record.model_dump(include=_FOUND)
+    first, last = (bound or "" for bound in record.era_bounds)
+    # Whatever the round in which they were downloaded, and in any order.
+    files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
+    return traits | {"first_era": first, "last_era": last, "files": files}
+
+
+def _changed_features(was: ModelRecord, now: ModelRecord) -> str:
+    if was.feature_set != now.feature_set:
+        return f"feature_set was {was.feature_set!r} and is {now.feature_set!r}"
+    old, new = set(was.features), set(now.features)
+    parts = [
+        f"{len(names)} {what} (first: {min(names)})"
+        for names, what in ((old - new, "are gone"), (new - old, "are new"))
+        if names
+    ]
+    return "of the features, " + (" and ".join(parts) or "the order differs")

@@ -1,0 +1,307 @@
+"""Training: from Parquet files to a fit and its record, with checkpoints between."""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import _check_monotonic_cst
+
+from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
+from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._criteria.parameters import CriterionPlan
+from sklearn_era.numerai import checkpoints, store
+from sklearn_era.numerai.config import TrainSection, check_keys, check_target
+from sklearn_era.numerai.data import decoding
+from sklearn_era.numerai.eras import select_eras
+from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
+from sklearn_era.numerai.store import ModelRecord, differences
+
+_TABLE = "[train.parameters]"
+
+# What a training sets itself, and what it leaves out, with the reason.
+_OF_EARLY_STOPPING = ["early_stopping", "scoring", "n_iter_no_change", "tol"]
+_OF_EARLY_STOPPING += ["validation_fraction", "validation_eras"]
+_REFUSED = {
+    **dict.fromkeys(_OF_EARLY_STOPPING, "all max_iter trees are made: remove it"),
+    "random_state": "set random_state in [train] instead",
+    "warm_start": "an interrupted training is resumed anyway: remove it",
+    "verbose": "progress is shown anyway: remove it",
+    "categorical_features": "the features are numbers: remove it",
+}
+
+# What the plain model, which knows no eras, does without.
+_ERA_PARAMETERS = ("split_criterion", *ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES)
+
+_File = str | PathLike[str]
+
+
+def train(
+    settings: TrainSection,
+    *,
+    files: Sequence[_File],
+    features: Sequence[str],
+    folder: _File,
+    name: str = "model",
+    model_name: str = "",
+    version: str = "",
+    restart: bool = False,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> ModelRecord:
+    """Train on Numerai's files, and save the fit with its record.
+
+    The files are binned as they are read, a byte a value, and never held. Rows whose
+    target is missing are left out. A training that was interrupted goes on from its
+    last checkpoint, and makes the model of one that was not, bit for bit.
+
+    Parameters
+    ----------
+    settings : sklearn_era.numerai.config.TrainSection
+        The target, the eras, the parameters of
+        :class:`~sklearn_era.ensemble.HistGradientBoostingRegressor`, the seed, and how
+        many trees there are between checkpoints. A parameter that is not named has the
+        estimator's default. `settings.files` and `settings.feature_set` are names for
+        the record.
+
+    files : sequence of path
+        Parquet files to train on, none of whose eras is in two of them.
+
+    features : sequence of str
+        The columns to train on, in the order in which the model will ask for them.
+
+    folder : path
+        Where ``<name>.skops`` and ``<name>.json`` are written. A fit of that name stays
+        until the new one is complete.
+
+    name : str, default="model"
+        The name of the fit.
+
+    model_name : str, default=""
+        The name of the model at Numerai, for the record.
+
+    version : str, default=""
+        The version of the data, ``"v5.3"`` for one, for the record.
+
+    restart : bool, default=False
+        Whether to train from the first tree although there is a checkpoint. One of
+        another fit, or a damaged one, is not resumed either: a warning says why.
+
+    on_progress : callable, default=None
+        Called as ``on_progress(stage, done, total)``: with features of the stage
+        ``"reading"``, and with trees of the stage `name`.
+
+    Returns
+    -------
+    record : ModelRecord
+        How the fit came about: among others `first_era`, `last_era`, `n_eras` and
+        `n_rows` of the rows that it was trained on, and `n_trees_with_splits` and
+        `last_tree_with_splits`, which tell whether the trees still grow at the end.
+
+    Raises
+    ------
+    ConfigError
+        If an argument or one of the parameters has a bad value, before data are read;
+        or if no era is left.
+    DataError
+        If a file or a column is missing or damaged, no row has a target, or the fit
+        cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_era.numerai import train
+    >>> from sklearn_era.numerai.config import TrainSection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 5, size=(2000, 3), dtype=np.int8)
+    >>> frame = pd.DataFrame(X, columns=["feature_a", "feature_b", "feature_c"])
+    >>> frame["era"] = np.repeat([f"{i:04}" for i in range(1, 21)], 100)
+    >>> frame["target_demo_20"] = (X[:, 0] / 4).astype(np.float32)
+    >>> folder = tempfile.mkdtemp()
+    >>> frame.to_parquet(f"{folder}/train.parquet")
+    >>> settings = TrainSection(
+    ...     target="target_demo_20",
+    ...     files=["train"],
+    ...     last_era="0012",
+    ...     parameters={"split_criterion": "directional", "max_iter": 10},
+    ... )
+    >>> record = train(
+    ...     settings,
+    ...     files=[f"{folder}/train.parquet"],
+    ...     features=["feature_a", "feature_b", "feature_c"],
+    ...     folder=folder,
+    ... )
+    >>> record.n_eras, record.last_era, record.n_rows, record.n_trees_with_splits
+    (12, '0012', 1200, 10)
+    """
+    folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
+    if not paths:
+        raise ConfigError("files is empty: name a file to train on.")
+    check_target(settings.target)
+    if not 0 < len({*features} - {settings.target}) == len(features):
+        raise ConfigError("features must name each column to train on, once.")
+    estimator = make_estimator(settings, features)
+    tell = on_progress or (lambda *_: None)
+    record = _request(settings, paths, features, version=version, model_name=model_name)
+    selection = select_eras(paths, settings)
+    tell("reading", 0, len(features))
+    with decoding(", ".join(record.files), "Cannot train on {shown}: {reason}."):
+        dataset = BinnedDataset.from_parquet(
+            paths,
+            target=settings.target,
+            era="era",
+            features=features,
+            max_bins=estimator.max_bins,
+            random_state=settings.random_state,
+            drop_missing_target=True,
+            keep_eras=selection.labels,
+            on_progress=partial(tell, "reading"),
+        )
+    eras, missing = [*selection.labels], dataset.bin_mapper.missing_values_bin_idx_
+    by_name = zip(features, dataset.X_binned.T, strict=True)
+    found = {
+        "first_era": eras[0],
+        "last_era": eras[-1],
+        "n_eras": len(eras),
+        "n_rows": len(dataset),
+        "n_rows_without_target": selection.n_rows_without_target,
+        "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
+        "data_fingerprint": fingerprint(dataset),
+    }
+    record = record.model_copy(update=found)
+    own_folder, n_trees = checkpoints.folder_of(folder, name), 0
+    if not restart:
+        estimator, n_trees = _resume(own_folder, estimator, record)
+    tell(name, n_trees, estimator.max_iter)
+    due = range(0, estimator.max_iter, settings.checkpoint_every)
+    writer = checkpoints.Writer(own_folder, record, due, n_trees, partial(tell, name))
+    estimator.set_callbacks(writer)
+    try:
+        estimator.fit(dataset)
+    except ValueError as error:
+        raise ConfigError(f"{_TABLE} {error}") from error
+    estimator.set_callbacks().set_params(warm_start=False)
+    record = store.save_fit(folder, name, estimator, record)
+    checkpoints.remove(own_folder)
+    return record
+
+
+def why_train(
+    settings: TrainSection,
+    folder: Path,
+    name: str,
+    *,
+    files: Sequence[_File],
+    features: Sequence[str],
+    version: str,
+) -> str | None:
+    """Why the stored fit is not the one configured, in words; None if it is.
+
+    `files` are paths, or names such as "train", whose rounds play no part.
+    """
+    wanted = _request(settings, files, features, version=version)
+    with suppress(DataError):  # of which the training warns
+        checkpoint = checkpoints.read(checkpoints.folder_of(folder, name))
+        if checkpoint is not None and not differences(checkpoint.fit, wanted):
+            return "a training was interrupted"
+    try:
+        stored = store.read_record(folder, name)
+    except NoModelError:
+        return "there is no model yet"
+    return "; ".join(differences(stored, wanted)) or None
+
+
+def gain_settings(settings: TrainSection) -> TrainSection:
+    """The same fit by the plain gain, and without the parameters of eras."""
+    if CriterionPlan.of(make_estimator(settings, None)).is_plain_gain:
+        raise ConfigError(
+            f"compare_with_gain has nothing to compare: {_TABLE} split_criterion is "
+            "the gain itself. Set another one, or compare_with_gain = false."
+        )
+    kept = {k: v for k, v in settings.parameters.items() if k not in _ERA_PARAMETERS}
+    kept["split_criterion"] = "gain"
+    return settings.model_copy(update={"parameters": kept})
+
+
+def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
+    """The estimator of a fit, unfitted, with its parameters checked.
+
+    Where the features are not known yet, what names them is not.
+    """
+    for name in settings.parameters:
+        if name in _REFUSED:
+            raise ConfigError(f"{_TABLE} {name} cannot be set: {_REFUSED[name]}.")
+    known = Regressor().get_params().keys() - _REFUSED.keys()
+    check_keys(settings.parameters, sorted(known), _TABLE)
+    estimator = Regressor(
+        **settings.parameters, early_stopping=False, random_state=settings.random_state
+    )
+    # What `fit` would check, before there are data.
+    try:
+        estimator._validate_params()
+        CriterionPlan.of(estimator)
+        estimator._get_loss(sample_weight=None)
+        if features is not None:
+            named = clone(estimator)
+            named.n_features_in_ = len(features)
+            named.feature_names_in_ = np.array(features, dtype=object)
+            _check_monotonic_cst(named, named.monotonic_cst)
+            named._check_interaction_cst(len(features))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{_TABLE} {error}") from error
+    return estimator
+
+
+def fingerprint(dataset: BinnedDataset) -> str:
+    """The blake2b of all that a fit takes from a data set; nothing is copied."""
+    arrays = {"X_binned": dataset.X_binned, "y": dataset.y}
+    for i, thresholds in enumerate(dataset.bin_mapper.bin_thresholds_):
+        arrays[f"thresholds {i}"] = thresholds
+    if dataset.eras is not None:
+        arrays["eras"] = dataset.eras.codes
+    digest = hashlib.blake2b(digest_size=32)
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        # Flat in the order of memory, and so a view.
+        digest.update(array.reshape(-1, order="A").view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _request(
+    settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: str
+) -> ModelRecord:
+    """The record as far as it is known before the data are read."""
+    asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
+    asked["era_bounds"] = settings.first_era or None, settings.last_era or None
+    asked["files"] = [Path(file).name for file in files]
+    return ModelRecord(**asked, features=list(features), sha256="")
+
+
+def _resume(
+    folder: Path, estimator: Regressor, record: ModelRecord
+) -> tuple[Regressor, int]:
+    """The estimator to go on with, and its trees: the checkpoint's, if of this fit."""
+    try:
+        checkpoint = checkpoints.read(folder)
+        if checkpoint is None:
+            return estimator, 0
+        different = differences(checkpoint.fit, record)
+        if not different:
+            resumed = store.load_estimator(folder / checkpoint.file, checkpoint.sha256)
+            resumed.set_params(n_jobs=estimator.n_jobs, warm_start=True)
+            return resumed, checkpoint.n_trees
+        reason = f"it is of another fit: {'; '.join(different)}"
+    except DataError as error:
+        reason = str(error).rstrip(".")
+    text = (
+        f"The checkpoint in {folder} is not resumed; training starts anew ({reason})."
+    )
+    warnings.warn(text, stacklevel=3)
+    return estimator, 0

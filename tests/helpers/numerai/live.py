@@ -1,0 +1,50 @@
+"""Rows in the layout of Numerai's live data, and models fitted to some."""
+
+import numpy as np
+import pandas as pd
+
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.numerai.blend import Blend, Part
+
+# In the order of the models, which is not that of the files.
+NAMES = [f"feature_{letter}" for letter in "cabdefgh"]
+
+
+def make_frame(n_rows=500, eras=("X",), seed=1):
+    """Rows of eras in any order, with a feature that no model knows."""
+    rng = np.random.default_rng(seed)
+    index = pd.Index([f"n{i:015x}" for i in rng.permutation(n_rows)], name="id")
+    frame = pd.DataFrame({"era": rng.choice(eras, n_rows), "data_type": "live"}, index)
+    values = rng.integers(0, 5, (len(NAMES), n_rows), dtype=np.int8)
+    features = dict(zip(sorted(NAMES), values, strict=True))
+    return frame.assign(feature_unknown=np.int8(2), **features)
+
+
+def fit(names=NAMES, seed=0, **parameters):
+    """A regressor of some features, which it knows by name."""
+    train = make_frame(2000, seed=0)
+    y = train["feature_c"] * 0.1 + train["feature_a"] * train["feature_b"] * 0.05
+    y += np.random.default_rng(seed).normal(size=len(train))
+    parameters = {"max_iter": 30, "split_criterion": "directional"} | parameters
+    model = HistGradientBoostingRegressor(**parameters)
+    return model.fit(train[list(names)], y, eras=np.arange(len(train)) % 4)
+
+
+def make_blend():
+    """Three fits of different features, one of few values."""
+    return Blend(
+        [
+            Part(fit(NAMES[:5]), NAMES[:5], 1.0),
+            Part(fit(NAMES[:2:-1], seed=1), NAMES[:2:-1], 0.3),
+            Part(fit(NAMES, seed=2, max_iter=1, max_leaf_nodes=3), NAMES, 0.1),
+        ]
+    )
+
+
+def expected_ranks(blend, frame, eras=None):
+    """What a blend itself predicts of each era, as a frame."""
+    eras = frame["era"] if eras is None else eras
+    ranks = pd.Series(np.nan, index=frame.index, name="prediction")
+    for _, rows in frame.groupby(eras.to_numpy()):
+        ranks[rows.index] = blend.ranks(rows[blend.features].to_numpy(), blend.features)
+    return ranks.to_frame()

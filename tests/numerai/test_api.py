@@ -1,0 +1,507 @@
+"""The client: what Numerai says, understood; nothing half submitted or half fetched."""
+
+import hashlib
+import re
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from helpers.numerai.server import (
+    MODEL_ID,
+    PUBLIC_ID,
+    SECRET_KEY,
+    discreet_server,
+    everything_said,
+    make_client,
+    refused,
+)
+from sklearn_era.numerai import resume
+from sklearn_era.numerai.api import KEY_NAMES, Numerai, RoundScore
+from sklearn_era.numerai.errors import ApiError, ConfigError, DataError, UploadError
+from sklearn_era.numerai.http import Http
+
+CSV = b"id,prediction\na,0.25\nb,0.75\n"
+SHA256 = hashlib.sha256(CSV).hexdigest()
+NOTES = bytes(range(256)) * 4000
+NAME = "v5.3/notes.txt"
+
+
+@pytest.fixture
+def server(caplog, capfd):
+    with discreet_server({NAME: NOTES}, None, caplog, capfd) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    return make_client(server)
+
+
+def test_the_account_and_the_data(server, client):
+    assert client.datasets() == [NAME]
+    assert client.models() == {"my_model": MODEL_ID, "other": "22222222"}
+    message = refused(server, ApiError, client.model_id, "mymodel")
+    assert message == "No Classic model named 'mymodel'. Your models: my_model, other."
+    server.models.clear()
+    message = refused(server, ApiError, client.model_id, "signals_model")
+    assert "The account has none: add one at" in message
+
+
+@pytest.mark.parametrize("offset", [-1000, 0, 5, 90_000])
+def test_rounds_are_by_numerais_clock(server, client, offset):
+    """A clock that was off by an hour closed a round that was open, or opened none."""
+    server.clock_offset = timedelta(hours=offset)
+    current = client.current_round()
+    assert (current.number, current.is_open) == (1401, True)
+    left = current.closes - server.now()
+    assert timedelta(minutes=59) < left < timedelta(minutes=61)
+    assert abs(client.http.now() - server.now()) < timedelta(seconds=5)
+    opening = client.next_opening() - server.now()
+    assert timedelta(hours=23) < opening < timedelta(hours=25)
+
+
+@pytest.mark.parametrize("between_rounds", [False, True])
+def test_between_two_rounds_the_last_one_is_current(server, client, between_rounds):
+    server.is_open, server.between_rounds = False, between_rounds
+    current = client.current_round()
+    assert (current.number, current.is_open) == (1401, False)
+    assert current.closes < server.now()
+
+
+def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypatch):
+    """It was an error, as no round had opened."""
+    server.is_open, server.opens_in = False, 5 / 60
+    current = client.current_round()
+    assert (current.number, current.is_open) == (1401, False)
+    left = client.next_opening() - server.now()
+    assert timedelta(minutes=4) < left < timedelta(minutes=6)
+    # Where it is the only one that Numerai names.
+    alone = {"number": 7, "openTime": "2999-01-01T00:00:00", "closeStakingTime": None}
+    monkeypatch.setattr(server, "_rounds", lambda **_: [alone, None])
+    current = client.current_round()
+    assert (current.number, current.is_open) == (7, False)
+    assert current.opens.isoformat() == "2999-01-01T00:00:00+00:00"
+    server.fail("rounds", "shape", 2, value=[])
+    assert refused(server, ApiError, client.current_round).endswith("names none.")
+    server.fail("rounds", "shape", value=None)
+    assert client.next_opening() is None
+
+
+def calls(client, tmp_path):
+    """A call for each operation that answers with data."""
+    path = tmp_path / "x.pkl"
+    path.write_bytes(b"pickle")
+    upload = partial(client.upload_pickle, path, MODEL_ID, "", "")
+    return {
+        "models": client.models,
+        "listDatasets": client.datasets,
+        "rounds": client.current_round,
+        "dataset": partial(client.download, NAME, tmp_path / "n", round_number=1),
+        "submissions": partial(client.submissions, MODEL_ID),
+        "submission_upload_auth": partial(client.store, CSV, "a.csv", MODEL_ID),
+        "submissionDownloadAuth": partial(client.fetch, "submission-1"),
+        "submissionScores": partial(client.round_scores, MODEL_ID, 9, 20),
+        "computePickleDockerImages": client.pickle_images,
+        "computePickleDataVersions": client.pickle_data_versions,
+        "computePickleUploadAuth": upload,
+        "createComputePickleUpload": upload,
+        "computePickles": partial(client.pickle_status, "pickle-1"),
+    }
+
+
+@pytest.mark.parametrize(
+    "value", [5, "text", {}, [3], {"id": 3, "url": None}, [{"models": 3}], [[]], True]
+)
+def test_an_answer_of_another_shape_is_one_error(server, client, tmp_path, value):
+    """It was a KeyError or TypeError of ours, in 36 of 140 cases."""
+    server.add_submission(MODEL_ID, CSV, "a.csv")
+    for operation, call in calls(client, tmp_path).items():
+        server.fail(operation, "shape", 9, value=value)
+        said = "in a form that is not known here ("
+        if (operation, value) == ("dataset", "text"):
+            said = "its address is not https"
+        with pytest.raises((ApiError, UploadError), match=re.escape(said)):
+            call()
+        server.faults.clear()
+
+
+@pytest.mark.parametrize("shape", ["id", [], {"models": [{"id": MODEL_ID}]}, None])
+def test_what_becomes_of_submissions_is_told_where_numerai_does(server, client, shape):
+    first = server.add_submission(MODEL_ID, CSV, "a.csv")
+    server.is_open = False
+    late = server.add_submission(MODEL_ID, b"other", "b.csv")
+    server.submissions.reverse()
+    listed = client.submissions(MODEL_ID)
+    assert [x[-2:] for x in listed] == [(1402, "queued"), (1401, "on-time")]
+    assert listed[0].inserted.isoformat() == "2026-11-21T12:02:00+00:00"
+    assert client.submissions("22222222") == []
+    for kind in ("errors", 500, "shape"):
+        server.fail("latestSubmissions", kind, value=shape)
+        told = [(x.id, *x[-2:]) for x in client.submissions(MODEL_ID)]
+        assert told == [(late, None, None), (first, None, None)]
+
+
+# Downloads.
+
+
+@pytest.fixture
+def download(server, tmp_path):
+    path = tmp_path / "data" / "notes_1401.txt"
+
+    def run(**options):
+        client = make_client(server, retries=options.pop("retries", 2))
+        client.download(NAME, path, **{"round_number": 1401, **options})
+        assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+        return path.read_bytes()
+
+    run.path = path
+    return run
+
+
+def break_off(server):
+    """Let a download fail for good once half of it is here."""
+    server.fail("GET", "truncated")
+    server.fail("GET", 404)
+
+
+def ranges(server):
+    return [r.headers.get("range") for r in server.requests if r.method == "GET"]
+
+
+def test_the_file_of_a_round_is_asked_for(server, download):
+    """At the opening of a round the file may still be the old round's."""
+    server.files_of_round[1402] = {NAME: b"of the new round"}
+    assert download() == NOTES
+    assert download(round_number=1402) == b"of the new round"
+    assert download(round_number=None) == NOTES
+    asked = [r.variables["round"] for r in server.requests if r.operation == "dataset"]
+    assert asked == [1401, 1402, None]
+
+
+@pytest.mark.parametrize("any_range", [False, True])
+def test_a_download_goes_on_where_it_broke_off(
+    server, download, any_range, monkeypatch
+):
+    """Each attempt began anew, and gigabytes never came down a line that broke."""
+    monkeypatch.setattr(resume, "_PROGRESS", 1)
+    server.any_range = any_range  # as a storage that does not know If-Range
+    seen = []
+    break_off(server)
+    with pytest.raises(ApiError, match="HTTP 404"):
+        download(retries=0, on_bytes=lambda *done: seen.append(done))
+    (partial,) = download.path.parent.iterdir()
+    assert partial.read_bytes() == NOTES[: len(NOTES) // 2]
+    # As long as more of it comes in, it takes what attempts it needs.
+    server.fail("GET", "truncated", times=9)
+    assert download(retries=0, on_bytes=lambda *done: seen.append(done)) == NOTES
+    asked = ["bytes=511999-", "bytes=511999-", "bytes=767998-"]
+    assert ranges(server)[:4] == [None, *asked]
+    assert len(ranges(server)) == 12
+    assert max(seen) == (len(NOTES), len(NOTES))
+    assert all(total == len(NOTES) for _, total in seen)
+
+
+def test_a_whole_file_is_not_fetched_again_to_be_checked(server, download):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download(check=interrupt)
+    assert download() == NOTES
+    assert ranges(server) == [None, f"bytes={len(NOTES) - 1}-"]
+
+
+@pytest.mark.parametrize("any_range", [False, True])
+@pytest.mark.parametrize("change", ["etag", "shorter", "longer", "weak", "none"])
+def test_no_byte_of_another_file_is_kept(server, download, change, any_range):
+    server.any_range = any_range
+    break_off(server)
+    with pytest.raises(ApiError):
+        download()
+    content = {"shorter": b"short", "longer": NOTES[::-1] * 2}.get(change, NOTES)
+    server.files[NAME] = content
+    server.etag_salt = "another" if change == "etag" else ""
+    server.etags = {"weak": "weak", "none": ""}.get(change, "strong")
+    assert download() == content
+
+
+@pytest.mark.parametrize("etags", ["weak", ""])
+def test_a_file_of_no_known_version_begins_anew(server, download, etags):
+    server.etags = etags
+    break_off(server)
+    with pytest.raises(ApiError):
+        download()
+    assert list(download.path.parent.iterdir()) == []
+    server.fail("GET", "truncated")
+    assert download() == NOTES
+    assert ranges(server) == [None, None, None, None]
+    server.fail("GET", "part")
+    with pytest.raises(ApiError, match="sent a part of it, unasked"):
+        download()
+    # Nor is another part added to what is here.
+    server.etags = "strong"
+    server.fail("GET", "truncated")
+    server.fail("GET", "part")
+    assert download() == NOTES
+
+
+def test_a_bad_file_is_fetched_once_more_from_the_start(server, download):
+    def check(path):
+        if path.read_bytes() != NOTES:
+            raise DataError("It is damaged.")
+
+    server.fail("GET", "corrupt")
+    assert download(check=check) == NOTES
+    assert ranges(server) == [None, None]
+    download.path.write_bytes(b"an older one")
+    server.fail("GET", "corrupt", times=2)
+    with pytest.raises(DataError, match="damaged"):
+        download(check=check)
+    assert [x.name for x in download.path.parent.iterdir()] == [download.path.name]
+    assert download.path.read_bytes() == b"an older one"
+
+
+@pytest.mark.parametrize("kind", [403, 503, "drop", "truncated"])
+def test_each_attempt_asks_for_another_address(server, download, kind):
+    server.fail("GET", kind)
+    assert download() == NOTES
+    assert server.operations == ["dataset", "GET"] * 2
+
+
+def test_what_cannot_be_downloaded_or_written_is_told(server, download, monkeypatch):
+    server.fail("dataset", "shape", value=None)
+    with pytest.raises(ApiError, match="Numerai does not offer it"):
+        download()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 9}))
+    with pytest.raises(DataError, match=r"it takes 1,024,000 bytes, and .* has 9 left"):
+        download()
+    assert server.operations.count("GET") == 1
+    download.path.parent.rmdir()
+    download.path.parent.write_text("a file")
+    with pytest.raises(DataError, match="cannot be written: File exists"):
+        download()
+
+
+# Submissions.
+
+
+@pytest.fixture
+def upload(client):
+    def run(known=(), client=client):
+        name = client.store(CSV, "predictions.csv", MODEL_ID)
+        return client.create(name, MODEL_ID, known, SHA256)
+
+    return run
+
+
+def contents(server):
+    return [entry["content"] for entry in server.submissions]
+
+
+def test_a_submission_is_stored_and_made(server, client, upload, monkeypatch):
+    made = upload()
+    assert contents(server) == [CSV]
+    assert client.fetch(made) == CSV
+    monkeypatch.setenv("NUMERAI_COMPUTE_ID", "compute-1")
+    monkeypatch.setenv("TRIGGER_ID", "trigger-1")
+    upload(known=[made])
+    _, before, first, *_, put, create = server.requests
+    assert "x_compute_id" not in before.headers
+    assert put.headers["x_compute_id"] == "compute-1"
+    assert create.variables["triggerId"] == "trigger-1"
+    assert {first.variables["source"], create.variables["source"]} == {"sklearn-era"}
+    assert "numerapi" not in str(server.requests)
+
+
+@pytest.mark.parametrize("kind", [403, 503, "drop", "hang"])
+def test_a_second_attempt_at_storing_asks_for_another_address(server, upload, kind):
+    server.fail("PUT", kind)
+    upload(client=make_client(server, timeout=0.3 if kind == "hang" else 5.0))
+    called = [*["submission_upload_auth", "PUT"] * 2, "create_submission"]
+    assert server.operations == called
+    first, second = (r.path for r in server.requests if r.method == "PUT")
+    assert first != second
+    assert contents(server) == [CSV]
+
+
+@pytest.mark.parametrize("kind", [500, "drop", "lost", "garbage", "shape", "truncated"])
+@pytest.mark.parametrize("made", [False, True])
+def test_what_is_unclear_is_settled_by_numerais_list(server, upload, kind, made):
+    """Whether the call had been heard or not, it ends in one submission."""
+    if made and isinstance(kind, int):
+        server.add_submission(MODEL_ID, CSV, "predictions-00000001.csv")
+    server.fail("create_submission", kind, value={"id": None})
+    upload()
+    assert contents(server) == [CSV]
+    assert "submissions" in server.operations
+
+
+def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
+    filename = client.store(CSV, "predictions.csv", MODEL_ID)
+    known = [server.add_submission(MODEL_ID, CSV, filename)]
+    server.add_submission(MODEL_ID, b"id,prediction\n", "theirs.csv")
+    server.fail("create_submission", "drop")
+    made = client.create(filename, MODEL_ID, known, SHA256)
+    assert contents(server)[2:] == [CSV]
+    assert server.submissions[2]["id"] == made
+
+
+def test_too_many_calls_are_no_submission(server, upload):
+    """It was called unclear, where Numerai had refused each call."""
+    server.fail("create_submission", 429, times=3)
+    message = refused(server, UploadError, upload)
+    assert message.endswith("answered HTTP 429; nothing was submitted.")
+    assert "submissions" not in server.operations
+    server.fail("create_submission", 429, times=2)
+    upload()
+    assert contents(server) == [CSV]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ([500, 500, 500], "whether it was made is unclear"),
+        # A refusal after it says nothing of the call before.
+        ([500, 400], "whether it was made is unclear"),
+        (["lost"], "whether it was made is unclear"),
+        *(([kind], "; nothing was submitted.") for kind in ("errors", 400, 401)),
+    ],
+)
+def test_a_submission_that_fails_is_refused_or_unclear(server, upload, kinds, said):
+    for kind in kinds:
+        server.fail("create_submission", kind)
+    if kinds == ["lost"]:
+        server.fail("submissions", 500, times=99)
+    assert said in refused(server, UploadError, upload)
+    assert server.operations.count("create_submission") == len(kinds)
+    assert contents(server) == [CSV] * (kinds == ["lost"])
+
+
+def test_submissions_are_found_by_name_or_content(server, client):
+    before = server.add_submission(MODEL_ID, CSV, "a.csv")
+    other = server.add_submission(MODEL_ID, b"other", "b.csv")
+    find = partial(client.find, MODEL_ID, sha256=SHA256)
+    assert find([before], filename=None) is None
+    assert find([], filename=None) == before
+    assert find([], filename="b.csv") == other
+    # One that Numerai does not offer is none of ours; one that cannot be had may be.
+    server.fail("submissionDownloadAuth", "errors", times=2)
+    assert find([], filename=None) is None
+    server.fail("GET", 503, times=3)
+    assert "HTTP 503" in refused(server, ApiError, find, [], None)
+    message = refused(server, ApiError, client.fetch, "nope")
+    assert "no such submission" in message
+
+
+# Scores, and models that Numerai runs.
+
+
+def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client):
+    server.add_score(1398, canon_corr=0.5)
+    server.add_score(1399, corr20=0.1, v2_corr20=0.2, canon_corr=0.3, fnc_v3=0.4)
+    server.add_score(1400, False, corr60=0.1, mmc60=0.2, bmc=0.3, canon_mmc=0.9)
+    server.add_score(1400, False, corj60=9.0, season_score=9.0, canon_corr=0.7)
+    early = [{**score, "day": 3, "value": 8.0} for score in server.scores]
+    server.scores = [*early[:5], *server.scores, *early[5:]]
+    server.add_score(1401, False, bmc=None)
+    assert client.round_scores(MODEL_ID, 3, 60) == [
+        RoundScore(1399, True, corr=0.3, fnc=0.4),
+        RoundScore(1400, False, corr=0.1, mmc=0.2, bmc=0.3),
+    ]
+    assert client.round_scores(MODEL_ID, 4, 20)[0] == RoundScore(1398, True, corr=0.5)
+    assert client.round_scores(MODEL_ID, 4, 20)[1].corr == 0.2
+    assert client.round_scores("22222222", 3, 60) == []
+
+
+def test_a_model_is_uploaded_assigned_and_watched(server, client, tmp_path):
+    (default,) = (image for image in client.pickle_images() if image.default)
+    assert (default.id, default.name) == ("image-12", "Python 3.12")
+    (data, _) = client.pickle_data_versions()
+    path = tmp_path / "model.pkl"
+    path.write_bytes(b"pickle")
+    server.fail("PUT", 503)
+    made = client.upload_pickle(path, MODEL_ID, data.id, default.id)
+    client.assign_pickle(made, MODEL_ID)
+    (own,) = server.pickles
+    assert (own["content"], own["assigned"]) == (b"pickle", MODEL_ID)
+    assert (own["dataVersionId"], own["dockerImageId"]) == ("data-52", "image-12")
+    assert client.pickle_status(made) == ("pending", "")
+    assert client.pickle_status(made) == ("success", "Model passed validation")
+    message = refused(server, ApiError, client.pickle_status, "nope")
+    assert "does not list nope" in message
+    # An upload is not made twice.
+    server.fail("createComputePickleUpload", 500)
+    refused(server, ApiError, client.upload_pickle, path, MODEL_ID, None, None)
+    assert len(server.pickles) == 1
+    server.fail("PUT", 403, times=9)
+    given = client.upload_pickle, path, MODEL_ID, "", ""
+    assert "refused the file" in refused(server, UploadError, *given)
+    path.unlink()
+    assert "No such file" in refused(server, DataError, *given)
+
+
+# Keys.
+
+
+@pytest.fixture
+def no_keys(monkeypatch):
+    for name in KEY_NAMES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def complaint(folder, secret=SECRET_KEY):
+    """What is said where there is no key to send."""
+    with pytest.raises(ConfigError) as caught:
+        Numerai.from_environment(folder).check_keys()
+    assert secret not in everything_said(caught.value)
+    return str(caught.value)
+
+
+def test_keys_are_asked_for_when_they_are_needed(server):
+    client = Numerai(Http(5.0, 0), url=server.url)
+    assert client.datasets() == [NAME]
+    with pytest.raises(ConfigError, match="NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY"):
+        client.models()
+    assert server.operations == ["listDatasets"]
+
+
+def test_a_missing_half_of_the_key_is_named(no_keys, monkeypatch, tmp_path):
+    told = complaint(tmp_path)
+    assert told.startswith(f"{' and '.join(KEY_NAMES)} are not set")
+    for scope in ("upload_submission", "read_submission_info", "read_user_info"):
+        assert scope in told
+    monkeypatch.setenv(KEY_NAMES[0], SECRET_KEY)
+    assert complaint(tmp_path).startswith(f"{KEY_NAMES[1]} is not set")
+
+
+@pytest.mark.parametrize("key", ["two words", '"quoted"', "new\nline", "Müller"])
+def test_a_key_that_cannot_be_one_is_not_shown(no_keys, monkeypatch, tmp_path, key):
+    monkeypatch.setenv("NUMERAI_PUBLIC_ID", "PUB")
+    monkeypatch.setenv("NUMERAI_SECRET_KEY", key)
+    assert "NUMERAI_SECRET_KEY holds" in complaint(tmp_path, key)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("form", ["{}={}", "export {}='{}'  # mine", '{} = "{}"'])
+def test_keys_may_be_beside_the_configuration(
+    no_keys, tmp_path, monkeypatch, server, form, encoding
+):
+    pairs = zip(KEY_NAMES, (PUBLIC_ID, SECRET_KEY), strict=True)
+    text = "\r\n".join(form.format(*pair) for pair in pairs)
+    (tmp_path / ".env").write_bytes(text.encode(encoding))
+    monkeypatch.setenv("SKLEARN_ERA_NUMERAI_API_URL", server.url)
+    assert Numerai.from_environment(tmp_path).model_id("my_model") == MODEL_ID
+    # The environment comes first.
+    monkeypatch.setenv("NUMERAI_SECRET_KEY", "FROMTHEENVIRONMENT")
+    with pytest.raises(ApiError, match="HTTP 401") as caught:
+        Numerai.from_environment(tmp_path).models()
+    assert "FROMTHEENVIRONMENT" not in everything_said(caught.value)
+
+
+def test_a_file_that_holds_no_settings_is_not_shown(no_keys, tmp_path):
+    path = tmp_path / ".env"
+    path.write_text(f"# keys\nNUMERAI_SECRET_KEY: {SECRET_KEY}\n= {PUBLIC_ID}\n")
+    assert complaint(tmp_path).startswith(" and ".join(KEY_NAMES))
+    path.write_bytes(f"NUMERAI_PUBLIC_ID={SECRET_KEY}".encode("utf-16"))
+    assert "is not UTF-8" in complaint(tmp_path)

@@ -1,0 +1,220 @@
+"""Downloads: what is fetched, what is kept, and what is not published yet."""
+
+import io
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+
+from helpers.numerai.server import (
+    discreet_server,
+    live_parquet,
+    make_client,
+    numerai_files,
+    refused,
+)
+from sklearn_era.numerai.config import Workspace
+from sklearn_era.numerai.download import NotPublishedError, download, latest_version
+from sklearn_era.numerai.errors import ApiError, BusyError, ConfigError, DataError
+from sklearn_era.numerai.files import lock
+
+NAMES = ["features", "train", "validation", "live"]
+FILES = numerai_files()
+
+
+@pytest.fixture
+def server(tmp_path, caplog, capfd):
+    with discreet_server(FILES, tmp_path, caplog, capfd) as server:
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path, "v5.3")
+
+
+@pytest.fixture
+def fetch(server, workspace):
+    def fetch(names=NAMES, round_number=1401, **options):
+        """Download; return what is told of each file that was fetched."""
+        told = []
+        download(
+            make_client(server),
+            workspace,
+            names,
+            round_number=round_number,
+            on_step=told.append,
+            **options,
+        )
+        fetched = [x.removeprefix("Downloaded ") for x in told if x[0] == "D"]
+        return [x.rstrip(".") for x in fetched]
+
+    return fetch
+
+
+def test_files_are_named_by_the_round(fetch, server, workspace):
+    fetch([*NAMES, "live"])
+    assert server.operations.count("GET") == len(NAMES), "one was fetched twice"
+    here = {path.name: path.read_bytes() for path in workspace.data_dir.iterdir()}
+    assert here == {name[5:].replace(".", "_1401."): x for name, x in FILES.items()}
+
+
+def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, server):
+    assert "train_1401.parquet" in fetch()
+    for _ in range(2):
+        assert fetch(refresh=["validation"]) == ["live_1401.parquet"]
+    server.files["v5.3/live.parquet"] = live_parquet(ids_seed=7)
+    assert fetch(refresh=["validation"], round_number=1402) == [
+        "validation_1402.parquet (the one here is of round 1401)",
+        "live_1402.parquet",
+    ]
+    assert fetch(refresh=["validation"], round_number=1402) == ["live_1402.parquet"]
+
+
+def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
+    fetch()
+    path = workspace.newest("train")
+    path.write_bytes(path.read_bytes()[:-9])
+    workspace.newest("features").write_text("{")
+    assert fetch() == [
+        "live_1401.parquet",
+        "features_1401.json (the one here is damaged)",
+        "train_1401.parquet (the one here is damaged)",
+    ]
+    assert path.read_bytes() == FILES["v5.3/train.parquet"]
+
+    # An old live file of the same size is replaced.
+    other = live_parquet(seed=1)
+    server.files["v5.3/live.parquet"] = other
+    assert len(other) == workspace.newest("live").stat().st_size
+    fetch(["live"])
+    assert workspace.newest("live").read_bytes() == other
+
+
+def test_the_live_file_of_a_round_that_has_passed_is_not_taken(
+    fetch, server, workspace
+):
+    fetch()
+    message = refused(server, NotPublishedError, fetch, round_number=1402)
+    assert "round 1402 are not published yet" in message
+    assert "those of round 1401" in message
+    assert workspace.rounds_of("live") == [1401]
+    # The same round's may be fetched again.
+    fetch()
+
+
+def test_two_runs_wait_for_each_other(fetch, server, workspace, monkeypatch):
+    """A little while; and the files of a round do not wait for gigabytes of others."""
+    held = threading.Event()
+
+    def hold():
+        with lock(workspace.lock_file("data"), "at it"):
+            held.set()
+            time.sleep(0.3)
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(hold)
+        held.wait()
+        assert len(fetch()) == len(NAMES)
+        assert other.done()
+    monkeypatch.setattr("sklearn_era.numerai.download._LOCK_WAIT", 0.1)
+    with lock(workspace.lock_file("data"), "at it"):
+        message = refused(server, BusyError, fetch)
+        assert fetch(["features", "live"]) == ["live_1401.parquet"]
+    assert message == (
+        f"Another run is downloading to {workspace.data_dir}: wait for its end."
+    )
+
+
+def test_a_download_goes_on_with_what_an_earlier_round_left(fetch, server, workspace):
+    content = FILES["v5.3/train.parquet"]
+    fetch()
+    path = workspace.newest("train")
+    path.unlink()
+    server.fail("GET", "truncated", 99)
+    refused(server, ApiError, fetch, ["train"])
+    (left,) = workspace.data_dir.glob("train_1401.parquet.*.partial")
+    size = left.stat().st_size
+    assert 0 < size < len(content)
+    server.faults.clear()
+    server.requests.clear()
+    fetch(["train"], round_number=1402)
+    assert workspace.newest("train").read_bytes() == content
+    assert not list(workspace.data_dir.glob("*.partial"))
+    ranges = [x.headers.get("range") for x in server.requests if x.operation == "GET"]
+    assert ranges == [f"bytes={size - 1}-"]
+
+
+def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace):
+    server.fail("GET", "corrupt")
+    assert fetch(["live"]) == ["live_1401.parquet"]
+    assert server.operations.count("GET") == 2
+
+    before = workspace.newest("live").read_bytes()
+    server.fail("GET", "corrupt", times=99)
+    message = refused(server, DataError, fetch, ["live"])
+    assert message.startswith(f"{workspace.newest('live')} is ")
+    assert ".partial" not in message
+    assert workspace.newest("live").read_bytes() == before
+    # Damaged features are named as they would be, too.
+    server.faults.clear()
+    server.files["v5.3/features.json"] = b"<html>"
+    message = refused(server, DataError, fetch, ["features"])
+    assert message.startswith(f"{workspace.data_file('features', 1401)} ")
+
+
+def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_path):
+    server.files["v5.10/live.parquet"] = b""
+    client = make_client(server)
+    old = Workspace(tmp_path, "v5.2")
+    message = refused(
+        server, DataError, download, client, old, ["live"], round_number=1401
+    )
+    assert message == (
+        "Numerai no longer serves v5.2; the latest version is v5.10. Set version = "
+        "'v5.10' in [data], and train again."
+    )
+    del server.files["v5.10/live.parquet"]
+    assert refused(server, ConfigError, fetch, ["live", "valid"]) == (
+        "Numerai has no v5.3/valid.parquet; did you mean 'validation'? It has "
+        "features, live, train, validation."
+    )
+    assert "dataset" not in server.operations, "known before anything is fetched"
+    assert latest_version(["v4.9/x", "v5.2/x", "v5.10/x", "signals/y"]) == "v5.10"
+
+
+def test_only_a_comparison_does_without_its_file(fetch):
+    with pytest.warns(UserWarning, match="no v5.3/meta_model.parquet"):
+        assert "meta_model_1401.parquet" not in fetch([*NAMES, "meta_model"])
+
+
+def test_features_that_the_data_lack_are_for_the_model_to_judge(fetch, server):
+    document = json.loads(FILES["v5.3/features.json"])
+    document["feature_sets"]["all"] += ["feature_new"]
+    server.files["v5.3/features.json"] = json.dumps(document).encode()
+    assert len(fetch()) == len(NAMES)
+
+
+def test_files_without_eras_or_features_are_accepted(fetch, server):
+    frame = pd.read_parquet(io.BytesIO(FILES["v5.3/validation.parquet"]))
+    columns = {
+        "meta_model": ["era", "feature_a"],
+        "validation_example_preds": ["feature_a"],
+        "live_benchmark_models": ["era", "feature_a"],
+    }
+    for name, chosen in columns.items():
+        part = frame.assign(era="X") if name.startswith("live") else frame
+        server.files[f"v5.3/{name}.parquet"] = part[chosen].to_parquet()
+    assert len(fetch([*columns])) == 3
+    assert fetch([*columns]) == ["live_benchmark_models_1401.parquet"]
+
+
+def test_bytes_are_reported_as_they_come(fetch):
+    told = []
+    fetch(["live"], on_progress=lambda *arguments: told.append(arguments))
+    size = len(FILES["v5.3/live.parquet"])
+    assert told[-1] == ("live", size, size)
+    assert all(done <= total == size for _, done, total in told)

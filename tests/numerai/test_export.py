@@ -1,0 +1,361 @@
+"""Exported models: what is in the pickle, and what it predicts by Numerai's rules."""
+
+import ctypes
+import operator
+import os
+import pickle
+import pickletools
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from helpers.grids import slow
+from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.numerai import export_check
+from sklearn_era.numerai.blend import Blend, Part
+from sklearn_era.numerai.config import PredictSection
+from sklearn_era.numerai.errors import ExportError
+from sklearn_era.numerai.export import (
+    _Call,
+    _public,
+    export_is_current,
+    export_model,
+    write_portable_model,
+)
+from sklearn_era.numerai.export_check import check_portable_model
+from sklearn_era.numerai.store import ModelRecord
+
+# All that a pickle calls: of Python itself, and by public names elsewhere.
+CALLED = {
+    "builtins.getattr", "builtins.str", "functools.partial", "operator.itemgetter",
+    "operator.methodcaller", "pkgutil.resolve_name", "zlib.decompress",
+}  # fmt: skip
+RESOLVED = {
+    "lightgbm:Booster", "scipy.special:ndtri", "sklearn.pipeline:Pipeline",
+    "sklearn.preprocessing:FunctionTransformer",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def blends():
+    return {"single": Blend([Part(fit(), NAMES)]), "several": make_blend()}
+
+
+@pytest.fixture(scope="module")
+def exported(blends, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported")
+    paths = {kind: folder / f"{kind}.pkl" for kind in blends}
+    for kind, path in paths.items():
+        write_portable_model(blends[kind], path)
+    return paths
+
+
+def assert_predicts(path, blend, frame, known):
+    """Known: the eras as the ranks of our own take them."""
+    before = frame.copy()
+    predictions = pd.read_pickle(path)(frame)
+    pd.testing.assert_frame_equal(frame, before)
+    expected = expected_ranks(blend, frame, known)
+    pd.testing.assert_frame_equal(predictions, expected, check_exact=True)
+    assert predictions.to_csv() == expected.to_csv()
+
+
+@pytest.mark.parametrize("kind", ["single", "several"])
+@pytest.mark.parametrize("eras", [["X"], ["0003", "0001", "0002"], ["0001", None]])
+def test_predictions_are_our_own_bit_for_bit(blends, exported, kind, eras):
+    frame = make_frame(eras=eras)
+    known = frame["era"].fillna("missing")
+    assert_predicts(exported[kind], blends[kind], frame, known)
+    categories = pd.CategoricalDtype(["unused", *filter(None, eras)])
+    turned = frame.astype({"era": categories})[frame.columns[::-1]]
+    assert_predicts(exported[kind], blends[kind], turned, known)
+
+
+def test_ties_share_their_rank(tmp_path):
+    stumps = [
+        Part(fit([name], max_iter=1, max_leaf_nodes=2), [name], weight)
+        for name, weight in zip(NAMES[:3], (0.1, 0.2, 0.1), strict=True)
+    ]
+    for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps))):
+        path = tmp_path / f"{number}.pkl"
+        write_portable_model(blend, path)
+        frame = make_frame(101)
+        assert_predicts(path, blend, frame, frame["era"])
+        assert pd.read_pickle(path)(frame)["prediction"].nunique() <= 8
+
+
+@pytest.mark.parametrize("kind", ["single", "several"])
+@pytest.mark.parametrize("column", ["feature_d", "era"])
+def test_a_missing_column_is_named(exported, kind, column):
+    with pytest.raises(KeyError, match=column):
+        pd.read_pickle(exported[kind])(make_frame().drop(columns=column))
+
+
+def test_the_pickle_is_calls_of_public_functions_and_nothing_else(exported):
+    opcodes = list(pickletools.genops(exported["several"].read_bytes()))
+    assert {x.name for x, _, _ in opcodes}.isdisjoint(
+        {"GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "EXT1", "PERSID"}
+    )
+    assert max(opcode.proto for opcode, _, _ in opcodes) <= 4
+    called, memo, stack = set(), [], []
+    for opcode, argument, _ in opcodes:
+        if opcode.name == "MEMOIZE":
+            memo.append(stack[-1] if stack else None)
+        elif opcode.name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])
+        elif opcode.name == "STACK_GLOBAL":
+            called.add(".".join(stack[-2:]))
+            stack.append(None)
+        else:
+            stack.append(argument if isinstance(argument, str) else None)
+    assert called == CALLED
+    strings = {x for _, x, _ in opcodes if isinstance(x, str)}
+    assert {x for x in strings if ":" in x} == RESOLVED
+    assert not [x for x in strings if "sklearn_era" in x or "lambda" in x]
+
+
+@pytest.mark.slow
+def test_it_is_written_without_lightgbm(tmp_path):
+    program = """
+        import sys
+        sys.modules["lightgbm"] = None
+        import numpy as np
+        from sklearn_era.ensemble import HistGradientBoostingRegressor
+        from sklearn_era.numerai import write_portable_model
+        X = np.arange(400).reshape(200, 2) % 5
+        model = HistGradientBoostingRegressor(max_iter=2).fit(X, X[:, 0])
+        write_portable_model(model, "model.pkl", feature_names=["a", "b"])
+    """
+    command = [sys.executable, "-P", "-c", textwrap.dedent(program)]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 0], "era": "X"})
+    predictions = pd.read_pickle(tmp_path / "model.pkl")(frame)
+    assert predictions["prediction"].tolist() == [0.25, 0.75]
+
+
+def test_a_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_text("old")
+    write_portable_model(fit(max_iter=3), str(path))
+    assert len(pd.read_pickle(path)(make_frame(9))) == 9
+    assert os.listdir(tmp_path) == ["model.pkl"]
+
+
+def fit_two_rows(kind=Regressor, **parameters):
+    return kind(max_iter=1, **parameters).fit([[1], [2]], [1, 2])
+
+
+CATEGORICAL = {"categorical_features": ["feature_b"]}
+
+
+@pytest.mark.parametrize(
+    ("make", "names", "message"),
+    [
+        (Regressor, None, "is not fitted"),
+        (lambda: make_pipeline(fit_two_rows()), None, "pipeline, pass the last step"),
+        (lambda: fit_two_rows(Classifier), None, "predicts class"),
+        (lambda: fit_two_rows(loss="poisson"), None, "loss='poisson' has a log link"),
+        (lambda: fit(**CATEGORICAL), None, "Feature 'feature_b' is categorical"),
+        (fit_two_rows, None, "pass feature_names="),
+        (fit, NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
+        (
+            fit,
+            sorted(NAMES),
+            r"not the columns that it .* order \(feature_c, feature_a",
+        ),
+        (fit, "feature_a", "is one name: pass a list"),
+        (make_blend, NAMES, "leave feature_names out"),
+        (lambda: Blend([Part(fit_two_rows(Classifier), ["a"])]), None, "predicts cla"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(make, names, message, tmp_path):
+    with pytest.raises(ExportError, match=message):
+        write_portable_model(make(), tmp_path / "model.pkl", feature_names=names)
+    assert not os.listdir(tmp_path)
+
+
+def make_record(number):
+    return ModelRecord(
+        features=NAMES, target="target", parameters={}, sha256=f"{number}" * 64
+    )
+
+
+def test_an_export_that_fails_its_check_is_not_kept(blends, tmp_path, monkeypatch):
+    """B6: neither the pickle nor that it was made."""
+    path, live = tmp_path / "model" / "portable.pkl", tmp_path / "live.parquet"
+    make_frame(60).drop(columns="feature_d").to_parquet(live)
+    records = [make_record(n) for n in range(3)]
+
+    def export(**options):
+        predict = options.pop("predict", PredictSection())
+        return export_model(
+            blends["several"], records, path, live, predict=predict, **options
+        )
+
+    with pytest.raises(
+        ExportError, match=r"^portable\.pkl failed to predict.*feature_d"
+    ):
+        export()
+    assert os.listdir(path.parent) == []
+    weights = [1.0, 0.3, 0.1]
+    assert not export_is_current(path, records, weights)
+    make_frame(60).to_parquet(live)
+    assert export().rows == 60
+    # Of these fits and weights, and not of the times of files.
+    os.utime(path, (0, 0))
+    assert export_is_current(path, records, weights)
+    assert not export_is_current(path, records[::-1], weights)
+    assert not export_is_current(path, records, [1.0, 0.3, 0.2])
+    # A later one that fails leaves the first as it is.
+    before = path.read_bytes()
+    with pytest.raises(ExportError, match="no linear regression"):
+        export(predict=PredictSection(neutralize_proportion=0.5))
+    with pytest.raises(ExportError, match="cannot be started"):
+        export(python=str(tmp_path / "none"))
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == ["portable.pkl", "portable.pkl.json"]
+    path.write_bytes(before + b".")
+    assert not export_is_current(path, records, weights)
+
+
+def as_transformer(name, *arguments):
+    """A function of `operator`, which has no signature, as one that has."""
+    made = _Call(getattr(operator, name), *arguments)
+    transformer = _public("sklearn.preprocessing:FunctionTransformer")(made)
+    return _Call(getattr, transformer, "transform")
+
+
+TAKE_PREDICTION = as_transformer("itemgetter", ["prediction"])
+LIVE = make_frame(20).assign(prediction=np.linspace(0, 1, 20))
+
+
+def check_calls(function, tmp_path, **parameters):
+    """Check a pickle that is these calls, on a frame with a column of predictions."""
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps(function, protocol=4))
+    return check_portable_model(path, LIVE, **parameters)
+
+
+@pytest.mark.parametrize("live", [slow(None), "live.parquet"])
+def test_the_check_runs_it_without_this_package(
+    blends, exported, tmp_path, monkeypatch, live
+):
+    monkeypatch.chdir(tmp_path)
+    frame = make_frame()
+    if live:  # a file, which has the ids in a column
+        frame.reset_index().to_parquet(live)
+    path = os.path.relpath(exported["several"])
+    check = check_portable_model(
+        path, frame if live is None else live, python=sys.executable, output="p.csv"
+    )
+    assert check.rows == len(frame)
+    assert check.warnings == []
+    assert 0 < check.seconds < 60
+    assert 50e6 < check.peak_bytes < 1e9
+    assert check.python == sys.version.split()[0]
+    assert check.versions["pandas"] == pd.__version__
+    expected = expected_ranks(blends["several"], frame).to_csv()
+    assert (tmp_path / "p.csv").read_text() == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        # One that ends with a report, and one that ends without.
+        (_public("sklearn_era.numerai.metrics:rank_normalize"),
+         r"cannot be read by .*'sklearn_era.*write_portable_model"),
+        (_Call(os._exit, 3), r"without a report \(exit status 3: nothing was printed"),
+        slow(_public("builtins:no_such"), "cannot be read by .* the file is no pickle"),
+        # A segmentation fault.
+        slow(_Call(ctypes.string_at, 0), "status 139 .* of other versions; export"),
+        slow(3, "cannot be read by .*: TypeError: 3 is not a callable"),
+        # Keys in the environment do not reach the model.
+        slow(_Call(os.getenv, "NUMERAI_SECRET_KEY", "nothing"),
+             "'nothing' is not a callable"),
+        slow(operator.add, "it is a function of 2 parameters, not of 1"),
+        slow(as_transformer("itemgetter", ["feature_z"]),
+             "failed to predict .*feature_z.* version of the data"),
+        slow(as_transformer("itemgetter", "prediction"), "it is a Series"),
+    ],
+)  # fmt: skip
+def test_a_pickle_that_breaks_a_rule_is_told_which(
+    function, message, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("NUMERAI_SECRET_KEY", "sesame")
+    with pytest.raises(ExportError, match=message) as caught:
+        check_calls(function, tmp_path)
+    assert str(caught.value).startswith("model.pkl ")
+
+
+FRAME = make_frame(3)[[]].assign(prediction=[0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        (FRAME["prediction"], "it is a Series"),
+        (FRAME.head(0), "not every id of the live data has exactly one"),
+        (FRAME.assign(era="X"), r"columns are \['prediction', 'era'\], .* is 'id'"),
+        (FRAME.rename_axis("row"), "its index is 'row'"),
+        (FRAME.assign(prediction=[0.1, np.nan, 0.2]), "1 predictions are NaN"),
+        (FRAME.assign(prediction=[0.1, 0.2, 1.5]), r"are from 0\.1 to 1\.5"),
+        (FRAME.assign(prediction=0.5), r"are from 0\.5 to 0\.5"),
+        (FRAME.head(2), "not every id of the live data has exactly one"),
+        (FRAME.iloc[[0, 1, 2, 2]], "not every id of the live data has exactly one"),
+    ],
+)
+def test_predictions_that_break_a_rule_are_told_of(predictions, message):
+    export_check.check_predictions(FRAME, FRAME.index)
+    with pytest.raises(export_check.RefusedError, match=message):
+        export_check.check_predictions(predictions, FRAME.index)
+
+
+def test_time_and_memory_are_limited(tmp_path):
+    with pytest.raises(ExportError, match=r"model\.pkl was stopped after 1 seconds"):
+        check_calls(_Call(time.sleep, 60), tmp_path, time_limit=1)
+    with pytest.raises(ExportError, match=r"more memory than the 0\.05 GiB"):
+        check_calls(TAKE_PREDICTION, tmp_path, memory_limit=50 * 2**20)
+
+
+@pytest.mark.slow
+def test_memory_far_beyond_the_limit_is_not_to_be_had(tmp_path):
+    hog = _Call(bytes, 8 * 2**30)
+    with pytest.raises(ExportError, match=r"more memory than the 0\.50 GiB"):
+        check_calls(hog, tmp_path, memory_limit=2**29)
+
+
+@pytest.mark.slow
+def test_close_to_a_limit_there_is_a_warning(tmp_path):
+    peak = check_calls(TAKE_PREDICTION, tmp_path).peak_bytes
+    check = check_calls(TAKE_PREDICTION, tmp_path, memory_limit=int(1.2 * peak))
+    (warning,) = check.warnings
+    assert "live data grow" in warning
+
+
+@pytest.mark.slow
+def test_live_data_that_cannot_be_read_are_refused(tmp_path, exported):
+    (tmp_path / "text.pkl").write_text("no pickle")
+    no_ids = make_frame(5).reset_index(drop=True)
+    for live, message in (
+        (tmp_path / "text.pkl", "live data cannot be read"),
+        (no_ids, "neither an index nor a column 'id'"),
+    ):
+        with pytest.raises(ExportError, match=message):
+            check_portable_model(exported["single"], live)
+
+
+def test_a_missing_model_or_python_is_named(tmp_path, exported):
+    with pytest.raises(FileNotFoundError):
+        check_portable_model(tmp_path / "absent.pkl", make_frame(5))
+    with pytest.raises(ExportError, match=r"python cannot be started .No such file"):
+        check_portable_model(
+            exported["single"], make_frame(5), python=tmp_path / "python"
+        )

@@ -1,0 +1,215 @@
+"""What goes wrong in ``sklearn-era numerai`` is one line, and nothing by halves."""
+
+import io
+import json
+import os
+import shutil
+import sys
+from unittest.mock import Mock
+
+import pytest
+
+from helpers.grids import slow
+from helpers.numerai.program import Program
+from helpers.numerai.server import PUBLIC_ID, SECRET_KEY
+from numerai.test_kills import start
+from sklearn_era.cli.numerai._terminal import terminal
+from sklearn_era.numerai.files import lock
+
+KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
+REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "code", "said"),
+    [
+        ("models", 401, 4, REFUSED),
+        ("rounds", "hang", 4, "did not answer within 0.3 sec"),
+        slow("models", "errors", 4, "Numerai's API refused: *** and <address> ?"),
+        slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
+        slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
+        ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
+        slow("submissions", "drop", 4, "Numerai's API could"),
+        slow("submissions", "garbage", 4, "Numerai's API an"),
+        slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
+        ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
+        slow("create_submission", 401, 6, "; nothing was submitted."),
+        ("create_submission", "unlisted", 6, "does not list"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
+    program: Program, operation, kind, code, said
+):
+    message = f"{SECRET_KEY} and {program.server.sign('/uploads/x')} \x07"
+    program.server.fail(operation, kind, 9, message)
+    if kind == "hang":
+        program.change(timeout="0.3")
+    assert said in program.fail("submit", code=code)
+    assert len(program.server.submissions) == (kind == "unlisted")
+    program.change(timeout="2.0")
+    program.assert_submitted_once()
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "code", "said"),
+    [
+        ("submit", {"timeout": "1e300"}, 2, "[submit] timeout = 1e+300 must"),
+        ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
+        ("submit --round 1402", {}, 3, "has no live file of round 1402"),
+        ("submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
+         "predictions.csv: run 'sklearn-era numerai predict' first"),
+        ("submit", lambda p: setattr(p.server, "round_number", 1402), 5, "1402"),
+        ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
+        ("train --model other", {}, 2, "there is no 'other'"),
+        ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
+        ("train", lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
+         "model.json is damaged"),
+        ("submit", lambda p: (p.round_folder / "submission.json").write_text("{}"), 3,
+         "submission.json"),
+    ],
+)  # fmt: skip
+def test_a_mistake_here_is_one_line_and_an_exit_code(
+    program: Program, command, change, code, said
+):
+    if callable(change):
+        change(program)
+    else:
+        program.change(**change)
+    assert said in program.fail(command, code=code)
+    assert program.sent == {}
+
+
+def test_too_little_memory_says_how_to_need_less(program: Program, monkeypatch):
+    full = Mock(side_effect=MemoryError)
+    monkeypatch.setattr("sklearn_era.numerai.steps.reasons_to_train", full)
+    assert "use fewer features or eras" in program.fail("train", code=1)
+
+
+@pytest.mark.parametrize("command", ["submit", "run"])
+def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, command):
+    for name in KEY_NAMES:
+        monkeypatch.delenv(name)
+    message = program.fail(command, code=2)
+    for told in (*KEY_NAMES, "upload_submission", "read_user_info"):
+        assert told in message
+    assert program.server.requests == []
+    # Neither download nor prediction need them.
+    program.run("download")
+    program.run("predict")
+    settings = program.folder / ".env"
+    settings.write_text(f"{KEY_NAMES[0]}={PUBLIC_ID}\n{KEY_NAMES[1]}={SECRET_KEY}")
+    program.run(command)
+    settings.unlink()  # the one file that is to hold the key
+
+
+@pytest.mark.parametrize("command", ["submit --require-open", "submit"])
+def test_a_closed_round_stops_where_it_has_to_be_open(program: Program, command):
+    if command == "submit":
+        program.change(require_open="true")
+    program.server.is_open = False
+    message = program.fail(command, code=5)
+    assert message.startswith("Round 1401 closed at 20")
+    assert "--allow-closed" in message
+    program.run("submit", "--allow-closed", warned="queued for the next round")
+    assert len(program.server.submissions) == 1
+
+
+def test_a_warning_comes_before_the_deed(program: Program, monkeypatch):
+    program.server.is_open = False
+    seen = []
+    echo = __import__("typer").echo
+
+    def note(text="", **options):
+        seen.append((str(text), len(program.server.submissions)))
+        echo(text, **options)
+
+    monkeypatch.setattr("typer.echo", note)
+    program.run("submit", "--allow-closed", warned="queued for the next round")
+    (warned,) = [made for text, made in seen if text.startswith("Warning: ")]
+    assert warned == 0, "the warning came after the upload"
+
+
+def test_what_was_downloaded_before_a_failure_is_told(program: Program):
+    for name in ("train", "validation"):
+        (program.data_folder / f"{name}_1401.parquet").unlink()
+    program.server.files["v5.3/validation.parquet"] = b"PAR1 but no more of it"
+    result = program.invoke("download")
+    assert result.exit_code == 3
+    assert "Downloaded train_1401.parquet" in result.stdout
+    assert "validation_1401.parquet" not in result.stdout
+    assert "validation_1401.parquet is damaged" in result.stderr
+
+
+def test_a_damaged_file_to_compare_with_is_warned_of(program: Program):
+    path = program.data_folder / "live_example_preds_1401.parquet"
+    path.write_bytes(path.read_bytes()[:-5])
+    program.run("predict", warned=f"{path} is damaged")
+
+
+def test_a_file_in_place_of_a_folder_is_named(program: Program):
+    for folder, *commands in (
+        ("data", "download"),
+        ("models", "train", "predict", "export"),
+        ("reports", "validate"),
+        ("rounds", "predict"),
+    ):
+        place = program.folder / folder
+        moved = place.rename(program.folder / "moved")
+        place.write_text("")
+        for command in commands:
+            message = program.fail(command, code=3)
+            assert str(place) in message, command
+        place.unlink()
+        moved.rename(place)
+
+
+def test_a_folder_in_place_of_a_file_is_named(program: Program):
+    path, folder = program.round_folder / "predictions.csv", program.folder
+    path.unlink()
+    path.mkdir()
+    message = program.fail("predict", code=3)
+    assert message == f"{path} cannot be written: Is a directory."
+    for out in (folder, folder / "no" / "x.pkl"):
+        assert str(out) in program.fail("export", "--out", out, code=2)
+
+
+def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program: Program):
+    program.change(max_iter="11")
+    _, workspace = program.load()
+    before = (program.model_folder / "model.json").read_bytes()
+    with lock(workspace.lock_file("train-my_model"), "at it"):
+        message = program.fail("train", code=3)
+        assert message == "Another run is training 'my_model': wait for its end."
+        said = program.run("run")
+    assert "Its model is for the next run" in said
+    assert (program.model_folder / "model.json").read_bytes() == before
+    assert len(program.server.submissions) == 1
+    assert "max_iter was 10 and is 11" in program.run("run")
+
+
+def test_bars_are_for_terminals(monkeypatch, capsys):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    with monkeypatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        patch.setattr(sys, "stderr", screen)
+        with terminal() as told:
+            told.progress("model", 3, 2000)
+            told.progress("live", 10**7, 10**8)
+    assert "3/2000" in screen.getvalue()
+    assert "live (MB)" in screen.getvalue()
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn_era.cli.numerai._terminal._LOG_EVERY", 0.0)
+        with terminal() as told:
+            told.progress("model", 300, 2000)
+    assert capsys.readouterr().err == "model: 300 of 2,000\n"
+
+
+@pytest.mark.slow
+def test_the_table_is_whole_and_plain_where_there_is_no_terminal(program: Program):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    with start(program, "validate", text=True, env=environment) as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    assert "max exposure" in stdout
+    assert json.loads((program.report_folder / "report.json").read_text())

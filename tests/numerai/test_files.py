@@ -1,0 +1,129 @@
+"""Files that appear whole, records that later versions can read, and locks."""
+
+import errno
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+from sklearn_era.numerai.errors import BusyError, DataError
+from sklearn_era.numerai.files import Record, lock, replacing, write_json, write_whole
+
+
+class Example(Record):
+    """A record whose second format has one key more, with a default."""
+
+    format: int = 2
+    name: str
+    size: int = 0
+
+
+def test_records_of_other_versions_are_read(tmp_path):
+    path = tmp_path / "example.json"
+    for text in ('{"format": 1, "name": "a"}', '{"name": "a", "new": [1], "size": 0}'):
+        path.write_text(text)
+        record = Example.read(path, advice="Help.")
+        assert (record.name, record.size) == ("a", 0)
+    record.write(path)
+    assert Example.read(path, advice="Help.") == record
+    path.unlink()
+    assert Example.read(path, advice="Help.") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is damaged"),
+        ("{", "is damaged"),
+        ("[]", "is damaged"),
+        ('{"format": 2}', "name: Field required"),
+        ('{"name": null}', "is damaged (name: "),
+        ('{"name": "a", "size": "x"}', "is damaged (size: "),
+        ("[" * 100_000, "is damaged"),
+        ('{"name": "\xff"}', "is damaged"),
+        ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
+    ],
+)
+def test_a_damaged_record_is_one_sentence(tmp_path, text, said):
+    path = tmp_path / "example.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError) as caught:
+        Example.read(path, advice="Help.")
+    message = str(caught.value)
+    assert message.startswith(f"{path} ")
+    assert said in message
+    assert "\n" not in message
+    assert message.endswith(("Help.", "sklearn-era."))
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "new" / "file"
+    write_whole(path, b"old")
+    with suppress(ZeroDivisionError), replacing(path) as partial:
+        partial.write_bytes(b"ne")
+        raise ZeroDivisionError
+    assert path.read_bytes() == b"old"
+    with pytest.raises(DataError, match=f"{path}/below cannot be written: "):
+        write_whole(path / "below", b"")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(DataError, match="file cannot be written: No space left"):
+        write_json(path, {"a": 1})
+    assert [one.name for one in path.parent.iterdir()] == ["file"]
+
+
+def test_one_run_at_a_time_and_a_killed_one_holds_nothing(tmp_path):
+    path = tmp_path / "locks" / "x.lock"
+    program = (
+        "import sys, time; from pathlib import Path\n"
+        "from sklearn_era.numerai.files import lock\n"
+        "with lock(Path(sys.argv[1]), 'at it'): print(flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with (
+            pytest.raises(
+                BusyError, match=r"^Another run is at it: wait for its end\.$"
+            ),
+            lock(path, "at it"),
+        ):
+            raise AssertionError("both have it")
+        other.kill()
+    with lock(path, "at it", wait=10):
+        pass
+
+
+def test_a_file_system_without_locks_is_warned_of(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with (
+        pytest.warns(UserWarning, match="is on a file system without locks"),
+        lock(tmp_path / "x.lock", "at it"),
+    ):
+        pass
+
+
+def test_a_command_imports_no_more_than_it_needs(tmp_path):
+    """Reading the configuration needs neither an HTTP client nor a table."""
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from sklearn_era.numerai.config import write_config\n"
+        "from sklearn_era.cli.numerai._common import load\n"
+        "path = Path(sys.argv[1])\n"
+        "write_config(path, name='m', target='target_x_20', version='v5.3')\n"
+        "load(path)\n"
+        "print(sorted({'requests', 'pandas', 'pyarrow', 'numerai_tools', 'lightgbm'}"
+        " & sys.modules.keys()))\n"
+    )
+    path = str(tmp_path / "numerai.toml")
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,256 @@
+"""One exchange: failures told apart, bounded in time and size, nothing given away."""
+
+import logging
+import re
+import socket
+import time
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from helpers.numerai.server import (
+    MODEL_ID,
+    PUBLIC_ID,
+    SECRET_KEY,
+    assert_discreet,
+    discreet_server,
+    everything_said,
+    make_client,
+    refused,
+)
+from sklearn_era.numerai import http
+from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
+from sklearn_era.numerai.http import Http, HttpFailure
+
+CSV = b"id,prediction\na,0.25\nb,0.75\n"
+FINAL = (400, 404, "errors", "garbage", "deep", "bomb")
+PASSING = (500, 502, 408, 429, "drop", "lost", "truncated")
+
+
+@pytest.fixture
+def server(caplog, capfd):
+    files = {"v5.3/notes.txt": b"some notes" * 100}
+    with discreet_server(files, None, caplog, capfd) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    return make_client(server)
+
+
+def fetch(server, path, **options):
+    """Download the file; return the seconds that it took."""
+    began = time.monotonic()
+    client = make_client(server, **options)
+    client.download("v5.3/notes.txt", path, round_number=1401)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("kind", [*PASSING, *FINAL])
+def test_only_a_failure_that_may_pass_is_tried_again(server, client, kind):
+    n_attempts = 3 if kind in PASSING else 1
+    server.fail("models", kind, times=n_attempts)
+    message = refused(server, ApiError, client.models)
+    assert ("HTTP" in message) == isinstance(kind, int)
+    assert server.operations == ["models"] * n_attempts
+    server.fail("models", kind, times=n_attempts - 1)
+    assert client.model_id("my_model") == MODEL_ID
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_called_so(server, client, status):
+    said = f"API answered HTTP {status}: check NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY"
+    server.fail("models", status)
+    assert said in refused(server, ApiError, client.models)
+    # Where no key was sent, there is no advice on keys.
+    server.fail("listDatasets", status)
+    assert refused(server, ApiError, client.datasets).endswith(f"HTTP {status}.")
+    other = Numerai(Http(5.0, 0), "a", "ANOTHERSECRET", server.url)
+    with pytest.raises(ApiError, match="HTTP 401: check NUMERAI_PUBLIC_ID") as caught:
+        other.models()
+    assert "ANOTHERSECRET" not in everything_said(caught.value)
+
+
+def test_errors_of_graphql_are_passed_on_without_secrets_and_controls(server, client):
+    address = server.sign("/data/x")
+    said = f"no scope for {SECRET_KEY}, {PUBLIC_ID}\nat {address} \x1b[2J\x07"
+    server.fail("submissions", "errors", message=said)
+    assert refused(server, ApiError, client.submissions, MODEL_ID) == (
+        "Listing the submissions: Numerai's API refused: no scope for ***, *** at "
+        "<address> ?[2J?; and another."
+    )
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Seconds that were waited for, in no time."""
+    waits = []
+    monkeypatch.setattr(http.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(time, "sleep", waits.append)
+    return waits
+
+
+def test_attempts_wait_twice_as_long_each_time_up_to_a_minute(server, waits):
+    server.fail("rounds", 500, times=3)
+    make_client(server, retries=3, backoff=0.5).current_round()
+    assert waits == [0.5, 1, 2]
+    transport = Http(1.0, 2000)
+    for attempt in (0, 1, 6, 7, 2000):
+        transport.wait(attempt)
+    assert waits[3:] == [1, 2, 64, 64, 64]
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("7", 7), ("86400", 64), ("soon", 0), ("-3", 0), ("0.5", 0)]
+)
+@pytest.mark.parametrize("operation", ["rounds", "GET"])
+def test_a_server_that_asks_for_time_is_given_it(
+    server, tmp_path, waits, operation, asked, waited
+):
+    server.fail(operation, 429, headers={"Retry-After": asked})
+    make_client(server).current_round()
+    fetch(server, tmp_path / "notes")
+    assert waits == [waited]
+
+
+def test_a_date_to_come_back_at_is_by_the_servers_clock(server, waits):
+    server.clock_offset = timedelta(days=-3)
+    at = server.now() + timedelta(seconds=20)
+    stamp = at.strftime("%a, %d %b %Y %H:%M:%S GMT")
+    server.fail("rounds", 503, headers={"Retry-After": stamp})
+    make_client(server).current_round()
+    assert 15 < waits[0] < 25
+
+
+def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    client = Numerai(Http(5.0, 0), url=f"http://127.0.0.1:{port}")
+    message = refused(server, ApiError, client.current_round)
+    assert "could not be reached" in message
+    assert str(port) not in message
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/no/such/bundle")
+    client = Numerai(Http(5.0, 0), url="https://numerai.invalid")
+    message = refused(server, ApiError, client.current_round)
+    assert "could not be called" in message
+    assert message.endswith("invalid path: /no/such/bundle).")
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "said"),
+    [
+        ("rounds", "hang", r"did not answer within 0\.2 seconds"),
+        ("rounds", "drip", r"sent \d+ bytes in 0\.\d+ seconds"),
+        ("rounds", "drip head", "had not answered in full after 2 seconds"),
+        ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
+        ("PUT", "drip head", "had not answered in full after 2 seconds; nothing was"),
+    ],
+)
+def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
+    """One byte within each timeout held a run for as long as the peer liked."""
+    server.fail(operation, kind)
+    client = make_client(server, timeout=0.2, retries=0)
+    began = time.monotonic()
+    if operation == "PUT":
+        message = refused(server, UploadError, client.store, CSV, "a.csv", MODEL_ID)
+    else:
+        message = refused(server, ApiError, client.current_round)
+    assert re.search(said, message), message
+    assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("kind", ["hang", "drip", "drip head"])
+def test_a_download_that_stalls_is_given_up(server, tmp_path, kind):
+    server.fail("GET", kind)
+    with pytest.raises(ApiError):
+        fetch(server, tmp_path / "notes", timeout=0.2, retries=0)
+    server.drip_seconds = 0.01
+    server.fail("GET", kind)
+    assert fetch(server, tmp_path / "notes", timeout=0.2) < 6
+    assert (tmp_path / "notes").read_bytes() == server.files["v5.3/notes.txt"]
+
+
+@pytest.mark.parametrize("kind", ["compressed", "bomb"])
+def test_a_file_that_comes_compressed_is_refused(server, tmp_path, kind):
+    """A few bytes became as many gigabytes as there was memory for."""
+    server.fail("GET", kind)
+    assert "encoded" in refused(server, ApiError, fetch, server, tmp_path / "notes")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_answer_may_be_compressed_and_is_not_endless(server, client, monkeypatch):
+    server.fail("rounds", "compressed")
+    assert client.current_round().number == 1401
+    monkeypatch.setattr(http, "MOST_BYTES", 200)
+    server.files["x" * 999] = b""
+    server.fail("listDatasets", "compressed")
+    assert "something else than data" in refused(server, ApiError, client.datasets)
+    message = refused(server, ApiError, client.models)
+    assert message.endswith("sent more than 200 bytes.")
+    server.add_submission(MODEL_ID, CSV * 100, "a.csv")
+    message = refused(server, ApiError, client.fetch, "submission-1")
+    assert message.endswith("sent more than 200 bytes.")
+
+
+def test_a_redirect_is_followed_to_https_or_on_this_machine(server, tmp_path):
+    strays = "http://example.org/x", "ftp://127.0.0.1/x", "http://[::1", "//example.org"
+    for location in (*strays, "/elsewhere"):
+        server.fail("GET", 302, headers={"Location": location})
+        said = "not https" if location in strays else r"refused to send it \(HTTP 403"
+        with pytest.raises(HttpFailure, match=said):
+            fetch(server, tmp_path / "notes", retries=0)
+    there = server.sign("/data/v5.3/notes.txt")
+    server.fail("GET", 307, headers={"Location": there})
+    fetch(server, tmp_path / "notes")
+    # From elsewhere, nothing on this machine is asked for.
+    with pytest.raises(HttpFailure, match="not https"):
+        http._redirected("x", "https://numerai.invalid/x", there)
+    server.fail("GET", 302, times=99, headers={"Location": "/round/and/round"})
+    with pytest.raises(HttpFailure, match="HTTP 302"):
+        fetch(server, tmp_path / "notes", retries=0)
+
+
+@pytest.mark.parametrize("operation", ["create_submission", "PUT"])
+def test_what_is_sent_is_not_redirected(server, client, operation):
+    """A redirected post becomes a get, which looks like success."""
+    server.fail(operation, 302, headers={"Location": "/"})
+    call = partial(client.create, "a.csv", MODEL_ID, [], "0" * 64)
+    if operation == "PUT":
+        call = partial(client.store, CSV, "a.csv", MODEL_ID)
+    message = refused(server, UploadError, call)
+    assert "HTTP 302" in message
+    assert "nothing was submitted" in message
+    assert server.submissions == []
+
+
+def test_neither_netrc_nor_a_proxy_nor_logging_matter(
+    server, client, tmp_path, monkeypatch, caplog
+):
+    (tmp_path / "netrc").write_text("default login someone password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    caplog.set_level(logging.DEBUG)
+    assert client.model_id("my_model") == MODEL_ID
+    fetch(server, tmp_path / "notes")
+    assert "X-Amz-Signature" not in caplog.text
+    assert_discreet(server, repr(client), str(client), repr(vars(client)))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org", "ftp://127.0.0.1", "http://127.0.0.1.example.org", "x",
+        "http://[::1", "127.0.0.1:80", "http://user:pass@numerai.invalid/x", "https://",
+        "//example.org",
+    ],
+)  # fmt: skip
+def test_a_key_is_sent_by_https_or_to_this_machine(url, tmp_path, monkeypatch):
+    monkeypatch.setenv("SKLEARN_ERA_NUMERAI_API_URL", url)
+    with pytest.raises(ConfigError, match="a key is sent by https") as told:
+        Numerai.from_environment(tmp_path)
+    assert "SKLEARN_ERA_NUMERAI_API_URL" in str(told.value)
+    assert "pass" not in str(told.value)

@@ -1,0 +1,87 @@
+"""Live scores, in rows and a figure, beside what the validation promised."""
+
+import json
+import math
+
+import pytest
+
+from helpers.numerai.server import MODEL_ID, NumeraiServer, make_client
+from sklearn_era.numerai.api import RoundScore
+from sklearn_era.numerai.config import Workspace
+from sklearn_era.numerai.scores import draw_scores, live_scores, promised_scores
+
+IDS = {"my_model": MODEL_ID, "other": "22222222"}
+
+
+def test_rows_are_by_round_and_model():
+    with NumeraiServer({}) as server:
+        server.add_score(1400, False, corr60=0.1, mmc60=0.2, canon_bmc=0.3)
+        server.add_score(1399, v2_corr20=0.5, fnc_v3=0.4)
+        server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
+        client = make_client(server)
+        assert live_scores(client, IDS, 2, {}) == [
+            RoundScore(1399, True, fnc=0.4, model="my_model"),
+            RoundScore(1399, True, fnc=0.4, model="other"),
+            RoundScore(1400, False, 0.1, 0.2, 0.3, model="my_model"),
+            RoundScore(1400, False, 0.1, 0.2, 0.3, model="other"),
+        ]
+        rows = live_scores(client, IDS, 2, {"my_model": 20, "other": None})
+        assert [row.corr for row in rows] == [0.5, None, None, 0.1]
+        assert {row.round_number for row in live_scores(client, IDS, 1, {})} == {1400}
+
+
+def report(summary):
+    models = {"model": {"summary": summary}, "gain": {}}
+    return json.dumps({"format": 2, "about": {}, "models": models})
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (report({"corr": {"mean": 0.02}, "mmc": {"mean": None}}), {"corr": 0.02}),
+        (report({}), {}),
+        *((x, None) for x in ("", "[]", '{"models": {}}', '{"models": 3}', "[" * 9999)),
+        (report({"corr": 3}), None),
+        (report([]), None),
+        ('{"format": 2, "about": {}, "models": {}}', None),
+        ("\udcff", None),
+    ],
+)
+def test_a_report_that_is_damaged_promises_nothing(tmp_path, content, expected):
+    workspace = Workspace(tmp_path, "v5.3")
+    path = workspace.report_dir("mine") / "report.json"
+    assert not promised_scores(workspace, ["mine"]).get("mine")
+    path.parent.mkdir(parents=True)
+    path.write_text(content, "utf-8", errors="surrogateescape")
+    promised = {} if expected is None else {"mine": expected}
+    assert promised_scores(workspace, ["mine"]) == promised
+
+
+def test_corr_and_mmc_are_drawn_a_line_a_model():
+    rows = [
+        RoundScore(1398, True, 0.1, model="a"),
+        RoundScore(1398, True, 0.3, 0.2, model="b"),
+        RoundScore(1400, False, 0.2, 0.1, model="a"),
+    ]
+    figure = draw_scores(rows, {"a": {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}})
+    top, bottom = figure.axes
+    assert [ax.get_title() for ax in (top, bottom)] == ["CORR by round", "MMC by round"]
+    drawn = {line.get_label(): line for line in bottom.get_lines()}
+    assert drawn["a"].get_xdata().tolist() == [1398, 1400]
+    assert drawn["a"].get_ydata() == pytest.approx([math.nan, 0.1], nan_ok=True)
+    dashed = [x.get_ydata() for x in top.get_lines() if x.get_linestyle() == "--"]
+    assert dashed == [[0.15, 0.15]]
+    (legend,) = figure.legends
+    told = [text.get_text() for text in legend.get_texts()]
+    assert told == ["a", "b", "mean in validation", "not final"]
+    # It stands outside of the axes.
+    figure.draw_without_rendering()
+    right = max(ax.get_window_extent().x1 for ax in figure.axes)
+    assert legend.get_window_extent().x0 > right
+
+
+def test_many_models_are_told_apart():
+    rows = [RoundScore(1, True, 0.1, 0.1, model=f"model_{i}") for i in range(12)]
+    top, _ = draw_scores(rows, {}).axes
+    lines = [x for x in top.get_lines() if x.get_label().startswith("model_")]
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12

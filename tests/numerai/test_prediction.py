@@ -1,0 +1,178 @@
+"""Live predictions: by name, checked, ranked; each failure in a sentence."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
+from sklearn_era.numerai.blend import Blend, Part
+from sklearn_era.numerai.config import PredictSection
+from sklearn_era.numerai.errors import DataError, SubmissionError
+from sklearn_era.numerai.prediction import predict_live
+from sklearn_era.numerai.store import ModelRecord
+
+RECORD = ModelRecord(
+    features=NAMES,
+    target="target_ender_60",
+    version="v5.3",
+    feature_set="small",
+    parameters={},
+    sha256="ab" * 32,
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Blend([Part(fit(), NAMES)])
+
+
+@pytest.fixture
+def predict(model, tmp_path):
+    """Predict a live file with a change, by a blend and its records."""
+
+    def predict(
+        change=None, *, blend=model, records=None, share=0.0, by=(), version="v5.3"
+    ):
+        path = tmp_path / "live_3.parquet"
+        frame = make_frame(60)
+        (change(frame) if change else frame).to_parquet(path)
+        return predict_live(
+            blend,
+            records or [RECORD] * len(blend.parts),
+            path,
+            version=version,
+            predict=PredictSection(neutralize_proportion=share),
+            neutralizers=by,
+        )
+
+    return predict
+
+
+@pytest.mark.parametrize("kind", ["single", "several"])
+def test_predictions_are_ranks_in_the_order_of_the_file(predict, model, kind):
+    blend = model if kind == "single" else make_blend()
+    frame = make_frame(60)
+    predictions = predict(blend=blend)
+    pd.testing.assert_series_equal(
+        predictions,
+        expected_ranks(blend, frame)["prediction"],
+        check_exact=True,
+        check_index_type=False,
+    )
+    assert (predictions.index.name, predictions.name) == ("id", "prediction")
+    # Wherever columns and ids are.
+    for change in (
+        lambda live: live[live.columns[::-1]],
+        lambda live: live.reset_index(),
+    ):
+        pd.testing.assert_series_equal(predict(change, blend=blend), predictions)
+
+
+def test_features_that_lack_are_named(predict):
+    message = (
+        rf"lack 2 of 8 model features \(first: {NAMES[3]}\)\. Model was trained on "
+        r"v5\.3, feature set 'small', file is v5\.2"
+    )
+    with pytest.raises(DataError, match=message):
+        predict(lambda live: live.drop(columns=NAMES[3:5]), version="v5.2")
+
+
+def test_features_of_others_may_be_missing_or_odd(predict, model):
+    """B10: only what the model and its neutralization read is checked."""
+    blend = Blend([Part(fit(NAMES[:4]), NAMES[:4])])
+    whole = predict(blend=blend)
+
+    def spoil(live):
+        return live.drop(columns=NAMES[4]).assign(feature_unknown=np.nan, feature_h=9)
+
+    pd.testing.assert_series_equal(predict(spoil, blend=blend), whole)
+    with pytest.raises(DataError, match=r"lack 1 of 8 features to neutralize by"):
+        predict(spoil, blend=blend, share=0.5, by=NAMES)
+
+
+def test_another_version_is_warned_of_once(predict):
+    with pytest.warns(UserWarning, match=r"on v5\.3, and the live data are v6") as told:
+        predict(version="v6.0", blend=make_blend())
+    assert len(told) == 1
+
+
+def test_missing_values_are_refused_unless_training_had_some(predict):
+    first, second = NAMES[:2]
+
+    def lose(live):
+        live = live.astype({first: "float32", second: "float32"})
+        live.iloc[:7, live.columns.get_loc(first)] = np.nan
+        live.iloc[3:5, live.columns.get_loc(second)] = np.nan
+        return live
+
+    def record(*with_missing):
+        return RECORD.model_copy(update={"features_with_missing": list(with_missing)})
+
+    with pytest.raises(DataError, match=r"9 missing values in 2 features .*none in tr"):
+        predict(lose)
+    with pytest.raises(DataError, match=f"2 missing values in 1 features .*.{second}"):
+        predict(lose, records=[record(first)])
+    assert predict(lose, records=[record(first, second)]).notna().all()
+    # Every fit of a blend that reads a feature has to know its gaps.
+    parts = [Part(fit(), NAMES), Part(fit(NAMES[:1]), NAMES[:1])]
+    with pytest.raises(DataError, match=f"7 missing values in 1 features .*.{first}"):
+        predict(lose, blend=Blend(parts), records=[record(first, second), record()])
+
+
+@pytest.mark.parametrize("value", [-1, 5])
+def test_values_outside_the_bins_are_counted_and_named(predict, value):
+    name, some = NAMES[2], np.arange(60) // 3 == 4
+    message = rf"3 values outside 0 to 4 in 1 features \({name}; {name} has {value}\)"
+    with pytest.raises(DataError, match=message):
+        predict(lambda live: live.assign(**{name: live[name].mask(some, value)}))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.full(60, 0.5), r"for target_ender_60 learned .* predictions are 0\.5"),
+        (
+            np.repeat([np.nan, 1.0], [4, 56]),
+            "for target_ender_60 predicted 4 of 60 rows",
+        ),
+        (np.zeros((60, 2)), r"shape \(60, 2\) for 60 rows"),
+    ],
+)
+def test_predictions_of_no_use_are_refused(predict, model, values, message):
+    odd = Part(SimpleNamespace(predict=lambda X: values), NAMES)
+    with pytest.raises(SubmissionError, match=message):
+        predict(blend=Blend([*model.parts, odd]))
+
+
+def test_neutralization_leaves_no_linear_exposure_but_by_ranking(predict):
+    few = NAMES[:4]
+    X = make_frame(60)[few].to_numpy()
+    before, after = (
+        LinearRegression().fit(X, one).score(X, one)
+        for one in (predict(), predict(share=1.0, by=few))
+    )
+    assert after < 0.1 * before
+    # Without features it is by the model's own.
+    half = predict(share=0.5)
+    pd.testing.assert_series_equal(half, predict(share=0.5, by=NAMES))
+    assert not half.equals(predict())
+
+
+def test_neutralizers_that_cannot_be_used_are_named(predict):
+    def holes(live):
+        return live.assign(feature_holes=np.where(np.arange(60) < 5, np.nan, 1.0))
+
+    for names, message in (
+        (["feature_none"], r"lack 1 of 1 .* by \(first: feature_none\)"),
+        (["feature_holes"], "feature set: .* NaN .* 1 of 1 col.* 'feature_holes'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            predict(holes, share=0.5, by=names)
+
+
+def test_another_file_than_a_live_file_is_refused(predict):
+    with pytest.raises(DataError, match="has 2 eras, not one: is it a live file"):
+        predict(lambda live: live.assign(era=["X", "Y"] * 30))
