@@ -4,6 +4,7 @@ import difflib
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -79,9 +80,12 @@ def download(
     """
     folder = workspace.data_dir
     # The files of a round do not wait for gigabytes of others.
-    small = all(name.startswith("live") or name == "features" for name in names)
-    path = workspace.lock_file("live" if small else "data")
-    with lock(path, f"downloading to {folder}", wait=_LOCK_WAIT):
+    is_small = [name.startswith("live") or name == "features" for name in names]
+    kinds = [*(["live"] if any(is_small) else []), *([] if all(is_small) else ["data"])]
+    with ExitStack() as locks:
+        for kind in kinds:
+            path, what = workspace.lock_file(kind), f"downloading to {folder}"
+            locks.enter_context(lock(path, what, wait=_LOCK_WAIT))
         reasons = wanted(workspace, names, refresh, round_number)
         for name in dict.fromkeys(names):
             newest = workspace.newest(name)

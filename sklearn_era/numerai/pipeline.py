@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sklearn_era.numerai.api import Numerai, Round
 from sklearn_era.numerai.config import Config, Model, Workspace
-from sklearn_era.numerai.download import NotPublishedError, download, wanted
+from sklearn_era.numerai.download import OPTIONAL, NotPublishedError, download, wanted
 from sklearn_era.numerai.errors import (
     ApiError,
     BusyError,
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 # Files of a round: those without which nothing can be predicted, and those that the
 # predictions are compared with.
 _LIVE = ("features", "live")
-_COMPARED = ("live_example_preds", "live_benchmark_models")
+_COMPARED = frozenset(name for name in OPTIONAL if name.startswith("live"))
 # Seconds between two questions whether a round has opened, or its data are there.
 _POLL = 60.0
 

@@ -80,7 +80,8 @@ def predict_live(
         _check_prediction(prediction, len(block), record.target)
     ranks = blend.combine(predictions)
     if by:
-        own = block[:, [names.index(name) for name in by]]
+        at = {name: column for column, name in enumerate(names)}
+        own = block[:, [at[name] for name in by]]
         proportion = predict.neutralize_proportion
         try:
             ranks = neutralize_ranks(ranks, own, proportion, neutralizer_names=by)

@@ -376,10 +376,9 @@ def is_exported(config: Config, workspace: Workspace, model: Model) -> bool:
 def has_export(workspace: Workspace, model: Model) -> bool:
     """Whether there is a pickle of these very fits."""
     path = workspace.model_dir(model.name) / export.PORTABLE
+    records = read_records(workspace, model)
     weights = [member.weight for member in model.members]
     try:
-        return export.export_is_current(path, read_records(workspace, model), weights)
-    except NoModelError:
-        raise
+        return export.export_is_current(path, records, weights)
     except DataError:
         return False  # a damaged record is written anew

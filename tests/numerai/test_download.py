@@ -124,6 +124,8 @@ def test_two_runs_wait_for_each_other(fetch, server, workspace, monkeypatch):
     with lock(workspace.lock_file("data"), "at it"):
         message = refused(server, BusyError, fetch)
         assert fetch(["features", "live"]) == ["live_1401.parquet"]
+    with lock(workspace.lock_file("live"), "at it"):
+        refused(server, BusyError, fetch)
     assert message == (
         f"Another run is downloading to {workspace.data_dir}: wait for its end."
     )

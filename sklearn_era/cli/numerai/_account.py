@@ -13,7 +13,6 @@ from sklearn_era.cli.numerai._common import (
     CONFIG,
     ConfigOption,
     ModelOption,
-    check_packages,
     chosen,
     load,
     make_client,
@@ -213,9 +212,8 @@ def scores(
     config: ConfigOption = CONFIG,
 ) -> None:
     """Show live scores of your models next to their validation."""
-    check_packages()
     settings, workspace = load(config)
-    from sklearn_era.cli.numerai._terminal import print_table, terminal
+    from sklearn_era.cli.numerai._terminal import number, print_table, terminal
     from sklearn_era.numerai.config import horizon_of
     from sklearn_era.numerai.figures import as_png
     from sklearn_era.numerai.files import write_whole
@@ -235,13 +233,11 @@ def scores(
             table.add_column(heading, justify="left" if heading == "Model" else "right")
         for row in rows:
             values = (row.corr, row.mmc, row.bmc, row.fnc)
-            cells = ("-" if value is None else f"{value:.4f}" for value in values)
             state = "" if row.resolved else "not final"
-            table.add_row(str(row.round_number), row.model, *cells, state)
+            table.add_row(str(row.round_number), row.model, *map(number, values), state)
         for name, means in promised.items():
             shown = (means.get(metric) for metric in ("corr", "mmc", "bmc", "fnc"))
-            cells = ("-" if value is None else f"{value:.4f}" for value in shown)
-            table.add_row("report", name, *cells, "validation")
+            table.add_row("report", name, *map(number, shown), "validation")
         if not rows:
             told.step("Numerai has no scores of these models yet.")
             return

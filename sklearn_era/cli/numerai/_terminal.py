@@ -97,7 +97,7 @@ class Terminal:
             table.add_column(shown, justify="right")
         for name, result in results.items():
             for metric, summary in result.summary.items():
-                cells = (_number(summary[heading]) for heading in headings)
+                cells = (number(summary[heading]) for heading in headings)
                 shown = model.name if name == "model" else name
                 metric = metric.replace("max_feature_", "max ")
                 table.add_row(shown, metric, *cells)
@@ -134,7 +134,8 @@ def print_table(table: Table) -> None:
     Console(highlight=False, width=width).print(table)
 
 
-def _number(value: float | int | None) -> str:
+def number(value: float | int | None) -> str:
+    """A cell of a table: a score, or a number of eras."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
