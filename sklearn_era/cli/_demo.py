@@ -9,7 +9,7 @@ import typer
 from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._optional import import_optional
 from sklearn_era.cli import _errors
-from sklearn_era.cli._errors import InputError, option
+from sklearn_era.cli._errors import option
 
 _OUT = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
@@ -21,17 +21,15 @@ def demo(
 ) -> None:
     """Fit every criterion to a spiral and draw what they learn.
 
-    In each of 16 eras a shortcut tells the two classes apart, but another one in each;
-    only the spiral holds in all of them. In the test rows the shortcut is noise.
+    In each of 16 eras, a different shortcut separates the two classes; only the spiral
+    holds in all of them. In the test rows, the shortcut is noise.
     """
     from sklearn_era.datasets import make_synthetic_memorization
     from sklearn_era.ensemble import HistGradientBoostingRegressor
     from sklearn_era.inspection import DecisionSurfaceDisplay
 
     figures = import_optional("matplotlib.figure", extra="plot")
-    if out.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--out: '{out}' must end in .png, .pdf or .svg.")
-    _errors.check_output(out)
+    _errors.check_output(out, (".png", ".pdf", ".svg"))
     data = make_synthetic_memorization(random_state=random_state)
     X, y = data.X_train, data.y_train
     shortcut: dict[int | str, Any] = dict.fromkeys(range(2, X.shape[1]), 0.0)

@@ -25,8 +25,8 @@ def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 SeedOption = Annotated[int | None, _SEED]
 DataArgument = Annotated[Path, argument("DATA", "CSV, TSV, Parquet or Feather file.")]
-SepOption = Annotated[str | None, option("CHAR", "DATA's separator, if no comma.")]
-EncodingOption = Annotated[str | None, option("NAME", "DATA's, if not UTF-8.")]
+SepOption = Annotated[str | None, option("CHAR", "DATA's separator, if not a comma.")]
+EncodingOption = Annotated[str | None, option("NAME", "DATA's encoding, if not UTF-8.")]
 
 
 class InputError(Exception):
@@ -55,7 +55,7 @@ def check_known(name: str, known: Collection[str], subject: str) -> None:
     lower = {candidate.lower(): candidate for candidate in known}
     close = [repr(lower[match]) for match in get_close_matches(name.lower(), lower)]
     hint = f"did you mean {' or '.join(close)}?" if close else ""
-    if len(known) == 1 and re.search("[;|\t]", only := next(iter(known))):
+    if len(known) == 1 and re.search("[,;|\t]", only := next(iter(known))):
         hint = f"the only one is {only!r}: pass its separator with --sep."
     raise InputError(f"{subject} '{name}'; {hint or f'use {list_columns([*known])}.'}")
 
@@ -76,8 +76,17 @@ def warnings_printed() -> Iterator[None]:
         yield
 
 
-def check_output(path: Path, *inputs: Path) -> None:
+def check_suffix(path: Path, suffixes: Collection[str], argument: str) -> str:
+    """Return which of some suffixes a file's name has, or raise InputError."""
+    for suffix in suffixes:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise InputError(f"{argument}: '{path}' must end in {', '.join(suffixes)}.")
+
+
+def check_output(path: Path, suffixes: Collection[str], *inputs: Path) -> None:
     """Check that --out can be written and replaces no input, or raise InputError."""
+    check_suffix(path, suffixes, "--out")
     if path.exists() and any(path.samefile(file) for file in inputs):
         raise InputError(f"--out: '{path}' is an input and would be overwritten.")
     with writable(path), tempfile.TemporaryFile(dir=path.parent):

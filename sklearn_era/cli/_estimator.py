@@ -4,6 +4,7 @@ import ast
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def make_estimator(is_classes: bool, pairs: Any, options: dict[str, Any]) -> Any
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
         name = name.strip().replace("-", "_")
-        if not equals:
+        if not (name and equals):
             raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
         check_known(name, estimator._get_param_names(), subject)
         if name in options:
@@ -57,27 +58,26 @@ def score_held_out(
         held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
     else:
         if (labels := np.unique(eras)).size == 1:
-            raise ValueError("there is a single era.")
+            raise ValueError("there is only one era.")
         n_test = max(1, labels.size // 5)
         [(train, test)] = EraWalkForwardSplit(1, test_size=n_test).split(y, groups=eras)
         held_out = f"{n_test:,} of {labels.size:,} eras, from era {labels[-n_test]} on"
-    yield f"Score on held-out data ({held_out}; a model fitted to the others):"
+    yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
     model = clone(estimator).set_params(verbose=0)
     model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])
     X, y, eras = X.iloc[test], y[test], None if eras is None else eras[test]
-    metrics: dict[str, Any] = {"R²": (r2_score, model.predict, {})}
+    metrics: dict[str, Any] = {"R²": (r2_score, model.predict(X))}
     if is_classes:
-        metrics = {"accuracy": (accuracy_score, model.predict, {})}
-        options = {"labels": model.classes_}
-        metrics["log loss"] = (log_loss, model.predict_proba, options)
-    for name, (metric, predict, options) in metrics.items():
-        pair = y, predict(X)
-        line = f"  {name}: {metric(*pair, **options):.4f}"
+        loss = partial(log_loss, labels=model.classes_)
+        metrics = {"accuracy": (accuracy_score, model.predict(X))}
+        metrics["log loss"] = loss, model.predict_proba(X)
+    for name, (metric, predicted) in metrics.items():
+        line = f"  {name}: {metric(y, predicted):.4f}"
         if n_test > 1:
-            labels, scores, *_ = era_scores(*pair, eras=eras, metric=metric, **options)
+            labels, scores, _ = era_scores(y, predicted, eras=eras, metric=metric)
             # R² of a single row is undefined.
             if not np.isnan(scores).all():
-                worst = (np.nanargmax if metric is log_loss else np.nanargmin)(scores)
+                worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
                 line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
                 line += f", worst {scores[worst]:.4f} in era {labels[worst]}"
         yield line

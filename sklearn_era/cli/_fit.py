@@ -1,8 +1,9 @@
 """``sklearn-era fit``: fit an estimator on the rows of a table."""
 
 import time
+import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,11 +14,13 @@ from sklearn_era.cli._errors import InputError, check_known, count, option
 
 _Names = list[str] | None
 _Task = Literal["auto", "regression", "classification"]
-_FEATURES = option("COL,…", "Features, by names or patterns ('price_*'); or all.")
+_FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
-_CRITERION = option("NAME", "gain; era, directional, … or a blend, with --era.")
+_CRITERION = option(
+    "NAME", f"{', '.join(CRITERIA)} or a blend; all but gain need --era."
+)
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
-_N_JOBS = option("INT", "Threads, at most; by default all.")
+_N_JOBS = option("INT", "Most threads to use; by default all.")
 _VERBOSE = typer.Option("--verbose", "-v", help="Print a line per iteration.")
 
 
@@ -42,15 +45,15 @@ def fit(
     """Fit a model to the rows of DATA and write it to a model file.
 
     The model is a HistGradientBoostingRegressor or HistGradientBoostingClassifier of
-    sklearn_era.ensemble; by default the latter for text, booleans and two whole
+    sklearn_era.ensemble; the latter by default for text, booleans and two whole
     numbers. --param sets its parameters to numbers, text, true, false, none, lists or
-    dicts; it can be repeated, as can all that takes columns. A blend of split criteria
-    is a dict such as '{"era": 1, "vrex": 0.5}'.
+    dicts. Repeat it, or any option that takes columns, as needed. A blend of split
+    criteria is a dict like '{"era": 1, "vrex": 0.5}'.
 
-    The score is that of a second model, fitted without the last fifth of the eras, in
+    The score comes from a second model, fitted without the last fifth of the eras, in
     the order of their labels, or without a random fifth of the rows if there are none.
 
-    A category is known by its text, and 1.0 is the category 1. Empty fields are missing
+    Categories are compared as text, and 1.0 is the category 1. Empty fields are missing
     values.
     """
     # What the last step needs, before the work that leads there.
@@ -61,12 +64,11 @@ def fit(
     from sklearn_era.cli import _estimator, _tables
     from sklearn_era.model_files import save_model
 
-    if out.suffix != ".skops":
-        raise InputError(f"--out: '{out}' must end in .skops.")
-    _errors.check_output(out, data)
+    _errors.check_output(out, (".skops",), data)
     criterion = _estimator.parse_value(split_criterion)
-    if isinstance(criterion, str):
-        check_known(criterion, CRITERIA, "--split-criterion: there is no criterion")
+    if not isinstance(criterion, dict):
+        subject = "--split-criterion: there is no criterion"
+        check_known(str(criterion), CRITERIA, subject)
     if criterion != "gain" and era is None:
         raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
     table = _tables.TableFile(data, sep, encoding)
@@ -75,17 +77,19 @@ def fit(
     if era == target:
         raise InputError(f"--era: '{era}' is the --target column.")
     asked = table.select(features, "--features")
-    excluded = table.select(exclude, "--exclude")
+    excluded = {*table.select(exclude, "--exclude")}
+    for name in asked:
+        if name in labels and name not in excluded:
+            told = f"'{name}' is the {labels[name]} column"
+            raise InputError(f"--features: {told}; leave it out with --exclude.")
+    excluded |= {*labels}
     names = [name for name in asked or table.columns if name not in excluded]
-    if asked and (misused := [name for name in names if name in labels]):
-        told = f"'{misused[0]}' is the {labels[misused[0]]} column"
-        raise InputError(f"--features: {told}; leave it out with --exclude.")
-    names = [name for name in names if name not in labels]
     if not names:
         raise InputError("--features: no columns are left.")
     declared = table.select(categorical, "--categorical")
-    if strangers := [name for name in declared if name not in names]:
-        raise InputError(f"--categorical: '{strangers[0]}' is not one of the features.")
+    for name in declared:
+        if name not in names:
+            raise InputError(f"--categorical: '{name}' is not one of the features.")
     declared += [name for name in table.categories if name in names]
     frame = table.read([*names, *labels], declared)
     for name, argument in labels.items():
@@ -96,9 +100,10 @@ def fit(
     X = _tables.make_features(frame[names], declared, remedy)
     y, is_classes = _tables.make_target(frame[target], task)
     eras = None if era is None else _tables.make_eras(frame[era])
-    options: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
-    options |= {"split_criterion": criterion, "verbose": 2 * verbose}
-    options["categorical_features"] = "from_dtype"
+    options = {
+        "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
+        "verbose": 2 * verbose, "categorical_features": "from_dtype",
+    }  # fmt: skip
     estimator = _estimator.make_estimator(is_classes, param, options)
 
     # The estimator's own lines would break into the status.
@@ -130,6 +135,4 @@ def fit(
                 for line in lines if score else ():
                     typer.echo(line)
         except ValueError as error:
-            typer.echo(
-                f"Warning: cannot score: {_errors.one_sentence(error)}", err=True
-            )
+            warnings.warn(f"cannot score: {error}", stacklevel=1)

@@ -13,16 +13,16 @@ from sklearn_era.cli._errors import InputError, argument, count, option
 def predict(
     model: Annotated[Path, argument("MODEL", "Model file that fit wrote.")],
     data: _errors.DataArgument,
-    out: Annotated[Path, option("FILE", "Table, of the same formats.", "--out", "-o")],
+    out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
     id_column: Annotated[str | None, option("COL", "Column to copy.", "--id")] = None,
     sep: _errors.SepOption = None,
     encoding: _errors.EncodingOption = None,
 ) -> None:
     """Predict the rows of DATA and write a table of predictions.
 
-    It has a row for each of DATA, in the same order, and a column 'prediction'. For a
-    classification that is the class, and a column 'probability_CLASS' follows for each
-    class. A category that the model has not seen counts as missing, with a warning.
+    The table has the rows of DATA, in the same order, and a column 'prediction'. For a
+    classifier, that is the class, and each class adds a column 'probability_CLASS'.
+    Categories that the model has not seen count as missing, with a warning.
     """
     for package in ("pandas", "pyarrow", "skops"):
         import_optional(package, extra="cli")
@@ -32,8 +32,7 @@ def predict(
     from sklearn_era.cli import _tables
     from sklearn_era.model_files import ModelFileError, load_model
 
-    _tables.table_suffix(out, "--out")
-    _errors.check_output(out, model, data)
+    _errors.check_output(out, _tables.SUFFIXES, model, data)
     table = _tables.TableFile(data, sep, encoding)
     try:
         estimator, metadata = load_model(model)
@@ -52,7 +51,7 @@ def predict(
     headings = ["prediction", *(f"probability_{label}" for label in classes)]
     kept = [] if id_column is None else [table.find(id_column, "--id")]
     if id_column in headings:
-        raise InputError(f"--id: '{id_column}' is a column of the predictions too.")
+        raise InputError(f"--id: '{id_column}' is also a column of the predictions.")
 
     categorical = [str(name) for name in metadata.categorical_features]
     frame = table.read([*names, *kept], {*kept}.difference(names) | {*categorical})

@@ -18,11 +18,17 @@ from numpy.typing import NDArray
 from pandas.api import types
 from pyarrow import csv, dataset
 
-from sklearn_era.cli._errors import InputError, check_known, one_sentence, writable
+from sklearn_era.cli._errors import (
+    InputError,
+    check_known,
+    check_suffix,
+    one_sentence,
+    writable,
+)
 
 # How names end, with the separator of those that are text.
-_SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-_SUFFIXES |= {".parquet": "", ".feather": ""}
+SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+SUFFIXES |= {".parquet": "", ".feather": ""}
 
 # As a float is written that is whole, and no other text.
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
@@ -32,11 +38,15 @@ class TableFile:
     """The table DATA: its named `columns`, and those that hold `categories`."""
 
     def __init__(self, path: Path, sep: str | None, encoding: str | None) -> None:
-        self._path, self._encoding = path, encoding or "utf-8"
-        self._suffix = table_suffix(path, "DATA")
-        self._sep = (usual := _SUFFIXES[self._suffix]) and (sep or usual)
-        if not self._sep and (sep or encoding):
+        self._path, self._encoding = path, "utf-8" if encoding is None else encoding
+        self._suffix = check_suffix(path, SUFFIXES, "DATA")
+        self._sep = SUFFIXES[self._suffix]
+        if not self._sep and (sep, encoding) != (None, None):
             raise InputError(f"--sep and --encoding: '{path}' is not a text file.")
+        if sep is not None:
+            self._sep = sep.replace(r"\t", "\t")
+            if len(self._sep.encode()) != 1:
+                raise InputError(f"--sep: '{sep}' is not a single ASCII character.")
         with self._readable():
             kinds = [(field.name, field.type) for field in self._open().schema]
         # A pandas index without a name has a made-up one, or none.
@@ -69,14 +79,9 @@ class TableFile:
         """Read columns, in a text file those of `text` as they are spelled."""
         with self._readable():
             table = self._open(list(dict.fromkeys(columns)), text)
-            for index, field in enumerate(table.schema):
-                if pa.types.is_binary(field.type):
-                    raise ValueError(f"column '{field.name}' is not UTF-8 text")
-                if pa.types.is_dictionary(field.type):
-                    column = table.column(index).cast(field.type.value_type)
-                    table = table.set_column(index, field.name, column)
+            plain = [(field.name, _plain_type(field)) for field in table.schema]
             # Without the metadata a pandas index stays a column like any other.
-            frame = table.to_pandas(
+            frame = table.cast(pa.schema(plain)).to_pandas(
                 ignore_metadata=True, date_as_object=False, integer_object_nulls=True
             )
         if not len(frame):
@@ -95,12 +100,12 @@ class TableFile:
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
-        sep, as_text = self._sep.replace(r"\t", "\t"), dict.fromkeys(text, pa.string())
+        as_text = dict.fromkeys(text, pa.string())
         return (csv.open_csv if columns is None else csv.read_csv)(
             self._path,
             # A row has to fit into a block, even one of a hundred thousand columns.
             csv.ReadOptions(encoding=self._encoding, block_size=2**24),
-            csv.ParseOptions(delimiter=sep, newlines_in_values=True),
+            csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
             csv.ConvertOptions(include_columns=columns or [], column_types=as_text),
         )
 
@@ -111,27 +116,31 @@ class TableFile:
         # pyarrow's own errors are ValueErrors; an unknown encoding is a LookupError.
         except (OSError, ValueError, LookupError) as error:
             reason = one_sentence(error).removesuffix(".")
-            if re.search("utf-?8", reason, re.IGNORECASE):
+            if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
             raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
 
 
-def table_suffix(path: Path, argument: str) -> str:
-    """How a table's name ends, or InputError."""
-    for suffix in _SUFFIXES:
-        if path.name.lower().endswith(suffix):
-            return suffix
-    raise InputError(f"{argument}: '{path}' must end in {', '.join(_SUFFIXES)}.")
+def _plain_type(field: Any) -> Any:
+    """The type of a column's values, of which a row has to have one."""
+    kind, told = field.type, ""
+    if pa.types.is_binary(kind):
+        told = "is not UTF-8 text"
+    elif pa.types.is_nested(kind):
+        told = f"holds {kind}, but must hold one value per row"
+    if told:
+        raise ValueError(f"column '{field.name}' {told}")
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a table. The file appears complete or not at all."""
-    suffix = table_suffix(path, "--out")
+    suffix = check_suffix(path, SUFFIXES, "--out")
     made = tempfile.TemporaryDirectory
     with writable(path), made(dir=path.parent, prefix=".sklearn-era-") as folder:
         # Of the same name, from which pandas tells the compression.
         temporary = Path(folder, path.name)
-        if separator := _SUFFIXES[suffix]:
+        if separator := SUFFIXES[suffix]:
             frame.to_csv(temporary, sep=separator, index=False)
         else:
             getattr(frame, f"to_{suffix[1:]}")(temporary)
@@ -161,7 +170,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
         own, n_values = X[name].astype(object).map(known), X[name].count()
         if n_unknown := n_values - own.count():
             values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
-            told = f"the model has not seen {values}, and takes them for missing."
+            told = f"the model has not seen {values}, and treats them as missing."
             typer.echo(f"Warning: DATA: {told}", err=True)
         # As the estimator knows it: None and NaN are two categories to it.
         missing = [*categories[is_missing], np.nan][0]
@@ -187,7 +196,7 @@ def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
             raise InputError(f"{subject} {told}, or {remedy}.")
     n_classes = column.nunique()
     is_number = types.is_any_real_numeric_dtype(column.dtype)
-    is_whole = is_number and bool((column % 1 == 0).all())
+    is_whole = is_number and (column % 1 == 0).all() and column.abs().max() < 2**63
     if task == "auto" and not is_number and n_classes > 20:
         told = f"is text with {n_classes:,} distinct values"
         raise InputError(f"{subject} {told}; {remedy} if they are classes.")
@@ -195,9 +204,12 @@ def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
         task = "regression"
     if task == "regression":
         return column.to_numpy(np.float64), False
+    if is_number and not is_whole:
+        told = "holds fractions or numbers of at least 2**63, not classes"
+        raise InputError(f"{subject} {told}; pass --task regression.")
     if n_classes < 2:
-        raise InputError(f"{subject} has a single class, '{column.iloc[0]}'.")
-    dtype = np.int64 if is_whole else None if column.dtype.kind in "bf" else str
+        raise InputError(f"{subject} has only one class, '{column.iloc[0]}'.")
+    dtype = np.int64 if is_whole else None if column.dtype == bool else str
     return column.to_numpy(dtype), True
 
 

@@ -2,19 +2,19 @@
 
 A module is a step, in the order of the work:
 
-- ``config`` (with ``numerai.toml``): the configuration and the folders beside it;
+- ``config`` (with ``numerai.toml``), by ``layers``: the configuration, and the folders
+  beside it, ``workspace``;
 - ``api``, by ``http``, ``queries`` and ``resume``: Numerai's API;
 - ``download``, ``data``, ``eras``: the files of the data, and their eras;
 - ``training``, ``checkpoints``, ``store``: fits; ``blend``: several fits as one model;
 - ``prediction``, ``submission``, ``submit``: the live era, its CSV, the upload;
-- ``validation``, ``score_table``, ``report``, ``figures``, by ``metrics``, and
-  ``scores`` at Numerai: how models do;
+- ``validation``, ``score_table``, ``report``, ``figures``, by ``metrics`` of
+  ``era_rows``, and ``scores`` at Numerai: how models do;
 - ``export``, ``export_check``, ``pickle_upload``: a model as a file that Numerai runs;
 - ``steps``: each of these for one model; ``pipeline``: all of it, as far as it is not
   done; ``demo``: files made up like Numerai's.
 
-``errors`` and ``files`` are what they share. The metrics need NumPy and
-SciPy only; for the rest, install ``sklearn-era[numerai]``.
+``errors`` and ``files`` are what they share. Install ``sklearn-era[numerai]``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,17 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["check_portable_model", "train", "write_portable_model"]
 
-_MODULES = {
-    "check_portable_model": "export_check",
-    "train": "training",
-    "write_portable_model": "export",
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Import what is public when it is asked for: the metrics do without the extra."""
-    if name not in _MODULES:
+    """Import what is public when it is asked for: some modules need no extra."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from sklearn_era.numerai import export, training
 
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(training if name == "train" else export, name)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
 from sklearn_era.numerai.config import Model
-from sklearn_era.numerai.metrics.ranks import gaussianize, rank_normalize
+from sklearn_era.numerai.metrics import gaussianize, rank_normalize
 from sklearn_era.numerai.store import ModelRecord, load_fit
 
 # Sums that are equal but for their rounding are ties, on every machine.
@@ -30,14 +30,12 @@ class Part:
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
         """Predict rows, of a block whose columns have these names, in any order."""
-        if list(names) != self.features:
-            place = {name: column for column, name in enumerate(names)}
-            block = np.asfortranarray(block[:, [place[name] for name in self.features]])
-        if hasattr(self.estimator, "feature_names_in_"):
-            pandas = import_optional("pandas", extra="numerai")
-            # By name, which the estimator checks.
-            block = pandas.DataFrame(block, columns=self.features, copy=False)
-        return np.asarray(self.estimator.predict(block), dtype=np.float64)
+        pandas = import_optional("pandas", extra="numerai")
+        X = pandas.DataFrame(block, columns=list(names), copy=False)[self.features]
+        # An estimator that knows the names checks them; another takes none.
+        if not hasattr(self.estimator, "feature_names_in_"):
+            X = X.to_numpy()
+        return np.asarray(self.estimator.predict(X), dtype=np.float64)
 
 
 @dataclass(frozen=True)

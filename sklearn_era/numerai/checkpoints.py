@@ -22,7 +22,7 @@ from pydantic import field_validator
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, file_sha256
-from sklearn_era.numerai.store import ModelRecord
+from sklearn_era.numerai.store import ModelRecord, differences, load_estimator
 
 _DOCUMENT = "checkpoint.json"
 
@@ -49,33 +49,51 @@ def folder_of(folder: Path, name: str) -> Path:
     return folder / f"checkpoint-{name}"
 
 
-def read(folder: Path) -> Checkpoint | None:
+def read_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint of a folder, None if there is none."""
-    advice = "Remove its folder to train from the start."
+    advice = "Delete its folder to train from scratch."
     checkpoint = Checkpoint.read(folder / _DOCUMENT, advice=advice)
     if checkpoint is not None and Path(checkpoint.file).name != checkpoint.file:
         return None  # of format 1: the model is complete, and was to be compared
     return checkpoint
 
 
-def remove(folder: Path) -> None:
-    """Remove a checkpoint, if there is one; first what makes it one."""
-    (folder / _DOCUMENT).unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 @dataclass(eq=False)
-class Writer:
-    """A callback that counts trees, and writes a checkpoint of each number that is due.
+class Checkpoints:
+    """What a fit goes on from, and the callback of the fit that writes the next ones.
 
-    A warm start finds `n_trees` done. `on_tree` is told of these and all after each.
+    They are of the numbers of trees that are `due`; `on_tree` is told before each tree.
     """
 
     folder: Path
     fit: ModelRecord
     due: range
-    n_trees: int
     on_tree: Callable[[int, int], None]
+    n_trees: int = 0
+
+    def resume(self, estimator: Any) -> Any:
+        """The estimator to go on with: the checkpoint's, if it is of this fit."""
+        try:
+            checkpoint = read_checkpoint(self.folder)
+            if checkpoint is None:
+                return estimator
+            different = differences(checkpoint.fit, self.fit)
+            reason = f"it belongs to another fit: {'; '.join(different)}"
+            if not different:
+                path = self.folder / checkpoint.file
+                resumed = load_estimator(path, checkpoint.sha256)
+                self.n_trees = checkpoint.n_trees
+                return resumed.set_params(n_jobs=estimator.n_jobs, warm_start=True)
+        except DataError as error:
+            reason = str(error).rstrip(".")
+        told = f"Cannot resume the checkpoint in {self.folder}; training starts over"
+        warnings.warn(f"{told} ({reason}).", stacklevel=3)
+        return estimator
+
+    def remove(self) -> None:
+        """Remove the checkpoint, if there is one; first what makes it one."""
+        (self.folder / _DOCUMENT).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def setup(self, estimator: Any, context: Any) -> None:
         pass
@@ -84,44 +102,36 @@ class Writer:
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         if context.task_name == "iteration":
+            self.on_tree(self.n_trees, estimator.max_iter)
             self.n_trees += 1
 
     @property
     def on_fit_task_end(self) -> Callable[..., None]:
         """The hook, looked up each time: naming `fitted_estimator` costs a copy."""
-        return self._save if self.n_trees in self.due else self._tell
-
-    def _tell(self, estimator: Any, context: Any) -> None:
-        if context.task_name == "iteration":
-            self.on_tree(self.n_trees, estimator.max_iter)
+        return self._save if self.n_trees in self.due else self.setup
 
     def _save(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> None:
+        """Write a checkpoint, which replaces the one before it once it is complete."""
+        n_trees, document = self.n_trees, self.folder / _DOCUMENT
+        file = self.folder / f"trees-{n_trees:06}.skops"
         try:
-            self._write(fitted_estimator)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if file.exists():
+                # An earlier training's, and its checkpoint until this one is complete.
+                file = file.with_stem(f"{file.stem}-{secrets.token_hex(4)}")
+            save_model(fitted_estimator, file, target=self.fit.target)
+            made: dict[str, Any] = {"file": file.name, "sha256": file_sha256(file)}
+            Checkpoint(**made, n_trees=n_trees, fit=self.fit).write(document)
+            for other in {*self.folder.iterdir()} - {file, document}:
+                # Those before, and what a killed process has left half-written.
+                if other.is_dir():
+                    shutil.rmtree(other, ignore_errors=True)
+                else:
+                    other.unlink(missing_ok=True)
         except (OSError, ModelFileError, DataError) as error:
             # Hours of training are not to be lost for want of a checkpoint.
             warnings.warn(
-                f"The checkpoint of {self.n_trees} trees in {self.folder} could not be "
-                f"written, and the training goes on without it: {error}",
+                f"The checkpoint of {n_trees} trees in {self.folder} could not be "
+                f"written; training continues without it: {error}",
                 stacklevel=2,
             )
-        self._tell(estimator, context)
-
-    def _write(self, estimator: Any) -> None:
-        """Write a checkpoint, which replaces the one before it once it is complete."""
-        folder, n = self.folder, self.n_trees
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"trees-{n:06}.skops"
-        if file.exists():
-            # Of an earlier training, whose checkpoint it is until this one is complete.
-            file = folder / f"{file.stem}-{secrets.token_hex(4)}.skops"
-        save_model(estimator, file, target=self.fit.target)
-        sha256 = file_sha256(file)
-        checkpoint = Checkpoint(file=file.name, sha256=sha256, n_trees=n, fit=self.fit)
-        checkpoint.write(folder / _DOCUMENT)
-        for other in folder.iterdir():
-            # Those before, and what a killed process has left half-written.
-            if other.is_dir():
-                shutil.rmtree(other, ignore_errors=True)
-            elif other.name not in (_DOCUMENT, file.name):
-                other.unlink(missing_ok=True)

@@ -1,6 +1,5 @@
 """The files of Numerai's data: what they hold, and whether they are whole."""
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai.errors import DataError
+from sklearn_era.numerai.errors import ConfigError, DataError, alternatives
 from sklearn_era.numerai.files import Record
 
 if TYPE_CHECKING:
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 
 # The column with the predictions in the file meta_model.
 META_MODEL_COLUMN = "numerai_meta_model"
+# What to do about a damaged file.
+ADVICE = "Delete it and download it again."
 
-_ADVICE = "remove it, and download it again."
 _ERA = "[0-9]{4}"
 
 
@@ -33,20 +33,15 @@ class FeatureMetadata(Record):
 
     def features(self, name: str) -> list[str]:
         """The columns of a feature set."""
-        sets = self.feature_sets
-        if name not in sets:
-            close = difflib.get_close_matches(name, sets, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else "."
-            sizes = ", ".join(f"{known} ({len(of):,})" for known, of in sets.items())
-            raise DataError(
-                f"features.json has no feature set {name!r}{meant} It has {sizes}."
-            )
-        return list(sets[name])
+        if name not in self.feature_sets:
+            hint = alternatives(name, self.feature_sets)
+            raise ConfigError(f"features.json has no feature set {name!r}; {hint}")
+        return list(self.feature_sets[name])
 
 
 def read_features(path: Path) -> FeatureMetadata:
     """Read ``features.json``."""
-    metadata = FeatureMetadata.read(path, advice=_ADVICE.capitalize())
+    metadata = FeatureMetadata.read(path, advice=ADVICE)
     if metadata is None:
         raise DataError(f"{path} does not exist: download it.")
     return metadata
@@ -58,67 +53,54 @@ def era_number(label: str) -> int | None:
 
 
 def check_parquet(
-    path: Path, *, live: bool = False, needs_era: bool = True, shown_as: object = None
+    path: Path, *, live: bool = False, needs_era: bool = True
 ) -> list[str]:
     """Check that a file is whole, with rows, distinct ids and eras; return its columns.
 
     Of a live file, which is small, all columns are decoded, and else ids and eras.
-    Errors call the file `shown_as`.
     """
-    shown = shown_as or path
-    arrow = import_optional("pyarrow", extra="numerai")
-    ids, eras = [], set[Any]()
-    with _opened(path, shown) as file:
-        names, key = file.schema_arrow.names, _id_column(file, shown)
-        if needs_era and "era" not in names:
-            raise DataError(f"{shown} has no column 'era'.")
-        wanted = None if live else [name for name in names if name in (key, "era")]
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=wanted)
-            table.validate(full=True)
-            ids += table.column(key).cast(arrow.large_string()).chunks
-            if "era" in names:
-                eras.update(table.column("era").unique().to_pylist())
-    n_rows = sum(map(len, ids))
-    if not n_rows:
-        raise DataError(f"{shown} has no rows: {_ADVICE}")
-    all_ids = arrow.chunked_array(ids)
-    _check_null(all_ids, shown)
-    counts = all_ids.value_counts()
-    if len(counts) < n_rows:
+    names = read_column_names(path)
+    has_era = ["era"] if "era" in names else []
+    if needs_era and not has_era:
+        raise DataError(f"{path} has no column 'era'.")
+    key, table = _read(path, None if live else has_era)
+    if not table.num_rows:
+        raise DataError(f"{path} has no rows. {ADVICE}")
+    with decoding(path):
+        counts = table.column(key).cast("large_string").value_counts()
+        eras = table.column("era").unique().to_pylist() if has_era else []
+    if n_more := table.num_rows - len(counts):
         twice = counts.field("values")[int(np.argmax(counts.field("counts")))]
-        raise DataError(
-            f"{shown} has {n_rows - len(counts):,} ids more than once (first: "
-            f"{twice}): {_ADVICE}"
-        )
+        told = f"{n_more:,} duplicate ids (first: {twice})"
+        raise DataError(f"{path} has {told}. {ADVICE}")
     if live and len(eras) > 1:
-        raise DataError(f"{shown} has {len(eras):,} eras, not one: is it a live file?")
-    check_eras(eras, shown, numbered=not live)
+        raise DataError(f"{path} has {len(eras):,} eras, but a live file has one.")
+    check_eras(eras, path, numbered=not live)
     return names
 
 
-def check_eras(eras: Iterable[Any], shown: object, *, numbered: bool) -> None:
+def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
     """Check that eras are text, and where they are `numbered`, of four digits."""
-    form = " of four digits, such as '0575'" if numbered else ""
+    form = " of four digits, like '0575'" if numbered else ""
     for era in sorted(eras, key=repr):
         if not (isinstance(era, str) and re.fullmatch(_ERA if numbered else ".+", era)):
-            raise DataError(f"{shown} has the era {era!r}; an era is text{form}.")
+            raise DataError(f"{path} has the era {era!r}; eras must be text{form}.")
 
 
-def check_has(path: Path, wanted: Sequence[str], names: Iterable[str]) -> None:
+def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
     """Check that the columns that are wanted are among those of a file."""
     known = set(names)
     missing = [name for name in wanted if name not in known]
     if missing:
         raise DataError(
             f"{path} lacks {len(missing):,} of {len(wanted):,} columns (first: "
-            f"{missing[0]}): is it of another version of the data?"
+            f"{missing[0]}): is it from another version of the data?"
         )
 
 
 def read_column_names(path: Path) -> list[str]:
     """The columns of a file, in its order."""
-    with _opened(path, path) as file:
+    with _opened(path) as file:
         return file.schema_arrow.names
 
 
@@ -129,21 +111,16 @@ def read_ids(path: Path) -> list[str]:
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> "pd.DataFrame":
     """Columns of a file in the order given, or all, as stored; the index is ``id``."""
-    with _opened(path, path) as file:
-        names, key = file.schema_arrow.names, _id_column(file, path)
-        wanted = [x for x in names if x != key] if columns is None else list(columns)
-        check_has(path, wanted, names)
-        table = file.read(columns=[key, *wanted])
-        table.validate(full=True)
-        _check_null(table.column(key), path)
+    key, table = _read(path, columns)
+    with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
     frame.index = frame.index.astype(str).rename("id")
-    return frame[wanted]
+    return frame if columns is None else frame[list(columns)]
 
 
 @contextmanager
 def decoding(
-    shown: object, told: str = "{shown} is damaged ({reason}): " + _ADVICE
+    shown: object, told: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
     """Raise what pyarrow and its callers raise about a file as a `DataError`."""
     arrow = import_optional("pyarrow", extra="numerai")
@@ -158,23 +135,24 @@ def decoding(
 
 
 @contextmanager
-def _opened(path: Path, shown: object) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[Any]:
     parquet = import_optional("pyarrow.parquet", extra="numerai")
     options = {"page_checksum_verification": True}
-    with decoding(shown), parquet.ParquetFile(path, **options) as file:
+    with decoding(path), parquet.ParquetFile(path, **options) as file:
         yield file
 
 
-def _id_column(file: Any, shown: object) -> str:
-    """The column of the ids: "id", or the index of the frame that was written."""
-    schema = file.schema_arrow
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    for name in ("id", *index):
-        if name in schema.names:
-            return name
-    raise DataError(f"{shown} has no ids: neither a column 'id' nor an index.")
-
-
-def _check_null(ids: Any, shown: object) -> None:
-    if ids.null_count:
-        raise DataError(f"{shown} has {ids.null_count:,} rows without an id: {_ADVICE}")
+def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
+    """The name of the ids, a column or an index, and a table of it and of columns."""
+    with _opened(path) as file:
+        schema = file.schema_arrow
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        key = next((name for name in ("id", *index) if name in schema.names), None)
+        if key is None:
+            raise DataError(f"{path} has no ids: add a column 'id' or an index.")
+        check_has(path, columns or [], schema.names)
+        table = file.read(columns=None if columns is None else [key, *columns])
+        table.validate(full=True)
+        if n_null := table.column(key).null_count:
+            raise DataError(f"{path} has {n_null:,} rows without an id. {ADVICE}")
+        return key, table

@@ -43,7 +43,7 @@ def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
     if len(in_order) > len(labels):
         twice = next(x for i, x in enumerate(in_order) if x in in_order[:i])
         raise DataError(
-            f"{path}: the rows of era {twice!r} do not lie together: sort the file by "
+            f"{path}: the rows of era {twice!r} are not contiguous: sort the file by "
             "era, or download it again."
         )
     stops = [*starts[1:], index.size]
@@ -62,28 +62,21 @@ def read_blocks(
     check_has(path, names, columns.names)
     with decoding(path, "{reason}."):
         columns.check_numeric(names)
-    dtype = np.result_type(*(columns.sample_dtype(name) for name in names))
     wanted = np.zeros(columns.n_rows, dtype=bool)
     for run in runs:
         wanted[run.start : run.stop] = True
+    parts = []
     with decoding(path):
         for first, batch in columns.iter_batches(names, wanted):
-            last = first + batch.num_rows
-            for _, begin, end in runs:
-                start, stop = max(begin, first), min(end, last)
-                if start >= stop:
-                    continue
-                if start == begin:
-                    block = np.empty((end - begin, len(names)), dtype, order="F")
-                part = batch.slice(start - first, stop - start)
-                for j, name in enumerate(names):
-                    values = columns.values(part, name)
-                    if not np.can_cast(values.dtype, block.dtype):
-                        # Missing values: they need NaN, and so the whole block floats.
-                        block = block.astype(np.float64, order="F")
-                    block[start - begin : stop - begin, j] = values
-                if stop == end:
-                    yield block
+            for run in runs:
+                start = max(run.start, first)
+                stop = min(run.stop, first + batch.num_rows)
+                if start < stop:
+                    part = batch.slice(start - first, stop - start)
+                    parts.append(np.array([columns.values(part, x) for x in names]))
+                    if stop == run.stop:
+                        yield np.concatenate(parts, axis=1).T
+                        parts = []
 
 
 def columns_missing_values(block: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
@@ -99,8 +92,8 @@ def select_eras(files: Sequence[Path], settings: TrainSection) -> EraSelection:
         in_file = _count_rows(path, settings.target)
         for label in sorted(counts.keys() & in_file):
             raise DataError(
-                f"{path}: era {label!r} is in another of the files too, and its rows "
-                "would count twice."
+                f"{path}: era {label!r} is also in another file, so its rows would "
+                "count twice: download both files again."
             )
         counts |= in_file
     shown = ", ".join(path.name for path in files)
@@ -111,21 +104,21 @@ def select_eras(files: Sequence[Path], settings: TrainSection) -> EraSelection:
     chosen = within[settings.era_offset :: settings.every_nth_era]
     if not chosen:
         raise ConfigError(
-            f"No era is left: {shown} has eras {in_order[0]} to {in_order[-1]}, and "
-            f"[train] has first_era = {first!r}, last_era = {last!r}, era_offset = "
+            f"No era is left: {shown} has eras {in_order[0]} to {in_order[-1]}, but "
+            f"[train] sets first_era = {first!r}, last_era = {last!r}, era_offset = "
             f"{settings.era_offset}."
         )
     # The newest eras wait for their targets.
     taken = [label for label in chosen if counts[label][1]]
     if not taken:
         raise DataError(
-            f"{shown}: column {settings.target!r} has no value in the {len(chosen)} "
-            f"eras from {chosen[0]} to {chosen[-1]}: choose others, or another target."
+            f"{shown}: column {settings.target!r} has no values in the {len(chosen)} "
+            f"eras {chosen[0]} to {chosen[-1]}: choose other eras or another target."
         )
     if settings.era_groups > len(taken):
         raise ConfigError(
-            f"[train] era_groups = {settings.era_groups} is more than the "
-            f"{len(taken)} eras that are left to train on."
+            f"[train] era_groups = {settings.era_groups} exceeds the "
+            f"{len(taken)} eras that are left to train on: lower it."
         )
     labels = {label: int(label) for label in taken}
     if settings.era_groups:

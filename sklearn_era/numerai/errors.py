@@ -4,7 +4,8 @@ A message is a sentence or two: what happened, and what to do. The command line 
 it on one line, and exits with the code of its class.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Collection, Sequence
 
 
 class NumeraiError(Exception):
@@ -60,3 +61,9 @@ class ExportError(NumeraiError):
 def first_names(names: Sequence[str]) -> str:
     """The first five names, for a message."""
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def alternatives(name: str, known: Collection[str]) -> str:
+    """What may be meant by a name that is not known, for the end of a message."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"use {', '.join(known)}."

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from sklearn._loss.link import IdentityLink
-from sklearn.base import is_regressor
 
 from sklearn_era.interop import to_lightgbm_text
 from sklearn_era.numerai.blend import DECIMALS, Blend, Part
@@ -30,8 +29,6 @@ from sklearn_era.numerai.store import ModelRecord
 
 # The file of a model's pickle in its folder.
 PORTABLE = "portable.pkl"
-
-_PROTOCOL = 4  # of Python 3.4
 
 
 class ExportRecord(Record):
@@ -52,37 +49,33 @@ def write_portable_model(
     r"""Write a fitted regressor, or a blend of some, as a pickle for Numerai.
 
     What is pickled is a function of the live data, a data frame with index ``id``, a
-    column ``era`` and the model's features among its columns. It returns a data frame
-    with the same index and the column ``prediction``: the ranks
-    :math:`r(x)_i = (\operatorname{rank}(x_i) - 1/2) / n` of the model's predictions x
-    for the n rows of each era, ties averaged. Of a blend of fits with predictions
-    :math:`x_k` and shares :math:`s_k` of the weights they are
+    column ``era`` and the features. It returns a data frame of the same index with the
+    column ``prediction``: :math:`r(x)_i = (\operatorname{rank}(x_i) - 1/2) / n` of the
+    model's predictions x for the n rows of each era, ties averaged; of a blend of fits
+    with predictions :math:`x_k` and shares :math:`s_k` of the weights
 
     .. math:: r\Bigl(\sum_k s_k \Phi^{-1}(r(x_k))\Bigr)
 
-    where :math:`\Phi` is the standard normal distribution function; sums that agree to
-    12 decimals are ties. LightGBM predicts with one thread, an era at a time, and the
-    predictions are those of `model`, bit for bit. A column that is missing from the
-    live data raises a ``KeyError`` that names it.
+    where :math:`\Phi` is the standard normal distribution function, and sums that agree
+    to 12 decimals are ties. LightGBM predicts with one thread, and the predictions are
+    those of `model`, bit for bit. A missing column is a ``KeyError`` that names it.
 
     Parameters
     ----------
     model : HistGradientBoostingRegressor or sklearn_era.numerai.blend.Blend
-        A fitted regressor of `sklearn_era.ensemble`, or of scikit-learn, without
+        A fitted regressor of `sklearn_era.ensemble` or of scikit-learn, without
         categorical features, and with ``loss`` ``"squared_error"``,
         ``"absolute_error"`` or ``"quantile"``; or a blend of such.
     path : str or path-like
         The file to write. It appears whole or not at all, and replaces an older one.
     feature_names : sequence of str, default=None
-        The columns of the features, in the order of fit: needed if the model was fitted
-        to an array, which has no names. A blend knows those of its fits.
+        The columns in the order of fit, for a model that was fitted to an array.
 
     Raises
     ------
     ExportError
-        If the model cannot be expressed: it is another estimator, not fitted, or has
-        a log link, categorical features or a feature that LightGBM cannot split alike;
-        or if its features have no names, or others than `feature_names`.
+        If it is another estimator, not fitted, or has a log link, categorical features,
+        a feature that LightGBM cannot split alike, or others than `feature_names`.
     DataError
         If the file cannot be written.
 
@@ -98,26 +91,22 @@ def write_portable_model(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
     >>> from sklearn_era.numerai import write_portable_model
     >>> X = np.arange(200.0).reshape(100, 2) % 5
     >>> model = HistGradientBoostingRegressor(max_iter=5).fit(X, X[:, 0])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "model.pkl"
-    ...     write_portable_model(model, path, feature_names=["feature_a", "feature_b"])
-    ...     path.exists()
-    True
+    >>> path = f"{tempfile.mkdtemp()}/model.pkl"
+    >>> write_portable_model(model, path, feature_names=["feature_a", "feature_b"])
     """
     if not isinstance(model, Blend):
         names: Any = feature_names
         if names is None:
-            names = list(getattr(model, "feature_names_in_", ()))
+            names = [*getattr(model, "feature_names_in_", ())]
         model = Blend([Part(model, names)])
     elif feature_names is not None:
-        raise ExportError("A blend knows its features: leave feature_names out.")
-    write_whole(Path(path), pickle.dumps(_live_function(model), protocol=_PROTOCOL))
+        raise ExportError("A blend knows its own features: leave feature_names out.")
+    write_whole(Path(path), pickle.dumps(_live_function(model), protocol=4))
 
 
 def export_model(
@@ -132,19 +121,21 @@ def export_model(
     """Write a model's pickle and its record, once it has run as it will at Numerai."""
     if predict.neutralize_proportion:
         raise ExportError(
-            "A model whose predictions are neutralized cannot be exported: the pickle "
-            "has no linear regression. Set neutralize_proportion to 0 to export it."
+            "A portable model cannot neutralize its predictions: set "
+            "neutralize_proportion = 0 to export the model."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # In the same folder, so that the end is a mere change of name.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as name:
-        draft = Path(name) / path.name
+    # Elsewhere, for a process that is killed leaves its draft behind.
+    with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
+        draft = Path(folder) / path.name
         write_portable_model(blend, draft)
         check = check_portable_model(draft, live, python=python)
-        weights = [part.weight for part in blend.parts]
-        record = _record(draft, records, weights, utc_now())
-        os.replace(draft, path)
-    record.write(Path(f"{path}.json"))
+        write_whole(path, draft.read_bytes())
+    ExportRecord(
+        sha256=file_sha256(path),
+        model_sha256=[record.sha256 for record in records],
+        weights=[part.weight for part in blend.parts],
+        created=utc_now(),
+    ).write(Path(f"{path}.json"))
     return check
 
 
@@ -152,21 +143,13 @@ def export_is_current(
     path: Path, records: Sequence[ModelRecord], weights: Sequence[float]
 ) -> bool:
     """Whether there is a checked pickle of these fits, blended with these weights."""
-    advice = "Remove it, and export again."
-    made = ExportRecord.read(Path(f"{path}.json"), advice=advice)
-    if made is None or not path.is_file():
-        return False
-    return made == _record(path, records, weights, made.created)
-
-
-def _record(
-    file: Path, records: Sequence[ModelRecord], weights: Sequence[float], created: str
-) -> ExportRecord:
-    return ExportRecord(
-        sha256=file_sha256(file),
-        model_sha256=[record.sha256 for record in records],
-        weights=list(weights),
-        created=created,
+    made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
+    return (
+        made is not None
+        and made.model_sha256 == [record.sha256 for record in records]
+        and made.weights == [*weights]
+        and path.is_file()
+        and made.sha256 == file_sha256(path)
     )
 
 
@@ -176,9 +159,8 @@ class _Call:
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> "_Call":
-        function = partial(self, **keywords) if keywords else self
-        return _Call(function, *arguments)
+    def __call__(self, *arguments: Any) -> "_Call":
+        return _Call(self, *arguments)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return self.function, self.arguments
@@ -231,39 +213,34 @@ def _live_function(blend: Blend) -> _Call:
 
 def _predictor(part: Part) -> _Call:
     """A function of a frame that predicts as a part does, by LightGBM."""
-    model, names, problem = part.estimator, part.features, ""
+    model, names = part.estimator, part.features
     try:
         text = to_lightgbm_text(
             model, feature_names=names or None, node_statistics=False
         )
+        if not isinstance(model._loss.link, IdentityLink):
+            raise ValueError(
+                f"loss={model.loss!r} has a link function, whose last digit may "
+                "differ at Numerai; fit a regressor with loss='squared_error'."
+            )
+        if not names:
+            raise ValueError(
+                "it was fitted without feature names; pass feature_names with its "
+                f"{model.n_features_in_:,} columns, in the order of fit."
+            )
+        fitted = [*getattr(model, "feature_names_in_", names)]
+        if fitted != [*names]:
+            raise ValueError(
+                "feature_names are not the columns that it was fitted to, in that "
+                f"order ({first_names(fitted)}); leave feature_names out."
+            )
     except (TypeError, ValueError) as error:
         raise ExportError(f"The model cannot be exported: {error}") from error
-    fitted = list(getattr(model, "feature_names_in_", names))
-    if not is_regressor(model):
-        problem = "it predicts classes, and a submission is one number a row"
-    elif not isinstance(model._loss.link, IdentityLink):
-        problem = (
-            f"loss={model.loss!r} has a log link, whose exponential may differ in the "
-            "last digit at Numerai, hence in ties; fit with loss='squared_error'"
-        )
-    elif not names:
-        problem = (
-            "it was fitted to an array, and does not know the names of its "
-            f"{model.n_features_in_:,} features; pass feature_names=, the columns in "
-            "the order of fit"
-        )
-    elif fitted != list(names):
-        problem = (
-            "feature_names are not the columns that it was fitted to, in their order "
-            f"({first_names(fitted)}); leave feature_names out"
-        )
-    if problem:
-        raise ExportError(f"The model cannot be exported: {problem}.")
     unzipped = _Call(str, _Call(zlib.decompress, zlib.compress(text.encode())), "ascii")
     booster = _public("lightgbm:Booster")(None, None, None, unzipped)
     # One thread: Numerai's machines have one CPU, and OpenMP may count the host's.
-    predict = partial(_Call(getattr, booster, "predict"), num_threads=1)
-    return _chain(itemgetter(list(names)), predict)
+    predict: Any = _Call(getattr, booster, "predict")
+    return _chain(itemgetter([*names]), partial(predict, num_threads=1))
 
 
 def _rank(columns: Sequence[str]) -> list[Any]:

@@ -45,52 +45,37 @@ _ONE_THREAD = {f"{x}_NUM_THREADS": "1" for x in ("MKL", "NUMEXPR", "OMP", "OPENB
 # What to say of a failure, by stage.
 _EXPORT = "export the model with write_portable_model."
 _FAILURES = {
-    "start": "{python} cannot be started ({error}): pass the path of a Python.",
-    "time": "{model} was stopped after {seconds:g} seconds, which is the time it may "
-    "take: fit fewer or smaller trees.",
-    "memory": "{model} needs more memory than the {limit:.2f} GiB that it may have: "
-    "fit fewer or smaller trees, or to fewer features.",
-    "crash": "{model} crashed {python} (segmentation fault, exit status 139 there): it "
-    f"holds compiled code of other versions; {_EXPORT}",
-    "end": "{model} ended {python} without a report ({error}).",
-    "import": "{python} cannot read live data: {error}. Install pandas and pyarrow, in "
-    "the versions of the image, or pass another python=.",
-    "read": "{model} cannot be read by {python}: {error}. Install what Numerai's "
-    f"images have; if that is not it, the file is no pickle for them: {_EXPORT}",
-    "live": "The live data cannot be read by {python}: {error}.",
-    "predict": "{model} failed to predict the live data: {error}. They have to be of "
-    "the version of the data, and with the features, that it was trained on.",
-    "predictions": "{model} has to return a submission, a pandas.DataFrame with index "
-    "'id' and a column 'prediction' of different numbers between 0 and 1: {error}.",
+    "start": "{python} cannot be started ({error}): pass a Python interpreter.",
+    "time": "{model} exceeded the time limit of {seconds:g} seconds: fit fewer or "
+    "smaller trees.",
+    "memory": "{model} exceeded the memory limit of {limit:.2f} GiB: fit fewer or "
+    "smaller trees, or use fewer features.",
+    "end": "{model} crashed {python} ({error}). A segmentation fault, or exit status "
+    f"139, means that compiled code is of another version: {_EXPORT}",
+    "import": "{python} cannot read live data: {error}. Install the image's versions "
+    "of pandas and pyarrow, or choose another Python.",
+    "read": "{python} cannot read {model}: {error}. Install the packages of Numerai's "
+    f"images; if that does not help, {_EXPORT}",
+    "live": "{python} cannot read the live data: {error}.",
+    "predict": "{model} failed to predict the live data: {error}. Use live data of the "
+    "version, and with the features, that it was trained on.",
+    "predictions": "{model} must return a pandas.DataFrame with index 'id' and column "
+    "'prediction' of numbers between 0 and 1 that are not all equal: {error}.",
 }
 
 
 @dataclass(frozen=True)
 class PortableCheck:
-    """A run of a model that kept the rules.
-
-    Attributes
-    ----------
-    rows : int
-        How many rows it predicted.
-    seconds : float
-        How long it took on one CPU of this machine, from the first import to the CSV.
-    peak_bytes : int
-        The most memory that the process held; 0 where the system does not say.
-    python : str
-        The version of the Python that ran it.
-    versions : dict of str to str
-        Those of the packages there: best those of the image that is to be chosen.
-    warnings : list of str
-        What was warned of in the run, or that time or memory is close to the limit.
-    """
+    """A run of a model that kept the rules: what it took, and what ran it."""
 
     rows: int
-    seconds: float
-    peak_bytes: int
+    seconds: float  # on one CPU of this machine, from the first import to the CSV
+    peak_bytes: int  # 0 where the system does not say
     python: str
-    versions: dict[str, str]
-    warnings: list[str]
+    versions: dict[
+        str, str
+    ]  # of packages: best those of the image that is to be chosen
+    warnings: list[str]  # of the run, or that time or memory is close to the limit
 
 
 def check_portable_model(
@@ -105,20 +90,18 @@ def check_portable_model(
     """Run a pickled model by the rules of Numerai's model upload.
 
     Another process reads the pickle with pandas, calls it with the live data, checks
-    what it returns and writes the CSV: on one CPU, with one thread, without sklearn_era
-    and without the variables of this process's environment, in which there may be keys.
-    A pickle is a program: check your own.
+    what it returns and writes the CSV: on one CPU, without sklearn_era and without the
+    variables of the environment, which may be keys. A pickle is a program: check your
+    own.
 
     Parameters
     ----------
     path : str or path-like
         The pickle, such as :func:`~sklearn_era.numerai.write_portable_model` writes.
     live : str, path-like or pandas.DataFrame
-        The live data: a Parquet file, or a data frame with all of its columns. The ids
-        are the index, or a column, ``id``.
+        The live data with all columns; ``id`` is one of them, or the index.
     python : str or path-like, default=None
-        The Python to run it with, by default this one. Best is that of a virtual
-        environment with the versions of the image that the model is to run in.
+        The Python to run it with, best of a virtual environment like the image.
     memory_limit : int, default=4 GiB
         Bytes that it may hold.
     time_limit : float, default=600.0
@@ -134,8 +117,7 @@ def check_portable_model(
     Raises
     ------
     ExportError
-        If the pickle cannot be read or called, breaks a rule, or takes more time or
-        memory than it may.
+        If it cannot be read or called, breaks a rule, or exceeds a limit.
     OSError
         If a file cannot be read or written.
     """
@@ -147,36 +129,25 @@ def check_portable_model(
     if os.sep in executable:  # and no mere name, to be found on PATH
         executable = os.path.abspath(executable)
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as name:
-        data = Path(name) / "live.parquet"
+        folder, data = Path(name), Path(name) / "live.parquet"
         if isinstance(live, str | os.PathLike):
             data = Path(live).resolve(strict=True)
         else:
             live.to_parquet(data)
         command = [executable, "-I", __file__, str(memory_limit), str(path), str(data)]
-        report = _run(command, Path(name), time_limit)
-        stage, error, check = report["stage"], report["error"], report.get("check", {})
-        if not error and check["peak_bytes"] > memory_limit:
-            stage, error = "memory", "-"
-        if error:
-            if check:
-                executable = f"Python {check['python']} ({executable})"
-            raise ExportError(
-                _FAILURES[stage].format(
-                    model=path.name,
-                    python=executable,
-                    error=error,
-                    seconds=time_limit,
-                    limit=memory_limit / 2**30,
-                )
-            )
+        report = _run(command, folder, time_limit)
+        told = {"model": path.name, "python": executable, **report}
+        told |= {"seconds": time_limit, "limit": memory_limit / 2**30}
+        if (stage := report["stage"]) != "done":
+            raise ExportError(_FAILURES[stage].format(**told))
         if output is not None:
-            Path(output).write_bytes((Path(name) / "predictions.csv").read_bytes())
-    check = PortableCheck(**check)
+            Path(output).write_bytes((folder / "predictions.csv").read_bytes())
+    check = PortableCheck(**report["check"])
     if check.seconds > _CLOSE * time_limit or check.peak_bytes > _CLOSE * memory_limit:
         check.warnings.append(
-            f"It took {check.seconds:.0f} of {time_limit:.0f} seconds and held "
+            f"It took {check.seconds:.0f} of {time_limit:.0f} seconds and used "
             f"{check.peak_bytes / 2**30:.2f} of {memory_limit / 2**30:.2f} GiB: "
-            "Numerai's machine may be slower than this one, and live data grow."
+            "Numerai's machine may be slower, and live data grow."
         )
     return check
 
@@ -192,24 +163,21 @@ def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            errors="replace",
             timeout=time_limit,
         )
     except OSError as error:
         return {"stage": "start", "error": error.strerror}
     except subprocess.TimeoutExpired:
-        return {"stage": "time", "error": "-"}
-    written = folder / "report.json"
-    if written.is_file():
-        report: dict[str, Any] = json.loads(written.read_bytes())
+        return {"stage": "time"}
+    with suppress(FileNotFoundError):
+        report: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
         return report
-    if done.returncode == -signal.SIGSEGV:
-        return {"stage": "crash", "error": "-"}
+    said = done.stdout.strip().splitlines() or ["no output"]
     how = f"exit status {done.returncode}"
     if done.returncode < 0:
         how = f"killed by {signal.Signals(-done.returncode).name}"
-    printed = done.stdout.decode(errors="replace").strip().splitlines()
-    said = printed[-1] if printed else "nothing was printed"
-    return {"stage": "end", "error": f"{how}: {said}"}
+    return {"stage": "end", "error": f"{how}: {said[-1]}"}
 
 
 class RefusedError(Exception):
@@ -228,7 +196,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
         most = int(memory_limit) + _RESERVED
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    report: dict[str, Any] = {"stage": "import", "error": ""}
+    report: dict[str, Any] = {"stage": "import"}
     rows = 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -237,25 +205,27 @@ def main(memory_limit: str, model: str, live: str) -> None:
         try:
             rows = _predict(report, model, live)
         except MemoryError:
-            report |= {"stage": "memory", "error": "-"}
+            report["stage"] = "memory"
+        except RefusedError as error:
+            report["error"] = str(error)
         except BaseException as error:
-            named = (
-                "" if isinstance(error, RefusedError) else f"{type(error).__name__}: "
-            )
-            report["error"] = f"{named}{error}"
+            report["error"] = f"{type(error).__name__}: {error}"
     # Not `ru_maxrss`, which may be that of the process that started this one.
     status = Path("/proc/self/status")
     held = status.read_text() if status.is_file() else "VmHWM: 0"
+    peak_bytes = 1024 * int(held.partition("VmHWM:")[2].split()[0])
+    if report["stage"] == "done" and peak_bytes > int(memory_limit):
+        report["stage"] = "memory"
+    version = sys.version.split()[0]
+    report["python"] = f"Python {version} ({sys.executable})"
+    found = importlib.metadata.distributions()
+    versions = {x.metadata["Name"]: x.version for x in found}
     report["check"] = {
         "rows": rows,
         "seconds": time.monotonic() - start,
-        "peak_bytes": 1024 * int(held.partition("VmHWM:")[2].split()[0]),
-        "python": sys.version.split()[0],
-        "versions": {
-            x.metadata["Name"]: x.version
-            for x in importlib.metadata.distributions()
-            if x.metadata["Name"] in _PACKAGES
-        },
+        "peak_bytes": peak_bytes,
+        "python": version,
+        "versions": {x: versions[x] for x in _PACKAGES if x in versions},
         "warnings": [f"{w.category.__name__}: {w.message}" for w in caught],
     }
     Path("report.json").write_text(json.dumps(report), encoding="utf-8")
@@ -270,18 +240,19 @@ def _predict(report: dict[str, Any], model: str, live: str) -> int:
     function = pd.read_pickle(model)
     n_parameters = len(inspect.signature(function).parameters)
     if n_parameters != 1:
-        raise RefusedError(f"it is a function of {n_parameters} parameters, not of 1")
+        raise RefusedError(f"it is a function of {n_parameters} parameters, not 1")
     report["stage"] = "live"
     frame = pd.read_parquet(live)
     if "id" in frame.columns:
         frame = frame.set_index("id")
     if frame.index.name != "id":
-        raise RefusedError("it has neither an index nor a column 'id'")
+        raise RefusedError("no index or column is named 'id'")
     report["stage"] = "predict"
     predictions = function(frame)
     report["stage"] = "predictions"
     check_predictions(predictions, frame.index)
     predictions.to_csv("predictions.csv")
+    report["stage"] = "done"
     return len(predictions)
 
 
@@ -290,17 +261,18 @@ def check_predictions(predictions: Any, ids: Any) -> None:
     import pandas as pd
 
     if not isinstance(predictions, pd.DataFrame):
-        raise RefusedError(f"it is a {type(predictions).__name__}")
+        raise RefusedError(f"it returned a {type(predictions).__name__}")
     columns, index = predictions.columns.tolist(), predictions.index
     if columns != ["prediction"] or index.name != "id":
-        raise RefusedError(f"its columns are {columns}, its index is {index.name!r}")
+        raise RefusedError(f"the columns are {columns}, the index is {index.name!r}")
     if index.has_duplicates or len(ids.difference(index)):
-        raise RefusedError("not every id of the live data has exactly one prediction")
+        raise RefusedError("each live id must have exactly one prediction")
     values = predictions["prediction"]
-    if values.isna().any():
-        raise RefusedError(f"{values.isna().sum():,} predictions are NaN")
     if not values.between(0, 1).all() or values.nunique() == 1:
-        raise RefusedError(f"predictions are from {values.min()} to {values.max()}")
+        raise RefusedError(
+            f"predictions range from {values.min()} to {values.max()}, and "
+            f"{values.isna().sum():,} are NaN"
+        )
 
 
 if __name__ == "__main__":

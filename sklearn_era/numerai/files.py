@@ -85,7 +85,7 @@ class Record(BaseModel):
         newest = cls.model_fields["format"].default
         if not 1 <= record.format <= newest:
             raise DataError(
-                f"{path} has format {record.format}, and this version of sklearn-era "
+                f"{path} has format {record.format}, but this version of sklearn-era "
                 f"reads formats up to {newest}: upgrade sklearn-era."
             )
         return record
@@ -105,7 +105,7 @@ def plain(value: Any) -> Any:
     """What JSON has for NumPy's numbers and arrays."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    raise TypeError(f"{value!r} of type {type(value).__name__} is nothing for JSON.")
+    raise TypeError(f"{value!r} of type {type(value).__name__} has no form in JSON.")
 
 
 @contextmanager
@@ -116,23 +116,20 @@ def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
     `what`". A file system without locks is warned of, and does without.
     """
     filelock = import_optional("filelock", extra="numerai")
-    own = filelock.FileLock(path)
+    own = filelock.FileLock(path, timeout=wait)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        own.acquire(timeout=wait)
+        own.acquire()
     except filelock.Timeout:
-        raise BusyError(f"Another run is {what}: wait for its end.") from None
-    except (NotImplementedError, OSError) as error:
-        if isinstance(error, PermissionError | FileExistsError | NotADirectoryError):
-            raise DataError(f"{path} cannot be written: {error.strerror}.") from error
+        raise BusyError(f"Another run is {what}: wait for it to finish.") from None
+    except (PermissionError, FileExistsError, NotADirectoryError) as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}.") from error
+    except (NotImplementedError, OSError):
         warnings.warn(
-            f"{path.parent} is on a file system without locks: take care that no other "
+            f"{path.parent} is on a file system without locks: make sure that no other "
             f"run is {what}.",
-            UserWarning,
             stacklevel=3,
         )
-        yield
-        return
     try:
         yield
     finally:

@@ -7,13 +7,12 @@ use it: no message, log or chain of exceptions shows one.
 
 import json
 import logging
-import math
 import random
 import re
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ _LEAST_SPEED, _UPLOAD_SPEED = 1_000, 100_000
 _MOST_WAIT = 64.0
 _MOST_REDIRECTS = 5
 _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_SUCCESS = range(200, 300)
 _EXPIRED = 403  # of a signed address, in place of which there is another
 
 
@@ -57,7 +57,8 @@ class HttpFailure(ApiError):
 class Http:
     """Sends requests; `timeout` is in seconds, for each part of an answer.
 
-    A call of the API or an upload takes ten times as long at most.
+    Sending takes ten times as long at most, an upload longer by its size, and so does
+    an answer that is held in memory.
     """
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
@@ -94,39 +95,36 @@ class Http:
         self, step: str, url: str, body: Mapping[str, Any], token: str | None
     ) -> dict[str, Any]:
         """Post to the API, once; return the data that it answers with."""
-        peer, limit = f"{step}: Numerai's API", 10 * self.timeout
+        peer = f"{step}: Numerai's API"
         headers = {"Accept": "application/json"}
         headers |= {"Authorization": token} if token else {}
-        response, content = self._call(peer, "POST", url, headers, limit, json=body)
+        with self._open(peer, "POST", url, headers, json=body) as response:
+            content = b"".join(self._chunks(peer, response))
         status = response.status_code
-        if (date := _date(response.headers.get("Date"))) is not None:
+        if date := _date(response.headers.get("Date", "")):
             self._skew = date - datetime.now(UTC)
         document = _parse(content, response.headers.get("Content-Encoding"))
         said = _errors_in(document, token)
-        if not 200 <= status < 300:
-            advice = f" ({said})" if said else ""
-            if status in (401, 403) and token is not None:
-                advice = f": check NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY{advice}"
-            raise self._refusal(f"{peer} answered HTTP {status}{advice}.", response)
+        advice = f" ({said})" if said else ""
+        if status in (401, 403) and token is not None:
+            advice = f": check NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY{advice}"
+        self._check(response, f"{peer} answered HTTP {status}{advice}.")
         if said:
             raise HttpFailure(f"{peer} refused: {said.rstrip('.')}.", status)
-        data = document.get("data") if isinstance(document, dict) else None
-        if isinstance(data, dict):
+        if isinstance(data := document.get("data"), dict):
             return data
-        told = "something else than data, as a proxy in between may"
-        told = f"{peer} answered with {told}: open {SITE} in a browser."
+        told = "did not answer with data, perhaps because of a proxy"
+        told = f"{peer} {told}: open {SITE} in a browser."
         raise HttpFailure(told, status, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: Any) -> None:
         """Put bytes where a signed address says, once."""
         peer = f"{step}: the storage"
-        seconds = 10 * self.timeout + len(content) / _UPLOAD_SPEED
         # As a stream, each block of which has the timeout, and not all together.
-        stream = BytesIO(content)
-        response, _ = self._call(peer, "PUT", url, headers, seconds, data=stream)
-        if not 200 <= (status := response.status_code) < 300:
-            told = f"{peer} refused the file (HTTP {status})."
-            raise self._refusal(told, response, _EXPIRED)
+        stream, size = BytesIO(content), len(content)
+        with self._open(peer, "PUT", url, headers, size, data=stream) as response:
+            told = f"{peer} refused the file (HTTP {response.status_code})."
+            self._check(response, told, _EXPIRED)
 
     @contextmanager
     def get(
@@ -139,38 +137,46 @@ class Http:
         """
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
-            send = partial(self._send, peer, "GET", url, headers)
-            response = self._within(peer, 10 * self.timeout, send)
-            if response.status_code not in (301, 302, 303, 307, 308):
+            response = self._open(peer, "GET", url, headers)
+            if not response.is_redirect:
                 break
             response.close()
-            url = _redirected(peer, url, response.headers.get("Location", ""))
+            url = _redirected(url, response.headers["Location"])
         with response:
-            if (status := response.status_code) not in (200, 206, 416):
-                told = f"{peer} refused to send it (HTTP {status})."
-                raise self._refusal(told, response, _EXPIRED)
+            told = f"{peer} refused to send the file (HTTP {response.status_code})."
+            self._check(response, told, _EXPIRED, good=(200, 206, 416))
             if response.headers.get("Content-Encoding", "identity") != "identity":
-                told = f"{peer} sent the file encoded, and was asked for it as it is."
-                raise HttpFailure(told, status)
-            at_most = MOST_BYTES if limited else math.inf
-            yield response, self._chunks(peer, response.raw, at_most)
+                told = f"{peer} sent the file compressed, which was not asked for."
+                raise HttpFailure(told)
+            yield response, self._chunks(peer, response, limited)
 
-    def _call(
-        self, peer: str, method: str, url: str, headers: Any, limit: float, **body: Any
-    ) -> tuple[Any, bytes]:
-        """Exchange a request for an answer that is held in memory, within some time."""
-
-        def exchange() -> tuple[Any, bytes]:
-            with self._send(peer, method, url, headers, **body) as response:
-                chunks = self._chunks(peer, response.raw, MOST_BYTES)
-                return response, b"".join(chunks)
-
-        return self._within(peer, limit, exchange)
-
-    def _send(self, peer: str, method: str, url: str, headers: Any, **body: Any) -> Any:
-        """Send a request; the body of the answer is still to be read."""
+    def _open(
+        self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
+    ) -> Any:
+        """Send a request with a body of a size; that of the answer is still to come."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
+        seconds = 10 * self.timeout + size / _UPLOAD_SPEED
+        send = partial(self._send, method, url, headers, **body)
+        outcome: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                outcome.set_result(self._told_apart(peer, send))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        # In a thread, which is left behind when the time is up: the timeout of a socket
+        # begins anew with every byte that comes in.
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            return outcome.result(seconds)
+        except TimeoutError:
+            outcome.add_done_callback(lambda x: x.exception() or x.result().close())
+            told = f"{peer} did not finish answering within {seconds:.3g} seconds."
+        raise HttpFailure(told, transient=True, unclear=True)
+
+    def _send(self, method: str, url: str, headers: Any, **body: Any) -> Any:
         requests = import_optional("requests", extra="numerai")
         ours = {"Accept-Encoding": "identity", "Connection": "close"}
         headers = {"User-Agent": "sklearn-era", **ours, **headers}
@@ -184,38 +190,24 @@ class Http:
             send = session.get_adapter(url).send
             return send(request, timeout=self.timeout, **settings)
 
-    def _within(self, peer: str, seconds: float, call: Callable[[], _T]) -> _T:
-        """Call in a thread, which is left behind when the time is up."""
-        # As the timeout of a socket begins anew with every byte that comes in.
-        outcome: Future[_T] = Future()
-
-        def run() -> None:
-            try:
-                outcome.set_result(self._told_apart(peer, call))
-            except BaseException as error:
-                outcome.set_exception(error)
-
-        threading.Thread(target=run, daemon=True).start()
-        try:
-            return outcome.result(seconds)
-        except TimeoutError:
-            told = f"{peer} had not answered in full after {seconds:.3g} seconds."
-        raise HttpFailure(told, transient=True, unclear=True)
-
-    def _chunks(self, peer: str, raw: Any, at_most: float) -> Iterator[bytes]:
+    def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """A body as it comes in, from a peer that neither stalls nor goes on and on."""
-        spent, taken, total = 0.0, 0, 0
+        read = partial(reply.raw.read1, _CHUNK)
+        spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         began = time.monotonic()
-        while chunk := self._told_apart(peer, partial(raw.read1, _CHUNK)):
+        while chunk := self._told_apart(peer, read):
             spent, taken = spent + time.monotonic() - began, taken + len(chunk)
+            total += len(chunk)
+            if limited and total > MOST_BYTES:
+                told = f"{peer} sent more than {MOST_BYTES:,} bytes."
+                raise HttpFailure(told, unclear=True)
             if spent >= self.timeout:
-                if taken < _LEAST_SPEED * spent:
-                    told = f"{peer} sent {taken:,} bytes in {spent:.3g} seconds."
+                elapsed += spent
+                late = limited and elapsed >= 10 * self.timeout
+                if late or taken < _LEAST_SPEED * spent:
+                    told = f"{peer} sent only {total:,} bytes in {elapsed:.3g} seconds."
                     raise HttpFailure(told, transient=True, unclear=True)
                 spent, taken = 0.0, 0
-            if (total := total + len(chunk)) > at_most:
-                told = f"{peer} sent more than {at_most:,} bytes."
-                raise HttpFailure(told, unclear=True)
             yield chunk
             began = time.monotonic()
 
@@ -231,7 +223,7 @@ class Http:
         except errors.SSLError:
             told = "has a certificate that could not be verified"
         except (errors.ConnectionError, below.HTTPError):
-            told, passing = "could not be reached, or broke off", True
+            told, passing = "could not be reached, or closed the connection", True
         except errors.RequestException as error:
             told = f"could not be called ({type(error).__name__})"
         except OSError as error:  # that of requests for REQUESTS_CA_BUNDLE, say
@@ -239,16 +231,19 @@ class Http:
         # Not within the handlers: the errors of requests hold headers and addresses.
         raise HttpFailure(f"{peer} {told}.", transient=passing, unclear=passing)
 
-    def _refusal(self, message: str, response: Any, *passing: int) -> HttpFailure:
-        """The failure that a status means; it passes if it is one of those given."""
-        status = response.status_code
+    def _check(
+        self, response: Any, told: str, *passing: int, good: Container[int] = _SUCCESS
+    ) -> None:
+        """Raise what is told if a status is not good; it may be one that passes."""
+        if (status := response.status_code) in good:
+            return
         asked = response.headers.get("Retry-After", "").strip()
         wait = float(asked) if asked.isdecimal() else 0.0
-        if (date := _date(asked)) is not None:
+        if date := _date(asked):
             wait = (date - self.now()).total_seconds()
         transient = status >= 500 or status in (408, 429, *passing)
         unclear = status >= 500 or status == 408
-        return HttpFailure(message, status, transient, unclear, wait)
+        raise HttpFailure(told, status, transient, unclear, wait)
 
 
 def is_loopback(url: str) -> bool:
@@ -258,14 +253,10 @@ def is_loopback(url: str) -> bool:
 
 def may_be_called(url: str) -> bool:
     """Whether an address is of https, or on this machine."""
-    try:
-        parts, local = urlsplit(url), is_loopback(url)
-    except ValueError:  # of brackets that do not close, for one
-        return False
-    return bool(parts.hostname) and parts.scheme in (
-        "https",
-        "http" if local else "https",
-    )
+    with suppress(ValueError):  # of brackets that do not close, for one
+        scheme, named = urlsplit(url).scheme, bool(urlsplit(url).hostname)
+        return named and (scheme == "https" or (scheme == "http" and is_loopback(url)))
+    return False
 
 
 def tell(text: object, *secrets: str) -> str:
@@ -279,41 +270,40 @@ def tell(text: object, *secrets: str) -> str:
     return line if len(line) <= 300 else f"{line[:300]}..."
 
 
-def _redirected(peer: str, url: str, location: str) -> str:
-    """Where a redirect leads, which is https if it comes from there."""
+def _redirected(url: str, location: str) -> str:
+    """Where a redirect leads; "" if from elsewhere to this machine, or nowhere."""
     with suppress(ValueError):
         target = urljoin(url, location)
-        if may_be_called(target) and (is_loopback(url) or not is_loopback(target)):
+        if is_loopback(url) or not is_loopback(target):
             return target
-    raise HttpFailure(f"{peer} redirects to an address that is not https.")
+    return ""
 
 
-def _parse(content: bytes, encoding: str | None) -> Any:
-    """A JSON document, None if it is none."""
-    try:
+def _parse(content: bytes, encoding: str | None) -> dict[str, Any]:
+    """An object in JSON, an empty one if it is none."""
+    document = None
+    with suppress(ValueError, RecursionError, zlib.error):
         if encoding == "gzip":
             decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
             content = decoder.decompress(content, MOST_BYTES)
-        return json.loads(content)
-    except (ValueError, RecursionError, zlib.error):
-        return None
+        document = json.loads(content)
+    return document if isinstance(document, dict) else {}
 
 
-def _errors_in(document: Any, token: str | None) -> str:
+def _errors_in(document: Mapping[str, Any], token: str | None) -> str:
     """What GraphQL complains of, all of it, or nothing."""
-    errors = document.get("errors") if isinstance(document, dict) else None
+    errors = document.get("errors") or []
     texts = [
         (x.get("message") or x.get("detail") or x) if isinstance(x, dict) else x
-        for x in (errors if isinstance(errors, list) else [errors] if errors else [])
+        for x in (errors if isinstance(errors, list) else [errors])
     ]
     public_id, _, secret_key = (token or "").removeprefix("Token ").partition("$")
     return tell("; ".join(map(str, texts)), secret_key, public_id)
 
 
-def _date(text: str | None) -> datetime | None:
+def _date(text: str) -> datetime | None:
     """The time of a header, None if there is none."""
-    try:
-        date = parsedate_to_datetime(text or "")
-    except (ValueError, OverflowError):
-        return None
-    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+    with suppress(ValueError, OverflowError):
+        date = parsedate_to_datetime(text)
+        return date.replace(tzinfo=date.tzinfo or UTC)
+    return None

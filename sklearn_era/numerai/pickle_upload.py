@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from sklearn_era.numerai import queries
 from sklearn_era.numerai.api import Numerai
-from sklearn_era.numerai.errors import ConfigError, UploadError
-from sklearn_era.numerai.http import SITE
-from sklearn_era.numerai.queries import Image
+from sklearn_era.numerai.data import decoding
+from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
+from sklearn_era.numerai.http import SITE, tell
 
 # Seconds between two looks at the validation, at most.
 _PAUSE = 15.0
-
 _FAILED = ("error", "failed")
 
 
@@ -33,52 +34,57 @@ def upload_pickle(
     moment. `assign` lets a validated pickle make the submissions of the slot, which
     then takes none from anybody else.
     """
-    client.check_keys()
     model_id = client.model_id(model_name)
-    images = client.pickle_images()
-    default = next((entry for entry in images if entry.default), None)
-    chosen = _choose(images, image, "image") or default
-    data = _choose(client.pickle_data_versions(), data_version, "data_version")
-    upload_id = client.upload_pickle(
-        path, model_id, data.id if data else None, chosen.id if chosen else None
-    )
-    where = chosen.name if chosen else "the default image"
-    on_step(f"Uploaded {path.name} as {upload_id}, to run in {where}.")
-    end = time.monotonic() + wait
-    last, pause = "", 1.0
+    run_by = _choose(client.ask(queries.IMAGES), image, "image")
+    data = _choose(client.ask(queries.DATA_VERSIONS), data_version, "data version")
+    with decoding(path):
+        content = path.read_bytes()
+    name = client.store(content, path.name, model_id, queries.PICKLE_AUTH)
+    given = name, model_id, data and data.id, run_by and run_by.id
+    # Once, as a second would be another upload.
+    upload_id = client.ask(queries.CREATE_PICKLE, *given, retry=False).id
+    where = run_by.name if run_by else "the default image"
+    on_step(f"Uploaded {path.name} as {upload_id}; it will run in {where}.")
+    end, last, pause = time.monotonic() + wait, "", 1.0
     while True:
-        status, message = client.pickle_status(upload_id)
+        status, told = _look(client, upload_id)
         left = end - time.monotonic()
         if status in ("success", *_FAILED) or left <= 0:
             break
         if status != last:
             on_step(f"Numerai's validation: {status}.")
-            last = status
         time.sleep(min(pause, left))
-        pause = min(2 * pause, _PAUSE)
-    told = f"{status}: {message}" if message else status
+        last, pause = status, min(2 * pause, _PAUSE)
     if status in _FAILED:
         raise UploadError(
             f"Numerai could not validate upload {upload_id} of {path.name} ({told})."
         )
     if status != "success":
-        on_step(f"Numerai has not validated it yet ({told}): see at {SITE}.")
+        on_step(f"Numerai has not validated it yet ({told}): check {SITE}.")
         return status
     on_step("Numerai has validated it.")
     if assign:
-        client.assign_pickle(upload_id, model_id)
-        on_step(f"It makes the submissions of {model_name} from now on.")
+        client.ask(queries.ASSIGN_PICKLE, upload_id, model_id)
+        on_step(f"It now makes the submissions of {model_name}.")
     return status
 
 
-def _choose(entries: Sequence[Image], name: str | None, what: str) -> Image | None:
-    """The entry of a name or id; None for no name."""
+def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
+    """The entry of a name or id; without one the default, None if there is none."""
     for entry in entries:
-        if name in (entry.name, entry.id):
+        if entry.default if name is None else name in (entry.name, entry.id):
             return entry
     if name is None:
         return None
     known = ", ".join(entry.name for entry in entries) or "none"
-    raise ConfigError(
-        f"Numerai has no {what.replace('_', ' ')} {name!r}; it offers {known}."
-    )
+    raise ConfigError(f"Numerai has no {what} {name!r}; it offers {known}.")
+
+
+def _look(client: Numerai, upload_id: str) -> tuple[str, str]:
+    """The status of a validation, alone and with what Numerai says of it."""
+    for found in client.ask(queries.PICKLES, upload_id):
+        status = found.validationStatus or "unknown"
+        told = [y.description for x in found.triggers for y in x.statuses]
+        return status, ": ".join([status, *map(tell, list(filter(None, told))[-1:])])
+    step = queries.PICKLES.step
+    raise ApiError(f"{step}: Numerai does not list {upload_id}.")

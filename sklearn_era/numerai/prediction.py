@@ -17,14 +17,9 @@ from sklearn_era._optional import import_optional
 from sklearn_era.numerai.blend import Blend
 from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.data import check_parquet, read_ids
-from sklearn_era.numerai.eras import (
-    columns_missing_values,
-    era_runs,
-    open_columns,
-    read_blocks,
-)
+from sklearn_era.numerai.eras import era_runs, open_columns, read_blocks
 from sklearn_era.numerai.errors import DataError, SubmissionError, first_names
-from sklearn_era.numerai.metrics.neutralization import neutralize_ranks
+from sklearn_era.numerai.metrics import neutralize_ranks
 from sklearn_era.numerai.store import ModelRecord
 
 if TYPE_CHECKING:
@@ -48,40 +43,35 @@ def predict_live(
     `records` are those of the blend's parts, and `version` is that of the live data.
     Without `neutralizers`, the model's own features are neutralized by.
     """
-    features = blend.features
-    by = list(neutralizers or features) if predict.neutralize_proportion else []
-    columns_there = check_parquet(live, live=True)
-    # Of a feature that several fits read, all have to know the gaps.
-    whole = set[str]()
-    for record, part in zip(records, blend.parts, strict=True):
-        whole |= set(part.features) - set(record.features_with_missing)
-        advice = (
-            f"Model was trained on {record.version}, feature set "
-            f"{record.feature_set!r}, file is {version}: download the live data of "
-            "that version, or train the model again."
-        )
-        _check_has(columns_there, part.features, "model features", advice)
-    advice = "Choose another feature set."
-    _check_has(columns_there, by, "features to neutralize by", advice)
     for trained in {record.version for record in records} - {version}:
         warnings.warn(
-            f"The model was trained on {trained}, and the live data are {version}: "
-            "features of the same name may mean something else. Train the model again.",
+            f"The model was trained on {trained}, but the live data are {version}: "
+            "features of the same name may differ in meaning. Train the model again.",
             UserWarning,
             stacklevel=2,
         )
-
+    check_parquet(live, live=True)
+    features = blend.features
+    by = list(neutralizers or features) if predict.neutralize_proportion else []
     names = list(dict.fromkeys([*features, *by]))
     columns = open_columns(live)
     (block,) = read_blocks(columns, live, names, era_runs(columns, live))
+    # Of a feature that several fits read, all have to know the gaps.
+    whole = set[str]()
+    for record in records:
+        whole |= set(record.features) - set(record.features_with_missing)
     _check_values(block[:, : len(features)], features, whole)
     predictions = blend.predict(block, names)
-    for record, prediction in zip(records, predictions, strict=True):
-        _check_prediction(prediction, len(block), record.target)
+    for record, x in zip(records, predictions, strict=True):
+        if not 0 < np.ptp(x) < np.inf:
+            raise SubmissionError(
+                f"The fit for {record.target} learned nothing: its predictions range "
+                f"from {x.min():.6g} to {x.max():.6g}. Train the model again."
+            )
+    pandas = import_optional("pandas", extra="numerai")
     ranks = blend.combine(predictions)
     if by:
-        at = {name: column for column, name in enumerate(names)}
-        own = block[:, [at[name] for name in by]]
+        own = pandas.DataFrame(block, columns=names, copy=False)[by].to_numpy()
         proportion = predict.neutralize_proportion
         try:
             ranks = neutralize_ranks(ranks, own, proportion, neutralizer_names=by)
@@ -89,56 +79,23 @@ def predict_live(
             raise DataError(
                 f"Live predictions cannot be neutralized by this feature set: {error}"
             ) from error
-    pandas = import_optional("pandas", extra="numerai")
     index = pandas.Index(read_ids(live), name="id")
     return pandas.Series(ranks, index=index, name="prediction")
-
-
-def _check_has(
-    known: Sequence[str], names: Sequence[str], what: str, advice: str
-) -> None:
-    columns = set(known)
-    lacking = [name for name in names if name not in columns]
-    if lacking:
-        raise DataError(
-            f"Live data lack {len(lacking):,} of {len(names):,} {what} (first: "
-            f"{lacking[0]}). {advice}"
-        )
 
 
 def _check_values(
     block: NDArray[Any], features: Sequence[str], whole: set[str]
 ) -> None:
     """Refuse values that no training has seen; trees would take them all the same."""
-    counts = columns_missing_values(block, features)
-    missing = [name for name in counts if name in whole]
-    if missing:
+    odd = np.isnan(block) & [name in whole for name in features]
+    odd |= (block < 0) | (block > _LARGEST_VALUE)
+    found = np.flatnonzero(odd.any(axis=0)).tolist()
+    if found:
+        names, first = [features[j] for j in found], found[0]
         raise DataError(
-            f"Live data have {sum(counts[name] for name in missing):,} missing values "
-            f"in {len(missing):,} features that had none in training "
-            f"({first_names(missing)}): download the file again, or train on data that "
-            "have some."
+            f"Live data have {odd.sum():,} values that training never had, in "
+            f"{len(found):,} features ({first_names(names)}; {names[0]} has "
+            f"{block[odd[:, first], first][0]!s}): values must be from 0 to "
+            f"{_LARGEST_VALUE}, and missing only where training had missing values. "
+            "Download the file again, or train on data with such values."
         )
-    # NaN, where allowed, is neither.
-    outside = (block < 0) | (block > _LARGEST_VALUE)
-    odd = np.flatnonzero(outside.any(axis=0)).tolist()
-    if odd:
-        value = block[np.argmax(outside[:, odd[0]]), odd[0]]
-        raise DataError(
-            f"Live data have {np.count_nonzero(outside):,} values outside 0 to "
-            f"{_LARGEST_VALUE} in {len(odd):,} features "
-            f"({first_names([features[j] for j in odd])}; {features[odd[0]]} has "
-            f"{value!s}): the model was trained on none such. Download the file again."
-        )
-
-
-def _check_prediction(x: NDArray[np.float64], n_rows: int, target: str) -> None:
-    if x.shape != (n_rows,):
-        problem = f"returned an array of shape {x.shape} for {n_rows:,} rows"
-    elif n_bad := np.count_nonzero(~np.isfinite(x)):
-        problem = f"predicted {n_bad:,} of {n_rows:,} rows as NaN or infinite"
-    elif np.ptp(x) == 0:
-        problem = f"learned nothing: all its predictions are {x[0]:.6g}"
-    else:
-        return
-    raise SubmissionError(f"The fit for {target} {problem}. Train the model again.")

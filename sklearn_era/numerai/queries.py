@@ -4,14 +4,18 @@ Names and types are those of the API's schema, or the ones that numerapi sends.
 """
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from types import GenericAlias
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, TypeAdapter, create_model
+import pydantic
+
+from sklearn_era.numerai.http import HttpFailure
 
 CLASSIC = 8  # Numerai's number of the tournament
-SOURCE = "sklearn-era"
+_SAME_FOR_ALL = {"tournament": CLASSIC, "source": "sklearn-era"}
 
 
 class Listed(NamedTuple):
@@ -22,14 +26,6 @@ class Listed(NamedTuple):
     inserted: datetime | None = None
     round_number: int | None = None
     status: str | None = None
-
-
-class Image(NamedTuple):
-    """What runs an uploaded model: a container image, or a version of the data."""
-
-    id: str
-    name: str
-    default: bool | None = None
 
 
 class Query(NamedTuple):
@@ -45,57 +41,52 @@ class Query(NamedTuple):
     keys: bool = True
     kind: str = "query"
 
-    @property
-    def root(self) -> str:
-        return self.call.partition("(")[0]
-
     def body(self, *given: Any) -> dict[str, Any]:
-        """What is sent, with values for all arguments but the tournament."""
-        declared = self.call.removeprefix(self.root)
-        names, values = re.findall(r"\w+(?=:)", declared), iter(given)
-        head = re.sub(r"(?=\b\w+:)", "$", declared)
-        passed = re.sub(r"(\w+): [\w!]+", r"\1: $\1", declared)
-        asked = f"{self.kind}{head} {{ {self.root}{passed}{_fields(self.shape)} }}"
-        variables = {x: CLASSIC if x == "tournament" else next(values) for x in names}
+        """What is sent, with values for all arguments but those that never change."""
+        root, bracket, rest = self.call.partition("(")
+        declared = bracket + rest
+        passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", declared)
+        asked = f"{self.kind}{declared} {{ {root}{passed}{_parts(self.shape)[0]} }}"
+        names, values = re.findall(r"\$(\w+)", declared), iter(given)
+        variables = {x: _SAME_FOR_ALL.get(x) or next(values) for x in names}
         return {"query": asked, "variables": variables}
 
-    def checked(self, answer: Any) -> Any:
-        """An answer, if it has the shape: what are fields there are attributes here."""
-        return TypeAdapter(_type(self.shape)).validate_python(answer)
+    def read(self, data: Mapping[str, Any]) -> Any:
+        """The value of the field, if it has the shape; its fields are attributes."""
+        root = self.call.partition("(")[0]
+        try:
+            adapter = pydantic.TypeAdapter(_parts(self.shape)[1])
+            return adapter.validate_python(data.get(root))
+        except pydantic.ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, (root, *first["loc"])))
+        told = f"answered in an unknown format ({where}: {first['msg']})"
+        told = f"{self.step}: Numerai's API {told}: upgrade sklearn-era."
+        # Numerai may have done all the same what it was asked for.
+        raise HttpFailure(told, 200, unclear=True)
 
 
-def _fields(shape: Any) -> str:
-    """The part of a query that asks for a shape."""
-    shape = shape[0] if isinstance(shape, list) else shape
-    if not isinstance(shape, dict):
-        return ""
-    return f" {{ {' '.join(name + _fields(kind) for name, kind in shape.items())} }}"
-
-
-def _type(shape: Any) -> Any:
-    """The type of a shape, for pydantic."""
+def _parts(shape: Any) -> tuple[str, Any]:
+    """What asks for a shape in GraphQL, and its type for pydantic."""
     if isinstance(shape, list):
-        return Annotated[GenericAlias(list, _type(shape[0])), _NO_NULLS]
+        text, kind = _parts(shape[0])
+        return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
     if not isinstance(shape, dict):
-        return shape
-    fields: Any = {name: (_type(kind), ...) for name, kind in shape.items()}
-    return create_model("Answer", **fields)
+        return "", shape
+    parts = {name: _parts(part) for name, part in shape.items()}
+    text = " ".join(name + part for name, (part, _) in parts.items())
+    fields: Any = {name: (kind, ...) for name, (_, kind) in parts.items()}
+    return f" {{ {text} }}", pydantic.create_model("Answer", **fields)
 
 
-def _without_nulls(found: Any) -> Any:
-    """A list of GraphQL, which may be null, and hold some."""
-    found = [] if found is None else found
-    return [x for x in found if x is not None] if isinstance(found, list) else found
-
-
-def _in_utc(time: datetime | None) -> datetime | None:
-    """A time of the API, which is in UTC where it does not say."""
-    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
-
-
-_NO_NULLS = BeforeValidator(_without_nulls)
-_TIME = Annotated[datetime | None, AfterValidator(_in_utc)]
-_OPEN = False  # to everybody, without a key
+# A list of GraphQL may be null, and hold some; a time is in UTC if it does not say.
+_NO_NULLS = pydantic.BeforeValidator(
+    lambda x: [y for y in x or [] if y is not None] if isinstance(x, list | None) else x
+)
+_UTC = pydantic.AfterValidator(lambda x: x and x.replace(tzinfo=x.tzinfo or UTC))
+_TIME = Annotated[datetime | None, _UTC]
+_open = partial(Query, keys=False)  # to everybody
+_change = partial(Query, kind="mutation")
 _STR, _INT = str | None, int | None
 _CREATED, _GRANT = {"id": str}, {"filename": str, "url": str}
 _IMAGES = [{"id": str, "name": str, "default": bool | None}]
@@ -103,42 +94,36 @@ _MODEL = {"id": str, "name": str, "tournament": _INT}
 _ROUND = {"number": int, "openTime": _TIME, "closeStakingTime": _TIME}
 _SENT = {"id": str, "filename": _STR, "insertedAt": _TIME}
 _FATE = {"id": _STR, "filename": _STR, "roundNumber": _INT, "status": _STR}
-_SCORE = {"roundNumber": int, "displayName": str, "value": float | None, "day": _INT}
+_SCORE = {
+    "roundNumber": int, "displayName": str, "value": float | None, "day": _INT,
+    "resolved": bool | None,
+}  # fmt: skip
+_FATES = {"id": str, "latestSubmissions": [_FATE]}
+_FILE = "$filename: String! $tournament: Int! $modelId"
 
 MODELS = Query("Listing the models", "account", {"models": [_MODEL]})
-LATEST = Query(
-    "Listing the latest submissions",
-    "account",
-    {"models": [{"id": str, "latestSubmissions": [_FATE]}]},
+LATEST = Query("Listing the latest submissions", "account", {"models": [_FATES]})
+DATASETS = _open("Listing the data", "listDatasets($tournament: Int)", [str])
+DATASET = _open(
+    "Downloading", "dataset($filename: String! $round: Int $tournament: Int)", _STR
 )
-DATASETS = Query("Listing the data", "listDatasets(tournament: Int)", [str], _OPEN)
-DATASET = Query(
-    "Downloading", "dataset(filename: String! round: Int tournament: Int)", _STR, _OPEN
+ROUNDS = _open(
+    "Looking up the rounds", "rounds($tournament: Int! $number: Int)", [_ROUND]
 )
-ROUNDS = Query(
-    "Looking up the rounds", "rounds(tournament: Int! number: Int)", [_ROUND], _OPEN
-)
-SUBMISSIONS = Query("Listing the submissions", "submissions(modelId: String)", [_SENT])
+SUBMISSIONS = Query("Listing the submissions", "submissions($modelId: String)", [_SENT])
 DOWNLOAD_AUTH = Query(
-    "Downloading the submission", "submissionDownloadAuth(id: String)", _GRANT
+    "Downloading the submission", "submissionDownloadAuth($id: String)", _GRANT
 )
-UPLOAD_AUTH = Query(
-    "Uploading",
-    "submission_upload_auth(filename: String! tournament: Int! modelId: String)",
-    _GRANT,
-)
-CREATE = Query(
-    "Making the submission",
-    "create_submission(filename: String! tournament: Int! modelId: String "
-    "triggerId: String source: String)",
+UPLOAD_AUTH = Query("Uploading", f"submission_upload_auth({_FILE}: String)", _GRANT)
+CREATE = _change(
+    "Creating the submission",
+    f"create_submission({_FILE}: String $triggerId: String $source: String)",
     _CREATED,
-    kind="mutation",
 )
-SCORES = Query(
+SCORES = _open(
     "Looking up the scores",
-    "submissionScores(modelId: ID! tournament: Int lastNRounds: Int)",
-    [{**_SCORE, "resolved": bool | None}],
-    _OPEN,
+    "submissionScores($modelId: ID! $tournament: Int $lastNRounds: Int)",
+    [_SCORE],
 )
 IMAGES = Query("Listing the container images", "computePickleDockerImages", _IMAGES)
 DATA_VERSIONS = Query(
@@ -146,24 +131,22 @@ DATA_VERSIONS = Query(
 )
 PICKLE_AUTH = Query(
     "Uploading the model",
-    "computePickleUploadAuth(filename: String modelId: ID)",
+    "computePickleUploadAuth($filename: String $modelId: ID)",
     _GRANT,
 )
-CREATE_PICKLE = Query(
+CREATE_PICKLE = _change(
     "Uploading the model",
-    "createComputePickleUpload(filename: String! tournament: Int! modelId: ID "
-    "dataVersionId: ID dockerImageId: ID source: String)",
+    f"createComputePickleUpload({_FILE}: ID $dataVersionId: ID $dockerImageId: ID "
+    "$source: String)",
     _CREATED,
-    kind="mutation",
 )
-ASSIGN_PICKLE = Query(
+ASSIGN_PICKLE = _change(
     "Assigning the uploaded model",
-    "assignPickleToModel(pickleId: ID modelId: String)",
+    "assignPickleToModel($pickleId: ID $modelId: String)",
     Any,
-    kind="mutation",
 )
 PICKLES = Query(
     "Looking up the uploaded model",
-    "computePickles(id: ID)",
+    "computePickles($id: ID)",
     [{"validationStatus": _STR, "triggers": [{"statuses": [{"description": _STR}]}]}],
 )

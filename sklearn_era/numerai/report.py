@@ -17,15 +17,58 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_era._optional import import_optional
 from sklearn_era.numerai import figures
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
 from sklearn_era.numerai.eras import era_runs, open_columns, read_blocks, select_eras
-from sklearn_era.numerai.files import utc_now, write_whole
+from sklearn_era.numerai.errors import DataError
+from sklearn_era.numerai.files import Record, utc_now, write_whole
 from sklearn_era.numerai.score_table import ValidationResult
 from sklearn_era.numerai.store import ModelRecord, load_fit
-from sklearn_era.numerai.validation import GAIN, MODEL, REPORT_NAME, Report, identify
+from sklearn_era.numerai.validation import GAIN, MODEL, purge_of
 
+REPORT_NAME = "report.json"
 _N_SAMPLE_ERAS = 24
+
+
+class Report(Record):
+    """What ``report.json`` holds."""
+
+    format: int = 2
+    about: dict[str, Any]
+    models: dict[str, Any]
+
+
+def report_is_current(
+    config: Config, workspace: Workspace, model: Model, records: Sequence[ModelRecord]
+) -> bool:
+    """Whether the report is of these fits, judged as the configuration says."""
+    path = workspace.report_dir(model.name) / REPORT_NAME
+    try:
+        report = Report.read(path, advice="Validate again.")
+    except DataError:
+        return False
+    wanted = identify(config, model, records)
+    if report is not None and report.format == 1:  # of a single fit, by its name
+        wanted = {"model_sha256": records[0].sha256, "purge": wanted["purge"]}
+    return report is not None and wanted.items() <= report.about.items()
+
+
+def identify(
+    config: Config, model: Model, records: Sequence[ModelRecord]
+) -> dict[str, Any]:
+    """What a report is of: the fits, and what was asked of the validation."""
+    members = zip(model.members, records, strict=True)
+    return {
+        "members": {member.name: record.sha256 for member, record in members},
+        "version": config.data.version,
+        "target": model.train.target,
+        "purge": purge_of(config, model),
+        "weights": [member.weight for member in model.members],
+        "train": [member.train.model_dump() for member in model.members],
+        "validate": config.validation.model_dump(),
+        "predict": model.predict.model_dump(),
+    }
 
 
 def write_report(
@@ -66,25 +109,24 @@ def read_training_sample(
     workspace: Workspace, member: Member, record: ModelRecord
 ) -> figures.Sample:
     """Rows of eras that a fit was trained on, the eras at even distances."""
+    pandas = import_optional("pandas", extra="numerai")
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings).labels)
-    n_eras = min(_N_SAMPLE_ERAS, len(trained))
-    places = np.linspace(0, len(trained) - 1, n_eras).round().astype(int)
-    chosen = {trained[place] for place in places}
-    parts = []
+    places = np.linspace(0, len(trained) - 1, min(_N_SAMPLE_ERAS, len(trained)))
+    chosen, parts = {trained[place] for place in places.round().astype(int)}, []
     for path in files:
         columns = open_columns(path)
         runs = [run for run in era_runs(columns, path) if run.label in chosen]
         targets = columns.read_numbers(record.target, "target")
-        blocks = read_blocks(columns, path, record.features, runs) if runs else ()
+        blocks = read_blocks(columns, path, record.features, runs)
         for run, block in zip(runs, blocks, strict=True):
             y = targets[run.start : run.stop]
-            known = ~np.isnan(y)
-            eras = np.full(np.count_nonzero(known), run.label)
-            parts.append((block[known], y[known], eras))
-    X, y, eras = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return figures.Sample(X, y, eras, n_eras, len(trained))
+            eras = np.full(y.size, run.label)
+            X = pandas.DataFrame(block, eras, record.features, copy=False)
+            parts.append((X[~np.isnan(y)], y[~np.isnan(y)]))
+    frames, values = zip(*parts, strict=True)
+    return figures.Sample(pandas.concat(frames), np.concatenate(values), len(trained))
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -10,34 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
+from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.metrics import EraScores, aggregate_era_scores
 from sklearn_era.numerai import metrics
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import (
     META_MODEL_COLUMN,
+    decoding,
     read_column_names,
     read_columns,
-    read_ids,
 )
-from sklearn_era.numerai.eras import EraRun
+from sklearn_era.numerai.eras import EraRun, open_columns
 from sklearn_era.numerai.errors import DataError, first_names
-from sklearn_era.numerai.metrics.scores import MAX_MISSING_SHARE
 
 EXAMPLE = "example predictions"
 # Of an era's rows, those with a target and predictions: with fewer, it is not scored.
-MIN_SHARE = 1 - MAX_MISSING_SHARE
+MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE
 
 # Of a mean CORR, less two standard errors: beyond, a model has likely seen the targets.
 _SUSPICIOUS_CORR = 0.1
 # The metrics, and why one is not there, if for nothing else.
 _EXPOSURE = "max_feature_exposure"
-_NO_PREDICTIONS = "there are no predictions to compare with in the eras scored."
+_NO_PREDICTIONS = "there are no predictions to compare with in the scored eras."
 _METRICS = {
     "corr": "",
     "mmc": _NO_PREDICTIONS,
     "bmc": _NO_PREDICTIONS,
     "fnc": "[validate] fnc_feature_set is ''.",
-    _EXPOSURE: "it is of models that were trained here.",
+    _EXPOSURE: "it needs a model that was trained here.",
 }
 # A row of others' predictions that has fewer of the eras would cut the table short.
 _MIN_COVERAGE = 0.25
@@ -87,113 +88,101 @@ class ValidationResult:
     neutralize_proportion: float
 
 
-class OtherModels:
-    """Predictions of the meta model, a benchmark model and the example, as far as here.
-
-    `columns` has them by the metric or the row of the table that they are for, and
-    `skipped` why others are not there.
+def read_others(
+    workspace: Workspace, benchmark: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Predictions by id of the meta model, a benchmark model and the example, by the
+    metric or the row of the table that they are for; and why others are not here.
     """
-
-    def __init__(self, workspace: Workspace, benchmark: str) -> None:
-        self.columns: dict[str, Any] = {}
-        self.skipped: dict[str, str] = {}
-        for use, name, column in (
-            ("mmc", "meta_model", META_MODEL_COLUMN),
-            ("bmc", "validation_benchmark_models", benchmark),
-            (EXAMPLE, "validation_example_preds", "prediction"),
-        ):
-            path = workspace.newest(name)
-            if not column:
-                self.skipped[use] = "[validate] benchmark is ''."
-            elif path is None:
-                self.skipped[use] = f"there is no {name} file; download it."
-            elif column not in (known := read_column_names(path)):
-                others = [x for x in known if x not in ("id", "era", "data_type")]
-                self.skipped[use] = (
-                    f"{path} has no column {column!r}; it has {first_names(others)}."
-                )
-            else:
-                self.columns[use] = _read_predictions(path, column)
-
-    def of_rows(self, path: Path) -> dict[str, NDArray[np.float64]]:
-        """Their predictions for the rows of a file, matched by id; NaN where none."""
-        pandas = import_optional("pandas", extra="numerai")
-        ids = pandas.Index(read_ids(path) if self.columns else [])
-        return {
-            use: values.reindex(ids).to_numpy(np.float64, na_value=np.nan)
-            for use, values in self.columns.items()
-        }
+    found, skipped = {}, {}
+    for use, name, column in (
+        ("mmc", "meta_model", META_MODEL_COLUMN),
+        ("bmc", "validation_benchmark_models", benchmark),
+        (EXAMPLE, "validation_example_preds", "prediction"),
+    ):
+        path = workspace.newest(name)
+        if not column:
+            skipped[use] = "[validate] benchmark is ''."
+        elif path is None:
+            skipped[use] = f"there is no {name} file; download it."
+        elif column not in (known := read_column_names(path)):
+            others = [x for x in known if x not in ("id", "era", "data_type")]
+            skipped[use] = (
+                f"{path} has no column {column!r}; it has {first_names(others)}."
+            )
+        else:
+            found[use] = _read_predictions(path, column)
+    return found, skipped
 
 
 def _read_predictions(path: Path, column: str) -> Any:
-    values = read_columns(path, [column])[column]
-    twice, problem = values.index[values.index.duplicated()], ""
-    if twice.size:
-        problem = f"the id {twice[0]!r} is there more than once"
-    elif values.dtype.kind not in "fiu":
-        problem = f"column {column!r} is not numeric"
-    elif n_infinite := int(np.isinf(values).sum()):
-        problem = f"column {column!r} is infinite in {n_infinite:,} rows"
-    if problem:
-        raise DataError(f"{path}: {problem}; remove it, and download it again.")
-    return values
+    pandas = import_optional("pandas", extra="numerai")
+    ids = read_columns(path, []).index
+    if not ids.is_unique:
+        raise DataError(f"{path} has duplicate ids: download it again.")
+    return pandas.Series(read_numbers(path, column)[1], index=ids)
+
+
+def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
+    """Open a file, and read a column, NaN where missing."""
+    columns = open_columns(path)
+    with decoding(path, "Cannot validate on {shown}: {reason}."):
+        columns.check_has(name, "column")
+        values = columns.read_numbers(name, "column")
+        if n := np.isinf(values).sum():
+            raise ValueError(f"{name!r} is infinite in {n:,} rows")
+    return columns, values
 
 
 class Row:
-    """A row of the table: by metric and era, a score and the number of rows scored."""
+    """A row of the table: by metric, the scores of eras, and the exposures in each."""
 
     def __init__(self) -> None:
-        self.scores: dict[str, dict[str, tuple[float, int]]] = {"corr": {}}
+        # An era, its score, and how many rows were scored.
+        self.scores: dict[str, list[tuple[str, float, int]]] = {x: [] for x in _METRICS}
         self._exposures: list[NDArray[np.float64]] = []
 
-    @property
-    def eras(self) -> set[str]:
-        return set(self.scores["corr"])
-
     def add(
-        self, era: ScoredEra, predictions: NDArray[np.float64], linear: NDArray[Any]
+        self,
+        era: ScoredEra,
+        predictions: NDArray[np.float64],
+        linear: NDArray[Any],
+        block: NDArray[Any] | None,
     ) -> None:
-        """Score an era, if 80 % of its rows have all that it takes; FNC by `linear`."""
-        n_rows, has = era.targets.size, ~np.isnan(predictions)
-        x, y, label = predictions[has], era.targets[has], era.run.label
-        n = np.count_nonzero(~np.isnan(y))
-        if n / n_rows < MIN_SHARE:
-            return
-        self._put("corr", label, metrics.numerai_corr(x, y), n)
-        for metric in sorted({"mmc", "bmc"} & era.others.keys()):
+        """Score an era, if 80 % of its rows have all that it takes.
+
+        FNC is by `linear`, and exposures are to the features of `block`, of which those
+        that miss values have NaN.
+        """
+        has = ~np.isnan(predictions)
+        x, y = predictions[has], era.targets[has]
+        calls: dict[str, Any] = {"corr": (metrics.numerai_corr, x, y)}
+        for metric in {"mmc", "bmc"} & era.others.keys():
             other = era.others[metric][has]
-            n_both = np.count_nonzero(~np.isnan(other + y))
-            if n_both / n_rows >= MIN_SHARE:
-                score = metrics.correlation_contribution(x, other, y)
-                self._put(metric, label, score, n_both)
+            calls[metric] = metrics.correlation_contribution, x, other, y
         if linear.size:
             linear = linear if has.all() else linear[has]
-            self._put("fnc", label, metrics.feature_neutral_corr(x, y, linear), n)
-
-    def add_exposures(
-        self, label: str, ranks: NDArray[np.float64], block: NDArray[Any]
-    ) -> None:
-        """Correlate with each feature; NaN for those that miss values in the era."""
-        exposures = np.full(block.shape[1], np.nan)
-        whole = ~np.isnan(block).any(axis=0)
-        if whole.any():
-            used = block if whole.all() else block[:, whole]
-            exposures[whole] = metrics.feature_exposures(ranks, used)
-        self._exposures.append(exposures)
-        # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
-        largest = np.fmax.reduce(np.abs(exposures))
-        self._put(_EXPOSURE, label, largest, self.scores["corr"][label][1])
-
-    def _put(self, metric: str, label: str, score: Any, n: Any) -> None:
-        self.scores.setdefault(metric, {})[label] = float(score), int(n)
+            fnc = partial(metrics.feature_neutral_corr, features=linear)
+            calls["fnc"] = fnc, x, y
+        if block is not None:
+            exposures = np.full(block.shape[1], np.nan)
+            whole = ~np.isnan(block).any(axis=0)
+            if whole.any():
+                used = block if whole.all() else block[:, whole]
+                exposures[whole] = metrics.feature_exposures(predictions, used)
+            self._exposures.append(exposures)
+            # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
+            calls[_EXPOSURE] = lambda _: np.fmax.reduce(np.abs(exposures)), y
+        for metric, (score, *given) in calls.items():
+            n = int(np.count_nonzero(~np.isnan(sum(given))))
+            if n / era.targets.size >= MIN_SHARE:
+                self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self, features: Sequence[str]) -> dict[str, float]:
         """Mean exposures over eras, the largest in size first, NaN last."""
         if not self._exposures:
             return {}
-        exposures = np.array(self._exposures)
-        n_eras = (~np.isnan(exposures)).sum(axis=0)
-        means = np.nansum(exposures, axis=0) / np.where(n_eras, n_eras, np.nan)
+        means = np.ma.masked_invalid(self._exposures).mean(axis=0).filled(np.nan)
         order = np.argsort(-np.abs(means), kind="stable")
         return {features[j]: float(means[j]) for j in order}
 
@@ -207,39 +196,51 @@ def make_results(
     **common: Any,
 ) -> dict[str, ValidationResult]:
     """The table: the model's row first, whose eras count, and which gets the notes."""
-    model = rows["model"]
-    eras, n_eras = model.eras, len(model.eras)
-    for name, row in list(rows.items()):
-        if len(row.eras) < _MIN_COVERAGE * n_eras:
-            del rows[name]
+    table: dict[str, dict[str, EraScores]] = {}
+    n_eras = len(rows["model"].scores["corr"])
+    for name, row in rows.items():
+        if (n := len(row.scores["corr"])) < _MIN_COVERAGE * n_eras:
             notes.append(
-                f"{name} is not in the table: predictions are here for {len(row.eras)} "
-                f"of the {n_eras} eras."
+                f"{name} is not in the table: it has predictions for only {n} of the "
+                f"{n_eras} eras."
             )
-    shared = set.intersection(*(row.eras for row in rows.values()))
+            continue
+        # In the order of the labels, which is that of the eras' numbers.
+        table[name] = {
+            metric: EraScores(*map(np.array, zip(*sorted(scored), strict=True)))
+            for metric, scored in row.scores.items()
+            if scored
+        }
+    model = table["model"]
+    shared = sorted(set.intersection(*(set(x["corr"].eras) for x in table.values())))
     if len(shared) < n_eras:
-        mean = summarize(_era_scores(model.scores["corr"]))["mean"]
+        mean = summarize(model["corr"].scores)["mean"]
         shown = "undefined" if mean is None else f"{mean:.4f}"
         notes.append(
-            f"The summaries are of the {len(shared)} of {n_eras} eras that all rows "
+            f"The summaries cover the {len(shared)} of {n_eras} eras that all rows "
             f"have. Over all {n_eras} eras, the model's mean CORR is {shown}."
         )
     for metric in ("mmc", "bmc"):
-        if (n := len(model.scores.get(metric, eras))) < n_eras:
+        if metric in model and (n := model[metric].eras.size) < n_eras:
             notes.append(
-                f"{metric.upper()} covers {n} of the {n_eras} eras: those for which "
-                "predictions to compare with are here."
+                f"{metric.upper()} covers {n} of the {n_eras} eras: the others have no "
+                "predictions to compare with."
             )
     results = {}
-    for name, row in rows.items():
-        of = {metric: row.scores[metric] for metric in _METRICS if metric in row.scores}
-        scores = {metric: _era_scores(by_era) for metric, by_era in of.items()}
-        exposures = row.mean_exposures(features)
+    for name, scores in table.items():
+        exposures = rows[name].mean_exposures(features)
         remarks = _remarks(scores, of_model=bool(exposures))
         results[name] = ValidationResult(
             scores=scores,
-            summary={x: summarize(_era_scores(of[x], shared), x) for x in of},
-            skipped={x: skipped.get(x, _METRICS[x]) for x in _METRICS if x not in of},
+            summary={
+                metric: summarize(one.scores[np.isin(one.eras, shared)], metric)
+                for metric, one in scores.items()
+            },
+            skipped={
+                metric: skipped.get(metric, why)
+                for metric, why in _METRICS.items()
+                if metric not in scores
+            },
             notes=[*notes, *remarks] if name == "model" else remarks,
             exposures=exposures,
             n_rows=int(scores["corr"].n_samples.sum()),
@@ -248,24 +249,15 @@ def make_results(
     return results
 
 
-def summarize(scores: EraScores, metric: str = "corr") -> Summary:
+def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
     """Mean, std (ddof=0), Sharpe ratio, drawdown and number of the defined scores."""
-    values = scores.scores[~np.isnan(scores.scores)]
+    scores = scores[~np.isnan(scores)]
     summary: Summary = dict.fromkeys(("mean", "std", "sharpe", "max_drawdown"))
     # The smaller, the better: a Sharpe ratio or a drawdown would mean nothing.
     for name in ("mean", "std") if metric == _EXPOSURE else summary:
         with suppress(ValueError):  # of no scores, or a Sharpe ratio of equal ones
-            summary[name] = aggregate_era_scores(values, name)
-    return summary | {"n_eras": values.size}
-
-
-def _era_scores(
-    of: Mapping[str, tuple[float, int]], eras: set[str] | None = None
-) -> EraScores:
-    """Scores in the order of the labels, which is that of the eras' numbers."""
-    labels = sorted(of if eras is None else eras & of.keys())
-    values = np.array([of[label] for label in labels], dtype=float).reshape(-1, 2)
-    return EraScores(np.array(labels), values[:, 0], values[:, 1].astype(np.intp))
+            summary[name] = aggregate_era_scores(scores, name)
+    return summary | {"n_eras": scores.size}
 
 
 def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
@@ -277,7 +269,7 @@ def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
             remarks.append(
                 f"{metric} is undefined in {len(undefined)} of {one.eras.size} eras "
                 f"({first_names(undefined)}), where all predictions or all targets are "
-                "equal, or nothing is left of them."
+                "equal, or neutralization leaves nothing."
             )
     corr = scores["corr"].scores[~np.isnan(scores["corr"].scores)]
     # A few eras may have such a mean by chance.
@@ -285,7 +277,7 @@ def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
         mean, error = corr.mean(), corr.std() / corr.size**0.5
         if mean - 2 * error > _SUSPICIOUS_CORR:
             remarks.append(
-                f"The mean CORR is {mean:.3f}, and those of good models are from 0.005 "
-                "to 0.04: look for a leak, such as a feature made of the target."
+                f"The mean CORR is {mean:.3f}, but good models have 0.005 to 0.04: "
+                "look for a leak, like a feature computed from the target."
             )
     return remarks

@@ -1,40 +1,47 @@
 """The steps of a round, each for one model, as the configuration says."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scipy.stats import spearmanr
 
-from sklearn_era.numerai import export, validation
+from sklearn_era.numerai import export, training
 from sklearn_era.numerai.api import Numerai
 from sklearn_era.numerai.blend import load_blend
 from sklearn_era.numerai.config import (
     Config,
+    Member,
     Model,
     TrainSection,
     Workspace,
     check_target,
+    naming,
 )
 from sklearn_era.numerai.data import (
+    FeatureMetadata,
     read_column_names,
     read_columns,
     read_features,
     read_ids,
 )
-from sklearn_era.numerai.errors import DataError, NoModelError
-from sklearn_era.numerai.files import Record, file_sha256, lock, utc_now
+from sklearn_era.numerai.download import download
+from sklearn_era.numerai.errors import ConfigError, DataError
+from sklearn_era.numerai.files import lock, utc_now
 from sklearn_era.numerai.prediction import predict_live
-from sklearn_era.numerai.report import write_report
+from sklearn_era.numerai.report import report_is_current, write_report
 from sklearn_era.numerai.store import ModelRecord, read_record
 from sklearn_era.numerai.submission import (
     check_submission,
     make_submission,
     write_submission,
 )
-from sklearn_era.numerai.submit import SubmissionRecord, submit
-from sklearn_era.numerai.training import gain_settings, make_estimator, train, why_train
+from sklearn_era.numerai.submit import PredictionRecord
+from sklearn_era.numerai.validation import Validation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,338 +54,255 @@ class Reporter(Protocol):
 
     def progress(self, stage: str, done: int, total: int) -> None: ...
 
-    def validated(
-        self,
-        model: Model,
-        results: Mapping[str, validation.ValidationResult],
-        files: Sequence[Path],
-    ) -> None: ...
+    def validated(self, model: Model, results: Any, files: list[Path]) -> None: ...
 
 
-class PredictionRecord(Record):
-    """What made ``predictions.csv``, beside it."""
+@dataclass
+class Steps:
+    """The steps for the models of a configuration; what they do is `told`."""
 
-    predictions_sha256: str
-    model_sha256: str
-    version: str = ""
-    neutralize_proportion: float = 0.0
-    created: str = ""
+    config: Config
+    workspace: Workspace
+    told: Reporter
+    _metadata: dict[Path, FeatureMetadata] = field(default_factory=dict, init=False)
 
+    @cached_property
+    def client(self) -> Numerai:
+        """A client of Numerai's API, with the keys of the environment or of .env."""
+        submit, root = self.config.submit, self.workspace.root
+        return Numerai.from_environment(root, submit.timeout, submit.retries)
 
-# Fits ---------------------------------------------------------------------------------
+    def download(
+        self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
+    ) -> None:
+        """Fetch files, as far as they are missing or to be refreshed."""
+        again = [*self.config.data.refresh, *refresh]
+        changes = {"files": [*names], "refresh": again}
+        data = self.config.data.model_copy(update=changes)
+        download(self.client, self.workspace, data, round_number, self.told)
 
+    # Fits -----------------------------------------------------------------------------
 
-def features_of(workspace: Workspace, settings: TrainSection) -> list[str]:
-    """The columns that a fit learns from, once it is sure that the target exists."""
-    metadata = read_features(workspace.need("features"))
-    check_target(settings.target, metadata.targets)
-    return metadata.features(settings.feature_set)
+    def metadata(self) -> FeatureMetadata:
+        """What features.json says; a file of it is read once."""
+        path = self.workspace.need("features")
+        if path not in self._metadata:
+            self._metadata[path] = read_features(path)
+        return self._metadata[path]
 
+    def features_of(self, settings: TrainSection) -> list[str]:
+        """The columns that a fit learns from, if the target exists as well."""
+        metadata = self.metadata()
+        check_target(settings.target, metadata.targets)
+        return metadata.features(settings.feature_set)
 
-def check_parameters(config: Config, workspace: Workspace) -> None:
-    """Check all fits' parameters, before gigabytes are fetched and hours spent.
+    def check_parameters(self) -> None:
+        """Check all fits' parameters, before gigabytes are fetched and hours spent.
 
-    What names features is checked once their names are here.
-    """
-    for model in config.models:
-        for settings in (model.train, *(member.train for member in model.members)):
-            try:
-                features = features_of(workspace, settings)
-            except DataError:  # of a file that is to be downloaded, again perhaps
+        Names of features and targets are checked by the features.json that is here,
+        unless a newer one may know them.
+        """
+        refreshed = "features" in self.config.data.refresh
+        passing = (DataError, ConfigError) if refreshed else (DataError,)
+        for model in self.config.models:
+            for settings in (model.train, *(member.train for member in model.members)):
                 features = None
-            make_estimator(settings, features)
-            if config.validation.compare_with_gain:
-                gain_settings(settings)
+                with naming(self.workspace.toml):
+                    with suppress(*passing):
+                        features = self.features_of(settings)
+                    training.make_estimator(settings, features)
+                    if self.config.validation.compare_with_gain:
+                        training.gain_settings(settings)
 
+    def reasons_to_train(
+        self, model: Model, *, restart: bool = False
+    ) -> dict[str, str]:
+        """Why fits are not those configured, by the fit; all of them to restart.
 
-def reasons_to_train(workspace: Workspace, model: Model) -> dict[str, str]:
-    """For each member whose fit is not the one configured, why.
+        Without features.json, a fit is only known to be there.
+        """
+        if restart:
+            return {_spell(model, member): "as requested" for member in model.members}
+        reasons = {_spell(model, x): self._why_train(model, x) for x in model.members}
+        return {shown: reason for shown, reason in reasons.items() if reason}
 
-    Without features.json, a fit is only known to be there.
-    """
-    reasons = {}
-    folder, version = workspace.model_dir(model.name), workspace.version
-    known = workspace.newest("features") is not None
-    for member in model.members:
-        train, reason = member.train, None
-        if known:
-            reason = why_train(
-                train,
-                folder,
-                member.name,
-                files=train.files,
-                features=features_of(workspace, train),
-                version=version,
+    def _why_train(self, model: Model, member: Member) -> str | None:
+        folder = self.workspace.model_dir(model.name)
+        if self.workspace.newest("features") is None:
+            is_there = (folder / f"{member.name}.json").exists()
+            return None if is_there else "not trained yet"
+        return training.why_train(
+            member.train,
+            folder,
+            member.name,
+            files=member.train.files,
+            features=self.features_of(member.train),
+            version=self.workspace.version,
+        )
+
+    def train(self, model: Model, *, restart: bool = False) -> None:
+        """Train the members that there is a reason to train."""
+        path = self.workspace.lock_file(f"train-{model.name}")
+        with lock(path, f"training {model.name!r}"):
+            reasons = self.reasons_to_train(model, restart=restart)
+            for member in model.members:
+                if (shown := _spell(model, member)) not in reasons:
+                    continue
+                self.told.step(f"Training {shown}: {reasons[shown]}.")
+                record = training.train(
+                    member.train,
+                    files=[self.workspace.need(name) for name in member.train.files],
+                    features=self.features_of(member.train),
+                    folder=self.workspace.model_dir(model.name),
+                    name=member.name,
+                    model_name=model.name,
+                    version=self.workspace.version,
+                    restart=restart,
+                    on_progress=self.told.progress,
+                )
+                self.told.step(_describe(shown, record))
+
+    def read_records(self, model: Model) -> list[ModelRecord]:
+        """The records of a model's fits, in the order of its members."""
+        folder = self.workspace.model_dir(model.name)
+        return [read_record(folder, member.name) for member in model.members]
+
+    # A round --------------------------------------------------------------------------
+
+    def live_round(self, round_number: int | None) -> int:
+        """The round to predict: by default the newest whose live file is here."""
+        self.workspace.need("live")
+        rounds = self.workspace.rounds_of("live")
+        if round_number not in (None, *rounds):
+            raise DataError(
+                f"{self.workspace.data_dir} has no live file for round {round_number}; "
+                f"the newest is for round {rounds[-1]}."
             )
-        else:
-            try:
-                read_record(folder, member.name)
-            except NoModelError:
-                reason = "there is no model yet"
-        if reason is not None:
-            reasons[member.name] = reason
-    return reasons
+        return rounds[-1] if round_number is None else round_number
 
-
-def train_model(
-    workspace: Workspace, model: Model, told: Reporter, *, restart: bool = False
-) -> None:
-    """Train the members whose fits are not those configured; all of them to restart."""
-    folder = workspace.model_dir(model.name)
-    what = f"training {model.name!r}"
-    with lock(workspace.lock_file(f"train-{model.name}"), what):
-        reasons = reasons_to_train(workspace, model)
-        for member in model.members:
-            if not restart and member.name not in reasons:
-                continue
-            shown = spell(model, member.name)
-            reason = reasons.get(member.name, "as requested")
-            told.step(f"Training {shown}: {reason}.")
-            record = train(
-                member.train,
-                files=[workspace.need(name) for name in member.train.files],
-                features=features_of(workspace, member.train),
-                folder=folder,
-                name=member.name,
-                model_name=model.name,
-                version=workspace.version,
-                restart=restart,
-                on_progress=told.progress,
-            )
-            told.step(_describe(shown, record))
-
-
-def spell(model: Model, member: str) -> str:
-    """What messages call a member of a model."""
-    return repr(model.name) + ("" if member == "model" else f" member {member!r}")
-
-
-def _describe(shown: str, record: ModelRecord) -> str:
-    text = (
-        f"Trained {shown} on {record.n_rows:,} rows of {record.n_eras:,} eras "
-        f"({record.first_era} to {record.last_era}) and {len(record.features):,} "
-        f"features, for {record.target}."
-    )
-    n_trees, n_grown = record.n_trees, record.n_trees_with_splits
-    if n_trees is not None and n_grown is not None and n_grown < n_trees:
-        text += (
-            f" Only {n_grown:,} of {n_trees:,} trees have splits, the last of them "
-            f"tree {record.last_tree_with_splits:,}: more trees would change nothing."
+    def predict(self, model: Model, round_number: int) -> None:
+        """Predict a round's live file, check the submission and write it."""
+        blend, records = load_blend(self.workspace.model_dir(model.name), model)
+        live = self.workspace.data_file("live", round_number)
+        settings, version = model.predict, self.workspace.version
+        by = settings.neutralizers(
+            blend.features, lambda name: self.metadata().features(name)
         )
-    return text
-
-
-# A round ------------------------------------------------------------------------------
-
-
-def live_round(workspace: Workspace, round_number: int | None) -> int:
-    """The round to predict: the newest whose live file is here, if none is named."""
-    workspace.need("live")
-    rounds = workspace.rounds_of("live")
-    if round_number is None:
-        return rounds[-1]
-    if round_number not in rounds:
-        raise DataError(
-            f"{workspace.data_dir} has no live file of round {round_number}; the "
-            f"newest is of round {rounds[-1]}."
+        predictions = predict_live(
+            blend, records, live, version=version, predict=settings, neutralizers=by
         )
-    return round_number
-
-
-def predict_model(
-    config: Config,
-    workspace: Workspace,
-    model: Model,
-    round_number: int,
-    told: Reporter,
-) -> Path:
-    """Predict a round's live file, check the submission and write it."""
-    blend, records = load_blend(workspace.model_dir(model.name), model)
-    live = workspace.data_file("live", round_number)
-    neutralizers: list[str] = []
-    if model.predict.neutralize_proportion:
-        name = model.predict.neutralize_feature_set
-        neutralizers = (
-            read_features(workspace.need("features")).features(name)
-            if name
-            else blend.features
+        frame = make_submission(predictions.index, predictions)
+        check_submission(frame, read_ids(live))
+        path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"
+        PredictionRecord(
+            predictions_sha256=write_submission(frame, path),
+            model_sha256="+".join(record.sha256 for record in records),
+            version=version,
+            neutralize_proportion=settings.neutralize_proportion,
+            created=utc_now(),
+        ).write(path.with_suffix(".json"))
+        self.told.step(
+            f"Round {round_number}: {len(frame):,} predictions of {model.name!r}, from "
+            f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
         )
-    predictions = predict_live(
-        blend,
-        records,
-        live,
-        version=workspace.version,
-        predict=model.predict,
-        neutralizers=neutralizers,
-    )
-    frame = make_submission(predictions.index, predictions)
-    check_submission(frame, read_ids(live))
-    path = workspace.round_dir(round_number, model.name) / "predictions.csv"
-    digest = write_submission(frame, path)
-    PredictionRecord(
-        predictions_sha256=digest,
-        model_sha256="+".join(record.sha256 for record in records),
-        version=workspace.version,
-        neutralize_proportion=model.predict.neutralize_proportion,
-        created=utc_now(),
-    ).write(path.with_suffix(".json"))
-    told.step(
-        f"Round {round_number}: {len(frame):,} predictions of {model.name!r} from "
-        f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
-    )
-    for name, correlation in _correlations(
-        config, workspace, model, round_number, predictions
-    ):
-        told.step(f"Rank correlation with {name}: {correlation:.3f}")
-    return path
+        benchmark = self.config.validation.benchmark_of(version, model.train.target)
+        for name, column, shown in (
+            ("live_example_preds", "prediction", "Numerai's example predictions"),
+            ("live_benchmark_models", benchmark, benchmark),
+        ):
+            other = self.workspace.data_file(name, round_number)
+            self._correlate(predictions, other, column, shown)
 
+    def _correlate(
+        self, predictions: "pd.Series[float]", path: Path, column: str, shown: str
+    ) -> None:
+        """Tell the rank correlation with another's predictions, if they are here.
 
-def _correlations(
-    config: Config,
-    workspace: Workspace,
-    model: Model,
-    round_number: int,
-    predictions: "pd.Series[float]",
-) -> Iterator[tuple[str, float]]:
-    """Rank correlations with others' predictions, as far as their files are here.
-
-    A number far from those of other rounds is worth a look before an upload.
-    """
-    target = model.train.target
-    benchmark = config.validation.benchmark_of(workspace.version, target)
-    for name, column, shown in (
-        ("live_example_preds", "prediction", "Numerai's example predictions"),
-        ("live_benchmark_models", benchmark, benchmark),
-    ):
-        path = workspace.data_file(name, round_number)
+        A number far from those of other rounds is worth a look before an upload.
+        """
         try:
             if not path.exists() or column not in read_column_names(path):
-                continue
+                return
             other = read_columns(path, [column])[column].reindex(predictions.index)
         except DataError as error:
             # Of a file to compare with, which is no reason not to submit.
             warnings.warn(str(error), UserWarning, stacklevel=2)
-            continue
+            return
         known = other.notna().to_numpy()
         if known.sum() > 1:
-            yield shown, float(spearmanr(predictions[known], other[known]).statistic)
+            correlation = spearmanr(predictions[known], other[known]).statistic
+            self.told.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
+    # After it -------------------------------------------------------------------------
 
-def submit_model(
-    client: Numerai,
-    config: Config,
-    workspace: Workspace,
-    model: Model,
-    round_number: int,
-    told: Reporter,
-    *,
-    require_open: bool | None = None,
-    force: bool = False,
-) -> SubmissionRecord:
-    """Upload a round's predictions, confirm and record it."""
-    folder = workspace.round_dir(round_number, model.name)
-    path = folder / "predictions.csv"
-    if not path.exists():
-        raise DataError(f"There is no {path}: run 'sklearn-era numerai predict' first.")
-    return submit(
-        client,
-        model_name=model.name,
-        submission=path,
-        live=workspace.data_file("live", round_number),
-        record=folder / "submission.json",
-        round_number=round_number,
-        version=workspace.version,
-        model_sha256=_model_of(path),
-        require_open=config.submit.require_open
-        if require_open is None
-        else require_open,
-        force=force,
-        on_step=told.step,
-    )
+    def validate(self, model: Model) -> None:
+        """Score the model in eras that it has not seen, and write the report."""
+        config, workspace, told = self.config, self.workspace, self.told
+        path = workspace.lock_file(f"validate-{model.name}")
+        with lock(path, f"validating {model.name!r}"):
+            records = self.read_records(model)
+            validation = Validation(config, workspace, model, told.progress, told.step)
+            results = validation.run()
+            files = write_report(config, workspace, model, records, results)
+        told.validated(model, results, files)
 
+    def is_validated(self, model: Model) -> bool:
+        """Whether the report is of these very fits, or none can be made here."""
+        if "validation" not in self.config.data.files:
+            return True
+        records = self.read_records(model)
+        return report_is_current(self.config, self.workspace, model, records)
 
-def _model_of(path: Path) -> str:
-    """The digest of the model that made a submission; "" if it was changed since."""
-    try:
-        origin = PredictionRecord.read(path.with_suffix(".json"), advice="")
-    except DataError:
-        origin = None
-    if origin is not None and origin.predictions_sha256 == file_sha256(path):
-        return origin.model_sha256
-    warnings.warn(
-        f"{path} is not what 'predict' wrote: it is submitted as it is.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return ""
+    def portable(self, model: Model) -> Path:
+        """Where the pickle of a model is."""
+        return self.workspace.model_dir(model.name) / export.PORTABLE
 
-
-# After it -----------------------------------------------------------------------------
-
-
-def validate_model(
-    config: Config, workspace: Workspace, model: Model, told: Reporter
-) -> None:
-    """Score the model in eras that it has not seen, and write the report."""
-    what = f"validating {model.name!r}"
-    with lock(workspace.lock_file(f"validate-{model.name}"), what):
-        records = read_records(workspace, model)
-        results = validation.validate(
-            config, workspace, model, on_progress=told.progress, on_step=told.step
+    def export(
+        self, model: Model, *, path: Path | None = None, python: str | None = None
+    ) -> None:
+        """Write the model as a pickle for Numerai, once it ran as they run it."""
+        blend, records = load_blend(self.workspace.model_dir(model.name), model)
+        path, live = path or self.portable(model), self.workspace.need("live")
+        check = export.export_model(
+            blend, records, path, live, predict=model.predict, python=python
         )
-        files = write_report(config, workspace, model, records, results)
-    told.validated(model, results, files)
+        size = path.stat().st_size
+        shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+        self.told.step(
+            f"Portable model of {model.name!r}: {path} ({shown}). It predicted "
+            f"{check.rows:,} rows in {check.seconds:.1f} s, using "
+            f"{check.peak_bytes / 1e9:.2f} GB of memory."
+        )
+
+    def is_exported(self, model: Model) -> bool:
+        """Whether there is a pickle of these very fits."""
+        records = self.read_records(model)
+        weights = [member.weight for member in model.members]
+        with suppress(DataError):  # a damaged record is written anew
+            return export.export_is_current(self.portable(model), records, weights)
+        return False
+
+    def wants_export(self, model: Model) -> bool:
+        """Whether a run keeps a pickle of the model, which knows no neutralization."""
+        return self.config.export.automatic and not model.predict.neutralize_proportion
 
 
-def export_model(
-    workspace: Workspace,
-    model: Model,
-    told: Reporter,
-    *,
-    path: Path | None = None,
-    python: str | None = None,
-) -> Path:
-    """Write the model as a pickle for Numerai's upload, once it ran as they run it."""
-    blend, records = load_blend(workspace.model_dir(model.name), model)
-    path = path or workspace.model_dir(model.name) / export.PORTABLE
-    live = workspace.need("live")
-    check = export.export_model(
-        blend, records, path, live, predict=model.predict, python=python
+def _spell(model: Model, member: Member) -> str:
+    """What messages call a member of a model."""
+    of_blend = "" if member.name == "model" else f" member {member.name!r}"
+    return f"{model.name!r}{of_blend}"
+
+
+def _describe(shown: str, record: ModelRecord) -> str:
+    text = (
+        f"Trained {shown} for {record.target} on {record.n_rows:,} rows of "
+        f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) and "
+        f"{len(record.features):,} features."
     )
-    told.step(
-        f"Portable model of {model.name!r}: {path} ({path.stat().st_size / 1e6:,.1f} "
-        f"MB), which predicted {check.rows:,} rows in {check.seconds:.1f} s, using "
-        f"{check.peak_bytes / 1e9:.2f} GB of memory."
-    )
-    return path
-
-
-def read_records(workspace: Workspace, model: Model) -> list[ModelRecord]:
-    """The records of a model's fits, in the order of its members."""
-    folder = workspace.model_dir(model.name)
-    return [read_record(folder, member.name) for member in model.members]
-
-
-def is_validated(config: Config, workspace: Workspace, model: Model) -> bool:
-    """Whether the report is of these very fits, or none can be made here."""
-    return "validation" not in config.data.files or validation.report_is_current(
-        config, workspace, model, read_records(workspace, model)
-    )
-
-
-def is_exported(config: Config, workspace: Workspace, model: Model) -> bool:
-    """Whether the pickle is of these very fits, or none is wanted."""
-    if not config.export.automatic or model.predict.neutralize_proportion > 0:
-        return True
-    return has_export(workspace, model)
-
-
-def has_export(workspace: Workspace, model: Model) -> bool:
-    """Whether there is a pickle of these very fits."""
-    path = workspace.model_dir(model.name) / export.PORTABLE
-    records = read_records(workspace, model)
-    weights = [member.weight for member in model.members]
-    try:
-        return export.export_is_current(path, records, weights)
-    except DataError:
-        return False  # a damaged record is written anew
+    if record.n_trees_with_splits < record.n_trees:
+        text += (
+            f" Only {record.n_trees_with_splits:,} of {record.n_trees:,} trees have "
+            f"splits, the last one being tree {record.last_tree_with_splits:,}: more "
+            "trees would change nothing."
+        )
+    return text

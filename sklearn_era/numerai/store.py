@@ -23,6 +23,8 @@ from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 # Parameters that trees do not depend on.
 _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
 
+_ADVICE = "Restore it from a backup, or delete it to train again."
+
 # Fields that say which fit was asked for, and which rows the files had for it.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
 _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
@@ -75,19 +77,17 @@ def save_fit(
 
     Whenever the process may be killed, `load_fit` finds the old fit or the new one.
     """
+    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    document = folder / f"{name}.json"
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".sklearn-era-*"):  # of a process that was killed
         shutil.rmtree(left, ignore_errors=True)
-    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
-    before = (
-        ModelRecord.read(folder / f"{name}.json", advice="")
-        if waiting.exists()
-        else None
-    )
-    if before is not None and file_sha256(waiting) == before.sha256:
-        os.replace(waiting, path)  # as the run that was killed did not
-    trees = [tree for (tree,) in estimator._predictors]
-    grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
+    if waiting.exists():
+        before = ModelRecord.read(document, advice=_ADVICE)
+        if before is not None and before.sha256 == file_sha256(waiting):
+            os.replace(waiting, path)  # as the run that was killed did not
+    trees = estimator._predictors
+    grown = [i for i, (tree,) in enumerate(trees, 1) if len(tree.nodes) > 1]
     try:
         saved = save_model(estimator, waiting, target=record.target, era="era")
         versions = {"python": platform.python_version(), "platform": sys.platform}
@@ -102,7 +102,7 @@ def save_fit(
         }
         record = record.model_copy(update=told)
         # From here on the record is that of the file that waits; `load_fit` knows.
-        record.write(folder / f"{name}.json")
+        record.write(document)
         os.replace(waiting, path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
@@ -133,11 +133,10 @@ def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
 
 def read_record(folder: Path, name: str) -> ModelRecord:
     """Read the record of a fit: `NoModelError` if there is none."""
-    advice = "Restore it from a backup, or remove it to train again."
-    record = ModelRecord.read(folder / f"{name}.json", advice=advice)
+    record = ModelRecord.read(folder / f"{name}.json", advice=_ADVICE)
     if record is None:
         raise NoModelError(
-            f"{folder} has no trained model {name!r}: run 'sklearn-era numerai train'."
+            f"{folder} has no fit {name!r}: run 'sklearn-era numerai train'."
         )
     return record
 
@@ -148,16 +147,16 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
     The rows are compared if the data of both were read, and else what was asked for.
     """
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
-    old, new = (_traits(record, both_read) for record in (was, now))
+    old, new = _traits(was, both_read), _traits(now, both_read)
     found = [
-        f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
-        for name in {**old, **new}
+        f"{name} changed from {old.get(name)!r} to {new.get(name)!r}"
+        for name in old | new
         if old.get(name) != new.get(name)
     ]
     if was.features != now.features:
         found.append(_changed_features(was, now))
     if both_read and not found and was.data_fingerprint != now.data_fingerprint:
-        found.append("the files hold other values in these rows than they did")
+        found.append("the values in these rows changed")
     return found
 
 
@@ -165,25 +164,24 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
     """What trees depend on, by name, but for the features."""
     # Parameters that were not set, or not known, have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
-    traits = {**default.get_params(), **record.parameters}
-    for name in _FREE_PARAMETERS:
-        del traits[name]
-    traits |= record.model_dump(include=_ASKED)
-    if is_read:
-        return traits | record.model_dump(include=_FOUND)
-    first, last = (bound or "" for bound in record.era_bounds)
-    # Whatever the round in which they were downloaded, and in any order.
-    files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
-    return traits | {"first_era": first, "last_era": last, "files": files}
+    parameters = default.get_params() | record.parameters
+    traits = {k: v for k, v in parameters.items() if k not in _FREE_PARAMETERS}
+    traits |= record.model_dump(include=_ASKED | (_FOUND if is_read else set()))
+    if not is_read:
+        first, last = (bound or "" for bound in record.era_bounds)
+        # Whatever the round in which they were downloaded, and in any order.
+        files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
+        traits |= {"first_era": first, "last_era": last, "files": files}
+    return traits
 
 
 def _changed_features(was: ModelRecord, now: ModelRecord) -> str:
     if was.feature_set != now.feature_set:
-        return f"feature_set was {was.feature_set!r} and is {now.feature_set!r}"
+        return f"feature_set changed from {was.feature_set!r} to {now.feature_set!r}"
     old, new = set(was.features), set(now.features)
     parts = [
         f"{len(names)} {what} (first: {min(names)})"
-        for names, what in ((old - new, "are gone"), (new - old, "are new"))
+        for names, what in ((old - new, "removed"), (new - old, "added"))
         if names
     ]
-    return "of the features, " + (" and ".join(parts) or "the order differs")
+    return "features changed: " + (", ".join(parts) or "their order differs")

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai.data import read_column_names, read_columns
-from sklearn_era.numerai.errors import DataError, SubmissionError, first_names
+from sklearn_era._tables.columns import list_columns
+from sklearn_era.numerai.data import decoding, read_column_names, read_columns
+from sklearn_era.numerai.errors import SubmissionError
 from sklearn_era.numerai.files import write_whole
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("prediction", "probability")
 # What pandas calls a first column without a header: an index that was written.
 _UNNAMED = "Unnamed: 0"
+_PARQUET = b"PAR1"
 # Numerai takes what rounding puts beyond 0 or 1.
 _ROUNDING = 1e-8
 
@@ -51,61 +53,47 @@ def read_predictions(path: Path) -> "pd.DataFrame":
     Ids are a column ``id`` or the index, predictions a column ``prediction`` or
     ``probability``; other columns are left out. They are not ranked or changed.
     """
-    try:
+    with decoding(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    if not content.startswith(b"PAR1"):
+        if path.suffix == ".parquet" and not content.startswith(_PARQUET):
+            raise ValueError("Parquet magic bytes not found at its start")
+    if not content.startswith(_PARQUET):
         return parse_predictions(content, str(path))
-    name = _predictions_of(read_column_names(path), str(path))
-    frame = read_columns(path, [name])
-    return _submission(frame.index, frame[name], str(path))
+    name = _only(read_column_names(path), _COLUMNS, str(path))
+    return _submission(read_columns(path, [name])[name], str(path))
 
 
 def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
     """Read predictions from the bytes of a CSV file, which errors call `shown`."""
     pandas = import_optional("pandas", extra="numerai")
-    version = tuple(map(int, pandas.__version__.split(".")[:2]))
-    try:
-        frame = pandas.read_csv(
-            io.BytesIO(content),
-            # An id is a text, whatever it says.
-            dtype={"id": str, _UNNAMED: str},
-            keep_default_na=False,
-            na_values={name: ["", "nan", "NaN"] for name in _COLUMNS},
-            # The default from pandas 3.1 on.
-            **({"float_precision": "round_trip"} if version < (3, 1) else {}),
-        )
-    except ValueError as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{shown} cannot be read as CSV: {reason}.") from error
-    columns = [str(name) for name in frame.columns]
-    ids = "id" if "id" in columns else columns[0]
-    if ids not in ("id", _UNNAMED):
-        has = first_names([repr(name) for name in columns])
-        raise SubmissionError(f"{shown} must have a column 'id', and has {has}.")
-    return _submission(frame[ids], frame[_predictions_of(columns, shown)], shown)
+    with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
+        # As text: an id is one, whatever it says, and a number keeps every digit.
+        frame = pandas.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
+    if "id" not in frame:
+        frame = frame.rename(columns={_UNNAMED: "id"})
+    frame = frame.set_index(_only(frame, ("id",), shown))
+    return _submission(frame[_only(frame, _COLUMNS, shown)].replace("", "nan"), shown)
 
 
-def _predictions_of(columns: Sequence[str], shown: str) -> str:
-    """The name of the only column that can hold predictions."""
-    found = [name for name in _COLUMNS if name in columns]
+def _only(columns: Iterable[str], wanted: Sequence[str], shown: str) -> str:
+    """The one of the wanted columns that there is."""
+    names = list(columns)
+    found = [name for name in wanted if name in names]
     if len(found) != 1:
-        has = "both" if found else first_names([repr(name) for name in columns])
+        told = f"{shown} must have a column {' or '.join(map(repr, wanted))}"
         raise SubmissionError(
-            f"{shown} must have a column 'prediction' or 'probability', and has {has}."
+            f"{told}, but has {'both' if found else list_columns(names)}."
         )
     return found[0]
 
 
-def _submission(ids: ArrayLike, column: Any, shown: str) -> "pd.DataFrame":
+def _submission(column: Any, shown: str) -> "pd.DataFrame":
     """A submission, once it is sure that its predictions are numbers."""
     try:
-        return make_submission(ids, column.to_numpy(dtype=np.float64))
+        return make_submission(column.index, column.to_numpy(dtype=np.float64))
     except (TypeError, ValueError):
-        raise SubmissionError(
-            f"{shown}: column {column.name!r} does not hold numbers."
-        ) from None
+        told = f"{shown}: column {column.name!r} is not numeric."
+        raise SubmissionError(told) from None
 
 
 def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
@@ -114,29 +102,24 @@ def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
     pandas = import_optional("pandas", extra="numerai")
     live = pandas.Series(list(live_ids), dtype=str)
     ids, values = frame["id"], frame["prediction"]
-    beyond = (values < -_ROUNDING) | (values > 1 + _ROUNDING)
-    missing = "live ids have no prediction: predict the live file of this very round"
-    scale = (
-        f"predictions are not between 0 and 1 (all are from {values.min():g} to "
-        f"{values.max():g}): rank them, in pandas by predictions.rank(pct=True)"
-    )
+    low, high = values.min(), values.max()
     for labels, wrong, problem in (
         (ids, ids.isna() | (ids == ""), "rows have no id"),
-        (ids, ids.duplicated(), "ids are there more than once"),
-        (live, ~live.isin(ids), missing),
+        (ids, ids.duplicated(), "ids are duplicates"),
+        (live, ~live.isin(ids), "live ids have no prediction: predict the live file of "
+        "this round"),
         (ids, ~np.isfinite(values), "predictions are not finite"),
-        (ids, beyond, scale),
-    ):
+        (ids, ~values.between(-_ROUNDING, 1 + _ROUNDING), "predictions are not between "
+        f"0 and 1 (they range from {low:g} to {high:g}): rank them, for example with "
+        "predictions.rank(pct=True)"),
+        (ids, (values == low) & (low == high), f"predictions are equal ({low:g}): the "
+        "model learned nothing, or its features are constant"),
+    ):  # fmt: skip
         if wrong.any():
             raise SubmissionError(
                 f"{wrong.sum():,} of {len(wrong):,} {problem}. The first is "
                 f"{labels[wrong].iloc[0]!r}."
             )
-    if np.ptp(values) == 0:
-        raise SubmissionError(
-            f"All predictions are equal ({values.iloc[0]:g}): the model learned "
-            "nothing, or features are constant."
-        )
     others = int((~ids.isin(live)).sum())
     if others:
         warnings.warn(
@@ -148,4 +131,4 @@ def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
         tools.validate_submission_numerai(live, frame)
     except AssertionError as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        raise SubmissionError(f"numerai-tools refuses it: {reason}.") from None
+        raise SubmissionError(f"numerai-tools rejects it: {reason}.") from None

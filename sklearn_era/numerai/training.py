@@ -1,7 +1,7 @@
 """Training: from Parquet files to a fit and its record, with checkpoints between."""
 
 import hashlib
-import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -16,24 +16,23 @@ from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
-from sklearn_era.numerai import checkpoints, store
-from sklearn_era.numerai.config import TrainSection, check_keys, check_target
-from sklearn_era.numerai.data import decoding
-from sklearn_era.numerai.eras import select_eras
+from sklearn_era.numerai.checkpoints import Checkpoints, folder_of, read_checkpoint
+from sklearn_era.numerai.config import TrainSection
+from sklearn_era.numerai.data import check_has, decoding
+from sklearn_era.numerai.eras import open_columns, select_eras
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
-from sklearn_era.numerai.store import ModelRecord, differences
-
-_TABLE = "[train.parameters]"
+from sklearn_era.numerai.layers import check_keys
+from sklearn_era.numerai.store import ModelRecord, differences, read_record, save_fit
 
 # What a training sets itself, and what it leaves out, with the reason.
 _OF_EARLY_STOPPING = ["early_stopping", "scoring", "n_iter_no_change", "tol"]
 _OF_EARLY_STOPPING += ["validation_fraction", "validation_eras"]
 _REFUSED = {
-    **dict.fromkeys(_OF_EARLY_STOPPING, "all max_iter trees are made: remove it"),
+    **dict.fromkeys(_OF_EARLY_STOPPING, "training never stops early; remove it"),
     "random_state": "set random_state in [train] instead",
-    "warm_start": "an interrupted training is resumed anyway: remove it",
-    "verbose": "progress is shown anyway: remove it",
-    "categorical_features": "the features are numbers: remove it",
+    "warm_start": "interrupted training always resumes; remove it",
+    "verbose": "progress is always shown; remove it",
+    "categorical_features": "all features are numbers; remove it",
 }
 
 # What the plain model, which knows no eras, does without.
@@ -63,35 +62,24 @@ def train(
     Parameters
     ----------
     settings : sklearn_era.numerai.config.TrainSection
-        The target, the eras, the parameters of
-        :class:`~sklearn_era.ensemble.HistGradientBoostingRegressor`, the seed, and how
-        many trees there are between checkpoints. A parameter that is not named has the
-        estimator's default. `settings.files` and `settings.feature_set` are names for
-        the record.
-
+        What to learn from and how; its parameters are those of
+        :class:`~sklearn_era.ensemble.HistGradientBoostingRegressor` that are set. Its
+        `files` and `feature_set` are names for the record.
     files : sequence of path
         Parquet files to train on, none of whose eras is in two of them.
-
     features : sequence of str
         The columns to train on, in the order in which the model will ask for them.
-
     folder : path
-        Where ``<name>.skops`` and ``<name>.json`` are written. A fit of that name stays
-        until the new one is complete.
-
+        Where ``<name>.skops`` and ``<name>.json`` appear once the fit is complete.
     name : str, default="model"
         The name of the fit.
-
     model_name : str, default=""
         The name of the model at Numerai, for the record.
-
     version : str, default=""
         The version of the data, ``"v5.3"`` for one, for the record.
-
     restart : bool, default=False
         Whether to train from the first tree although there is a checkpoint. One of
         another fit, or a damaged one, is not resumed either: a warning says why.
-
     on_progress : callable, default=None
         Called as ``on_progress(stage, done, total)``: with features of the stage
         ``"reading"``, and with trees of the stage `name`.
@@ -99,18 +87,14 @@ def train(
     Returns
     -------
     record : ModelRecord
-        How the fit came about: among others `first_era`, `last_era`, `n_eras` and
-        `n_rows` of the rows that it was trained on, and `n_trees_with_splits` and
-        `last_tree_with_splits`, which tell whether the trees still grow at the end.
+        What the fit was asked for, what its data had, and how far its trees grew.
 
     Raises
     ------
     ConfigError
-        If an argument or one of the parameters has a bad value, before data are read;
-        or if no era is left.
+        If an argument or a parameter has a bad value, or no era is left.
     DataError
-        If a file or a column is missing or damaged, no row has a target, or the fit
-        cannot be written.
+        If a file or column is missing or damaged, or the fit cannot be written.
 
     Examples
     --------
@@ -119,51 +103,47 @@ def train(
     >>> import pandas as pd
     >>> from sklearn_era.numerai import train
     >>> from sklearn_era.numerai.config import TrainSection
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.integers(0, 5, size=(2000, 3), dtype=np.int8)
-    >>> frame = pd.DataFrame(X, columns=["feature_a", "feature_b", "feature_c"])
-    >>> frame["era"] = np.repeat([f"{i:04}" for i in range(1, 21)], 100)
-    >>> frame["target_demo_20"] = (X[:, 0] / 4).astype(np.float32)
-    >>> folder = tempfile.mkdtemp()
+    >>> folder, a = tempfile.mkdtemp(), np.arange(2000, dtype=np.int8) % 5
+    >>> eras = np.repeat([f"{era:04}" for era in range(1, 21)], 100)
+    >>> frame = pd.DataFrame({"era": eras, "a": a, "target_demo_20": a / 4})
     >>> frame.to_parquet(f"{folder}/train.parquet")
-    >>> settings = TrainSection(
-    ...     target="target_demo_20",
-    ...     files=["train"],
-    ...     last_era="0012",
-    ...     parameters={"split_criterion": "directional", "max_iter": 10},
-    ... )
-    >>> record = train(
-    ...     settings,
-    ...     files=[f"{folder}/train.parquet"],
-    ...     features=["feature_a", "feature_b", "feature_c"],
-    ...     folder=folder,
-    ... )
-    >>> record.n_eras, record.last_era, record.n_rows, record.n_trees_with_splits
-    (12, '0012', 1200, 10)
+    >>> wanted = {"target": "target_demo_20", "files": ["train"], "last_era": "0012"}
+    >>> settings = TrainSection(**wanted, parameters={"split_criterion": "era"})
+    >>> files = [f"{folder}/train.parquet"]
+    >>> record = train(settings, files=files, features=["a"], folder=folder)
+    >>> record.n_eras, record.last_era, record.n_rows, record.n_trees
+    (12, '0012', 1200, 100)
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
-        raise ConfigError("files is empty: name a file to train on.")
-    check_target(settings.target)
+        raise ConfigError("files is empty: pass at least one file to train on.")
     if not 0 < len({*features} - {settings.target}) == len(features):
-        raise ConfigError("features must name each column to train on, once.")
+        raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)
     tell = on_progress or (lambda *_: None)
-    record = _request(settings, paths, features, version=version, model_name=model_name)
+    asked = _request(settings, paths, features, version=version, model_name=model_name)
     selection = select_eras(paths, settings)
     tell("reading", 0, len(features))
-    with decoding(", ".join(record.files), "Cannot train on {shown}: {reason}."):
-        dataset = BinnedDataset.from_parquet(
-            paths,
-            target=settings.target,
-            era="era",
-            features=features,
-            max_bins=estimator.max_bins,
-            random_state=settings.random_state,
-            drop_missing_target=True,
-            keep_eras=selection.labels,
-            on_progress=partial(tell, "reading"),
-        )
+    try:
+        with decoding(", ".join(asked.files), "Cannot train on {shown}: {reason}."):
+            dataset = BinnedDataset.from_parquet(
+                paths,
+                target=settings.target,
+                era="era",
+                features=features,
+                max_bins=estimator.max_bins,
+                random_state=settings.random_state,
+                drop_missing_target=True,
+                keep_eras=selection.labels,
+                on_progress=partial(tell, "reading"),
+            )
+    except DataError:
+        for path in paths:  # says which of them is damaged, if one is
+            columns = open_columns(path)
+            check_has(path, features, columns.names)
+            with decoding(path):
+                deque(columns.iter_batches(features), maxlen=0)
+        raise
     eras, missing = [*selection.labels], dataset.bin_mapper.missing_values_bin_idx_
     by_name = zip(features, dataset.X_binned.T, strict=True)
     found = {
@@ -175,21 +155,20 @@ def train(
         "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
         "data_fingerprint": fingerprint(dataset),
     }
-    record = record.model_copy(update=found)
-    own_folder, n_trees = checkpoints.folder_of(folder, name), 0
-    if not restart:
-        estimator, n_trees = _resume(own_folder, estimator, record)
-    tell(name, n_trees, estimator.max_iter)
+    record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
-    writer = checkpoints.Writer(own_folder, record, due, n_trees, partial(tell, name))
-    estimator.set_callbacks(writer)
+    own = Checkpoints(folder_of(folder, name), record, due, partial(tell, name))
+    if not restart:
+        estimator = own.resume(estimator)
+    estimator.set_callbacks(own)
     try:
         estimator.fit(dataset)
     except ValueError as error:
-        raise ConfigError(f"{_TABLE} {error}") from error
+        raise ConfigError(f"{settings.table_of(error)} {error}") from error
+    tell(name, estimator.max_iter, estimator.max_iter)
     estimator.set_callbacks().set_params(warm_start=False)
-    record = store.save_fit(folder, name, estimator, record)
-    checkpoints.remove(own_folder)
+    record = save_fit(folder, name, estimator, record)
+    own.remove()
     return record
 
 
@@ -208,13 +187,14 @@ def why_train(
     """
     wanted = _request(settings, files, features, version=version)
     with suppress(DataError):  # of which the training warns
-        checkpoint = checkpoints.read(checkpoints.folder_of(folder, name))
+        checkpoint = read_checkpoint(folder_of(folder, name))
         if checkpoint is not None and not differences(checkpoint.fit, wanted):
-            return "a training was interrupted"
+            n = checkpoint.n_trees
+            return f"interrupted training resumes after tree {n:,}"
     try:
-        stored = store.read_record(folder, name)
+        stored = read_record(folder, name)
     except NoModelError:
-        return "there is no model yet"
+        return "not trained yet"
     return "; ".join(differences(stored, wanted)) or None
 
 
@@ -222,8 +202,9 @@ def gain_settings(settings: TrainSection) -> TrainSection:
     """The same fit by the plain gain, and without the parameters of eras."""
     if CriterionPlan.of(make_estimator(settings, None)).is_plain_gain:
         raise ConfigError(
-            f"compare_with_gain has nothing to compare: {_TABLE} split_criterion is "
-            "the gain itself. Set another one, or compare_with_gain = false."
+            "compare_with_gain has nothing to compare: "
+            f"{settings.table_of('split_criterion')} split_criterion is already "
+            "the gain. Choose another criterion, or set compare_with_gain = false."
         )
     kept = {k: v for k, v in settings.parameters.items() if k not in _ERA_PARAMETERS}
     kept["split_criterion"] = "gain"
@@ -237,9 +218,10 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
     """
     for name in settings.parameters:
         if name in _REFUSED:
-            raise ConfigError(f"{_TABLE} {name} cannot be set: {_REFUSED[name]}.")
+            told = f"{settings.table_of(name)} {name} cannot be set"
+            raise ConfigError(f"{told}: {_REFUSED[name]}.")
     known = Regressor().get_params().keys() - _REFUSED.keys()
-    check_keys(settings.parameters, sorted(known), _TABLE)
+    check_keys({x: settings.table_of(x) for x in settings.parameters}, sorted(known))
     estimator = Regressor(
         **settings.parameters, early_stopping=False, random_state=settings.random_state
     )
@@ -255,7 +237,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
             _check_monotonic_cst(named, named.monotonic_cst)
             named._check_interaction_cst(len(features))
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{_TABLE} {error}") from error
+        raise ConfigError(f"{settings.table_of(error)} {error}") from error
     return estimator
 
 
@@ -282,26 +264,3 @@ def _request(
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]
     return ModelRecord(**asked, features=list(features), sha256="")
-
-
-def _resume(
-    folder: Path, estimator: Regressor, record: ModelRecord
-) -> tuple[Regressor, int]:
-    """The estimator to go on with, and its trees: the checkpoint's, if of this fit."""
-    try:
-        checkpoint = checkpoints.read(folder)
-        if checkpoint is None:
-            return estimator, 0
-        different = differences(checkpoint.fit, record)
-        if not different:
-            resumed = store.load_estimator(folder / checkpoint.file, checkpoint.sha256)
-            resumed.set_params(n_jobs=estimator.n_jobs, warm_start=True)
-            return resumed, checkpoint.n_trees
-        reason = f"it is of another fit: {'; '.join(different)}"
-    except DataError as error:
-        reason = str(error).rstrip(".")
-    text = (
-        f"The checkpoint in {folder} is not resumed; training starts anew ({reason})."
-    )
-    warnings.warn(text, stacklevel=3)
-    return estimator, 0

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import train_test_split
+from typer.testing import CliRunner
 
 import sklearn_era
 from helpers.cli import fit, invoke, params, read, run, write
 from sklearn_era import cli
 from sklearn_era._criterion_table import CRITERIA
+from sklearn_era.cli._app import app
 from sklearn_era.cli._estimator import parse_value
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -110,10 +113,9 @@ def test_task(frame, task, target, expected):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("3", 3), ("0.5", 0.5), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True),
-        ("False", False), ("NONE", None), ("null", None), ("auto", "auto"),
-        ("[0, 1]", [0, 1]), ("{'a': 1}", {"a": 1}), ('{"a": true}', {"a": True}),
-        ("", ""), ("[1,", "[1,"), ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
+        ("3", 3), ("1e-3", 1e-3), ("-inf", -np.inf), ("true", True), ("NONE", None),
+        ("auto", "auto"), ('{"a": true}', {"a": True}), ("", ""), ("[1,", "[1,"),
+        ("{[]: 1}", "{[]: 1}"), ('"3"', "3"),
     ],
 )  # fmt: skip
 def test_value_of_a_parameter(text, value):
@@ -133,14 +135,6 @@ def test_values_are_read_as_json_and_as_python(value):
     assert parse_value(json.dumps(value)) == value
     if not str(value).count("inf"):
         assert parse_value(repr(value)) == value
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("criterion", CRITERIA)
-def test_every_criterion(criterion):
-    options = ["--split-criterion", criterion, "--era", "week"]
-    run(*fit(out="m.skops"), *options, *FAST)
-    assert read_metadata("m.skops").split_criterion == criterion
 
 
 def test_estimator_gets_every_option(small):
@@ -180,9 +174,8 @@ def test_defaults_are_the_estimators():
 @pytest.mark.parametrize("Model", [Regressor, Classifier])
 def test_score_is_that_of_rows_held_out(small, Model, with_eras):
     weeks = np.array([f"w{row % 11:02}" for row in range(60)])
-    metrics, options, eras = {"R²": r2_score}, [], None
+    options, eras = [], None
     if Model is Classifier:
-        metrics = {"accuracy": accuracy_score, "log loss": log_loss}
         small["y"] = np.where(small["y"] > 0.5, "up", "down")
     write(small.assign(week=weeks), "d.csv")
     X, y = small[["alpha", "beta"]], small["y"].to_numpy()
@@ -198,25 +191,24 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         what = "12 of 60 rows, drawn at random"
     _, wrote, held_out, *lines = run(*fit(), *options).splitlines()
     assert wrote == "Wrote new.skops."
-    assert held_out == f"Score on held-out data ({what}; a model fitted to the others):"
+    assert held_out == f"Score on held-out data ({what}; a model fitted to the rest):"
     model = Model(split_criterion="era" if with_eras else "gain")
     # The model is of all rows.
     whole = model.fit(X, y, eras=eras).predict(X)
     assert np.array_equal(load_model("new.skops")[0].predict(X), whole)
     model.fit(X.iloc[train], y[train], eras=weeks[train] if with_eras else None)
 
-    def score(metric, rows):
-        if metric is not log_loss:
-            return metric(y[rows], model.predict(X.iloc[rows]))
-        return log_loss(
-            y[rows], model.predict_proba(X.iloc[rows]), labels=model.classes_
-        )
-
-    for line, (name, metric) in zip(lines, metrics.items(), strict=True):
-        expected = f"  {name}: {score(metric, test):.4f}"
+    metrics = {"R²": (r2_score, model.predict(X))}
+    if Model is Classifier:
+        loss = partial(log_loss, labels=model.classes_)
+        metrics = {"accuracy": (accuracy_score, model.predict(X))}
+        metrics["log loss"] = loss, model.predict_proba(X)
+    for line, (name, (metric, values)) in zip(lines, metrics.items(), strict=True):
+        expected = f"  {name}: {metric(y[test], values[test]):.4f}"
         if with_eras:
-            by_era = {week: score(metric, weeks == week) for week in ("w09", "w10")}
-            worst = (max if metric is log_loss else min)(by_era, key=by_era.get)
+            rows = {week: weeks == week for week in ("w09", "w10")}
+            by_era = {week: metric(y[own], values[own]) for week, own in rows.items()}
+            worst = (max if name == "log loss" else min)(by_era, key=by_era.get)
             values = list(by_era.values())
             expected += f"; by era {np.mean(values):.4f} ± {np.std(values):.4f}, "
             expected += f"worst {by_era[worst]:.4f} in era {worst}"
@@ -240,7 +232,7 @@ def test_warnings_are_printed_once(small):
     assert result.exit_code == 0
     first, second = result.stderr.splitlines()
     assert first.startswith("Warning: split_criterion='gain' makes no use of boltz")
-    assert second == "Warning: cannot score: there is a single era."
+    assert second == "Warning: cannot score: there is only one era."
 
 
 # The demonstration, and the program as a whole.
@@ -267,21 +259,14 @@ def test_demo(tmp_path, out, begins):
     assert float(cells["invariant"][1].rstrip("%")) >= 90
 
 
-def test_names_with_brackets_are_printed_as_they_are(frame):
-    write(frame[["a", "y"]].rename(columns={"y": "[red]y"}), "d.csv")
-    output = run("fit", "d.csv", "--target", "[red]y", *FAST[:-1], "[bold]m.skops")
-    assert "'[red]y'" in output
-    assert "[bold]m.skops" in output
-
-
 def test_version():
     assert run("--version").startswith(f"sklearn-era {sklearn_era.__version__} (scikit")
 
 
 @pytest.mark.parametrize("command", [[], ["fit"], ["predict"], ["demo"]])
-def test_help_fits_in_a_terminal(monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "80")
-    text = run(*command, "--help")
+def test_help_fits_in_a_terminal(command):
+    # Of 80 columns, of which two stay free.
+    text = CliRunner().invoke(app, [*command, "--help"], terminal_width=78).stdout
     assert max(map(len, text.splitlines())) <= 80
     assert "..." not in text.partition("Options:")[2]
     assert "Exit codes: 0 " in text if not command else "Exit codes" not in text

@@ -49,9 +49,10 @@ def test_choice_of_features(frame, options, expected):
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet", "d.feather"])
-def test_column_with_a_comma_in_its_name(frame, path):
-    write(frame[["a", "b", "y"]].set_axis(["a, b", "x.y[0]", "y"], axis=1), path)
-    fit(path, "--features", "a, b", "--features", "x.y[0]")
+def test_columns_with_odd_names(frame, path):
+    write(frame[["a", "b", "y"]].set_axis(["a, b", "x.y[0]", "[red]y"], axis=1), path)
+    names = ["--features", "a, b", "--features", "x.y[0]", "--target", "[red]y"]
+    assert "of '[red]y' to" in fit(path, *names)
     assert read_metadata("m.skops").feature_names == ["a, b", "x.y[0]"]
     predict(path)
 
@@ -219,24 +220,20 @@ def test_predict_warns_of_categories_that_the_model_never_saw(coded, path):
         assert result.exit_code == 0
         assert result.stderr == (
             f"Warning: DATA: the model has not seen {told} values of column 'c', and "
-            "takes them for missing.\n"
+            "treats them as missing.\n"
         )
     X = coded[["a"]].assign(c=pd.Categorical([None] * N_ROWS, ["0"]))
     expected = load_model("m.skops")[0].predict(X)
     assert np.array_equal(read("p.csv")["prediction"], expected)
 
 
-@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("missing", [[], [2]])
 @pytest.mark.parametrize("kind", ["int", "float", "object"])
 def test_model_whose_categories_are_numbers(coded, kind, missing):
-    X = coded[["a", "c"]].astype({"c": float if missing and kind == "int" else kind})
-    if missing:
-        X.loc[X["c"] == 2, "c"] = np.nan
-    model = Regressor(max_iter=5, categorical_features=["c"])
-    model.fit(X, coded["y"])
+    X = coded[["a"]].assign(c=coded["c"].astype(kind).mask(coded["c"].isin(missing)))
+    model = Regressor(max_iter=5, categorical_features=["c"]).fit(X, coded["y"])
     save_model(model, "m.skops")
-    for path in ("d.csv", "d.parquet"):
-        write(X if path == "d.csv" else X.astype({"c": float}), path)
+    for path in (write(X, "d.csv"), write(X.astype({"c": float}), "d.parquet")):
         assert np.array_equal(predict(path), model.predict(X))
 
 

@@ -109,6 +109,7 @@ def test_targets_have_correlated_noise():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
+    pytest.importorskip("numerai_tools")
     data = make_numerai_like(random_state=seed)
     train = data.eras <= 100
     live = {}

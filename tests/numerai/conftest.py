@@ -6,7 +6,13 @@ import pytest
 
 from helpers.numerai.demo import SmallDemo, small_demo
 from helpers.numerai.program import Program, demo_files
-from helpers.numerai.server import NumeraiServer, assert_discreet, discreet_server
+from helpers.numerai.server import (
+    NOTES,
+    NumeraiServer,
+    assert_discreet,
+    discreet_server,
+    make_client,
+)
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai import figures
 from sklearn_era.numerai.http import Http
@@ -79,3 +85,15 @@ def program(first_run, empty) -> Program:
     """A program in a folder where all is done but the submission."""
     shutil.copytree(first_run.folder, empty.folder, dirs_exist_ok=True)
     return empty
+
+
+@pytest.fixture
+def server(caplog, capfd):
+    """The stand-in for Numerai with one file, which is no secret."""
+    with discreet_server(NOTES, None, caplog, capfd) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server):
+    return make_client(server)

@@ -1,51 +1,45 @@
 """The client: what Numerai says, understood; nothing half submitted or half fetched."""
 
 import hashlib
+import os
 import re
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
 from helpers.numerai.server import (
     MODEL_ID,
+    NOTES,
     PUBLIC_ID,
     SECRET_KEY,
-    discreet_server,
     everything_said,
     make_client,
     refused,
 )
-from sklearn_era.numerai import resume
-from sklearn_era.numerai.api import KEY_NAMES, Numerai, RoundScore
+from sklearn_era.numerai import queries, resume
+from sklearn_era.numerai.api import KEY_NAMES, Numerai
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError, UploadError
-from sklearn_era.numerai.http import Http
+from sklearn_era.numerai.http import Http, HttpFailure
 
 CSV = b"id,prediction\na,0.25\nb,0.75\n"
 SHA256 = hashlib.sha256(CSV).hexdigest()
-NOTES = bytes(range(256)) * 4000
-NAME = "v5.3/notes.txt"
-
-
-@pytest.fixture
-def server(caplog, capfd):
-    with discreet_server({NAME: NOTES}, None, caplog, capfd) as server:
-        yield server
-
-
-@pytest.fixture
-def client(server):
-    return make_client(server)
+((NAME, CONTENT),) = NOTES.items()
 
 
 def test_the_account_and_the_data(server, client):
     assert client.datasets() == [NAME]
     assert client.models() == {"my_model": MODEL_ID, "other": "22222222"}
     message = refused(server, ApiError, client.model_id, "mymodel")
-    assert message == "No Classic model named 'mymodel'. Your models: my_model, other."
+    assert (
+        message
+        == "Your account has no Classic model 'mymodel'. Your models: my_model, other."
+    )
+    assert client.model_id("mine", {"mine": "id"}) == "id"
     server.models.clear()
     message = refused(server, ApiError, client.model_id, "signals_model")
-    assert "The account has none: add one at" in message
+    assert "no Classic model 'signals_model'. Create it at" in message
 
 
 @pytest.mark.parametrize("offset", [-1000, 0, 5, 90_000])
@@ -83,47 +77,27 @@ def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypat
     assert (current.number, current.is_open) == (7, False)
     assert current.opens.isoformat() == "2999-01-01T00:00:00+00:00"
     server.fail("rounds", "shape", 2, value=[])
-    assert refused(server, ApiError, client.current_round).endswith("names none.")
+    assert refused(server, ApiError, client.current_round).endswith("returned none.")
     server.fail("rounds", "shape", value=None)
     assert client.next_opening() is None
 
 
-def calls(client, tmp_path):
-    """A call for each operation that answers with data."""
-    path = tmp_path / "x.pkl"
-    path.write_bytes(b"pickle")
-    upload = partial(client.upload_pickle, path, MODEL_ID, "", "")
-    return {
-        "models": client.models,
-        "listDatasets": client.datasets,
-        "rounds": client.current_round,
-        "dataset": partial(client.download, NAME, tmp_path / "n", round_number=1),
-        "submissions": partial(client.submissions, MODEL_ID),
-        "submission_upload_auth": partial(client.store, CSV, "a.csv", MODEL_ID),
-        "submissionDownloadAuth": partial(client.fetch, "submission-1"),
-        "submissionScores": partial(client.round_scores, MODEL_ID, 9, 20),
-        "computePickleDockerImages": client.pickle_images,
-        "computePickleDataVersions": client.pickle_data_versions,
-        "computePickleUploadAuth": upload,
-        "createComputePickleUpload": upload,
-        "computePickles": partial(client.pickle_status, "pickle-1"),
-    }
+ASKED = [x for x in vars(queries).values() if isinstance(x, queries.Query)]
 
 
 @pytest.mark.parametrize(
     "value", [5, "text", {}, [3], {"id": 3, "url": None}, [{"models": 3}], [[]], True]
 )
-def test_an_answer_of_another_shape_is_one_error(server, client, tmp_path, value):
+@pytest.mark.parametrize("query", [x for x in ASKED if x.shape is not Any])
+def test_an_answer_of_another_shape_is_one_error(query, value):
     """It was a KeyError or TypeError of ours, in 36 of 140 cases."""
-    server.add_submission(MODEL_ID, CSV, "a.csv")
-    for operation, call in calls(client, tmp_path).items():
-        server.fail(operation, "shape", 9, value=value)
-        said = "in a form that is not known here ("
-        if (operation, value) == ("dataset", "text"):
-            said = "its address is not https"
-        with pytest.raises((ApiError, UploadError), match=re.escape(said)):
-            call()
-        server.faults.clear()
+    if (query, value) == (queries.DATASET, "text"):
+        assert query.read({"dataset": value}) == value
+        return
+    said = f"^{query.step}: .* answered in an unknown format .*: upgrade sklearn-era"
+    with pytest.raises(HttpFailure, match=said) as caught:
+        query.read({query.call.partition("(")[0]: value})
+    assert caught.value.unclear
 
 
 @pytest.mark.parametrize("shape", ["id", [], {"models": [{"id": MODEL_ID}]}, None])
@@ -172,9 +146,9 @@ def ranges(server):
 def test_the_file_of_a_round_is_asked_for(server, download):
     """At the opening of a round the file may still be the old round's."""
     server.files_of_round[1402] = {NAME: b"of the new round"}
-    assert download() == NOTES
+    assert download() == CONTENT
     assert download(round_number=1402) == b"of the new round"
-    assert download(round_number=None) == NOTES
+    assert download(round_number=None) == CONTENT
     asked = [r.variables["round"] for r in server.requests if r.operation == "dataset"]
     assert asked == [1401, 1402, None]
 
@@ -191,15 +165,15 @@ def test_a_download_goes_on_where_it_broke_off(
     with pytest.raises(ApiError, match="HTTP 404"):
         download(retries=0, on_bytes=lambda *done: seen.append(done))
     (partial,) = download.path.parent.iterdir()
-    assert partial.read_bytes() == NOTES[: len(NOTES) // 2]
+    assert partial.read_bytes() == CONTENT[: len(CONTENT) // 2]
     # As long as more of it comes in, it takes what attempts it needs.
     server.fail("GET", "truncated", times=9)
-    assert download(retries=0, on_bytes=lambda *done: seen.append(done)) == NOTES
+    assert download(retries=0, on_bytes=lambda *done: seen.append(done)) == CONTENT
     asked = ["bytes=511999-", "bytes=511999-", "bytes=767998-"]
     assert ranges(server)[:4] == [None, *asked]
     assert len(ranges(server)) == 12
-    assert max(seen) == (len(NOTES), len(NOTES))
-    assert all(total == len(NOTES) for _, total in seen)
+    assert max(seen) == (len(CONTENT), len(CONTENT))
+    assert all(total == len(CONTENT) for _, total in seen)
 
 
 def test_a_whole_file_is_not_fetched_again_to_be_checked(server, download):
@@ -208,8 +182,8 @@ def test_a_whole_file_is_not_fetched_again_to_be_checked(server, download):
 
     with pytest.raises(KeyboardInterrupt):
         download(check=interrupt)
-    assert download() == NOTES
-    assert ranges(server) == [None, f"bytes={len(NOTES) - 1}-"]
+    assert download() == CONTENT
+    assert ranges(server) == [None, f"bytes={len(CONTENT) - 1}-"]
 
 
 @pytest.mark.parametrize("any_range", [False, True])
@@ -219,7 +193,7 @@ def test_no_byte_of_another_file_is_kept(server, download, change, any_range):
     break_off(server)
     with pytest.raises(ApiError):
         download()
-    content = {"shorter": b"short", "longer": NOTES[::-1] * 2}.get(change, NOTES)
+    content = {"shorter": b"short", "longer": CONTENT[::-1] * 2}.get(change, CONTENT)
     server.files[NAME] = content
     server.etag_salt = "another" if change == "etag" else ""
     server.etags = {"weak": "weak", "none": ""}.get(change, "strong")
@@ -234,25 +208,25 @@ def test_a_file_of_no_known_version_begins_anew(server, download, etags):
         download()
     assert list(download.path.parent.iterdir()) == []
     server.fail("GET", "truncated")
-    assert download() == NOTES
+    assert download() == CONTENT
     assert ranges(server) == [None, None, None, None]
     server.fail("GET", "part")
-    with pytest.raises(ApiError, match="sent a part of it, unasked"):
+    with pytest.raises(ApiError, match="sent only part of the file"):
         download()
     # Nor is another part added to what is here.
     server.etags = "strong"
     server.fail("GET", "truncated")
     server.fail("GET", "part")
-    assert download() == NOTES
+    assert download() == CONTENT
 
 
 def test_a_bad_file_is_fetched_once_more_from_the_start(server, download):
     def check(path):
-        if path.read_bytes() != NOTES:
+        if path.read_bytes() != CONTENT:
             raise DataError("It is damaged.")
 
     server.fail("GET", "corrupt")
-    assert download(check=check) == NOTES
+    assert download(check=check) == CONTENT
     assert ranges(server) == [None, None]
     download.path.write_bytes(b"an older one")
     server.fail("GET", "corrupt", times=2)
@@ -265,16 +239,17 @@ def test_a_bad_file_is_fetched_once_more_from_the_start(server, download):
 @pytest.mark.parametrize("kind", [403, 503, "drop", "truncated"])
 def test_each_attempt_asks_for_another_address(server, download, kind):
     server.fail("GET", kind)
-    assert download() == NOTES
+    assert download() == CONTENT
     assert server.operations == ["dataset", "GET"] * 2
 
 
 def test_what_cannot_be_downloaded_or_written_is_told(server, download, monkeypatch):
-    server.fail("dataset", "shape", value=None)
-    with pytest.raises(ApiError, match="Numerai does not offer it"):
-        download()
+    for value, said in ((None, "Numerai does not offer it"), ("text", "is not https")):
+        server.fail("dataset", "shape", value=value)
+        with pytest.raises(ApiError, match=said):
+            download()
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 9}))
-    with pytest.raises(DataError, match=r"it takes 1,024,000 bytes, and .* has 9 left"):
+    with pytest.raises(DataError, match=r"it needs 1,024,000 bytes, but .* has 9 left"):
         download()
     assert server.operations.count("GET") == 1
     download.path.parent.rmdir()
@@ -305,8 +280,11 @@ def test_a_submission_is_stored_and_made(server, client, upload, monkeypatch):
     assert client.fetch(made) == CSV
     monkeypatch.setenv("NUMERAI_COMPUTE_ID", "compute-1")
     monkeypatch.setenv("TRIGGER_ID", "trigger-1")
+    server.fail("create_submission", 429, times=2)
     upload(known=[made])
-    _, before, first, *_, put, create = server.requests
+    assert contents(server) == [CSV, CSV]
+    before, put = (r for r in server.requests if r.operation == "PUT")
+    first, *_, create = (r for r in server.requests if "source" in r.variables)
     assert "x_compute_id" not in before.headers
     assert put.headers["x_compute_id"] == "compute-1"
     assert create.variables["triggerId"] == "trigger-1"
@@ -347,24 +325,15 @@ def test_a_submission_made_meanwhile_is_not_taken_for_ours(server, client):
     assert server.submissions[2]["id"] == made
 
 
-def test_too_many_calls_are_no_submission(server, upload):
-    """It was called unclear, where Numerai had refused each call."""
-    server.fail("create_submission", 429, times=3)
-    message = refused(server, UploadError, upload)
-    assert message.endswith("answered HTTP 429; nothing was submitted.")
-    assert "submissions" not in server.operations
-    server.fail("create_submission", 429, times=2)
-    upload()
-    assert contents(server) == [CSV]
-
-
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        ([500, 500, 500], "whether it was made is unclear"),
+        ([500, 500, 500], "it is unclear whether it was created"),
         # A refusal after it says nothing of the call before.
-        ([500, 400], "whether it was made is unclear"),
-        (["lost"], "whether it was made is unclear"),
+        ([500, 400], "it is unclear whether it was created"),
+        (["lost"], "it is unclear whether it was created"),
+        # It was called unclear, where Numerai had refused each call.
+        ([429, 429, 429], "answered HTTP 429; nothing was submitted."),
         *(([kind], "; nothing was submitted.") for kind in ("errors", 400, 401)),
     ],
 )
@@ -375,6 +344,7 @@ def test_a_submission_that_fails_is_refused_or_unclear(server, upload, kinds, sa
         server.fail("submissions", 500, times=99)
     assert said in refused(server, UploadError, upload)
     assert server.operations.count("create_submission") == len(kinds)
+    assert ("submissions" in server.operations) == ("unclear" in said)
     assert contents(server) == [CSV] * (kinds == ["lost"])
 
 
@@ -390,55 +360,7 @@ def test_submissions_are_found_by_name_or_content(server, client):
     assert find([], filename=None) is None
     server.fail("GET", 503, times=3)
     assert "HTTP 503" in refused(server, ApiError, find, [], None)
-    message = refused(server, ApiError, client.fetch, "nope")
-    assert "no such submission" in message
-
-
-# Scores, and models that Numerai runs.
-
-
-def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client):
-    server.add_score(1398, canon_corr=0.5)
-    server.add_score(1399, corr20=0.1, v2_corr20=0.2, canon_corr=0.3, fnc_v3=0.4)
-    server.add_score(1400, False, corr60=0.1, mmc60=0.2, bmc=0.3, canon_mmc=0.9)
-    server.add_score(1400, False, corj60=9.0, season_score=9.0, canon_corr=0.7)
-    early = [{**score, "day": 3, "value": 8.0} for score in server.scores]
-    server.scores = [*early[:5], *server.scores, *early[5:]]
-    server.add_score(1401, False, bmc=None)
-    assert client.round_scores(MODEL_ID, 3, 60) == [
-        RoundScore(1399, True, corr=0.3, fnc=0.4),
-        RoundScore(1400, False, corr=0.1, mmc=0.2, bmc=0.3),
-    ]
-    assert client.round_scores(MODEL_ID, 4, 20)[0] == RoundScore(1398, True, corr=0.5)
-    assert client.round_scores(MODEL_ID, 4, 20)[1].corr == 0.2
-    assert client.round_scores("22222222", 3, 60) == []
-
-
-def test_a_model_is_uploaded_assigned_and_watched(server, client, tmp_path):
-    (default,) = (image for image in client.pickle_images() if image.default)
-    assert (default.id, default.name) == ("image-12", "Python 3.12")
-    (data, _) = client.pickle_data_versions()
-    path = tmp_path / "model.pkl"
-    path.write_bytes(b"pickle")
-    server.fail("PUT", 503)
-    made = client.upload_pickle(path, MODEL_ID, data.id, default.id)
-    client.assign_pickle(made, MODEL_ID)
-    (own,) = server.pickles
-    assert (own["content"], own["assigned"]) == (b"pickle", MODEL_ID)
-    assert (own["dataVersionId"], own["dockerImageId"]) == ("data-52", "image-12")
-    assert client.pickle_status(made) == ("pending", "")
-    assert client.pickle_status(made) == ("success", "Model passed validation")
-    message = refused(server, ApiError, client.pickle_status, "nope")
-    assert "does not list nope" in message
-    # An upload is not made twice.
-    server.fail("createComputePickleUpload", 500)
-    refused(server, ApiError, client.upload_pickle, path, MODEL_ID, None, None)
-    assert len(server.pickles) == 1
-    server.fail("PUT", 403, times=9)
-    given = client.upload_pickle, path, MODEL_ID, "", ""
-    assert "refused the file" in refused(server, UploadError, *given)
-    path.unlink()
-    assert "No such file" in refused(server, DataError, *given)
+    assert "no such submission" in refused(server, ApiError, client.fetch, "nope")
 
 
 # Keys.
@@ -479,29 +401,55 @@ def test_a_missing_half_of_the_key_is_named(no_keys, monkeypatch, tmp_path):
 def test_a_key_that_cannot_be_one_is_not_shown(no_keys, monkeypatch, tmp_path, key):
     monkeypatch.setenv("NUMERAI_PUBLIC_ID", "PUB")
     monkeypatch.setenv("NUMERAI_SECRET_KEY", key)
-    assert "NUMERAI_SECRET_KEY holds" in complaint(tmp_path, key)
+    assert "NUMERAI_SECRET_KEY contains" in complaint(tmp_path, key)
+
+
+@pytest.fixture
+def settings(no_keys, tmp_path):
+    """A file of settings that nobody else can read."""
+    path = tmp_path / ".env"
+    path.touch(0o600)
+    return path
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("form", ["{}={}", "export {}='{}'  # mine", '{} = "{}"'])
 def test_keys_may_be_beside_the_configuration(
-    no_keys, tmp_path, monkeypatch, server, form, encoding
+    settings, monkeypatch, server, form, encoding
 ):
     pairs = zip(KEY_NAMES, (PUBLIC_ID, SECRET_KEY), strict=True)
     text = "\r\n".join(form.format(*pair) for pair in pairs)
-    (tmp_path / ".env").write_bytes(text.encode(encoding))
+    settings.write_bytes(text.encode(encoding))
     monkeypatch.setenv("SKLEARN_ERA_NUMERAI_API_URL", server.url)
-    assert Numerai.from_environment(tmp_path).model_id("my_model") == MODEL_ID
+    folder = settings.parent
+    assert Numerai.from_environment(folder).model_id("my_model") == MODEL_ID
     # The environment comes first.
     monkeypatch.setenv("NUMERAI_SECRET_KEY", "FROMTHEENVIRONMENT")
     with pytest.raises(ApiError, match="HTTP 401") as caught:
-        Numerai.from_environment(tmp_path).models()
+        Numerai.from_environment(folder).models()
     assert "FROMTHEENVIRONMENT" not in everything_said(caught.value)
 
 
-def test_a_file_that_holds_no_settings_is_not_shown(no_keys, tmp_path):
-    path = tmp_path / ".env"
-    path.write_text(f"# keys\nNUMERAI_SECRET_KEY: {SECRET_KEY}\n= {PUBLIC_ID}\n")
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_keys_that_others_can_read_are_warned_of(settings, monkeypatch, mode):
+    settings.write_text("\n".join(f"{name}={SECRET_KEY}" for name in KEY_NAMES))
+    settings.chmod(mode)
+    told = f"Other users can read {settings}, which contains your key: run 'chmod 600 "
+    with pytest.warns(UserWarning, match=rf"^{re.escape(told)}\S+\.$") as caught:
+        Numerai.from_environment(settings.parent).check_keys()
+    assert len(caught) == 1
+    # Nor are they where the file is not asked, or has none.
+    with monkeypatch.context() as patch:
+        for name in KEY_NAMES:
+            patch.setenv(name, SECRET_KEY)
+        Numerai.from_environment(settings.parent).check_keys()
+    settings.write_text("OTHER=1")
+    Numerai.from_environment(settings.parent)
+
+
+def test_a_file_that_holds_no_settings_is_not_shown(settings, tmp_path):
+    settings.write_text(f"# keys\nNUMERAI_SECRET_KEY: {SECRET_KEY}\n= {PUBLIC_ID}\n")
     assert complaint(tmp_path).startswith(" and ".join(KEY_NAMES))
-    path.write_bytes(f"NUMERAI_PUBLIC_ID={SECRET_KEY}".encode("utf-16"))
+    settings.write_bytes(f"NUMERAI_PUBLIC_ID={SECRET_KEY}".encode("utf-16"))
     assert "is not UTF-8" in complaint(tmp_path)

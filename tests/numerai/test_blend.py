@@ -66,17 +66,14 @@ def test_an_estimator_with_names_gets_its_columns_by_name():
 
 
 def test_a_model_is_read_with_the_records_of_its_fits(monkeypatch, tmp_path):
-    fits = {
-        name: (object(), SimpleNamespace(features=[f"feature_{name}"]))
-        for name in ("one", "two")
-    }
+    records = [SimpleNamespace(features=[f"feature_{x}"]) for x in ("one", "two")]
+    fits = {"one": ("first", records[0]), "two": ("second", records[1])}
     monkeypatch.setattr(blends, "load_fit", lambda folder, name: fits[name])
     members = [
-        SimpleNamespace(name=name, weight=w)
-        for name, w in zip(fits, (1.0, 3.0), strict=True)
-    ]
-    blend, records = load_blend(tmp_path, SimpleNamespace(members=members))
-    assert records == [record for _, record in fits.values()]
-    assert [part.estimator for part in blend.parts] == [one for one, _ in fits.values()]
+        SimpleNamespace(name="one", weight=1), SimpleNamespace(name="two", weight=3)
+    ]  # fmt: skip
+    blend, read = load_blend(tmp_path, SimpleNamespace(members=members))
+    assert read == records
+    assert [part.estimator for part in blend.parts] == ["first", "second"]
     assert blend.features == ["feature_one", "feature_two"]
     assert blend.shares == [0.25, 0.75]

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import textwrap
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -25,11 +27,12 @@ from helpers.numerai.training import (
     write_frame,
 )
 from sklearn_era.numerai import checkpoints
+from sklearn_era.numerai.checkpoints import read_checkpoint
 from sklearn_era.numerai.config import load_config
-from sklearn_era.numerai.data import read_features
+from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
-from sklearn_era.numerai.store import ModelRecord, load_fit
-from sklearn_era.numerai.training import train
+from sklearn_era.numerai.store import load_fit
+from sklearn_era.numerai.training import gain_settings, train, why_train
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
@@ -39,6 +42,14 @@ def path(tmp_path_factory):
     return write_frame(
         make_frame(), tmp_path_factory.mktemp("data") / "train_7.parquet"
     )
+
+
+@pytest.fixture(scope="module")
+def trained(path, tmp_path_factory):
+    """The folder of the usual fit."""
+    folder = tmp_path_factory.mktemp("trained")
+    train_on(path, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -55,46 +66,43 @@ def folder(tmp_path, interrupted):
     return shutil.copytree(interrupted, tmp_path / "model")
 
 
-def train_killed(path, folder, how="", at_tree=None, **changes):
+def train_killed(path, folder, how, **changes):
     """Train in a process that SIGKILL ends, which nothing can tidy up after."""
     code = """
     import json, os, signal, sys
     sys.path[:0] = json.loads(sys.argv[1])
     from helpers.numerai.training import train_on
 
+    on_progress, replace = None, os.replace
     def kill():
         os.kill(os.getpid(), signal.SIGKILL)
-
-    def on_progress(stage, done, total):
-        if (stage, done) == AT:
-            kill()
-
     HOW
     path, folder, changes = sys.argv[2:]
     train_on(path, folder, on_progress=on_progress, **json.loads(changes))
     """
-    code = textwrap.dedent(code).replace("AT", repr(at_tree and ("model", at_tree)))
-    code = code.replace("HOW", textwrap.dedent(how))
+    code = textwrap.dedent(code).replace("HOW", textwrap.dedent(how))
     folders = json.dumps([x for x in sys.path if x.endswith("tests")])
-    changed = json.dumps(changes)
-    command = [sys.executable, "-c", code, folders, str(path), str(folder), changed]
+    command = [sys.executable, "-c", code, folders, path, folder, json.dumps(changes)]
     # Not in the folder of the sources, which are not compiled.
     finished = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
     assert finished.returncode == -9, finished.stderr
 
 
+AT_TREE_13 = """
+def on_progress(*told):
+    if told[:2] == ("model", 13):
+        kill()
+"""
+
+
 def at_writing(name, times=1):
     """How to be killed when a file of that name is about to be replaced."""
     return f"""
-    replace = os.replace
+    left = [kill] + [lambda: None] * {times - 1}
     def replace_or_die(source, target):
-        global n_left
         if str(target).endswith({name!r}):
-            n_left -= 1
-            if n_left == 0:
-                kill()
+            left.pop()()
         replace(source, target)
-    n_left = {times}
     os.replace = replace_or_die
     """
 
@@ -118,10 +126,7 @@ def train_and_tell(path, folder, **changes):
 def assert_as_in_one_go(path, folder, whole, **changes):
     """Compare the model of a folder with that of a training without a stop."""
     train_on(path, whole, **changes)
-    (one, record), (other, expected) = (
-        load_fit(folder, "model"),
-        load_fit(whole, "model"),
-    )
+    (one, record), (other, expected) = (load_fit(x, "model") for x in (folder, whole))
     assert_same_model(one, other)
     assert record.data_fingerprint == expected.data_fingerprint
 
@@ -131,43 +136,34 @@ def files_of(folder):
     return sorted(file.relative_to(folder).as_posix() for file in files)
 
 
-@pytest.mark.parametrize("parameters", [{"colsample_bytree": 0.3}, slow(GAIN)])
-def test_a_killed_training_makes_the_same_model(tmp_path, path, parameters):
-    killed = tmp_path / "killed"
-    train_killed(path, killed, at_tree=13, parameters=parameters)
-    assert files_of(killed) == [
-        "checkpoint-model/checkpoint.json",
-        "checkpoint-model/trees-000010.skops",
-    ]
-    assert why(path, killed, parameters=parameters) == "a training was interrupted"
-    told = train_and_tell(path, killed, parameters=parameters)
-    assert told == list(range(10, 24))
-    assert files_of(killed) == ["model.json", "model.skops"]
-    assert why(path, killed, parameters=parameters) is None
-    assert_as_in_one_go(path, killed, tmp_path / "whole", parameters=parameters)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("how", "n_trees", "left"),
+    ("how", "parameters", "n_trees", "left"),
     [
+        (AT_TREE_13, {"colsample_bytree": 0.3}, 10, ["trees-000010"]),
+        slow(AT_TREE_13, GAIN, 10, ["trees-000010"]),
         # The second checkpoint's trees are there, and its JSON file is not.
-        (at_writing("checkpoint.json", 2), 5, ["trees-000005", "trees-000010"]),
+        slow(at_writing("checkpoint.json", 2), {}, 5, ["trees-000005", "trees-000010"]),
         # The record of the model is there, and its file has yet to be renamed.
-        (at_writing("model.skops"), 20, ["trees-000020"]),
+        slow(at_writing("/model.skops"), {}, 20, ["trees-000020"]),
     ],
 )
-def test_a_kill_between_two_files(tmp_path, path, how, n_trees, left):
-    killed = tmp_path / "killed"
-    train_killed(path, killed, how)
+def test_a_killed_training_makes_the_same_model(
+    tmp_path, path, how, parameters, n_trees, left
+):
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    train_killed(path, killed, how, parameters=parameters)
     folder = killed / "checkpoint-model"
     assert sorted(file.stem for file in folder.glob("*.skops")) == left
-    assert checkpoints.read(folder).n_trees == n_trees
+    assert read_checkpoint(folder).n_trees == n_trees
+    said = f"interrupted training resumes after tree {n_trees}"
+    assert why(path, killed, parameters=parameters) == said
     if n_trees == 20:  # the new model counts from its record on
-        assert_as_in_one_go(path, killed, tmp_path / "whole")
-    train_on(path, killed)
-    assert_as_in_one_go(path, killed, tmp_path / "whole")
+        assert_as_in_one_go(path, killed, whole)
+    told = train_and_tell(path, killed, parameters=parameters)
+    assert told == list(range(n_trees, 24))
     assert files_of(killed) == ["model.json", "model.skops"]
+    assert why(path, killed, parameters=parameters) is None
+    assert_as_in_one_go(path, killed, whole, parameters=parameters)
 
 
 @settings(max_examples=settings().max_examples // 10)
@@ -222,38 +218,67 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "said", "said_of_rows"),
     [
-        ({"parameters": {"learning_rate": 0.2}}, "learning_rate was 0.1 and is 0.2"),
-        ({"parameters": {"max_depth": 3}}, "max_depth was None and is 3"),
-        ({"random_state": 1}, "random_state was 0 and is 1"),
-        ({"target": "target_late_60"}, f"target was '{TARGET}' and is 'target_late"),
-        ({"features": FEATURES[1:]}, r"features, 1 are gone \(first: feature_a\)"),
-        ({"features": FEATURES[::-1]}, "of the features, the order differs"),
-        ({"first_era": "0002"}, "first_era was '0001' and is '0002'; n_eras was 30"),
-        ({"last_era": "0029"}, "last_era was '0030' .* n_rows was 1800 and is 1740"),
-        ({"era_groups": 5}, "era_groups was 0 and is 5"),
-        ({"every_nth_era": 2}, "every_nth_era was 1 and is 2"),
-        ({"every_nth_era": 2, "era_offset": 1}, "era_offset was 0 and is 1"),
-        ({"version": "v5.4"}, "version was 'v5.3' and is 'v5.4'"),
-        ({"files": "other.parquet"}, "other values in these rows"),
+        ({"parameters": {"max_iter": 17}}, "max_iter changed from 23 to 17", ""),
+        ({"parameters": {"max_depth": 3}}, "max_depth changed from None to 3", ""),
+        ({"random_state": 1}, "random_state changed from 0 to 1", ""),
+        ({"target": "target_late_60"}, f"target changed from '{TARGET}' to 'tar", ""),
+        ({"first_era": "0002"}, "first_era changed from '' to '0002'",
+         "first_era changed from '0001' to '0002'; n_eras changed from 30"),
+        ({"last_era": "0029"}, "last_era changed from '' to '0029'",
+         "last_era changed from '0030' .* n_rows changed from 1800 to 1740"),
+        ({"era_groups": 5}, "era_groups changed from 0 to 5", ""),
+        ({"every_nth_era": 2, "era_offset": 1},
+         "every_nth_era changed from 1 to 2; era_offset changed from 0 to 1", ""),
+        ({"version": "v6.0"}, "version changed from 'v5.3' to 'v6.0'", ""),
+        ({"features": FEATURES[1:], "feature_set": "medium"},
+         "feature_set changed from 'small' to 'medium'", ""),
+        ({"features": [*FEATURES[1:], "target_late_60"]}, "features changed: 1 removed "
+         "(first: feature_a), 1 added (first: target_late_60)", ""),
+        ({"features": FEATURES[::-1]}, "features changed: their order differs", ""),
+        ({"files": ["other.parquet"]}, "files changed from ['train'] to ['other']",
+         "the values in these rows changed"),
     ],
-)
-def test_the_checkpoint_of_another_fit_is_replaced_after_a_warning(
-    tmp_path, path, folder, changes, message
+)  # fmt: skip
+def test_another_fit_is_told_apart(
+    path, trained, folder, tmp_path, changes, said, said_of_rows
 ):
+    """By what is asked for, and by the rows once they are read, as for a checkpoint."""
     if "files" in changes:
         other = make_frame()
         other.iloc[100, other.columns.get_loc(FEATURES[4])] ^= 1
-        changes = {"files": [write_frame(other, tmp_path / changes["files"])]}
-    said = rf"is not resumed; .* \(it is of another fit: .*{message}.*\)\."
-    with pytest.warns(UserWarning, match=said):
+        changes = {"files": [write_frame(other, tmp_path / changes["files"][0])]}
+    assert why(path, trained, **changes).startswith(said)
+    anew = rf"Cannot resume .*another fit: .*{said_of_rows or re.escape(said)}.*\)\."
+    with pytest.warns(UserWarning, match=anew):
         train_interrupted(path, folder, 12, **changes)
     assert files_of(folder / "checkpoint-model") == [
         "checkpoint.json",
         "trees-000010.skops",
     ]
-    assert train_and_tell(path, folder, **changes)[0] == 10
+
+
+def test_the_fit_that_is_configured_needs_no_training(path, trained, tmp_path):
+    assert why(path, tmp_path) == "not trained yet"
+    assert why(path, trained) is None
+    # What trees do not depend on, and what is as it would be anyway.
+    free = {"n_jobs": 2, "boltzmann_alpha": 0.0, "max_depth": None}
+    assert why(path, trained, parameters=free, checkpoint_every=3) is None
+    for file in (path.with_name("train_8.parquet"), "train.parquet", "train"):
+        assert why(path, trained, files=[file]) is None
+
+
+def test_a_checkpoint_of_other_settings_is_no_reason_to_train(path, trained, tmp_path):
+    """Such as where a change of the configuration was taken back."""
+    folder = shutil.copytree(trained, tmp_path / "model")
+    changed = {"parameters": {"max_depth": 3}}
+    train_interrupted(path, folder, 7, **changed)
+    assert why(path, folder) is None
+    assert why(path, folder, **changed) == "interrupted training resumes after tree 5"
+    (folder / "model.json").write_text("{")
+    with pytest.raises(DataError, match=r"damaged .* or delete it to train again"):
+        why(path, folder)
 
 
 def test_threads_and_checkpoints_may_change(tmp_path, path, folder):
@@ -268,22 +293,16 @@ def test_threads_and_checkpoints_may_change(tmp_path, path, folder):
         ("trees-000005.skops", lambda x: x[:-1], "was changed or damaged: sha256"),
         ("trees-000005.skops", None, "cannot be read: No such file"),
         ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
-        ("checkpoint.json", lambda x: b"[" * 5000, "recursion limit"),
         ("checkpoint.json", lambda x: b"{}", "Field required"),
-        (
-            "checkpoint.json",
-            lambda x: x.replace(b'"format": 2', b'"format": 9', 1),
-            "has format 9, and this version",
-        ),
     ],
 )
 def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, said):
     file = folder / "checkpoint-model" / name
-    if change is None:
-        file.unlink()
-    else:
-        file.write_bytes(change(file.read_bytes()))
-    with pytest.warns(UserWarning, match=f"is not resumed; .*{name} .*{said}"):
+    content = file.read_bytes()
+    file.unlink()
+    if change is not None:
+        file.write_bytes(change(content))
+    with pytest.warns(UserWarning, match=f"Cannot resume .*{name} .*{said}"):
         assert train_and_tell(path, folder)[0] == 0
     assert files_of(folder) == ["model.json", "model.skops"]
 
@@ -299,63 +318,76 @@ def test_what_a_killed_write_left_is_removed(path, folder):
 
 @pytest.mark.parametrize("name", ["save_model", "file_sha256"])
 def test_a_full_disk_costs_the_checkpoint_not_the_training(
-    tmp_path, path, monkeypatch, name
+    tmp_path, path, trained, monkeypatch, name
 ):
-    def fail(*arguments, **options):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, name, fail)
-        with pytest.warns(UserWarning, match="could not be written") as caught:
-            assert train_and_tell(path, tmp_path / "full") == list(range(24))
-    said = [str(warning.message) for warning in caught]
-    assert [text.split()[3] for text in said] == ["5", "10", "15", "20"]
-    assert all("checkpoint-model" in text and "No space left" in text for text in said)
-    assert files_of(tmp_path / "full") == ["model.json", "model.skops"]
-    assert_as_in_one_go(path, tmp_path / "full", tmp_path / "whole")
+    full = Mock(side_effect=OSError(28, "No space left on device"))
+    monkeypatch.setattr(checkpoints, name, full)
+    with pytest.warns(
+        UserWarning, match="checkpoint-model could not be .*No space left"
+    ):
+        assert train_and_tell(path, tmp_path) == list(range(24))
+    assert full.call_count == 4  # of 5, 10, 15 and 20 trees
+    assert files_of(tmp_path) == ["model.json", "model.skops"]
+    assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 
 def test_copies_are_asked_for_only_where_one_is_due(tmp_path):
-    fit = ModelRecord(target=TARGET, features=FEATURES, parameters={}, sha256="")
-    writer = checkpoints.Writer(tmp_path, fit, range(4, 8, 4), 2, print)
+    kept = checkpoints.Checkpoints(tmp_path, None, range(4, 8, 4), lambda *_: None, 2)
     due = []
     for _ in range(6):
-        writer.on_fit_task_begin(None, SimpleNamespace(task_name="iteration"))
-        due.append(writer.on_fit_task_end.__name__ == "_save")
+        task = SimpleNamespace(task_name="iteration")
+        kept.on_fit_task_begin(SimpleNamespace(max_iter=8), task)
+        due.append(kept.on_fit_task_end.__name__ == "_save")
     assert due == [False, True, False, False, False, False]  # 4 trees; 8 are the model
 
 
 @pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])
-def test_a_checkpoint_of_the_version_before_is_resumed(tmp_path, monkeypatch, version):
+def test_the_fits_of_the_version_before_are_those_configured(
+    tmp_path, monkeypatch, version
+):
+    """They predict what they did, and its checkpoint is resumed."""
     monkeypatch.setattr(sklearn_era, "__version__", version)
     root = copy_version_before(tmp_path)
-    config, workspace = load_config(root / "numerai.toml")
-    folder = workspace.model_dir("someone")
-    expected, _ = load_fit(folder, "model")
-    for suffix in ("json", "skops"):
-        (folder / f"model.{suffix}").unlink()
+    toml, folder = root / "numerai.toml", root / "models" / "someone"
+    # The purge is nothing that a fit depends on.
+    toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
+    config, workspace = load_config(toml)
+    settings = config.models[0].members[0].train
+    known = {
+        "files": [workspace.newest("train")], "version": config.data.version,
+        "features": read_features(workspace.newest("features")).features("all"),
+    }  # fmt: skip
+    live = read_columns(workspace.newest("live"), known["features"])
+    recorded = json.loads((root / "recorded.json").read_text())
+    for name, wanted in (("model", settings), ("gain", gain_settings(settings))):
+        model, record = load_fit(folder, name)
+        assert model.predict(live[record.features]).tolist() == recorded[name]
+        assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)
+        assert why_train(wanted, folder, name, **known) is None
     told = []
-    train(
-        config.models[0].members[0].train,
-        files=[workspace.newest("train")],
-        features=read_features(workspace.newest("features")).features("all"),
-        folder=folder,
-        version="v5.3",
-        on_progress=lambda *x: told.append(x),
-    )
+    expected = load_fit(folder, "model")[0]
+    for suffix in ("json", "skops"):
+        (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
+    train(settings, folder=folder, on_progress=lambda *x: told.append(x), **known)
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
     assert_same_model(load_fit(folder, "model")[0], expected)
-    assert not (folder / "checkpoint-model").exists()
+    # A parameter that this version added has its default in both.
+    record = json.loads((folder / "before.json").read_text())
+    del record["parameters"]["min_era_coverage"]
+    (folder / "before.json").write_text(json.dumps(record))
+    assert why_train(settings, folder, "before", **known).endswith(" to 0.5")
+    kept = {k: v for k, v in settings.parameters.items() if k != "min_era_coverage"}
+    settings = settings.model_copy(update={"parameters": kept})
+    assert why_train(settings, folder, "before", **known) is None
 
 
 def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
     """It stood for a model whose comparison was still to come."""
-    root = copy_version_before(tmp_path)
-    path = root / "models" / "someone" / "checkpoint-model" / "checkpoint.json"
-    document = json.loads(path.read_text())
-    assert checkpoints.read(path.parent).n_trees == 8
-    path.write_text(json.dumps({**document, "file": "../model.skops", "n_trees": 10}))
-    assert checkpoints.read(path.parent) is None
+    folder = copy_version_before(tmp_path) / "models" / "someone" / "checkpoint-model"
+    path, document = folder / "checkpoint.json", read_checkpoint(folder).model_dump()
+    assert document["n_trees"] == 8
+    path.write_text(json.dumps({**document, "file": "../model.skops"}))
+    assert read_checkpoint(folder) is None
     path.write_text("{")
-    with pytest.raises(DataError, match="Remove its folder to train from the start"):
-        checkpoints.read(path.parent)
+    with pytest.raises(DataError, match="Delete its folder to train from scratch"):
+        read_checkpoint(folder)

@@ -56,9 +56,9 @@ def test_feature_sets_and_targets_are_columns(demo):
     assert metadata.targets == TARGETS
     for name in ("small", "medium", "fncv3_features"):
         assert set(metadata.features(name)) < set(demo.features)
-    hidden = demo.data.stable_features + demo.data.unstable_features
-    assert len(set(hidden)) == 18
-    assert set(hidden) <= set(demo.features)
+    hidden = {*demo.data.stable_features, *demo.data.unstable_features}
+    assert len(hidden) == 18
+    assert hidden <= set(demo.features)
 
 
 @pytest.mark.parametrize("part", ["validation", "live"])

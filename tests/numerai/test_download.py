@@ -16,7 +16,7 @@ from helpers.numerai.server import (
     numerai_files,
     refused,
 )
-from sklearn_era.numerai.config import Workspace
+from sklearn_era.numerai.config import DataSection, Workspace
 from sklearn_era.numerai.download import NotPublishedError, download, latest_version
 from sklearn_era.numerai.errors import ApiError, BusyError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
@@ -36,20 +36,26 @@ def workspace(tmp_path):
     return Workspace(tmp_path, "v5.3")
 
 
+class Told:
+    """Keeps what is told."""
+
+    def __init__(self):
+        self.steps, self.bytes = [], []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def progress(self, *arguments):
+        self.bytes.append(arguments)
+
+
 @pytest.fixture
 def fetch(server, workspace):
-    def fetch(names=NAMES, round_number=1401, **options):
+    def fetch(names=NAMES, round_number=1401, refresh=(), told=None):
         """Download; return what is told of each file that was fetched."""
-        told = []
-        download(
-            make_client(server),
-            workspace,
-            names,
-            round_number=round_number,
-            on_step=told.append,
-            **options,
-        )
-        fetched = [x.removeprefix("Downloaded ") for x in told if x[0] == "D"]
+        told, data = told or Told(), DataSection(files=[*names], refresh=[*refresh])
+        download(make_client(server), workspace, data, round_number, told)
+        fetched = [x.removeprefix("Downloaded ") for x in told.steps if x[0] == "D"]
         return [x.rstrip(".") for x in fetched]
 
     return fetch
@@ -68,7 +74,7 @@ def test_a_refreshed_file_is_fetched_once_a_round_and_live_ones_always(fetch, se
         assert fetch(refresh=["validation"]) == ["live_1401.parquet"]
     server.files["v5.3/live.parquet"] = live_parquet(ids_seed=7)
     assert fetch(refresh=["validation"], round_number=1402) == [
-        "validation_1402.parquet (the one here is of round 1401)",
+        "validation_1402.parquet (the local file is from round 1401)",
         "live_1402.parquet",
     ]
     assert fetch(refresh=["validation"], round_number=1402) == ["live_1402.parquet"]
@@ -81,8 +87,8 @@ def test_a_damaged_or_old_file_is_not_kept(fetch, server, workspace):
     workspace.newest("features").write_text("{")
     assert fetch() == [
         "live_1401.parquet",
-        "features_1401.json (the one here is damaged)",
-        "train_1401.parquet (the one here is damaged)",
+        "features_1401.json (the local file was damaged)",
+        "train_1401.parquet (the local file was damaged)",
     ]
     assert path.read_bytes() == FILES["v5.3/train.parquet"]
 
@@ -127,7 +133,7 @@ def test_two_runs_wait_for_each_other(fetch, server, workspace, monkeypatch):
     with lock(workspace.lock_file("live"), "at it"):
         refused(server, BusyError, fetch)
     assert message == (
-        f"Another run is downloading to {workspace.data_dir}: wait for its end."
+        f"Another run is downloading to {workspace.data_dir}: wait for it to finish."
     )
 
 
@@ -157,40 +163,32 @@ def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace
 
     before = workspace.newest("live").read_bytes()
     server.fail("GET", "corrupt", times=99)
+    # The good file is not what is to be removed.
     message = refused(server, DataError, fetch, ["live"])
-    assert message.startswith(f"{workspace.newest('live')} is ")
-    assert ".partial" not in message
+    assert message.startswith("Numerai's v5.3/live.parquet is damaged (")
+    assert message.endswith("). Run this command again.")
     assert workspace.newest("live").read_bytes() == before
-    # Damaged features are named as they would be, too.
     server.faults.clear()
     server.files["v5.3/features.json"] = b"<html>"
     message = refused(server, DataError, fetch, ["features"])
-    assert message.startswith(f"{workspace.data_file('features', 1401)} ")
+    assert message.startswith("Numerai's v5.3/features.json is damaged (")
 
 
 def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_path):
     server.files["v5.10/live.parquet"] = b""
-    client = make_client(server)
-    old = Workspace(tmp_path, "v5.2")
-    message = refused(
-        server, DataError, download, client, old, ["live"], round_number=1401
-    )
+    old, data = Workspace(tmp_path, "v5.2"), DataSection(files=["live"])
+    given = make_client(server), old, data, 1401, Told()
+    message = refused(server, DataError, download, *given)
     assert message == (
         "Numerai no longer serves v5.2; the latest version is v5.10. Set version = "
         "'v5.10' in [data], and train again."
     )
     del server.files["v5.10/live.parquet"]
-    assert refused(server, ConfigError, fetch, ["live", "valid"]) == (
-        "Numerai has no v5.3/valid.parquet; did you mean 'validation'? It has "
-        "features, live, train, validation."
+    assert refused(server, ConfigError, fetch, ["live", "prices"]) == (
+        "Numerai has no v5.3/prices.parquet; use features, live, train, validation."
     )
     assert "dataset" not in server.operations, "known before anything is fetched"
     assert latest_version(["v4.9/x", "v5.2/x", "v5.10/x", "signals/y"]) == "v5.10"
-
-
-def test_only_a_comparison_does_without_its_file(fetch):
-    with pytest.warns(UserWarning, match="no v5.3/meta_model.parquet"):
-        assert "meta_model_1401.parquet" not in fetch([*NAMES, "meta_model"])
 
 
 def test_features_that_the_data_lack_are_for_the_model_to_judge(fetch, server):
@@ -202,21 +200,19 @@ def test_features_that_the_data_lack_are_for_the_model_to_judge(fetch, server):
 
 def test_files_without_eras_or_features_are_accepted(fetch, server):
     frame = pd.read_parquet(io.BytesIO(FILES["v5.3/validation.parquet"]))
-    columns = {
-        "meta_model": ["era", "feature_a"],
-        "validation_example_preds": ["feature_a"],
-        "live_benchmark_models": ["era", "feature_a"],
+    parts = {
+        "meta_model": frame[["era", "feature_a"]],
+        "validation_example_preds": frame[["feature_a"]],
+        "live_benchmark_models": frame[["era", "feature_a"]].assign(era="X"),
     }
-    for name, chosen in columns.items():
-        part = frame.assign(era="X") if name.startswith("live") else frame
-        server.files[f"v5.3/{name}.parquet"] = part[chosen].to_parquet()
-    assert len(fetch([*columns])) == 3
-    assert fetch([*columns]) == ["live_benchmark_models_1401.parquet"]
+    for name, part in parts.items():
+        server.files[f"v5.3/{name}.parquet"] = part.to_parquet()
+    assert len(fetch(parts)) == 3
+    assert fetch(parts) == ["live_benchmark_models_1401.parquet"]
 
 
 def test_bytes_are_reported_as_they_come(fetch):
-    told = []
-    fetch(["live"], on_progress=lambda *arguments: told.append(arguments))
-    size = len(FILES["v5.3/live.parquet"])
-    assert told[-1] == ("live", size, size)
-    assert all(done <= total == size for _, done, total in told)
+    told, size = Told(), len(FILES["v5.3/live.parquet"])
+    fetch(["live"], told=told)
+    assert told.bytes[-1] == ("live", size, size)
+    assert all(done <= total == size for _, done, total in told.bytes)

@@ -8,12 +8,13 @@ import sys
 from unittest.mock import Mock
 
 import pytest
+import typer
 
 from helpers.grids import slow
 from helpers.numerai.program import Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY
 from numerai.test_kills import start
-from sklearn_era.cli.numerai._terminal import terminal
+from sklearn_era.cli.numerai import _terminal
 from sklearn_era.numerai.files import lock
 
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
@@ -30,7 +31,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
         slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
         ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
         slow("submissions", "drop", 4, "Numerai's API could"),
-        slow("submissions", "garbage", 4, "Numerai's API an"),
+        slow("submissions", "garbage", 4, "Numerai's API did not answer with data"),
         slow("submission_upload_auth", 403, 4, "Uploading: Numerai's API answered HT"),
         ("PUT", "hang", 6, "storage did not answer within 0.3 seconds; nothing was"),
         slow("create_submission", 401, 6, "; nothing was submitted."),
@@ -55,17 +56,22 @@ def test_a_fault_of_numerais_is_one_line_and_an_exit_code(
     [
         ("submit", {"timeout": "1e300"}, 2, "[submit] timeout = 1e+300 must"),
         ("submit", {"every_nth_era": '"x"'}, 2, "[train] every_nth_era = 'x' must"),
-        ("submit --round 1402", {}, 3, "has no live file of round 1402"),
+        ("submit --round 1402", {}, 3, "has no live file for round 1402"),
         ("submit", lambda p: (p.round_folder / "predictions.csv").unlink(), 3,
-         "predictions.csv: run 'sklearn-era numerai predict' first"),
+         "predictions.csv is missing: run 'sklearn-era numerai predict'"),
         ("submit", lambda p: setattr(p.server, "round_number", 1402), 5, "1402"),
         ("export", {"neutralize_proportion": "0.5"}, 7, "neutralize"),
         ("train --model other", {}, 2, "there is no 'other'"),
         ("validate", lambda p: shutil.rmtree(p.data_folder), 3, "download"),
-        ("train", lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
-         "model.json is damaged"),
+        *((x, lambda p: (p.model_folder / "model.json").write_text("[" * 9999), 3,
+           "model.json is damaged") for x in ("run", "train", "predict")),
         ("submit", lambda p: (p.round_folder / "submission.json").write_text("{}"), 3,
          "submission.json"),
+        ("predict", lambda p: (p.round_folder / "predictions.csv").unlink()
+         or (p.round_folder / "predictions.csv").mkdir(), 3,
+         "predictions.csv cannot be written: Is a directory."),
+        ("export --out .", {}, 2, "'.'"),
+        ("export --out no/x.pkl", {}, 2, "--out: 'no/x.pkl' must be in an existing"),
     ],
 )  # fmt: skip
 def test_a_mistake_here_is_one_line_and_an_exit_code(
@@ -75,13 +81,16 @@ def test_a_mistake_here_is_one_line_and_an_exit_code(
         change(program)
     else:
         program.change(**change)
+    models = [path.read_bytes() for path in sorted(program.model_folder.glob("m*"))]
     assert said in program.fail(command, code=code)
     assert program.sent == {}
+    after = [path.read_bytes() for path in sorted(program.model_folder.glob("m*"))]
+    assert after == models
 
 
 def test_too_little_memory_says_how_to_need_less(program: Program, monkeypatch):
     full = Mock(side_effect=MemoryError)
-    monkeypatch.setattr("sklearn_era.numerai.steps.reasons_to_train", full)
+    monkeypatch.setattr("sklearn_era.numerai.steps.Steps.reasons_to_train", full)
     assert "use fewer features or eras" in program.fail("train", code=1)
 
 
@@ -97,36 +106,30 @@ def test_missing_keys_are_named_before_any_call(program: Program, monkeypatch, c
     program.run("download")
     program.run("predict")
     settings = program.folder / ".env"
+    settings.touch(0o600)
     settings.write_text(f"{KEY_NAMES[0]}={PUBLIC_ID}\n{KEY_NAMES[1]}={SECRET_KEY}")
     program.run(command)
     settings.unlink()  # the one file that is to hold the key
 
 
-@pytest.mark.parametrize("command", ["submit --require-open", "submit"])
-def test_a_closed_round_stops_where_it_has_to_be_open(program: Program, command):
-    if command == "submit":
-        program.change(require_open="true")
+def test_a_closed_round_stops_where_it_has_to_be_open(program: Program):
     program.server.is_open = False
-    message = program.fail(command, code=5)
-    assert message.startswith("Round 1401 closed at 20")
-    assert "--allow-closed" in message
-    program.run("submit", "--allow-closed", warned="queued for the next round")
+    assert "--allow-closed" in program.fail("submit --require-open", code=5)
+    program.run("submit", warned="queue this upload for the next round")
     assert len(program.server.submissions) == 1
 
 
 def test_a_warning_comes_before_the_deed(program: Program, monkeypatch):
     program.server.is_open = False
-    seen = []
-    echo = __import__("typer").echo
+    seen, echo = {}, typer.echo
 
     def note(text="", **options):
-        seen.append((str(text), len(program.server.submissions)))
+        seen.setdefault(str(text)[:8], len(program.server.submissions))
         echo(text, **options)
 
-    monkeypatch.setattr("typer.echo", note)
-    program.run("submit", "--allow-closed", warned="queued for the next round")
-    (warned,) = [made for text, made in seen if text.startswith("Warning: ")]
-    assert warned == 0, "the warning came after the upload"
+    monkeypatch.setattr(typer, "echo", note)
+    program.run("submit", warned="queue this upload for the next round")
+    assert seen["Warning:"] == 0, "the warning came after the upload"
 
 
 def test_what_was_downloaded_before_a_failure_is_told(program: Program):
@@ -137,7 +140,7 @@ def test_what_was_downloaded_before_a_failure_is_told(program: Program):
     assert result.exit_code == 3
     assert "Downloaded train_1401.parquet" in result.stdout
     assert "validation_1401.parquet" not in result.stdout
-    assert "validation_1401.parquet is damaged" in result.stderr
+    assert "v5.3/validation.parquet is damaged" in result.stderr
 
 
 def test_a_damaged_file_to_compare_with_is_warned_of(program: Program):
@@ -163,28 +166,17 @@ def test_a_file_in_place_of_a_folder_is_named(program: Program):
         moved.rename(place)
 
 
-def test_a_folder_in_place_of_a_file_is_named(program: Program):
-    path, folder = program.round_folder / "predictions.csv", program.folder
-    path.unlink()
-    path.mkdir()
-    message = program.fail("predict", code=3)
-    assert message == f"{path} cannot be written: Is a directory."
-    for out in (folder, folder / "no" / "x.pkl"):
-        assert str(out) in program.fail("export", "--out", out, code=2)
-
-
 def test_two_runs_do_not_train_at_once_and_a_round_does_not_wait(program: Program):
     program.change(max_iter="11")
     _, workspace = program.load()
-    before = (program.model_folder / "model.json").read_bytes()
+    before = program.model()
     with lock(workspace.lock_file("train-my_model"), "at it"):
         message = program.fail("train", code=3)
-        assert message == "Another run is training 'my_model': wait for its end."
-        said = program.run("run")
-    assert "Its model is for the next run" in said
-    assert (program.model_folder / "model.json").read_bytes() == before
+        assert message == "Another run is training 'my_model': wait for it to finish."
+        assert "The next run submits its model" in program.run("run")
+    assert program.model() == before
     assert len(program.server.submissions) == 1
-    assert "max_iter was 10 and is 11" in program.run("run")
+    assert "max_iter changed from 10 to 11" in program.run("run")
 
 
 def test_bars_are_for_terminals(monkeypatch, capsys):
@@ -193,15 +185,14 @@ def test_bars_are_for_terminals(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setenv("TERM", "xterm")
         patch.setattr(sys, "stderr", screen)
-        with terminal() as told:
+        with _terminal.terminal() as told:
             told.progress("model", 3, 2000)
             told.progress("live", 10**7, 10**8)
     assert "3/2000" in screen.getvalue()
     assert "live (MB)" in screen.getvalue()
-    with monkeypatch.context() as patch:
-        patch.setattr("sklearn_era.cli.numerai._terminal._LOG_EVERY", 0.0)
-        with terminal() as told:
-            told.progress("model", 300, 2000)
+    monkeypatch.setattr(_terminal, "_LOG_EVERY", 0.0)
+    with _terminal.terminal() as told:
+        told.progress("model", 300, 2000)
     assert capsys.readouterr().err == "model: 300 of 2,000\n"
 
 

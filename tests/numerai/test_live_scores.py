@@ -5,29 +5,50 @@ import math
 
 import pytest
 
-from helpers.numerai.server import MODEL_ID, NumeraiServer, make_client
-from sklearn_era.numerai.api import RoundScore
+from helpers.numerai.server import MODEL_ID
 from sklearn_era.numerai.config import Workspace
-from sklearn_era.numerai.scores import draw_scores, live_scores, promised_scores
+from sklearn_era.numerai.scores import (
+    RoundScore,
+    draw_scores,
+    live_scores,
+    promised_scores,
+)
 
 IDS = {"my_model": MODEL_ID, "other": "22222222"}
 
 
-def test_rows_are_by_round_and_model():
-    with NumeraiServer({}) as server:
-        server.add_score(1400, False, corr60=0.1, mmc60=0.2, canon_bmc=0.3)
-        server.add_score(1399, v2_corr20=0.5, fnc_v3=0.4)
-        server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
-        client = make_client(server)
-        assert live_scores(client, IDS, 2, {}) == [
-            RoundScore(1399, True, fnc=0.4, model="my_model"),
-            RoundScore(1399, True, fnc=0.4, model="other"),
-            RoundScore(1400, False, 0.1, 0.2, 0.3, model="my_model"),
-            RoundScore(1400, False, 0.1, 0.2, 0.3, model="other"),
-        ]
-        rows = live_scores(client, IDS, 2, {"my_model": 20, "other": None})
-        assert [row.corr for row in rows] == [0.5, None, None, 0.1]
-        assert {row.round_number for row in live_scores(client, IDS, 1, {})} == {1400}
+def test_rows_are_by_round_and_model(server, client):
+    server.add_score(1400, False, corr60=0.1, mmc60=0.2, canon_bmc=0.3)
+    server.add_score(1399, v2_corr20=0.5, fnc_v3=0.4)
+    server.scores += [{**score, "modelId": "22222222"} for score in server.scores]
+    assert live_scores(client, IDS, 2, {}) == [
+        RoundScore(1399, "my_model", True, fnc=0.4),
+        RoundScore(1399, "other", True, fnc=0.4),
+        RoundScore(1400, "my_model", False, 0.1, 0.2, 0.3),
+        RoundScore(1400, "other", False, 0.1, 0.2, 0.3),
+    ]
+    rows = live_scores(client, IDS, 2, {"my_model": 20, "other": None})
+    assert [row.corr for row in rows] == [0.5, None, None, 0.1]
+    assert {row.round_number for row in live_scores(client, IDS, 1, {})} == {1400}
+
+
+def test_scores_are_the_latest_of_the_horizon_that_was_asked_for(server, client):
+    server.add_score(1398, canon_corr=0.5)
+    server.add_score(1399, corr20=0.1, v2_corr20=0.2, canon_corr=0.3, fnc_v3=0.4)
+    server.add_score(1400, False, corr60=0.1, mmc60=0.2, bmc=0.3, canon_mmc=0.9)
+    server.add_score(1400, False, corj60=9.0, season_score=9.0, canon_corr=0.7)
+    early = [{**score, "day": 3, "value": 8.0} for score in server.scores]
+    server.scores = [*early[:5], *server.scores, *early[5:]]
+    server.add_score(1401, False, bmc=None)
+    mine = {"a": MODEL_ID}
+    assert live_scores(client, mine, 3, {"a": 60}) == [
+        RoundScore(1399, "a", True, corr=0.3, fnc=0.4),
+        RoundScore(1400, "a", False, corr=0.1, mmc=0.2, bmc=0.3),
+    ]
+    first, second, _ = live_scores(client, mine, 4, {"a": 20})
+    assert first == RoundScore(1398, "a", True, corr=0.5)
+    assert second.corr == 0.2
+    assert live_scores(client, {"a": "22222222"}, 3, {}) == []
 
 
 def report(summary):
@@ -59,9 +80,9 @@ def test_a_report_that_is_damaged_promises_nothing(tmp_path, content, expected):
 
 def test_corr_and_mmc_are_drawn_a_line_a_model():
     rows = [
-        RoundScore(1398, True, 0.1, model="a"),
-        RoundScore(1398, True, 0.3, 0.2, model="b"),
-        RoundScore(1400, False, 0.2, 0.1, model="a"),
+        RoundScore(1398, "a", True, 0.1),
+        RoundScore(1398, "b", True, 0.3, 0.2),
+        RoundScore(1400, "a", False, 0.2, 0.1),
     ]
     figure = draw_scores(rows, {"a": {"corr": 0.15, "mmc": 0.05, "fnc": 1.0}})
     top, bottom = figure.axes
@@ -69,8 +90,8 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
     drawn = {line.get_label(): line for line in bottom.get_lines()}
     assert drawn["a"].get_xdata().tolist() == [1398, 1400]
     assert drawn["a"].get_ydata() == pytest.approx([math.nan, 0.1], nan_ok=True)
-    dashed = [x.get_ydata() for x in top.get_lines() if x.get_linestyle() == "--"]
-    assert dashed == [[0.15, 0.15]]
+    dashed = [x.get_ydata() for x in bottom.get_lines() if x.get_linestyle() == "--"]
+    assert dashed == [[0.05, 0.05]]
     (legend,) = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
     assert told == ["a", "b", "mean in validation", "not final"]
@@ -81,7 +102,7 @@ def test_corr_and_mmc_are_drawn_a_line_a_model():
 
 
 def test_many_models_are_told_apart():
-    rows = [RoundScore(1, True, 0.1, 0.1, model=f"model_{i}") for i in range(12)]
+    rows = [RoundScore(1, f"model_{i}", True, 0.1, 0.1) for i in range(12)]
     top, _ = draw_scores(rows, {}).axes
     lines = [x for x in top.get_lines() if x.get_label().startswith("model_")]
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12

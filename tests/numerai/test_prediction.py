@@ -15,12 +15,7 @@ from sklearn_era.numerai.prediction import predict_live
 from sklearn_era.numerai.store import ModelRecord
 
 RECORD = ModelRecord(
-    features=NAMES,
-    target="target_ender_60",
-    version="v5.3",
-    feature_set="small",
-    parameters={},
-    sha256="ab" * 32,
+    features=NAMES, target="target_ender_60", version="v5.3", parameters={}, sha256=""
 )
 
 
@@ -34,19 +29,15 @@ def predict(model, tmp_path):
     """Predict a live file with a change, by a blend and its records."""
 
     def predict(
-        change=None, *, blend=model, records=None, share=0.0, by=(), version="v5.3"
-    ):
+        change=lambda live: live, *, blend=model, records=None, share=0.0, by=(),
+        version="v5.3",
+    ):  # fmt: skip
         path = tmp_path / "live_3.parquet"
-        frame = make_frame(60)
-        (change(frame) if change else frame).to_parquet(path)
+        change(make_frame(60)).to_parquet(path)
         return predict_live(
-            blend,
-            records or [RECORD] * len(blend.parts),
-            path,
-            version=version,
-            predict=PredictSection(neutralize_proportion=share),
-            neutralizers=by,
-        )
+            blend, records or [RECORD] * len(blend.parts), path, version=version,
+            predict=PredictSection(neutralize_proportion=share), neutralizers=by,
+        )  # fmt: skip
 
     return predict
 
@@ -54,33 +45,17 @@ def predict(model, tmp_path):
 @pytest.mark.parametrize("kind", ["single", "several"])
 def test_predictions_are_ranks_in_the_order_of_the_file(predict, model, kind):
     blend = model if kind == "single" else make_blend()
-    frame = make_frame(60)
     predictions = predict(blend=blend)
-    pd.testing.assert_series_equal(
-        predictions,
-        expected_ranks(blend, frame)["prediction"],
-        check_exact=True,
-        check_index_type=False,
-    )
     assert (predictions.index.name, predictions.name) == ("id", "prediction")
+    expected = expected_ranks(blend, make_frame(60))["prediction"]
+    assert predictions.to_dict() == expected.to_dict()
+    assert predictions.index.tolist() == expected.index.tolist()
     # Wherever columns and ids are.
-    for change in (
-        lambda live: live[live.columns[::-1]],
-        lambda live: live.reset_index(),
-    ):
+    for change in (lambda x: x[x.columns[::-1]], lambda x: x.reset_index()):
         pd.testing.assert_series_equal(predict(change, blend=blend), predictions)
 
 
-def test_features_that_lack_are_named(predict):
-    message = (
-        rf"lack 2 of 8 model features \(first: {NAMES[3]}\)\. Model was trained on "
-        r"v5\.3, feature set 'small', file is v5\.2"
-    )
-    with pytest.raises(DataError, match=message):
-        predict(lambda live: live.drop(columns=NAMES[3:5]), version="v5.2")
-
-
-def test_features_of_others_may_be_missing_or_odd(predict, model):
+def test_features_of_others_may_be_missing_or_odd(predict):
     """B10: only what the model and its neutralization read is checked."""
     blend = Blend([Part(fit(NAMES[:4]), NAMES[:4])])
     whole = predict(blend=blend)
@@ -89,12 +64,12 @@ def test_features_of_others_may_be_missing_or_odd(predict, model):
         return live.drop(columns=NAMES[4]).assign(feature_unknown=np.nan, feature_h=9)
 
     pd.testing.assert_series_equal(predict(spoil, blend=blend), whole)
-    with pytest.raises(DataError, match=r"lack 1 of 8 features to neutralize by"):
+    with pytest.raises(DataError, match=rf"lacks 1 of 8 col.* \(first: {NAMES[4]}\)"):
         predict(spoil, blend=blend, share=0.5, by=NAMES)
 
 
 def test_another_version_is_warned_of_once(predict):
-    with pytest.warns(UserWarning, match=r"on v5\.3, and the live data are v6") as told:
+    with pytest.warns(UserWarning, match=r"on v5\.3, but the live data are v6") as told:
         predict(version="v6.0", blend=make_blend())
     assert len(told) == 1
 
@@ -111,39 +86,30 @@ def test_missing_values_are_refused_unless_training_had_some(predict):
     def record(*with_missing):
         return RECORD.model_copy(update={"features_with_missing": list(with_missing)})
 
-    with pytest.raises(DataError, match=r"9 missing values in 2 features .*none in tr"):
+    with pytest.raises(DataError, match=rf"9 values .* 2 features .*{first} has nan\)"):
         predict(lose)
-    with pytest.raises(DataError, match=f"2 missing values in 1 features .*.{second}"):
+    with pytest.raises(DataError, match=f"2 values .* 1 features .{second}; "):
         predict(lose, records=[record(first)])
     assert predict(lose, records=[record(first, second)]).notna().all()
     # Every fit of a blend that reads a feature has to know its gaps.
     parts = [Part(fit(), NAMES), Part(fit(NAMES[:1]), NAMES[:1])]
-    with pytest.raises(DataError, match=f"7 missing values in 1 features .*.{first}"):
-        predict(lose, blend=Blend(parts), records=[record(first, second), record()])
+    knows = record().model_copy(update={"features": NAMES[:1]})
+    with pytest.raises(DataError, match=f"7 values .* 1 features .{first}; "):
+        predict(lose, blend=Blend(parts), records=[record(first, second), knows])
 
 
 @pytest.mark.parametrize("value", [-1, 5])
 def test_values_outside_the_bins_are_counted_and_named(predict, value):
     name, some = NAMES[2], np.arange(60) // 3 == 4
-    message = rf"3 values outside 0 to 4 in 1 features \({name}; {name} has {value}\)"
+    message = rf"3 values .* 1 features \({name}; {name} has {value}\): .* from 0 to 4"
     with pytest.raises(DataError, match=message):
         predict(lambda live: live.assign(**{name: live[name].mask(some, value)}))
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (np.full(60, 0.5), r"for target_ender_60 learned .* predictions are 0\.5"),
-        (
-            np.repeat([np.nan, 1.0], [4, 56]),
-            "for target_ender_60 predicted 4 of 60 rows",
-        ),
-        (np.zeros((60, 2)), r"shape \(60, 2\) for 60 rows"),
-    ],
-)
-def test_predictions_of_no_use_are_refused(predict, model, values, message):
+@pytest.mark.parametrize("values", [np.full(60, 0.5), np.repeat([np.nan, 1], [4, 56])])
+def test_predictions_of_no_use_are_refused(predict, model, values):
     odd = Part(SimpleNamespace(predict=lambda X: values), NAMES)
-    with pytest.raises(SubmissionError, match=message):
+    with pytest.raises(SubmissionError, match="for target_ender_60 learned nothing"):
         predict(blend=Blend([*model.parts, odd]))
 
 
@@ -161,18 +127,13 @@ def test_neutralization_leaves_no_linear_exposure_but_by_ranking(predict):
     assert not half.equals(predict())
 
 
-def test_neutralizers_that_cannot_be_used_are_named(predict):
-    def holes(live):
-        return live.assign(feature_holes=np.where(np.arange(60) < 5, np.nan, 1.0))
-
-    for names, message in (
-        (["feature_none"], r"lack 1 of 1 .* by \(first: feature_none\)"),
-        (["feature_holes"], "feature set: .* NaN .* 1 of 1 col.* 'feature_holes'"),
-    ):
-        with pytest.raises(DataError, match=message):
-            predict(holes, share=0.5, by=names)
-
-
 def test_another_file_than_a_live_file_is_refused(predict):
-    with pytest.raises(DataError, match="has 2 eras, not one: is it a live file"):
+    with pytest.raises(DataError, match="has 2 eras, but a live file has one"):
         predict(lambda live: live.assign(era=["X", "Y"] * 30))
+    # Nor one whose features linear regression does not take.
+    with pytest.raises(DataError, match=r"feature set: .* NaN .* 'feature_holes'"):
+        predict(
+            lambda x: x.assign(feature_holes=x["feature_a"].where(x["feature_a"] > 0)),
+            share=0.5,
+            by=["feature_holes"],
+        )

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from helpers.numerai.demo import Constant
+from sklearn_era.cli.numerai._terminal import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai import figures, validation
+from sklearn_era.numerai import figures, report, validation
 from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.report import read_training_sample, write_report
 from sklearn_era.numerai.score_table import EXAMPLE
 from sklearn_era.numerai.store import read_record
-from sklearn_era.numerai.validation import GAIN, MODEL, validate
+from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
 FIGURES = ["cumulative_corr", "corr_by_era", "feature_exposure", "split_agreement"]
@@ -31,9 +32,13 @@ def config(own):
     return own.config(validate={"compare_with_gain": True})
 
 
+def validate(own, config):
+    return Validation(config, own.workspace, config.models[0]).run()
+
+
 @pytest.fixture(scope="module")
 def results(own, config):
-    return validate(config, own.workspace, config.models[0])
+    return validate(own, config)
 
 
 @pytest.fixture(scope="module")
@@ -69,67 +74,71 @@ def test_a_report_is_numbers_and_figures(own, config, results):
     for path in paths[1:]:
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
-    assert document["format"] == 2
-    about = document["about"]
-    assert about["members"] == {"model": record(own).sha256}
-    assert about["purge"] == 8
+    assert (document["format"], document["about"]["purge"]) == (2, 8)
+    assert document["about"]["members"] == {"model": record(own).sha256}
     assert list(document["models"]) == [MODEL, GAIN, BENCHMARK, EXAMPLE]
     for name, model in document["models"].items():
-        result = results[name]
-        assert model.keys() == vars(result).keys()
-        same = ["target", "way", "n_rows", "summary", "skipped", "notes"]
-        assert [model[key] for key in same] == [getattr(result, key) for key in same]
-        assert model["exposures"] == pytest.approx(result.exposures)
-        assert model["folds"] == [
-            {"last_trained": "0030", "first": "0039", "last": "0050"}
-        ]
+        own_keys = vars(results[name])
+        assert model.keys() == own_keys.keys()
+        for key in ("target", "way", "n_rows", "summary", "skipped", "notes"):
+            assert model[key] == own_keys[key]
+        assert model["exposures"] == pytest.approx(own_keys["exposures"])
+        fold = {"last_trained": "0030", "first": "0039", "last": "0050"}
+        assert model["folds"] == [fold]
         for metric, columns in model["scores"].items():
-            lists = [column.tolist() for column in result.scores[metric]]
+            lists = [column.tolist() for column in results[name].scores[metric]]
             assert [columns[key] for key in ("eras", "scores", "n_samples")] == lists
 
 
-@pytest.mark.slow
-def test_undefined_numbers_are_null_and_can_be_drawn(own, monkeypatch):
+def test_the_table_fits_into_80_columns(config, results, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    Terminal().validated(config.models[0], results, [])
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line.split() for line in lines if "example" in line]
+    assert (row[:3], row[-1]) == (["example", "predictions", "corr"], "12")
+    # A line a metric, none of which is folded.
+    shown = [line for line in lines if line.endswith(" 12  ")]
+    assert max(map(len, shown)) <= 80
+    assert len(shown) == sum(len(result.summary) for result in results.values())
+
+
+def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatch):
     blend = Blend([Part(Constant(), own.features)])
     monkeypatch.setattr(validation, "load_blend", lambda *_: (blend, []))
-    config = own.config()
-    constant = validate(config, own.workspace, config.models[0])
+    config = own.config(predict={"neutralize_proportion": 0.5})
+    constant = validate(own, config)
+    assert "corr is undefined in 12 of 12 eras (0039" in "".join(constant[MODEL].notes)
     model = write(own, config, constant)[0]["models"][MODEL]
     assert model["scores"]["corr"]["scores"] == [None] * 12
-    assert model["summary"]["corr"]["mean"] is None
+    summary = model["summary"]["corr"]
+    assert (summary["mean"], summary["n_eras"]) == (None, 0)
     assert set(model["exposures"].values()) == {None}
 
 
-def test_cumulative_corr_is_the_running_sum_in_the_eras_of_all(results):
-    figure = figures.cumulative_corr(rows_of(results))
-    (ax,) = figure.axes
-    assert ax.get_title() == "Cumulative CORR by era, target_amber_20, hold-out"
-    lines = ax.get_lines()[1:]
-    (legend,) = figure.legends
-    texts = [text.get_text() for text in legend.get_texts()]
+def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
     rows = rows_of(results)
-    for line, text, (name, result) in zip(lines, texts, rows, strict=True):
+    total, by_era = figures.cumulative_corr(rows), figures.corr_by_era(rows)
+    (ax,) = total.axes
+    assert ax.get_title() == "Cumulative CORR, target_amber_20, hold-out"
+    (legend,) = total.legends
+    parts = zip(rows, ax.get_lines(), legend.get_texts(), by_era.axes, strict=False)
+    for (name, result), line, text, own_ax in parts:
         corr = result.scores["corr"].scores
         assert line.get_ydata() == pytest.approx(np.cumsum(corr))
-        assert text == f"{name}, mean {result.summary['corr']['mean']:.4f}"
-    assert texts[0].startswith("someone, ")
-
-
-def test_corr_by_era_has_bars_points_and_a_mean_of_each(results):
-    figure = figures.corr_by_era(rows_of(results))
-    (ax,) = figure.axes
-    corr = [result.scores["corr"].scores for result in results.values()]
-    assert [bar.get_height() for bar in ax.patches] == pytest.approx(corr[0])
-    lines = ax.get_lines()[1:]
-    means = [line.get_ydata()[0] for line in lines if line.get_linestyle() == "--"]
-    assert means == pytest.approx([one.mean() for one in corr])
-    points = [line.get_ydata() for line in lines if line.get_marker() == "."]
-    assert points == [pytest.approx(one) for one in corr[1:]]
-    # Beside the bars, and not over them.
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    names = [text.get_text().split(",")[0] for text in legend.get_texts()]
-    assert names == ["someone", GAIN, BENCHMARK, EXAMPLE]
+        assert text.get_text() == f"{name}, mean {corr.mean():.4f}"
+        assert [bar.get_height() for bar in own_ax.patches] == pytest.approx(corr)
+        assert own_ax.get_title() == name
+        assert own_ax.get_legend().get_texts()[1].get_text().startswith("mean: ")
+    assert len(by_era.axes) == len(legend.get_texts()) == len(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "_MOST_BARS", 11)
+        points = figures.corr_by_era(rows).axes[0].get_lines()[0]
+    assert points.get_ydata() == pytest.approx(results[MODEL].scores["corr"].scores)
+    assert points.get_linestyle() == "None"
+    # Beside the lines, and not over them.
+    total.draw_without_rendering()
     assert legend.get_window_extent().x0 > ax.get_window_extent().x1
 
 
@@ -140,25 +149,29 @@ def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
     assert [text.get_text() for text in ax.get_yticklabels()] == largest
     expected = [results[row].exposures[x] for row in (MODEL, GAIN) for x in largest]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(expected)
-    assert ax.get_title() == "The 20 features (of 20) with the largest exposure"
+    assert ax.get_title() == (
+        "The 20 of 20 features with the largest exposure,\n"
+        "sorted by the absolute exposure of someone"
+    )
+    assert "correlation of ranked predictions with the feature" in ax.get_xlabel()
 
 
 def test_split_agreement_is_of_a_sample_of_the_training(own, sample, named):
     train = own.frame("train")
-    assert (sample.n_eras, sample.n_all) == (24, 30)
-    eras = np.unique(sample.eras)
-    assert len(eras) == 24
+    eras = sample.X.index.unique()
+    assert (len(eras), sample.n_trained) == (24, 30)
     assert (eras[0], eras[-1]) == ("0001", "0030")
     rows = train[train["era"].isin(eras)]
     assert np.array_equal(sample.X, rows[own.features])
     assert np.array_equal(sample.y, rows[own.target])
     figure = figures.split_agreement([("one", named), ("two", named)], sample)
-    assert "over 24 of 30 training eras" in figure.get_suptitle()
+    assert "in 24 of 30 training eras" in figure.get_suptitle()
+    assert "Each bubble is all splits of one" in figure.get_supxlabel()
     assert [ax.get_title() for ax in figure.axes] == ["one", "two"]
     assert figure.axes[0].get_ylabel() == "direction agreement of eras"
     few = sample_of(own, own.config(every_nth_era=3, era_offset=1))
-    assert np.unique(few.eras).tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
-    assert (few.n_eras, few.n_all) == (10, 10)
+    assert few.X.index.unique().tolist() == [f"{i:04d}" for i in range(2, 30, 3)]
+    assert few.n_trained == 10
 
 
 def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
@@ -174,13 +187,21 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
     files = ["train", "validation"]
     config = own.config(members=members, files=files, validate=validation_of)
     records, (model,) = own.fit(config), config.models
-    results = validate(config, own.workspace, model)
+    results = validate(own, config)
     assert results[MODEL].way == "walk-forward"
     assert list(results)[:2] == [MODEL, GAIN]
     write_report(config, own.workspace, model, records, results)
     # No fit by plain gain has seen what the submitted one has.
     assert drawn == ["someone, member first"]
-    assert validation.report_is_current(config, own.workspace, model, records)
+    assert report.report_is_current(config, own.workspace, model, records)
+    # Whatever a member learns from, and weighs.
+    for changes in ({"weight": 2.0}, {"random_state": 1}, {"last_era": "0029"}):
+        (other,) = own.config(
+            members=[members[0], members[1] | changes],
+            files=files,
+            validate=validation_of,
+        ).models
+        assert not report.report_is_current(config, own.workspace, other, records)
 
 
 def test_a_model_without_splits_has_a_sentence(sample):
@@ -197,3 +218,36 @@ def test_importing_needs_no_optional_package(tmp_path):
     code = f"import sys\nsys.modules.update(dict.fromkeys({absent!r}.split()))\n"
     code += "\n".join(f"import sklearn_era.numerai.{module}" for module in modules)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_a_report_is_current_until_something_else_is_asked_for(own, results, config):
+    """Whatever is in the file: one that cannot be read is not current."""
+
+    def is_current(config=config, **changes):
+        records = [record(own).model_copy(update=changes)]
+        return report.report_is_current(
+            config, own.workspace, config.models[0], records
+        )
+
+    (path, *_) = write(own, config, results)[1]
+    assert is_current()
+    assert not is_current(sha256="0" * 64)
+    asked = {"compare_with_gain": True}
+    for changes in (
+        {"validate": {}},
+        {"validate": {**asked, "purge": 3}},
+        {"validate": {**asked, "folds": 7}},
+        {"validate": asked, "predict": {"neutralize_proportion": 0.5}},
+        {"validate": asked, "target": "target_birch_20"},
+    ):
+        assert not is_current(own.config(**changes))
+    text, old = path.read_text(), {"model_sha256": record(own).sha256}
+    old = json.loads(text) | {"format": 1, "about": old}
+    for damaged in (text[:100], "[]", json.dumps(old), '{"format": 99}'):
+        path.write_text(damaged)
+        assert not is_current()
+    old["about"]["purge"] = 8
+    path.write_text(json.dumps(old))
+    assert is_current()
+    path.unlink()
+    assert not is_current()

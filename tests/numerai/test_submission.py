@@ -50,28 +50,19 @@ def first(**values):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            lambda f: f[:-2],
-            f"predict the live file of this very round. The first is {IDS[6]!r}",
-        ),
-        (
-            lambda f: pd.concat([f, f[:1]]),
-            "1 of 9 ids are there more than once. The first is 'n0",
-        ),
+        (lambda f: f[:-2], f"file of this round. The first is {IDS[6]!r}"),
+        (lambda f: pd.concat([f, f[:1]]), "1 of 9 ids are duplicates. The"),
         (first(id=None), "1 of 8 rows have no id. The first is"),
         (first(id=""), "1 of 8 rows have no id"),
         (first(prediction=np.nan), "1 of 8 predictions are not"),
         (first(prediction=np.inf), "not finite. The first is 'n0000"),
+        (first(prediction=1.5), "1 of 8 predictions are not between 0 and 1 (they"),
         (
-            first(prediction=1.5),
-            "1 of 8 predictions are not between 0 and 1 (all are from 0.2142",
+            first(prediction=-2.0),
+            "rank them, for example with predictions.rank(pct=True)",
         ),
-        (first(prediction=-2.0), "rank them, in pandas by predictions.rank(pct=True)"),
-        (lambda f: f.assign(prediction=0.5), "All predictions are equal (0.5): the mo"),
-        (
-            lambda f: f.assign(prediction=0.5 + VALUES * 1e-12),
-            "numerai-tools refuses it: inv",
-        ),
+        (lambda f: f.assign(prediction=0.5), "8 of 8 predictions are equal (0.5): the"),
+        (lambda f: f.assign(prediction=0.5 + VALUES * 1e-12), "tools rejects it: inv"),
         (lambda f: f[:0], "8 of 8 live ids have no prediction"),
     ],
 )
@@ -153,30 +144,14 @@ def test_ids_are_texts_whatever_they_say():
     ("content", "error", "said"),
     [
         (b"", DataError, "mine.csv cannot be read as CSV: No columns to parse"),
-        (
-            b"id,prediction\n\xff,0.5\n",
-            DataError,
-            "cannot be read as CSV: 'utf-8' codec",
-        ),
+        (b"id,prediction\n\xff,0.5\n", DataError, "read as CSV: 'utf-8' codec"),
         (b'id,prediction\n"a,0.5\n', DataError, "cannot be read as CSV"),
         (b"PAR1 and so on", DataError, "magic bytes not found"),
-        (
-            b"ID,prediction\na,0.5\n",
-            SubmissionError,
-            "a column 'id', and has 'ID', 'pred",
-        ),
-        (b"id;prediction\na;0.5\n", SubmissionError, "and has 'id;prediction'"),
-        (
-            b"id,x,y\na,1,2\n",
-            SubmissionError,
-            "'prediction' or 'probability', and has '",
-        ),
-        (b"id,prediction,probability\na,1,2\n", SubmissionError, "and has both"),
-        (
-            b"id,prediction\na,high\n",
-            SubmissionError,
-            "'prediction' does not hold numb",
-        ),
+        (b"ID,prediction\na,0.5\n", SubmissionError, "column 'id', but has 'ID', 'p"),
+        (b"id;prediction\na;0.5\n", SubmissionError, "but has 'id;prediction'"),
+        (b"id,x,y\na,1,2\n", SubmissionError, "on' or 'probability', but has 'x"),
+        (b"id,prediction,probability\na,1,2\n", SubmissionError, "but has both"),
+        (b"id,prediction\na,high\n", SubmissionError, "'prediction' is not numeric"),
         (None, DataError, "cannot be read: No such file"),
     ],
 )
@@ -187,3 +162,13 @@ def test_a_damaged_file_is_told_in_a_sentence(content, error, said, tmp_path):
     message = refusal(read_predictions, path, error=error)
     assert said in message
     assert str(path) in message
+
+
+def test_a_parquet_file_without_its_magic_bytes_is_called_damaged(tmp_path):
+    path = tmp_path / "mine.parquet"
+    FRAME.to_parquet(path)
+    content = path.read_bytes()
+    for broken in (b"XXXX" + content[4:], content[:-4] + b"XXXX", b"\xff" * 9, b""):
+        path.write_bytes(broken)
+        message = refusal(read_predictions, path, error=DataError)
+        assert message.startswith(f"{path} is damaged (Parquet ")

@@ -1,6 +1,5 @@
 """Validation: the right eras, scores of numerai-tools, one table, and folds."""
 
-import json
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -11,21 +10,21 @@ from numerai_tools import scoring
 from scipy.stats import norm, rankdata
 
 from helpers.grids import slow
-from helpers.numerai.demo import Constant
-from sklearn_era.metrics import EraScores
-from sklearn_era.numerai import training, validation
+from sklearn_era.numerai import validation
 from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
 from sklearn_era.numerai.score_table import EXAMPLE, summarize
 from sklearn_era.numerai.store import load_fit, read_record
-from sklearn_era.numerai.validation import GAIN, MODEL, validate
+from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
 BENCHMARK = "v53_lgbm_amber20"
 WALK = {"files": ["train", "validation"], "validate": {"folds": 2}}
 BIRCH = {"target": "target_birch_60", "weight": 0.5, "feature_set": "small"}
 MEMBERS = [{"name": "amber"}, {"name": "birch", **BIRCH}]
+BY_GAIN = {"split_criterion": "gain"}
+COMPARED = {"files": WALK["files"], "validate": {"compare_with_gain": True}}
 ONE_OF_5_DAYS = [{"name": "a"}, {"name": "b", "target": "target_x_5"}]
 
 
@@ -37,7 +36,7 @@ def own(demo, tmp_path):
 
 def run(demo, config=None, **options):
     config = config or demo.config()
-    return validate(config, demo.workspace, config.models[0], **options)
+    return Validation(config, demo.workspace, config.models[0], **options).run()
 
 
 def judge(demo, config=None, **options):
@@ -104,8 +103,7 @@ def test_few_eras_are_held_out_if_there_are_none_to_walk_through(
     # A model that learns from the train file does so in folds, too.
     assert result.folds[-1].last == "0050"
     if way == "walk-forward":
-        folder = own.workspace.model_dir("someone") / "folds"
-        assert read_record(folder / "2", "model").files == ["train_1.parquet"]
+        assert read_record(fold_dir(own, 2), "model").files == ["train_1.parquet"]
 
 
 def spoiled(column, n_rows):
@@ -119,18 +117,6 @@ def spoiled(column, n_rows):
         return frame
 
     return change
-
-
-def scores_of_an_era(prediction, meta, benchmark, targets, features):
-    """Those of numerai-tools, but for those that it refuses for too few rows."""
-    for metric, function, *others in (
-        ("corr", scoring.numerai_corr, targets),
-        ("mmc", scoring.correlation_contribution, meta, targets),
-        ("bmc", scoring.correlation_contribution, benchmark, targets),
-        ("fnc", scoring.feature_neutral_corr, features, targets),
-    ):
-        with suppress(AssertionError):
-            yield metric, float(np.ravel(function(prediction, *others))[0])
 
 
 # Rows that lack a target, and those that lack the other model's prediction.
@@ -151,44 +137,47 @@ def test_scores_are_those_of_numerai_tools(own, gaps, proportion):
     neutral = {"neutralize_proportion": proportion, "neutralize_feature_set": "small"}
     result = judge(own, own.config(predict=neutral))
     assert result.skipped == {}
-    assert result.neutralize_proportion == proportion
-
     metadata = read_features(own.path("features"))
     few, fnc = metadata.features("small"), metadata.features("fncv3_features")
     estimator, _ = load_fit(own.workspace.model_dir("someone"), "model")
-    frame, meta = pd.read_parquet(path), pd.read_parquet(meta_path)[META_MODEL_COLUMN]
-    benchmark = own.frame("validation_benchmark_models")[BENCHMARK]
-    frame = frame[(frame["era"] >= "0039") & (frame["era"] <= "0050")]
+    frame = pd.read_parquet(path).join(pd.read_parquet(meta_path)[META_MODEL_COLUMN])
+    frame = frame.join(own.frame("validation_benchmark_models")[BENCHMARK])
     expected: dict = {"corr": {}, "mmc": {}, "bmc": {}, "fnc": {}}
-    n_rows: dict = {}
-    for era, unsorted in frame.groupby("era"):
-        one = unsorted.sort_index()  # as numerai-tools requires
-        targets = one[own.target].astype("float64").rename("target")
-        predicted = estimator.predict(one[own.features])
-        ranks = norm.ppf((rankdata(predicted) - 0.5) / len(one))
+    # Sorted, as numerai-tools requires.
+    for era, one in (
+        frame[frame["era"].between("0039", "0050")].sort_index().groupby("era")
+    ):
+        y = one[own.target].astype("float64").rename("target")
+        ranks = norm.ppf(
+            (rankdata(estimator.predict(one[own.features])) - 0.5) / len(one)
+        )
         submitted = pd.DataFrame({"prediction": ranks}, index=one.index)
         if proportion:
             neutralizers = one[few].astype("float64")
             submitted = scoring.neutralize(submitted, neutralizers, proportion)
-        models = [series.reindex(one.index) for series in (meta, benchmark)]
-        features = one[fnc].astype("float64")
-        scores = scores_of_an_era(submitted, *models, targets, features)
-        for metric, score in scores:
-            expected[metric][era] = score
-        n_rows[era] = int((models[0].notna() & targets.notna()).sum())
-
-    left_out = {name: n_rows.keys() - expected[name].keys() for name in expected}
-    assert left_out["corr"] == ({"0043"} if gaps is GAPS else set())
-    assert left_out["mmc"] == ({"0040", "0043", "0045"} if gaps is GAPS else set())
+        for metric, function, *others in (
+            ("corr", scoring.numerai_corr),
+            ("mmc", scoring.correlation_contribution, one[META_MODEL_COLUMN]),
+            ("bmc", scoring.correlation_contribution, one[BENCHMARK]),
+            ("fnc", scoring.feature_neutral_corr, one[fnc].astype("float64")),
+        ):
+            n = pd.concat([y, *others], axis=1).notna().all(axis=1).sum()
+            with suppress(AssertionError):  # of too few rows
+                score = np.ravel(function(submitted, *others, y))[0]
+                expected[metric][era] = score, n
+    eras = {f"{i:04d}" for i in range(39, 51)}
+    assert eras - {*expected["corr"]} == {*gaps[0]} & {"0043"}
+    assert eras - {*expected["mmc"]} == {*gaps[0], *gaps[1]} & {"0040", "0043", "0045"}
     for metric, by_era in expected.items():
-        found = result.scores[metric]
+        found, (scores, counts) = (
+            result.scores[metric],
+            zip(*by_era.values(), strict=True),
+        )
         assert found.eras.tolist() == list(by_era)
-        assert found.scores == pytest.approx(list(by_era.values()), abs=1e-9)
-    mmc, corr = result.scores["mmc"], result.scores["corr"]
-    assert mmc.n_samples.tolist() == [n_rows[era] for era in mmc.eras]
-    assert corr.n_samples.tolist() == [60 - gaps[0].get(x, 0) for x in corr.eras]
-    assert result.n_rows == corr.n_samples.sum()
-    note = f"less than 80% of the rows have {own.target!r}: 0043."
+        assert found.scores == pytest.approx(scores, abs=1e-9)
+        assert found.n_samples.tolist() == list(counts)
+    assert result.n_rows == result.scores["corr"].n_samples.sum()
+    note = f"fewer than 80% of their rows have {own.target!r}: 0043."
     assert (note in "".join(result.notes)) == (gaps is GAPS)
 
 
@@ -217,8 +206,7 @@ def test_features_stay_int8_an_era_at_a_time_and_progress_is_told(demo, given):
         return estimator.predict(pd.DataFrame(X, columns=demo.features))
 
     given(SimpleNamespace(predict=predict), demo.features)
-    result = judge(demo, on_progress=lambda *x: told.append(x))
-    assert_same_scores(result, expected)
+    assert_same_scores(judge(demo, on_progress=lambda *x: told.append(x)), expected)
     assert seen == [(np.dtype(np.int8), (60, 20))] * 12
     assert told == [("validation eras", i, 12) for i in range(1, 13)]
 
@@ -269,8 +257,7 @@ STD = np.std([0.03, -0.02, 0.02])
     ],
 )
 def test_summary_is_of_the_defined_scores(scores, expected):
-    n = len(scores)
-    summary = summarize(EraScores(np.arange(n), np.array(scores), np.full(n, 9)))
+    summary = summarize(np.array(scores))
     names = ("n_eras", "mean", "std", "sharpe", "max_drawdown")
     assert [summary[name] for name in names] == pytest.approx(expected)
 
@@ -284,24 +271,7 @@ def test_scores_too_good_to_be_true_are_noted(own, given):
     assert "look for a leak" in note
 
 
-def test_constant_predictions_are_undefined_and_noted(demo, given):
-    given(Constant(), demo.features)
-    result = judge(demo, demo.config(predict={"neutralize_proportion": 0.5}))
-    assert np.isnan(result.scores["corr"].scores).all()
-    assert result.summary["corr"]["mean"] is None
-    assert result.summary["corr"]["n_eras"] == 0
-    assert "corr is undefined in 12 of 12 eras (0039" in "\n".join(result.notes)
-    assert np.isnan(list(result.exposures.values())).all()
-
-
 # One table ----------------------------------------------------------------------------
-
-
-def direct_corr(demo, name, column, eras):
-    """The CORR of a file's predictions, as anyone would compute it."""
-    frame = demo.frame("validation")[["era", demo.target]]
-    frame = frame[frame["era"].isin(eras)].join(demo.frame(name)[[column]])
-    return numerai_corr(frame[column], frame[demo.target], frame["era"])
 
 
 def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
@@ -312,7 +282,9 @@ def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
         (BENCHMARK, "validation_benchmark_models", BENCHMARK),
         (EXAMPLE, "validation_example_preds", "prediction"),
     ):
-        expected = direct_corr(demo, name, column, eras)
+        frame = demo.frame("validation").join(demo.frame(name)[[column]])
+        frame = frame[frame["era"].isin(eras)]
+        expected = numerai_corr(frame[column], frame[demo.target], frame["era"])
         found = results[row].scores["corr"]
         assert found.eras.tolist() == expected.eras.tolist() == eras.tolist()
         assert found.scores == pytest.approx(expected.scores, abs=1e-12)
@@ -335,44 +307,61 @@ def test_summaries_are_of_the_eras_that_all_rows_have(own, demo):
         assert result.summary["corr"]["n_eras"] == 9
         mean = corr.scores[corr.eras >= "0042"].mean()
         assert result.summary["corr"]["mean"] == pytest.approx(mean)
-    assert "The summaries are of the 9 of 12 eras" in "".join(results[MODEL].notes)
+    assert "The summaries cover the 9 of 12 eras" in "".join(results[MODEL].notes)
     # Another model's, too: here there are none.
     own.change("meta_model", lambda x: x[eras.reindex(x.index) < "0042"])
     result = judge(own)
     assert result.scores["mmc"].eras.tolist() == ["0039", "0040", "0041"]
     assert result.summary["mmc"]["n_eras"] == 0
+    assert "MMC covers 3 of the 12 eras" in "".join(result.notes)
     # A row of too few eras would cut the table short.
     own.change(name, lambda x: x[eras.reindex(x.index) >= "0049"])
     results = run(own)
     assert list(results) == [MODEL, BENCHMARK]
-    note = "example predictions is not in the table: predictions are here for 2 of the"
+    note = "example predictions is not in the table: it has predictions for only 2"
     assert note in "".join(results[MODEL].notes)
 
 
 def test_what_is_not_there_is_skipped_with_a_reason(own):
-    own.change("meta_model", lambda meta: meta[meta["era"] >= "0045"])
-    result = judge(own)
-    assert result.scores["mmc"].eras.tolist() == [f"{i:04d}" for i in range(45, 51)]
-    assert "MMC covers 6 of the 12 eras" in "".join(result.notes)
-    assert result.summary["mmc"]["n_eras"] == 6
     own.change("meta_model", lambda meta: meta[meta["era"] >= "0051"])
     other = {"benchmark": "v53_lgbm_cyrus20", "fnc_feature_set": ""}
     results = run(own, own.config(validate=other))
     assert list(results) == [MODEL, EXAMPLE]
-    skipped = results[MODEL].skipped
     assert set(results[MODEL].scores) == {"corr", "max_feature_exposure"}
-    assert set(skipped) == {"mmc", "bmc", "fnc"}
-    assert "no predictions to compare with" in skipped["mmc"]
-    assert "no column 'v53_lgbm_cyrus20'; it has v53_lgbm" in skipped["bmc"]
-    for name in ("meta_model", "validation_benchmark_models"):
-        for number in own.workspace.rounds_of(name):
-            own.workspace.data_file(name, number).unlink()
+    assert list(results[MODEL].skipped) == ["mmc", "bmc", "fnc"]
+    for told, (metric, reason) in zip(
+        ("no predictions to compare with", "no column 'v53_lgbm_cyrus20'; it has v53_"),
+        results[MODEL].skipped.items(), strict=False,
+    ):  # fmt: skip
+        assert told in reason, metric
+    for path in own.workspace.data_dir.glob("*m*_model*"):
+        path.unlink()
     skipped = judge(own).skipped
     assert skipped["mmc"] == "there is no meta_model file; download it."
     assert "no validation_benchmark_models file" in skipped["bmc"]
 
 
+def test_a_file_is_read_once_for_all_rows_of_the_table(own, monkeypatch):
+    """Its targets, ids and eras; with the gain, there are four rows to score."""
+    read = {name: [] for name in ("read_numbers", "read_columns", "era_runs")}
+    for name, calls in read.items():
+        called = getattr(validation, name)
+
+        def counted(*arguments, called=called, calls=calls):
+            calls.extend(str(x) for x in arguments if "validation_1." in str(x))
+            return called(*arguments)
+
+        monkeypatch.setattr(validation, name, counted)
+    config = own.config(validate={"compare_with_gain": True})
+    assert len(run(own, config)) == 4
+    assert [len(calls) for calls in read.values()] == [1, 1, 1]
+
+
 # Fits for the validation --------------------------------------------------------------
+
+
+def fold_dir(demo, number):
+    return demo.workspace.model_dir("someone") / "folds" / str(number)
 
 
 def test_gain_is_trained_on_the_eras_of_the_model(own):
@@ -385,78 +374,85 @@ def test_gain_is_trained_on_the_eras_of_the_model(own):
     record = read_record(own.workspace.model_dir("someone") / GAIN, "model")
     assert record.last_era == "0030"
     assert record.parameters["split_criterion"] == "gain"
-    assert steps == ["Training model by plain gain, up to era 0030: " + steps[0][46:]]
+    assert steps == ["Training model with plain gain, up to era 0030: " + steps[0][48:]]
     assert results[GAIN].exposures.keys() == results[MODEL].exposures.keys()
     assert_same_scores(run(own, config, on_step=steps.append)[GAIN], results[GAIN])
     assert len(steps) == 1
 
 
-@pytest.mark.parametrize("purge", ["auto", 2])
-def test_folds_never_train_on_an_era_that_they_score_nor_within_the_purge(own, purge):
+@pytest.mark.parametrize(("purge", "n_purged"), [("auto", 8), (2, 2)])
+def test_folds_never_train_on_an_era_that_they_score_nor_within_the_purge(
+    own, purge, n_purged
+):
     config = own.config(files=WALK["files"], validate={"folds": 3, "purge": purge})
     own.fit(config)
-    result, n_purged = judge(own, config), 8 if purge == "auto" else purge
+    result = judge(own, config)
     assert result.way == "walk-forward"
-    eras = result.scores["corr"].eras.tolist()
-    folder, scored = own.workspace.model_dir("someone") / "folds", []
+    eras, scored = result.scores["corr"].eras.tolist(), []
+    frame = pd.concat([own.frame("train"), own.frame("validation")])
     for number, fold in enumerate(result.folds, 1):
-        record = read_record(folder / str(number), "model")
+        estimator, record = load_fit(fold_dir(own, number), "model")
         assert record.last_era == fold.last_trained
         assert int(record.last_era) + n_purged + 1 == int(fold.first)
-        assert record.first_era == "0001"
-        assert record.n_eras == int(record.last_era)
+        assert (record.first_era, record.n_eras) == ("0001", int(record.last_era))
         inside = [era for era in eras if fold.first <= era <= fold.last]
         scored += inside
         # By its own fit, and no other.
-        estimator, _ = load_fit(folder / str(number), "model")
-        frame = pd.concat([own.frame("train"), own.frame("validation")])
-        frame = frame[frame["era"].isin(inside)]
-        ranks = estimator.predict(frame[own.features])
-        expected = numerai_corr(ranks, frame[own.target], frame["era"])
+        rows = frame[frame["era"].isin(inside)]
+        ranks = estimator.predict(rows[own.features])
+        expected = numerai_corr(ranks, rows[own.target], rows["era"])
         found = result.scores["corr"].scores[np.isin(eras, inside)]
         assert found == pytest.approx(expected.scores, abs=1e-12)
     assert scored == eras
+    # Of the train file, and others of the validation file.
+    assert {"0030", "0031"} < {*eras}
     assert eras[-1] == "0050"
-    assert "0030" in eras  # of the train file, and others of the validation file
-    assert "0031" in eras
 
 
-def test_folds_are_trained_once_resumed_and_trained_again_if_asked_otherwise(
-    own, monkeypatch
-):
-    config, trained = own.config(**WALK), []
+def test_groups_are_no_more_than_the_eras_of_a_fold(own):
+    config = own.config(**WALK, every_nth_era=3, era_groups=10)
     own.fit(config)
-    original = training.train
+    judge(own, config)
+    records = [read_record(fold_dir(own, x), "model") for x in (1, 2)]
+    assert records[0].n_eras < 10
+    for record in records:
+        assert record.era_groups == min(record.n_eras, 10)
 
-    def count(settings, *, folder, **options):
-        trained.append(folder.name)
-        if interrupted:
-            options["on_progress"] = stop
-        return original(settings, folder=folder, **options)
+
+@pytest.mark.parametrize("suffix", ["skops", "json"])
+def test_a_damaged_fit_of_a_fold_is_trained_again(own, suffix):
+    config, steps = own.config(**WALK), []
+    own.fit(config)
+    expected = judge(own, config)
+    path = fold_dir(own, 2) / f"model.{suffix}"
+    path.write_bytes(path.read_bytes()[:-100])
+    assert_same_scores(judge(own, config, on_step=steps.append), expected)
+    (step,) = steps
+    assert step.startswith("Training model for fold 2")
+    assert step.endswith(": the existing fit is damaged.")
+
+
+def test_folds_are_trained_once_resumed_and_trained_again_if_asked_otherwise(own):
+    config, steps = own.config(**WALK), []
+    own.fit(config)
+    expected = judge(own, config, on_step=steps.append)
+    step = "Training model for fold 1, up to era 0014: not trained yet."
+    assert steps[0] == step
+    assert_same_scores(judge(own, config, on_step=steps.append), expected)
+    assert len(steps) == 2
 
     def stop(stage, done, total):
-        if stage == "model" and done == 15:
+        if stage == "model for fold 1" and done == 15:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(validation, "train", count)
-    interrupted, steps = False, []
-    expected = judge(own, config, on_step=steps.append)
-    assert trained == ["1", "2"]
-    step = "Training model of fold 1, up to era 0014: there is no model yet."
-    assert steps[0] == step
-    assert_same_scores(judge(own, config), expected)
-    assert trained == ["1", "2"]
     # Other parameters: the folds are stale, and an interrupted one goes on.
     other = own.config(**WALK, random_state=3, checkpoint_every=5)
-    interrupted = True
     with pytest.raises(KeyboardInterrupt):
-        judge(own, other)
-    interrupted = False
+        judge(own, other, on_progress=stop)
     steps.clear()
     judge(own, other, on_step=steps.append)
-    assert trained == ["1", "2", "1", "1", "2"]
-    assert "a training was interrupted" in steps[0]
-    assert "random_state was 0 and is 3" in steps[1]
+    assert "interrupted training resumes" in steps[0]
+    assert "random_state changed from 0 to 3" in steps[1]
 
 
 def test_a_blend_of_targets_is_scored_on_its_own_with_the_longest_purge(own):
@@ -481,8 +477,7 @@ def test_a_blend_walks_forward_with_all_its_members(own):
     result = judge(own, config)
     assert result.way == "walk-forward"
     for number, fold in enumerate(result.folds, 1):
-        folder = own.workspace.model_dir("someone") / "folds" / str(number)
-        amber, birch = (read_record(folder, name) for name in ("amber", "birch"))
+        amber, birch = (read_record(fold_dir(own, number), x["name"]) for x in MEMBERS)
         assert amber.last_era == min("0020", fold.last_trained)
         assert birch.last_era <= fold.last_trained
         assert birch.first_era == "0004"
@@ -494,27 +489,28 @@ def test_a_blend_walks_forward_with_all_its_members(own):
     [
         ({"target": "target_none_20"}, DataError, "no column.*'target_none_20'"),
         ({"target": "target_none_5"}, ConfigError, "set purge to a number of eras"),
-        ({"members": ONE_OF_5_DAYS}, ConfigError, "'target_x_5' is neither: set purge"),
-        ({"validate": {"purge": 47}}, DataError, "nothing to validate.* 0030 and 47"),
-        ({"validate": {"fnc_feature_set": "x"}}, DataError, "no feature set 'x'"),
-        ({"members": MEMBERS}, NoModelError, "no trained model 'amber'"),
+        ({"members": ONE_OF_5_DAYS}, ConfigError, "not 'target_x_5': set purge"),
+        ({"validate": {"purge": 47}}, DataError, "nothing to validate.* 0030 .* 47"),
+        ({"validate": {"fnc_feature_set": "x"}}, ConfigError, "no feature set 'x'"),
+        ({"members": MEMBERS}, NoModelError, "no fit 'amber'"),
+        # Before anything is trained.
+        ({"parameters": BY_GAIN, **COMPARED}, ConfigError, "nothing to compare"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_validated_is_refused(demo, changes, error, message):
+    steps = []
     with pytest.raises(error, match=message):
-        run(demo, demo.config(**changes))
+        run(demo, demo.config(**changes), on_step=steps.append)
+    assert steps == []
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("validation", lambda x: x.assign(era="X"), "era 'X' is not a number of four"),
-        ("validation", lambda x: x.sort_index(), "not lie together: sort the file by"),
-        ("validation", lambda x: x.astype({x.columns[2]: str}), "'feature.* not num"),
-        ("validation", lambda x: x.drop(columns=x.columns[2]), "lacks 1 of 20 col"),
+        ("validation", lambda x: x.assign(era="X"), "the era 'X'; eras must be text"),
         ("validation", lambda x: x.assign(target_amber_20=np.float32(np.inf)),
-         "target_amber_20' is infinite in 1,440 rows"),
-        ("meta_model", lambda x: pd.concat([x, x[:1]]), "more than once"),
+         "validate on .*: 'target_amber_20' is infinite in 1,440 rows"),
+        ("meta_model", lambda x: pd.concat([x, x[:1]]), "duplicate ids"),
         ("meta_model", lambda x: x.assign(numerai_meta_model="a"), "is not numeric"),
         ("meta_model", lambda x: x.assign(numerai_meta_model=np.inf), "is infinite in"),
     ],
@@ -531,35 +527,3 @@ def test_eras_of_two_files_are_refused(own):
     own.change("train", lambda x: pd.concat([x, own.frame("validation").iloc[:60]]))
     with pytest.raises(DataError, match="Era 0031 is in two files"):
         run(own, config)
-
-
-def test_a_report_is_current_until_something_else_is_asked_for(own):
-    """Whatever is in the file: one that cannot be read is not current."""
-    from sklearn_era.numerai.report import write_report
-
-    config = own.config()
-    (model,) = config.models
-    records = [read_record(own.workspace.model_dir("someone"), "model")]
-
-    def is_current(config=config, records=records):
-        model = config.models[0]
-        return validation.report_is_current(config, own.workspace, model, records)
-
-    assert not is_current()
-    write_report(config, own.workspace, model, records, run(own, config))
-    assert is_current()
-    path = own.workspace.report_dir("someone") / "report.json"
-    text = path.read_text()
-    for changes in (
-        {"validate": {"purge": 3}},
-        {"validate": {"folds": 7}},
-        {"validate": {"compare_with_gain": True}},
-        {"predict": {"neutralize_proportion": 0.5}},
-        {"target": "target_birch_20"},
-    ):
-        assert not is_current(own.config(**changes))
-    assert not is_current(records=[records[0].model_copy(update={"sha256": "0" * 64})])
-    old = json.loads(text) | {"format": 1, "about": {"model_sha256": records[0].sha256}}
-    for damaged in (text[:100], "[]", json.dumps(old), '{"format": 99}'):
-        path.write_text(damaged)
-        assert not is_current()

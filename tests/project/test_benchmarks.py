@@ -35,8 +35,8 @@ BENCHMARKS = [
         ([ensemble.Predict], ("uint8", "data frame", 2_000)),
         ([forest.ForestFit, forest.ForestPredict], FOREST_POINT),
         *(
-            ([numerai_metrics.Score, numerai_metrics.Ratio], (metric, 3, 60))
-            for metric in numerai_metrics.OURS
+            ([numerai_metrics.Score], (metric, 3, 60))
+            for metric in numerai_metrics.METRICS
         ),
         *(([rules.RulesFit], (8, penalty, 500)) for penalty in rules.PENALTIES),
     ]

@@ -1,8 +1,7 @@
 """``sklearn-era numerai``: a round of Numerai's tournament, from data to submission.
 
-- ``_commands``: the commands; ``_account``: those that are about the account;
-- ``_common``: what they begin with; ``_terminal``: what they print;
-- ``_demo``: ``run --demo``.
+- ``_commands``: the commands; ``_common``: what they begin with;
+- ``_terminal``: what they print; ``_demo``: ``run --demo``.
 """
 
 from sklearn_era.cli.numerai._commands import numerai

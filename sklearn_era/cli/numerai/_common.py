@@ -1,50 +1,35 @@
 """Options, and what every command begins with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-import typer
-
 from sklearn_era._optional import MissingPackageError
+from sklearn_era.cli._errors import option
+from sklearn_era.cli.numerai._terminal import terminal
 
 if TYPE_CHECKING:
-    from sklearn_era.numerai.api import Numerai
     from sklearn_era.numerai.config import Config, Model, Workspace
+    from sklearn_era.numerai.steps import Steps
 
-# By the module that is imported, the package that has it.
-_PACKAGES = {
-    "filelock": "filelock",
-    "lightgbm": "lightgbm",
-    "numerai_tools": "numerai-tools",
-    "pandas": "pandas",
-    "pyarrow": "pyarrow",
-    "pydantic": "pydantic",
-    "requests": "requests",
-}
-
-ConfigOption: TypeAlias = Annotated[
-    Path,
-    typer.Option(
-        "--config", "-c", metavar="TOML", help="Configuration; files lie beside it."
-    ),
-]
-ModelOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--model", "-m", metavar="NAME", help="Only this model."),
-]
-RoundOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--round", min=0, help="Round; by default the newest downloaded."),
-]
+_PACKAGES = [
+    "filelock", "lightgbm", "numerai-tools", "pandas", "pyarrow", "pydantic", "requests"
+]  # fmt: skip
+_CONFIG = option("TOML", "Configuration; files go next to it.", "--config", "-c")
+_MODEL = option("NAME", "Only this model.", "--model", "-m")
+_ROUND = option("INT", "Round; by default the newest downloaded.", "--round", min=0)
+ConfigOption: TypeAlias = Annotated[Path, _CONFIG]
+ModelOption: TypeAlias = Annotated[str | None, _MODEL]
+RoundOption: TypeAlias = Annotated[int | None, _ROUND]
 CONFIG = Path("numerai.toml")
 
 
 def check_packages() -> None:
     """Check that the extra is installed, without importing it."""
-    for module, package in _PACKAGES.items():
-        if find_spec(module) is None:
+    for package in _PACKAGES:
+        if find_spec(package.replace("-", "_")) is None:
             raise MissingPackageError(
                 f"{package} is not installed, and this needs it: pip install "
                 "'sklearn-era[numerai]'"
@@ -59,17 +44,30 @@ def load(path: Path) -> "tuple[Config, Workspace]":
     return load_config(path)
 
 
-def make_client(folder: Path, config: "Config | None" = None) -> "Numerai":
-    """The client of Numerai's API, with keys from the environment or folder/.env."""
+def _without_configuration(path: Path) -> "tuple[Config, Workspace]":
+    """What a file is submitted with where there is no configuration."""
+    check_packages()
     from sklearn_era.numerai.api import Numerai
-    from sklearn_era.numerai.config import SubmitSection
+    from sklearn_era.numerai.config import Config, SubmitSection, Workspace
+    from sklearn_era.numerai.download import latest_version
 
-    section = SubmitSection() if config is None else config.submit
-    return Numerai.from_environment(
-        folder, timeout=section.timeout, retries=section.retries
-    )
+    root = path.absolute().parent
+    version = latest_version(Numerai.from_environment(root).datasets())
+    config = Config.model_construct(models=(), submit=SubmitSection())
+    return config, Workspace(root, version or "")
 
 
-def chosen(config: "Config", name: str | None) -> "Sequence[Model]":
+@contextmanager
+def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
+    """The steps for a configuration's models, which are told of on the terminal."""
+    there = needed or path.exists()
+    config, workspace = load(path) if there else _without_configuration(path)
+    from sklearn_era.numerai.steps import Steps
+
+    with terminal() as told:
+        yield Steps(config, workspace, told)
+
+
+def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
     """The models to work on: the one named, or all."""
-    return config.models if name is None else [config.model(name)]
+    return steps.config.models if name is None else [steps.config.model(name)]

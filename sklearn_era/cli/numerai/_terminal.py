@@ -2,30 +2,21 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, TaskID
 from rich.table import Table
 
 from sklearn_era.cli._errors import warnings_printed
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
-    from sklearn_era.numerai.validation import ValidationResult
 
 # Seconds between two lines about the same stage where there is no terminal for a bar.
 _LOG_EVERY = 60.0
@@ -43,12 +34,8 @@ class Terminal:
         console = Console(stderr=True, highlight=False)
         self._is_terminal = console.file.isatty()
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            *Progress.get_default_columns(),
             MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
             console=console,
             disable=not self._is_terminal,
             transient=True,
@@ -63,7 +50,10 @@ class Terminal:
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage has come: trees, eras, columns, or bytes."""
         if not self._is_terminal:
-            self._log(stage, done, total)
+            now = time.monotonic()
+            if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
+                self._logged[stage] = now
+                typer.echo(f"{stage}: {done:,} of {total:,}", err=True)
             return
         if total >= _MEGABYTE:  # bytes, and no trees
             stage, done, total = f"{stage} (MB)", done // _MEGABYTE, total // _MEGABYTE
@@ -73,49 +63,24 @@ class Terminal:
         if total and done >= total:
             self._progress.remove_task(self._tasks.pop(stage))
 
-    def _log(self, stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        last = self._logged.setdefault(stage, now)
-        if now - last >= _LOG_EVERY and done < total:
-            self._logged[stage] = now
-            typer.echo(f"{stage}: {done:,} of {total:,}", err=True)
-
-    def validated(
-        self,
-        model: "Model",
-        results: "Mapping[str, ValidationResult]",
-        files: Sequence[Path],
-    ) -> None:
+    def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
         """Print the scores of a model beside those of others, and where they are."""
-        title = f"Validation of {model.name}, on {model.train.target}"
-        table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for heading in ("Model", "Metric"):
-            table.add_column(heading, overflow="fold")
-        headings = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
-        for heading in headings:
-            shown = heading.removeprefix("max_").removeprefix("n_")
-            table.add_column(shown, justify="right")
+        statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
+        rows, notes = [], list[str]()
         for name, result in results.items():
+            shown, of = (model.name, "") if name == "model" else (name, f"{name}: ")
             for metric, summary in result.summary.items():
-                cells = (number(summary[heading]) for heading in headings)
-                shown = model.name if name == "model" else name
-                metric = metric.replace("max_feature_", "max ")
-                table.add_row(shown, metric, *cells)
-        print_table(table)
-        notes = dict.fromkeys(
-            [
-                *(
-                    f"{metric} was left out: {why}"
-                    for metric, why in next(iter(results.values())).skipped.items()
-                ),
-                *(
-                    note if name == "model" else f"{name}: {note}"
-                    for name, result in results.items()
-                    for note in result.notes
-                ),
-            ]
-        )
-        for note in notes:
+                cells = (number(summary[statistic]) for statistic in statistics)
+                rows.append([shown, metric.replace("max_feature_", "max "), *cells])
+                shown = ""  # a long one would be folded in each line
+            if name == "model":
+                left = result.skipped.items()
+                notes += (f"{metric} was left out: {why}" for metric, why in left)
+            notes += (f"{of}{note}" for note in result.notes)
+        title = f"Validation of {model.name}, on {model.train.target}"
+        headings = ("Model", "Metric", "mean", "std", "sharpe", "drawdown", "eras")
+        print_table(title, headings, rows)
+        for note in dict.fromkeys(notes):
             typer.echo(note)
         typer.echo("Report: " + ", ".join(map(str, files)))
 
@@ -128,8 +93,18 @@ def terminal() -> Iterator[Terminal]:
         yield told
 
 
-def print_table(table: Table) -> None:
+def print_table(
+    title: str, headings: Iterable[str], rows: Iterable[Iterable[str]]
+) -> None:
     """Print a table; where there is no terminal, there is no width it has to fit."""
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        is_text = heading in ("Model", "Metric")
+        table.add_column(
+            heading, justify="left" if is_text else "right", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*row)
     width = None if sys.stdout.isatty() else 200
     Console(highlight=False, width=width).print(table)
 

@@ -1,9 +1,12 @@
 """Runs the commands of ``sklearn-era numerai`` against the stand-in for Numerai."""
 
+import io
 import json
 import re
 from collections import Counter
 from pathlib import Path
+
+import pandas as pd
 
 from helpers.cli import invoke
 from helpers.numerai import server as numerai_server
@@ -22,6 +25,14 @@ SMALL = {
     "min_direction_agreement": "0.0", "colsample_bytree": "1.0",
     "timeout": "2.0", "retries": "1",
 }  # fmt: skip
+BLEND = f"""
+[[model.member]]
+name = "amber"
+[[model.member]]
+name = "birch"
+target = "{DEMO_TARGETS[1]}"
+weight = 0.5
+"""
 SENT = {"submission_upload_auth": 1, "PUT": 1, "create_submission": 1}
 
 
@@ -30,6 +41,13 @@ def demo_files(folder: Path) -> dict[str, bytes]:
     data = write_demo_data(Workspace(folder, "v5.3"), **SMALL_DEMO)
     paths = data.paths.items()
     return {f"v5.3/{name}{path.suffix}": path.read_bytes() for name, path in paths}
+
+
+def shuffled_ids(content: bytes) -> bytes:
+    """A live file with other ids, as the next round's has."""
+    frame = pd.read_parquet(io.BytesIO(content))
+    frame.index = pd.Index([f"n{i:015x}" for i in range(len(frame))], name="id")
+    return frame.to_parquet()
 
 
 class Program:
@@ -71,29 +89,45 @@ class Program:
         assert isinstance(result.exception, SystemExit), result.exception
         (line,) = result.stderr.splitlines()
         assert line.startswith("Error: ")
-        assert line.endswith(".")
+        assert line.endswith((".", "?"))
         return line.removeprefix("Error: ")
 
     def change(self, **values: str) -> None:
         """Set keys of the configuration, in TOML; the last of a name where several."""
         text = self.toml.read_text()
         for key, value in values.items():
-            found = list(re.finditer(rf"(?m)^{key} = (\[[^\]]*\]|.*)$", text))
-            assert found, key
-            text = (
-                text[: found[-1].start()] + f"{key} = {value}" + text[found[-1].end() :]
-            )
+            *_, found = re.finditer(rf"(?m)^{key} = (\[[^\]]*\]|.*)$", text)
+            text = f"{text[: found.start()]}{key} = {value}{text[found.end() :]}"
         self.toml.write_text(text)
 
-    def add(self, text: str, *, after: str = f'name = "{NAME}"\n') -> None:
-        """Add lines to the configuration."""
-        before = self.toml.read_text()
+    def add(self, text: str) -> None:
+        """Add lines to the model, or tables after it."""
+        before, after = self.toml.read_text(), f'name = "{NAME}"\n'
         assert before.count(after) == 1
         self.toml.write_text(before.replace(after, after + text))
+
+    def add_other(self, settings: str = "") -> None:
+        """Add a model "other", which trains like the first."""
+        self.add(f'\n[[model]]\nname = "other"\n{settings}')
+
+    def begin_round(self, number: int = 1402) -> None:
+        """Let Numerai begin a round, whose live file has other ids."""
+        self.server.round_number = number
+        live = self.server.files["v5.3/live.parquet"]
+        self.server.files["v5.3/live.parquet"] = shuffled_ids(live)
 
     def load(self):
         """The configuration, and the workspace."""
         return load_config(self.toml)
+
+    def model(self, name: str = "model") -> dict:
+        """The record of a fit."""
+        return json.loads((self.model_folder / f"{name}.json").read_text())
+
+    def submission(self, number: int = 1401, name: str = NAME) -> dict:
+        """The record of a submission."""
+        path = self.folder / "rounds" / str(number) / name / "submission.json"
+        return json.loads(path.read_text())
 
     def assert_submitted_once(self, command: str = "submit") -> None:
         """Assert that the next attempt succeeds, and that it is the only submission."""
@@ -101,11 +135,9 @@ class Program:
         self.server.unlisted.clear()
         self.run(command)
         (made,) = self.server.submissions
-        sent = (self.round_folder / "predictions.csv").read_bytes()
-        assert made["content"] == sent
-        record = json.loads((self.round_folder / "submission.json").read_text())
-        assert record["state"] == "submitted"
-        assert record["submission_id"] == made["id"]
+        assert made["content"] == (self.round_folder / "predictions.csv").read_bytes()
+        record = self.submission()
+        assert (record["state"], record["submission_id"]) == ("submitted", made["id"])
 
     @property
     def sent(self) -> Counter:

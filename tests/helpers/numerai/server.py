@@ -26,6 +26,7 @@ from sklearn_era.numerai.errors import ApiError
 from sklearn_era.numerai.http import Http
 
 MODEL_ID = "11111111-aaaa"
+NOTES = {"v5.3/notes.txt": bytes(range(256)) * 4000}
 FEATURES = [f"feature_{name}" for name in "abcdef"]
 TARGETS = ["target_ender_20", "target_ender_60"]
 
@@ -61,6 +62,8 @@ class NumeraiServer:
         self.signatures: dict[str, str] = {}
         self.scores: list[dict] = []  # as Numerai lists them: see `add_score`
         self.pickles: list[dict] = []
+        # Of a pickle, one after the other as somebody looks; the last one stays.
+        self.statuses = [("pending", ""), ("success", "Model passed validation")]
         self.closing, self.lock = threading.Event(), threading.RLock()
 
     def __enter__(self) -> "NumeraiServer":
@@ -229,14 +232,13 @@ class NumeraiServer:
         return "ok"
 
     def _computePickles(self, id):
-        # Its status changes once somebody has looked.
-        found = [x for x in self.pickles if x["id"] == id]
-        steps = [("pending", ""), ("success", "Model passed validation")]
-        for own in found:
-            own["validationStatus"], told = steps[min(own["looks"], 1)]
-            own["triggers"] = [{"statuses": [{"description": told}]}]
+        found = []
+        for own in (x for x in self.pickles if x["id"] == id):
+            status, told = self.statuses[min(own["looks"], len(self.statuses) - 1)]
             own["looks"] += 1
-        return [{x: own[x] for x in ("validationStatus", "triggers")} for own in found]
+            triggers = [{"statuses": [{"description": told}]}]
+            found.append({"validationStatus": status, "triggers": triggers})
+        return found
 
     def read(self, path: str) -> bytes | None:
         """What lies in the storage."""

@@ -58,21 +58,18 @@ def train_on(
 ):  # fmt: skip
     """Train on a file, or on `files`, with changes of the usual settings."""
     return train(
-        make_settings(**changes), files=files or [path], features=features,
-        folder=folder, name=name, version=version, restart=restart,
+        make_settings(**changes), files=[path] if files is None else files,
+        features=features, folder=folder, name=name, version=version, restart=restart,
         on_progress=on_progress,
     )  # fmt: skip
 
 
-def why(
-    path, folder, *, features=FEATURES, files=None, name="model", version="v5.3",
-    **changes,
-):  # fmt: skip
+def why(path, folder, *, features=FEATURES, files=None, version="v5.3", **changes):
     """Why the usual settings, with changes, ask for a training."""
+    files, settings = files or [path], make_settings(**changes)
     return why_train(
-        make_settings(**changes), folder, name, files=files or [path],
-        features=features, version=version,
-    )  # fmt: skip
+        settings, folder, "model", files=files, features=features, version=version
+    )
 
 
 VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"

@@ -1,0 +1,400 @@
+r"""Numerai's scores of predictions by numerai-tools, for many eras at once.
+
+Each function works on every era by itself, with rows in any order; without `eras`, all
+rows are one era. Scores are then a float, and with `eras` an
+:class:`~sklearn_era.metrics.EraScores`, sorted by label, for
+:func:`~sklearn_era.metrics.aggregate_era_scores`. Rows are matched **by position**, and
+pandas objects with different indexes are refused.
+
+The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025). In them, p
+is :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}`, and g spreads ranks as a normal
+variable, :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, with average
+ranks for ties. Bad types, shapes and values raise a ValueError. All but ranks and
+exposures need ``sklearn-era[numerai]``.
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+from sklearn.feature_selection import r_regression
+from sklearn.utils import check_scalar
+
+from sklearn_era.metrics import EraScores
+from sklearn_era.numerai.era_rows import Column, EraRows, import_tools, residual
+
+__all__ = [
+    "correlation_contribution",
+    "feature_exposures",
+    "feature_neutral_corr",
+    "gaussianize",
+    "max_feature_exposure",
+    "neutralize",
+    "neutralize_ranks",
+    "numerai_corr",
+    "rank_normalize",
+]
+
+# Numerai scores a submission that matches 80 % of a round's ids, and no less.
+MAX_MISSING_SHARE = 0.2
+
+
+def rank_normalize(x: ArrayLike, eras: ArrayLike | None = None) -> NDArray[np.float64]:
+    r"""Rank numbers within their era: :math:`(\operatorname{rank}(x_i) - 1/2) / n`.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Finite numbers.
+    eras : array-like of shape (n_samples,), default=None
+        Era of each row.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_samples,), dtype=float64
+        Between ``0.5 / n`` and ``1 - 0.5 / n``, with average ranks for ties.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import rank_normalize
+    >>> rank_normalize([0.2, 0.7, 0.2, -1.0]).tolist()
+    [0.5, 0.875, 0.5, 0.125]
+    """
+    rows = EraRows(eras, x=x)
+    ranks = np.empty_like(rows.x)
+    for _, own in rows:
+        ranks[own] = (rankdata(rows.x[own]) - 0.5) / rows.x[own].size
+    return ranks
+
+
+def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
+    r"""Spread ranks as a standard normal variable: :math:`\Phi^{-1}(r_i)`.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_samples,)
+        Strictly between 0 and 1, as of :func:`rank_normalize`.
+
+    Returns
+    -------
+    values : ndarray of shape (n_samples,), dtype=float64
+        In standard deviations.
+
+    Raises
+    ------
+    ValueError
+        If a rank is not strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import gaussianize
+    >>> gaussianize([0.125, 0.5, 0.875]).round(3).tolist()
+    [-1.15, 0.0, 1.15]
+    """
+    values = EraRows(None, ranks=ranks).x
+    if not (values.min() > 0 and values.max() < 1):
+        raise ValueError(
+            "ranks must be strictly between 0 and 1, as rank_normalize returns them; "
+            f"got {values.min()!s} to {values.max()!s}."
+        )
+    return ndtri(values)
+
+
+def numerai_corr(
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    eras: ArrayLike | None = None,
+    *,
+    max_missing_share: float = MAX_MISSING_SHARE,
+) -> EraScores | float:
+    r"""Compute CORR: :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`.
+
+    Parameters
+    ----------
+    predictions, targets : array-like of shape (n_samples,)
+        Finite x, and y such as 0, 0.25, ..., 1, or NaN where not known.
+    eras : array-like of shape (n_samples,), default=None
+        Era of each row.
+    max_missing_share : float, default=0.2
+        The largest share of an era's rows that may lack a target, and are left out.
+
+    Returns
+    -------
+    scores : EraScores or float
+        Between -1 and 1; NaN where predictions or targets are all equal. `n_samples`
+        counts the rows that have a target.
+
+    Raises
+    ------
+    ValueError
+        If an argument has a bad type, shape or value, or an era lacks too many targets.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import numerai_corr
+    >>> round(numerai_corr([0.1, 0.4, 0.3, 0.9], [0.0, 0.5, 0.25, 1.0]), 6)
+    0.981449
+    """
+    rows = EraRows(eras, predictions=predictions, targets=targets)
+    return rows.score(_corr, max_missing_share)
+
+
+def correlation_contribution(
+    predictions: ArrayLike,
+    meta_model: ArrayLike,
+    targets: ArrayLike,
+    eras: ArrayLike | None = None,
+    *,
+    max_missing_share: float = MAX_MISSING_SHARE,
+) -> EraScores | float:
+    r"""Compute MMC, what predictions add to a meta model; BMC, to a benchmark model.
+
+    :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with the
+    predictions x and the meta model m both by g, and targets in [0, 1] times 4.
+
+    Parameters
+    ----------
+    predictions, meta_model, targets : array-like of shape (n_samples,)
+        Finite x; and m and y, NaN where not known.
+    eras, max_missing_share : array-like and float, default=None and 0.2
+        As of :func:`numerai_corr`; a row may lack its target or its meta model.
+
+    Returns
+    -------
+    scores : EraScores or float
+        A covariance; 0 where predictions are all equal, NaN where the meta model's are.
+        `n_samples` counts the rows that have both target and meta model.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import correlation_contribution
+    >>> targets = [0.0, 0.5, 0.5, 1.0]
+    >>> round(correlation_contribution([1, 3, 2, 4], [3, 1, 2, 4], targets), 6)
+    1.049403
+    """
+    rows = EraRows(
+        eras, predictions=predictions, meta_model=meta_model, targets=targets
+    )
+    return rows.score(_contribution, max_missing_share)
+
+
+def feature_neutral_corr(
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    features: ArrayLike,
+    eras: ArrayLike | None = None,
+    *,
+    max_missing_share: float = MAX_MISSING_SHARE,
+) -> EraScores | float:
+    """Compute FNC: :func:`numerai_corr` of g(x), neutralized by :func:`neutralize`.
+
+    Parameters
+    ----------
+    predictions, targets : array-like of shape (n_samples,)
+        As of :func:`numerai_corr`; rows without a target are neutralized too.
+    features : array-like of shape (n_samples, n_features)
+        Integers or finite floats, converted to float64 one era at a time.
+    eras, max_missing_share : array-like and float, default=None and 0.2
+        As of :func:`numerai_corr`.
+
+    Returns
+    -------
+    scores : EraScores or float
+        As of :func:`numerai_corr`; NaN too where the features explain all but rounding.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import feature_neutral_corr
+    >>> features = [[0], [3], [1], [4], [2], [0]]
+    >>> round(feature_neutral_corr([1, 2, 3, 4, 5, 6], [0, 0, 1, 0, 1, 1], features), 6)
+    0.699122
+    """
+    rows = EraRows(eras, predictions=predictions, targets=targets, features=features)
+    spread = gaussianize(rank_normalize(predictions, eras))
+    for _, own, block in rows.blocks("features"):
+        spread[own] = residual(spread[own], block)
+    return numerai_corr(spread, targets, eras, max_missing_share=max_missing_share)
+
+
+def feature_exposures(
+    predictions: ArrayLike, features: ArrayLike, eras: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    r"""Correlate predictions with features: :math:`\operatorname{pearson}(x, f_j)`.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_samples,)
+        Finite numbers; ranks, for the exposures of a submission.
+    features : array-like of shape (n_samples, n_features)
+        Integers or finite floats, converted to float64 one era at a time.
+    eras : array-like of shape (n_samples,), default=None
+        Era of each row.
+
+    Returns
+    -------
+    exposures : ndarray of shape (n_eras, n_features), dtype=float64
+        Between -1 and 1, an era a row, in the order of the labels; without `eras`, of
+        shape (n_features,). NaN where a feature or the predictions are constant.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import feature_exposures
+    >>> features = [[0, 4, 2], [1, 2, 2], [2, 0, 2]]
+    >>> feature_exposures([1, 2, 3], features).round(6).tolist()
+    [1.0, -1.0, nan]
+    """
+    rows = EraRows(eras, predictions=predictions, features=features)
+    blocks = rows.blocks("features")
+    exposures = np.array([_pearson(rows.x[own], block) for _, own, block in blocks])
+    return exposures[0] if eras is None else exposures
+
+
+def max_feature_exposure(
+    predictions: ArrayLike, features: ArrayLike, eras: ArrayLike | None = None
+) -> EraScores | float:
+    r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` with a feature.
+
+    Parameters
+    ----------
+    predictions, features, eras : array-like
+        As of :func:`feature_exposures`.
+
+    Returns
+    -------
+    scores : EraScores or float
+        Between 0 and 1, the smaller the better; NaN where the predictions are constant,
+        or all features.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import max_feature_exposure
+    >>> round(max_feature_exposure([1, 2, 3], [[0, 4], [1, 2], [2, 0]]), 6)
+    1.0
+    """
+    exposures = np.atleast_2d(feature_exposures(predictions, features, eras))
+    # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
+    largest = np.fmax.reduce(np.abs(exposures), axis=1)
+    return EraRows(eras, predictions=predictions).result(largest)
+
+
+def neutralize(
+    predictions: ArrayLike,
+    neutralizers: ArrayLike,
+    proportion: float = 1.0,
+    eras: ArrayLike | None = None,
+    *,
+    neutralizer_names: Sequence[str] | None = None,
+) -> NDArray[np.float64]:
+    r"""Subtract from predictions what neutralizers explain of them linearly.
+
+    :math:`x - c N b` with :math:`b = \arg\min_b \lVert x - N b \rVert^2`, where N has
+    the neutralizers of an era, and ones, as columns.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_samples,)
+        Finite x; for scores and submissions ``gaussianize(rank_normalize(x, eras))``.
+    neutralizers : array-like of shape (n_samples, n_neutralizers)
+        Integers or finite floats, converted to float64 one era at a time.
+    proportion : float, default=1.0
+        c, between 0 (nothing is subtracted) and 1.
+    eras : array-like of shape (n_samples,), default=None
+        Era of each row.
+    neutralizer_names : sequence of str of length n_neutralizers, default=None
+        What messages call them. None: the columns of a data frame, or positions.
+
+    Returns
+    -------
+    neutral : ndarray of shape (n_samples,), dtype=float64
+        In the unit of the predictions.
+
+    Raises
+    ------
+    ValueError
+        If an argument has a bad type, shape or value; if the predictions of an era are
+        all equal; or if ``proportion=1`` leaves nothing of them but rounding.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import neutralize
+    >>> neutralize([1.0, 2.0, 4.0, 5.0], [[0], [0], [1], [1]]).round(6).tolist()
+    [-0.5, 0.5, -0.5, 0.5]
+    """
+    check_scalar(proportion, "proportion", Real, min_val=0, max_val=1)
+    rows = EraRows(eras, predictions=predictions, neutralizers=neutralizers)
+    neutral = np.empty_like(rows.x)
+    for where, own, block in rows.blocks("neutralizers", neutralizer_names):
+        x, left = rows.x[own], residual(rows.x[own], block)
+        if np.ptp(x) == 0 or (proportion == 1 and not left.any()):
+            raise ValueError(
+                f"Nothing is left of the predictions{where}: they are all equal, or "
+                f"the neutralizers ({block.shape[1]:,}) explain them fully; take fewer,"
+                " or a proportion below 1."
+            )
+        neutral[own] = x - proportion * (x - left)
+    return neutral
+
+
+def neutralize_ranks(
+    ranks: ArrayLike,
+    neutralizers: ArrayLike,
+    proportion: float,
+    *,
+    neutralizer_names: Sequence[str] | None = None,
+) -> NDArray[np.float64]:
+    """Rank what :func:`neutralize` leaves of one era's ranks, gaussianized.
+
+    Parameters
+    ----------
+    ranks : array-like of shape (n_samples,)
+        Strictly between 0 and 1, as ``rank_normalize`` returns them.
+    neutralizers, proportion, neutralizer_names : array-like, float, sequence of str
+        As of :func:`neutralize`.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_samples,), dtype=float64
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn_era.numerai.metrics import neutralize_ranks
+    >>> neutralize_ranks([0.1, 0.4, 0.5, 0.9], [[0], [1], [0], [1]], 1.0).tolist()
+    [0.375, 0.125, 0.625, 0.875]
+    """
+    values, names = gaussianize(ranks), neutralizer_names
+    neutral = neutralize(values, neutralizers, proportion, neutralizer_names=names)
+    return rank_normalize(neutral)
+
+
+def _corr(x: Column, y: Column) -> float:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return np.nan
+    pandas, scoring = import_tools()
+    # By p here: of targets with outliers, numerai-tools asserts that there are none.
+    y = y - y.mean()
+    targets = pandas.Series(np.sign(y) * np.abs(y) ** 1.5)
+    frame = pandas.DataFrame({"x": x})
+    return scoring.numerai_corr(frame, targets, target_pow15=False)["x"]
+
+
+def _contribution(x: Column, m: Column, y: Column) -> float:
+    if np.ptp(m) == 0:
+        return np.nan
+    pandas, scoring = import_tools()
+    others = pandas.Series(m), pandas.Series(y)
+    return scoring.correlation_contribution(pandas.DataFrame({"x": x}), *others)["x"]
+
+
+def _pearson(x: Column, block: NDArray[Any]) -> Column:
+    correlations = np.full(block.shape[1], np.nan)
+    varies = (block != block[0]).any(axis=0)
+    if varies.any() and np.ptp(x) > 0:
+        # Centered first, so that a large mean costs no digits.
+        centered = block[:, varies] - block[:, varies].mean(axis=0, dtype=np.float64)
+        correlations[varies] = np.clip(r_regression(centered, x), -1, 1)
+    return correlations
