@@ -1,6 +1,7 @@
 """Write the patched scikit-learn files into the build folder; Meson runs this.
 
-``vendor.py --list`` prints the names of the files, one per line.
+``vendor.py --list`` prints the names of the files, one per line, if the scikit-learn
+that is installed is the one to patch.
 ``vendor.py --out DIR --depfile FILE`` writes those whose bytes changed, and a depfile
 that names everything they were made from.
 """
@@ -25,7 +26,8 @@ def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) 
         parser.error("either --list or both --out and --depfile are needed")
     try:
         if arguments.list:
-            for path in patch_series.read_pin(folder).hashes:
+            # As this runs first of all, it also says so if it is another version.
+            for path in patch_series.locate_upstream(patch_series.read_pin(folder)):
                 print(Path(path).name)
         else:
             vendor(folder, arguments.out, arguments.depfile)

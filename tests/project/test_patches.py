@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import zipfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +14,7 @@ PATCHES = Path(__file__).resolve().parents[2] / "patches"
 with pytest.MonkeyPatch.context() as context:
     # `patches` holds scripts, which find each other beside them, and is no package.
     context.setattr(sys, "path", [str(PATCHES), *sys.path])
+    import repository
     import tool
     import vendor
 
@@ -111,6 +113,14 @@ def test_vendor_writes_patched_and_renamed_files(folder, tmp_path, capsys):
     assert set(sources.replace("\\\n", "").split()) == expected
 
 
+def test_vendor_lists_nothing_with_another_scikit_learn(folder, capsys):
+    edit(folder / "UPSTREAM", " 9.9", " 9.8")
+    assert vendor.main(["--list"], folder) == 1
+    listed = capsys.readouterr()
+    assert listed.out == ""
+    assert "scikit-learn 9.8 is needed to build, found 9.9 at" in listed.err
+
+
 def test_vendor_leaves_unchanged_files_untouched(folder, tmp_path):
     run_vendor(folder, tmp_path / "out")
     alpha, beta = sorted((tmp_path / "out").iterdir())
@@ -196,18 +206,18 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
     before = read(folder)
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder) == before
-    tool.git(clone, "reset", "--hard", "upstream")
+    repository.git(clone, "reset", "--hard", "upstream")
     edit(clone / BETA, "line 9\n", "rest\n")
     header = PATCH.partition("\n--- ")[0].replace("Grow line 5", "Rest, at ease")
-    tool.git(clone, "commit", "--all", "--message", header)
-    tool.git(clone, "cherry-pick", "HEAD@{2}")
+    repository.git(clone, "commit", "--all", "--message", header)
+    repository.git(clone, "cherry-pick", "HEAD@{2}")
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder)["series"] == "# order\n\nrest-at-ease.patch\nalpha.patch\n"
     assert read(folder)["alpha.patch"] == PATCH
     assert tool.check(folder) == []
     run_vendor(folder, tmp_path / "out")
     assert "line 8\nrest\nline 10\n" in read(tmp_path / "out")["beta.py"]
-    tool.git(clone, "reset", "--hard", "HEAD~")
+    repository.git(clone, "reset", "--hard", "HEAD~")
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder).keys() == {"UPSTREAM", "series", "rest-at-ease.patch"}
 
@@ -227,7 +237,7 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
 )
 def test_export_refuses(clone, refusal, commands, message):
     for command in commands.split(" && "):
-        tool.git(clone, *command.split())
+        repository.git(clone, *command.split())
     assert message in refusal("export", clone)
 
 
@@ -236,3 +246,156 @@ def test_git_is_not_needed_to_check(folder, tmp_path, refusal, monkeypatch):
     assert tool.check(folder) == []
     assert "'git'" in refusal("materialise", tmp_path / "clone")
     assert "is not an empty folder" in refusal("materialise", tmp_path)
+
+
+BARK = {
+    "sklearn/__init__.py": "",
+    "sklearn/wood/__init__.py": "",
+    "sklearn/wood/bark.py": "age = 9\nclass Bark:\n    _rings = 3\n"
+    "    def grow(self): pass\n",
+    "sklearn/wood/bark.pxd": "cdef int grow()\ncdef int shed()\n",
+}
+OWN_MODULE = """\
+from sklearn.wood import bark
+from sklearn.wood.bark import (
+    age,  # in years
+    Bark as Skin,
+)
+Skin.grow, Skin.rough, bark.age, Skin()._rings, Skin()._leaves
+"""
+OWN = {
+    "sklearn_era/own.py": OWN_MODULE,
+    "sklearn_era/own.pyx": "from sklearn.wood.bark cimport grow, shed\n",
+    "pyproject.toml": 'requires = ["scikit-learn==9.9"]\n',
+}
+
+
+@pytest.fixture
+def attempt(folder, tmp_path, monkeypatch, capsys):
+    """Return a function that tries scikit-learn 9.10: the release before, edited."""
+    pytest.importorskip("pip")
+    if shutil.which("git") is None:
+        pytest.skip("git is not here")
+    for root, files in (("site", BARK), ("repository", OWN)):
+        for path, text in files.items():
+            (tmp_path / root / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / root / path).write_text(text)
+    repository.git(tmp_path / "repository", "init", "--quiet")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    wheel = tmp_path / "scikit_learn-9.10-py3-none-any.whl"
+
+    def run(edits, *options, version=wheel):
+        release = tmp_path / "release"
+        shutil.copytree(tmp_path / "site", release)
+        shutil.rmtree(release / "scikit_learn-9.9.dist-info")
+        info = release / "scikit_learn-9.10.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: scikit-learn\nVersion: 9.10\n"
+        )
+        (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: py3-none-any\n")
+        for path, *change in edits:
+            edit(release / path, *change) if change else (release / path).unlink()
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for path in filter(Path.is_file, release.rglob("*")):
+                archive.write(path, path.relative_to(release))
+        before = read(folder)
+        keep = tmp_path / "keep"
+        status = tool.main(["try", str(version), f"--keep={keep}", *options], folder)
+        assert read(folder) == before
+        for path, text in OWN.items():
+            assert (tmp_path / "repository" / path).read_text() == text
+        return status, *capsys.readouterr(), keep
+
+    return run
+
+
+SHIFT = (ALPHA, "line 1\n", "new\nline 1\n")
+
+
+@pytest.mark.parametrize(
+    ("edits", "state"),
+    [
+        ([], "alpha.patch: strict"),
+        ([SHIFT], "alpha.patch: offset +1"),
+        (
+            [(ALPHA, "line 3\n", "line three\n")],
+            "alpha.patch: merged by git, to be read",
+        ),
+    ],
+    ids=["strict", "offset", "merged"],
+)
+def test_try_leaves_the_series_ready_for_the_release(
+    attempt, monkeypatch, edits, state, tmp_path
+):
+    status, out, err, keep = attempt(edits)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == "scikit-learn 9.10, where 9.9 is pinned"
+    assert f"\n  {'changed ' if edits else 'same    '}  {ALPHA}\n" in out
+    assert f"\n  same      {BETA}\n" in out
+    assert f"\n  {state}\n" in out
+    verdict = "scikit-learn 9.10 fits: the series applies, names are there"
+    assert out.splitlines()[-1] == verdict
+    copy = keep / "checkout"
+    assert "scikit-learn==9.10" in (copy / "pyproject.toml").read_text()
+    monkeypatch.syspath_prepend(keep / "site")
+    assert tool.check(copy / "patches") == []
+    run_vendor(copy / "patches", tmp_path / "out")
+    assert "\nline 50\n" in read(tmp_path / "out")["alpha.pyx"]
+
+
+def test_try_shows_conflicts_and_leaves_the_rebase_to_be_done(attempt):
+    status, out, err, keep = attempt([SHIFT, (ALPHA, "line 5\n", "line five\n")])
+    assert status == 1
+    assert err == "error: scikit-learn 9.10 does not fit: patches in conflict: 1\n"
+    assert (
+        f"  alpha.patch: conflict\n    {ALPHA}:6\n"
+        "      | line five\n      - line 5\n      + line 50\n"
+    ) in out
+    with pytest.raises(tool.PatchError, match="git rebase"):
+        repository.git(keep / "series", "rebase", "--onto", "upstream", "pinned")
+    assert "<<<<<<<" in (keep / "series" / ALPHA).read_text()
+
+
+def test_try_says_when_the_release_has_a_patch_already(attempt):
+    _, out, _, _ = attempt([(ALPHA, "line 5\n", "line 50\n")])
+    assert "alpha.patch: conflict\n    the release has it already\n" in out
+
+
+def test_try_names_what_is_missing_and_what_has_other_parameters(attempt):
+    bark = "sklearn/wood/bark.py"
+    edits = [(bark, old, new) for old, new in (
+        ("age", "years"), ("_rings", "_bands"), ("self", "self, by"))]  # fmt: skip
+    edits += [("sklearn/wood/bark.pxd", "cdef int shed()\n", "")]
+    status, out, err, _ = attempt(edits)
+    assert status == 1
+    assert err == "error: scikit-learn 9.10 does not fit: names missing: 3\n"
+    assert "\n  changed   sklearn/wood/bark.pxd\n" in out
+    assert out.partition("\n\nNames used here and missing there\n")[2] == (
+        "  sklearn.wood.bark.age: own.py\n"
+        "  sklearn.wood.bark.shed: own.pyx\n"
+        "  _rings: own.py\n\n"
+        "Names used here that have other parameters there\n"
+        "  sklearn.wood.bark.Bark.grow: own.py\n\n"
+    )
+
+
+def test_try_refuses(attempt, folder, refusal, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    message = refusal("try", "9.9", "--keep", tmp_path / "full")
+    assert "full: exists and is not an empty folder" in message
+    message = refusal("try", "0.0")
+    assert "scikit-learn 0.0: pip download failed: ERROR: No matching distri" in message
+    _, _, message, _ = attempt([(BETA,)])
+    assert message == f"error: {BETA}: pinned in UPSTREAM, not in release 9.10\n"
+
+
+@pytest.mark.slow
+def test_try_says_which_step_of_a_build_fails(attempt):
+    status, out, err, keep = attempt([], "--test")
+    assert status == 1
+    assert err == "error: scikit-learn 9.10 does not fit: build failed\n"
+    assert "\n  passed  environment, " in out
+    assert "\n  failed  build, " in out
+    assert (keep / "build.log").read_text()

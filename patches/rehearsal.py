@@ -1,0 +1,245 @@
+"""Try another release of scikit-learn: does the series apply, does the package build?
+
+All of it happens in a scratch folder. There, `wheel` holds the release, `site` what it
+installs, `series` the series rebased, as a git repository, `checkout` a copy of this
+repository that is pinned to the release, and `venv` is where that is built and tested.
+"""
+
+import contextlib
+import difflib
+import hashlib
+import importlib.metadata
+import io
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import patch_series
+import repository
+import unified_diff
+import used_names
+from patch_series import Pin
+from repository import BASE, BRANCH, git
+from unified_diff import Patch, PatchError
+
+# What names the pinned release.
+PINNED = (
+    *("patches/UPSTREAM", "pyproject.toml"),
+    *(".ci/constraints.txt", "docs/contributing.md"),
+)
+
+# By default, fits are scikit-learn's bit for bit; brute force finds the same splits;
+# scikit-learn's own tests pass with our classes. A minute or two.
+TESTS = ("tests/ensemble/boosters/test_identity.py", "tests/oracle/test_ties.py")
+_HIST = "sklearn.ensemble._hist_gradient_boosting"
+
+# Upstream's lines, those of before, and the patch's, as git marks them.
+_CONFLICT = re.compile(
+    r"^<{7} .*?\n(.*?)^\|{7} .*?\n(.*?)^={7}\n(.*?)^>{7} ", re.MULTILINE | re.DOTALL
+)
+_TELLING = re.compile(r"\berror\b|not found|^E  |^FAILED|^ERROR", re.IGNORECASE)
+
+
+def rehearse(
+    folder: Path, version: str, keep: Path | None, build: bool, test: bool
+) -> list[str]:
+    """Print how the repository fares with a release; return a verdict that is bad."""
+    with contextlib.ExitStack() as stack:
+        if keep and keep.exists() and any(keep.iterdir()):
+            raise PatchError(f"--keep {keep}: exists and is not an empty folder")
+        scratch = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        scratch = scratch.resolve()
+        _copy(folder.parent, scratch / "checkout")
+        release = _fetch(version, scratch)
+        n_conflicts, n_missing = _compare(folder, release, scratch)
+        problems = [f"patches in conflict: {n_conflicts}"] if n_conflicts else []
+        problems += [f"names missing: {n_missing}"] if n_missing else []
+        if (build or test) and not n_conflicts:
+            problems += _build(scratch, test)
+    print(flush=True)
+    if problems:
+        return [f"scikit-learn {release} does not fit: {'; '.join(problems)}"]
+    done = ", it builds" * (build or test) + ", the tests pass" * test
+    print(f"scikit-learn {release} fits: the series applies, names are there{done}")
+    return []
+
+
+def _copy(root: Path, target: Path) -> None:
+    """Copy the files of the repository, uncommitted and new ones included."""
+    options = ("--cached", "--others", "--exclude-standard")
+    for path in git(root, "ls-files", "-z", *options).split("\0"):
+        if (root / path).is_file():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / path, target / path)
+
+
+def _fetch(version: str, scratch: Path) -> str:
+    """Have pip download a wheel for this Python, unpack it and return its version."""
+    wanted = [version if version.endswith(".whl") else f"scikit-learn=={version}"]
+    if version == "newest":
+        wanted = ["--pre", "scikit-learn"]
+    options = ("--no-deps", "--only-binary=:all:", f"--dest={scratch / 'wheel'}")
+    command = [sys.executable, "-m", "pip", "download", *options, *wanted]
+    ok, output = _run(command, Path.cwd())
+    if not ok:
+        last = output.strip().rpartition("\n")[2]
+        raise PatchError(f"scikit-learn {version}: pip download failed: {last}")
+    (wheel,) = (scratch / "wheel").glob("scikit_learn-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(scratch / "site")
+    return wheel.name.split("-")[1]
+
+
+def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
+    """Print files, patches and names; return the numbers of conflicts and of names."""
+    pin = patch_series.read_pin(folder)
+    patch_series.read_upstream(pin)  # The release installed is the one pinned.
+    site, package = scratch / "site", folder.parent / "sklearn_era"
+    pinned = Path(importlib.metadata.distribution("scikit-learn").locate_file(""))
+    print(f"scikit-learn {release}, where {pin.version} is pinned\n\nFiles")
+    for path in [*pin.hashes, *used_names.declarations(package)]:
+        state = "gone"
+        if (site / path).is_file():
+            old, new = (patch_series.read_text(root / path) for root in (pinned, site))
+            state = "same" if old == new else "changed"
+        elif path in pin.hashes:
+            raise PatchError(f"{path}: pinned in UPSTREAM, not in release {release}")
+        print(f"  {state:8}  {path}")
+    texts = {path: patch_series.read_text(site / path) for path in pin.hashes}
+    _repin(scratch / "checkout", pin, release, texts)
+    print("\nPatches")
+    n_conflicts = _rebase(folder, release, texts, scratch / "series")
+    if not n_conflicts:
+        sys.path.insert(0, str(site))  # what is pinned has to be what is installed
+        with contextlib.redirect_stdout(io.StringIO()):
+            repository.export(scratch / "checkout/patches", scratch / "series")
+        sys.path.remove(str(site))
+    missing, changed = used_names.compare(package, pinned, site)
+    for title, names in (
+        ("Names used here and missing there", missing),
+        ("Names used here that have other parameters there", changed),
+    ):
+        print(f"\n{title}", *(f"  {name}" for name in names or ["none"]), sep="\n")
+    return n_conflicts, len(missing)
+
+
+def _repin(checkout: Path, pin: Pin, release: str, texts: dict[str, str]) -> None:
+    """Have the copy require the release, and pin the bytes of its files."""
+    marks = ("version ", "scikit-learn==")
+    edits = {mark + pin.version: mark + release for mark in marks}
+    for path, text in texts.items():
+        edits[pin.hashes[path]] = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    for path in filter(Path.is_file, map(checkout.joinpath, PINNED)):
+        content = path.read_text(encoding="utf-8")
+        for old, new in edits.items():
+            content = content.replace(old, new)
+        path.write_text(content, encoding="utf-8")
+
+
+def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> int:
+    """Put the series on the release's files, print patch by patch, count conflicts.
+
+    With conflicts, the branch stays where it was, on the tag `pinned`.
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        repository.materialise(folder, target)
+    git(target, "tag", "--no-sign", "pinned", BASE)
+    commits = git(target, "rev-list", "--reverse", f"{BASE}..{BRANCH}").split()
+    git(target, "checkout", "--quiet", "--detach", BASE)
+    repository.add_commit(target, f"scikit-learn {release}", texts)
+    git(target, "tag", "--no-sign", "--force", BASE)
+    pick = ("-c", "merge.conflictStyle=diff3", "cherry-pick", "--cleanup=verbatim")
+    what_fits = ("-Xours", "--allow-empty", "--keep-redundant-commits")
+    n_conflicts = 0
+    for commit, patch in zip(commits, patch_series.read_series(folder), strict=True):
+        try:
+            git(target, *pick, commit)
+            state, details = _fit(patch, repository.read_diff(target, "HEAD")), []
+        except PatchError:
+            state, details = "conflict", _conflicts(patch, target)
+            n_conflicts += 1
+            git(target, "cherry-pick", "--abort")
+            git(target, *pick, *what_fits, commit)  # The patches after it may need it.
+        print(f"  {patch.name}: {state}", *details, sep="\n", flush=True)
+    git(target, "checkout", "--quiet", *(() if n_conflicts else ("-B",)), BRANCH)
+    return n_conflicts
+
+
+def _fit(patch: Patch, diff: str) -> str:
+    """Say how far the hunks of a patch moved, or that git merged it."""
+    picked = unified_diff.parse(patch.name, f"\n{diff}")
+    old, new = ([*itertools.chain(*p.files.values())] for p in (patch, picked))
+    if [lines for _, lines in old] != [lines for _, lines in new]:
+        return "merged by git, to be read"
+    moves = {after - before for (before, _), (after, _) in zip(old, new, strict=True)}
+    by = " to ".join(f"{n:+d}" for n in sorted({min(moves), max(moves)}))
+    return f"offset {by}" if any(moves) else "strict"
+
+
+def _conflicts(patch: Patch, target: Path) -> list[str]:
+    """Show where git could not merge: upstream's lines, and what the patch changes."""
+    shown = []
+    for path in patch.files:
+        text = patch_series.read_text(target / path)
+        for match in _CONFLICT.finditer(text):
+            theirs, before, after = (part.splitlines() for part in match.groups())
+            shown.append(f"    {path}:{text.count(chr(10), 0, match.start()) + 1}")
+            shown += [f"      | {line}" for line in theirs or ["(nothing there)"]]
+            changes = [x for x in difflib.ndiff(before, after) if x[0] in "+-"]
+            shown += [f"      {line}" for line in changes]
+    return shown or ["    the release has it already"]
+
+
+def _build(scratch: Path, test: bool) -> list[str]:
+    """Build the copy in an environment of its own; return what failed, if anything."""
+    checkout, python = scratch / "checkout", str(scratch / "venv/bin/python")
+    # Optimisation of the code changes no result and takes most of the time.
+    install = [python, "-m", "pip", "install", f"--find-links={scratch / 'wheel'}", "."]
+    install += ["--config-settings=setup-args=-Doptimization=1"]
+    steps = {
+        "environment": (scratch, [sys.executable, "-m", "venv", "venv"]),
+        "build": (checkout, install),
+    }
+    if test:
+        install += ["pytest", "hypothesis", "pandas"]
+        pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        (scratch / "pytest.ini").write_text("[pytest]\n")  # not our configuration
+        upstream = ["-c", "pytest.ini", "-p", "era_upstream", "--pyargs", _HIST]
+        steps["tests"] = (checkout, [*pytest, *TESTS])
+        steps["scikit-learn's tests"] = (scratch, [*pytest, *upstream])
+    print("\nBuild")
+    for name, (folder, command) in steps.items():
+        began = time.monotonic()
+        plugin = str(checkout / "tests/upstream")
+        ok, output = _run(command, folder, PYTHONPATH=plugin, OMP_WAIT_POLICY="passive")
+        (scratch / f"{name}.log").write_text(output)
+        state = "passed" if ok else "failed"
+        print(f"  {state}  {name}, {time.monotonic() - began:.0f} s", flush=True)
+        if not ok:
+            lines = output.splitlines()
+            telling = [line for line in lines if _TELLING.search(line)] or lines[-5:]
+            print("\n".join(f"    | {line.strip()}" for line in telling[:10]))
+            return [f"{name} failed"]
+    return []
+
+
+def _run(command: Sequence[str], folder: Path, **variables: str) -> tuple[bool, str]:
+    """Run a command; return whether it succeeded, and what it printed."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
+    return done.returncode == 0, done.stdout

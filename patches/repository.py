@@ -1,0 +1,128 @@
+"""The series as a git repository, one commit a patch: to edit, and to write back."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import patch_series
+import unified_diff
+from unified_diff import PatchError
+
+BASE = "upstream"  # the tag of the commit that holds scikit-learn's own files
+BRANCH = "series"
+
+# Commits made here must not depend on the developer's hooks, signing key or identity.
+_GIT = (
+    *("git", "-c", f"core.hooksPath={os.devnull}", "-c", "commit.gpgSign=false"),
+    *("-c", "user.name=patches", "-c", "user.email=patches@sklearn-era.invalid"),
+)
+
+
+def materialise(folder: Path, target: Path) -> None:
+    """Make a git repository, with one commit a patch, in an absent or empty folder."""
+    if target.exists() and any(target.iterdir()):
+        raise PatchError(f"{target}: exists and is not an empty folder")
+    pin = patch_series.read_pin(folder)
+    texts = patch_series.read_upstream(pin)
+    commits = [(f"scikit-learn {pin.version}", texts)]
+    for patch in patch_series.read_series(folder):
+        texts = unified_diff.apply(patch, texts)
+        commits.append((patch.header, texts))
+    target.mkdir(parents=True, exist_ok=True)
+    git(target, "init", "--quiet", f"--initial-branch={BRANCH}")
+    # Hunks then name the method that they are in, not only the class.
+    (target / ".git/info/attributes").write_text("*.py diff=python\n")
+    for header, texts in commits:
+        add_commit(target, header, texts)
+    git(target, "tag", "--no-sign", BASE, f"HEAD~{len(commits) - 1}")
+    print(f"{target}: {len(commits) - 1} commits after tag {BASE}")
+
+
+def add_commit(target: Path, message: str, texts: dict[str, str]) -> None:
+    """Commit files by their path, even where none of them changed."""
+    for path, text in texts.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).write_bytes(text.encode("utf-8"))
+    git(target, "add", "--all", "--force")
+    options = ("--quiet", "--allow-empty", "--cleanup=verbatim")
+    git(target, "commit", *options, "-F", "-", stdin=message)
+
+
+def export(folder: Path, target: Path) -> None:
+    """Write the commits after the tag back as patches and ``series``.
+
+    A commit belongs to the patch that has its subject, which stays as it is if it says
+    the same. Nothing is written unless every commit can be.
+    """
+    texts = patch_series.read_upstream(patch_series.read_pin(folder))
+    old = patch_series.read_series(folder)
+    names = {patch.header.partition("\n")[0]: patch.name for patch in old}
+    new: dict[str, str] = {}
+    for commit, header, diff in _read_commits(target, texts):
+        subject = header.partition("\n")[0]
+        slug = re.sub(r"[^a-z0-9]+", "-", subject.lower()).strip("-")
+        name = names.get(subject, f"{slug or 'unnamed'}.patch")
+        if name in new:
+            raise PatchError(f"commit {commit}: a second one for {name}")
+        new[name] = f"{header}\n\n{diff}"
+        patch = unified_diff.parse(name, new[name])
+        texts = unified_diff.apply(patch, texts)
+        if patch in old:
+            new[name] = patch_series.read_text(folder / name)
+    series = patch_series.read_text(folder / "series")
+    comment = re.match(r"(#.*\n|\n)*", series)[0]
+    new["series"] = comment + "".join(f"{name}\n" for name in new)
+    for name, text in new.items():
+        (folder / name).write_bytes(text.encode("utf-8"))
+    for name in set(names.values()).difference(new):
+        (folder / name).unlink()
+    print(f"{folder}: {len(new) - 1} patches")
+
+
+def _read_commits(target: Path, pinned: dict[str, str]) -> list[tuple[str, str, str]]:
+    """Return the commits after the tag, each with its message and its diff."""
+    status = git(target, "status", "--porcelain", "--branch").strip()
+    if status != f"## {BRANCH}":
+        state = f"branch {BRANCH}, no rebase and no uncommitted changes"
+        raise PatchError(f"{target}: expected {state}; git status says {status}")
+    for path, text in pinned.items():
+        if git(target, "cat-file", "blob", f"{BASE}:{path}") != text:
+            raise PatchError(f"{path}: tag {BASE} is not what patches/UPSTREAM pins")
+    commits = []
+    previous = git(target, "rev-parse", f"{BASE}^{{commit}}").strip()
+    options = ("--reverse", "--topo-order", "--parents", f"{BASE}..{BRANCH}")
+    for line in git(target, "rev-list", *options).splitlines():
+        commit, *parents = line.split()
+        if parents != [previous]:
+            raise PatchError(f"commit {commit}: a merge, or not on top of tag {BASE}")
+        if more := git(target, "diff-tree", "-r", "--summary", previous, commit):
+            raise PatchError(f"commit {commit} does more than modify: {more.strip()}")
+        message = git(target, "log", "-1", "--no-show-signature", "--format=%B", commit)
+        commits.append((commit, message.strip("\n"), read_diff(target, commit)))
+        previous = commit
+    if not commits:
+        raise PatchError(f"{target}: no commit after tag {BASE}")
+    return commits
+
+
+def read_diff(target: Path, commit: str) -> str:
+    """Return what a commit changes, as a patch file spells it."""
+    text = git(target, "diff-tree", "-p", "-U2", "--no-renames", f"{commit}^", commit)
+    return re.sub(r"^(diff --git|index) .*\n", "", text, flags=re.MULTILINE)
+
+
+def git(target: Path, *arguments: str, stdin: str = "") -> str:
+    """Run git in `target` and return what it prints."""
+    done = subprocess.run(
+        [*_GIT, *arguments],
+        cwd=target,
+        # A hook's GIT_DIR and the like would send us to the wrong repository.
+        env={k: v for k, v in os.environ.items() if not k.startswith("GIT_")},
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    if done.returncode:
+        raise PatchError(f"{target}: git {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout
