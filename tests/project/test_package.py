@@ -67,6 +67,18 @@ def test_import_brings_in_no_optional_package(tmp_path):
     assert not brought_in & optional
 
 
+@pytest.mark.parametrize("package", ["ensemble", "rules"])
+def test_the_openmp_runtime_is_loaded_before_what_needs_it(tmp_path, package):
+    # Extensions link none: those of macOS and Windows find scikit-learn's, once loaded.
+    code = f"import sys, sklearn_era.{package}; print(*sys.modules)"
+    result = run_python(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+    in_order = result.stdout.split()
+    last = in_order.index("sklearn.utils._openmp_helpers")
+    assert in_order.index("sklearn_era.ensemble._cyutility") > last
+    assert in_order.index("sklearn_era.ensemble._binning.codes") > last
+
+
 def test_a_clone_takes_its_modules_from_the_installed_package(tmp_path):
     shutil.copytree(ROOT / "sklearn_era", tmp_path / "sklearn_era")
     (tmp_path / "meson.build").touch()
