@@ -1,9 +1,10 @@
-"""Generators of data sets with eras, for examples, tests and benchmarks."""
+"""Data sets with eras, for examples, tests and benchmarks: real and generated."""
 
 from sklearn_era.datasets._aubin import (
     make_cows_versus_camels,
     make_small_invariant_margin,
 )
+from sklearn_era.datasets._bike_sharing import load_bike_sharing
 from sklearn_era.datasets._du import (
     make_anticausal_intervention,
     make_colored_digits,
@@ -19,6 +20,7 @@ from sklearn_era.datasets._shortcut_classification import make_shortcut_classifi
 from sklearn_era.datasets._synthetic_memorization import make_synthetic_memorization
 
 __all__ = [
+    "load_bike_sharing",
     "make_anticausal_intervention",
     "make_colored_digits",
     "make_cows_versus_camels",

@@ -1,10 +1,11 @@
-"""What the generated data sets share, and the one that tempts to memorise."""
+"""What the data sets share, the real one, and the one that tempts to memorise."""
 
 import numpy as np
 import pytest
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_era.datasets import (
+    load_bike_sharing,
     make_anticausal_intervention,
     make_colored_digits,
     make_cows_versus_camels,
@@ -258,3 +259,35 @@ def test_parameters_change_the_shapes(parameters):
     shape = ("n_eras", "n_anchors_per_era", "n_shortcut_features")
     assert data.shortcut_anchors.shape == tuple(given[name] for name in shape)
     assert np.isfinite(data.X_train).all()
+
+
+def test_bike_sharing_is_the_hours_of_two_years():
+    bikes = load_bike_sharing()
+    assert bikes.data.shape == (17379, len(bikes.feature_names))
+    assert bikes.data.dtype == bikes.target.dtype == np.float64
+    assert np.isfinite(bikes.data).all()
+    months, counts = np.unique(bikes.eras, return_counts=True)
+    assert (months[0], months[-1], months.size) == ("2011-01", "2012-12", 24)
+    assert counts.sum() == 17379
+    assert counts.min() > 600
+    assert np.all(np.diff(bikes.dates) >= np.timedelta64(0))
+    # The totals of both years, by the publication.
+    years = bikes.dates.astype("datetime64[Y]").astype(int) + 1970
+    assert [bikes.target[years == year].sum() for year in (2011, 2012)] == [
+        1243103,
+        2049576,
+    ]
+
+
+def test_bike_sharing_as_a_frame_is_the_same():
+    bikes, framed = load_bike_sharing(), load_bike_sharing(as_frame=True)
+    for key in ("data", "target", "eras", "dates"):
+        np.testing.assert_array_equal(framed[key].to_numpy(), bikes[key])
+    assert framed.frame.columns.tolist() == [
+        "date",
+        "month",
+        *bikes.feature_names,
+        "count",
+    ]
+    with pytest.raises(InvalidParameterError, match="as_frame"):
+        load_bike_sharing(as_frame="yes")

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from collections import OrderedDict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from sklearn_era.model_files import (
 skops_io = pytest.importorskip("skops.io")
 
 SKLEARN = "scikit-learn"
+OF_BEFORE = sorted((Path(__file__).parent / "model_files_of_before").glob("[0-9]*"))
 
 
 def fit(target="real", **parameters):
@@ -396,3 +398,17 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         save_model(HistGradientBoostingRegressor(), tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", OF_BEFORE, ids=lambda path: path.name)
+def test_files_of_earlier_releases_predict_the_same_bits(folder):
+    """Each release adds a folder, by model_files_of_before/write.py."""
+    told = np.load(folder / "predictions.npz")
+    paths = sorted(folder.glob("*.skops"))
+    assert len(paths) == 4
+    for path in paths:
+        model, metadata = load_model(path)
+        assert metadata.era == "week"
+        is_classes = path.stem.endswith("classifier")
+        predicted = (model.predict_proba if is_classes else model.predict)(told["X"])
+        np.testing.assert_array_equal(predicted, told[path.stem])

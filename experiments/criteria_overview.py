@@ -1,0 +1,209 @@
+"""The criteria on five kinds of data that differ in what happens between eras.
+
+Which criterion is good depends on that: whether a shortcut turns round, whether effects
+vary in size, or whether eras do not differ at all. The score is R², or the accuracy
+where the target is a class, on test rows of eras that were not trained on; where eras
+do not differ, of rows of the same kind.
+"""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from sklearn.datasets import make_friedman1
+from sklearn.metrics import accuracy_score, r2_score
+
+from experiments.common import draw_bars, summarize_beside
+from sklearn_era.datasets import (
+    make_shortcut_classification,
+    make_synthetic_memorization,
+)
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+
+TITLE = "Criteria by what happens between eras: R² or accuracy on new eras"
+DATA_FILES: tuple[str, ...] = ()
+N_RUNS = 5
+
+
+class Rows(NamedTuple):
+    """Rows to train on, with their eras, and rows to test on."""
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    eras: NDArray[Any]
+    X_test: NDArray[Any]
+    y_test: NDArray[Any]
+    is_class: bool
+
+
+def shortcut(seed: int) -> Rows:
+    """A spiral behind a shortcut that is another one in each era."""
+    return _of_bunch(make_synthetic_memorization(random_state=seed))
+
+
+def weak_and_shortcut(seed: int) -> Rows:
+    """Weak evidence that lasts, and a shortcut that misleads in the test eras."""
+    return _of_bunch(make_shortcut_classification(random_state=seed))
+
+
+def varying_effect(seed: int) -> Rows:
+    """An effect of one sign and another size in each era, and of none in the test."""
+    rng = np.random.default_rng(seed)
+    eras = np.repeat(np.arange(16), 250)
+    X = rng.normal(size=(eras.size, 10))
+    size = rng.exponential(1.5, size=16)
+    y = X[:, 0] + size[eras] * X[:, 1] + rng.normal(size=eras.size)
+    X_test = rng.normal(size=(4000, 10))
+    y_test = X_test[:, 0] + rng.normal(size=4000)
+    return Rows(X, y, eras, X_test, y_test, is_class=False)
+
+
+def no_shortcut(seed: int) -> Rows:
+    """The spiral alone: eras do not differ."""
+    data = make_synthetic_memorization(
+        n_shortcut_features=0,
+        n_samples_per_era=100,
+        radial_noise=0.06,
+        random_state=seed,
+    )
+    return _of_bunch(data)
+
+
+def small_eras(seed: int) -> Rows:
+    """100 eras of 20 rows, at random: they do not differ."""
+    X, y = make_friedman1(4000, noise=3, random_state=seed)
+    eras = np.random.default_rng(seed).permutation(np.repeat(np.arange(100), 20))
+    return Rows(X[:2000], y[:2000], eras, X[2000:], y[2000:], is_class=False)
+
+
+def _of_bunch(data: Any) -> Rows:
+    X, y, eras = data.X_train, data.y_train, data.eras_train
+    return Rows(X, y, eras, data.X_test, data.y_test, is_class=True)
+
+
+DATA: dict[str, Callable[[int], Rows]] = {
+    "shortcut": shortcut,
+    "weak and shortcut": weak_and_shortcut,
+    "varying effect": varying_effect,
+    "no shortcut": no_shortcut,
+    "100 eras of 20": small_eras,
+}
+# Of `shortcut`, whose spiral takes deep trees and full steps.
+DEEP = {"max_iter": 50, "max_depth": 10, "max_leaf_nodes": 32, "learning_rate": 1.0}
+
+
+def _model(
+    criterion: str | dict[str, float], coverage: float | str = 1.0, **parameters: Any
+) -> dict[str, Any]:
+    """Parameters; every era in every split, the papers' rule, unless said otherwise."""
+    coverages = {"min_era_coverage": coverage}
+    return {"split_criterion": criterion, **coverages, **parameters}
+
+
+def _invariant(statistic: str, penalty: float) -> dict[str, Any]:
+    return _model(
+        "invariant", invariance_statistic=statistic, invariance_penalty=penalty
+    )
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "gain": {},
+    **{
+        f"era, alpha = {alpha:g}": _model("era", boltzmann_alpha=alpha)
+        for alpha in (0.0, -1.0, -np.inf)
+    },
+    "directional": _model("directional"),
+    "directional, all eras agree": _model("directional", min_direction_agreement=1.0),
+    "time_robust, max": _model("time_robust", period_aggregation="max"),
+    "time_robust, mean": _model("time_robust", period_aggregation="mean"),
+    "invariant, λ = 1": _invariant("effect", 1.0),
+    "invariant, λ = 10": _invariant("effect", 10.0),
+    "invariant, changing rate, λ = 1": _invariant("changing_rate", 1.0),
+    "invariant, changing rate, λ = 10": _invariant("changing_rate", 10.0),
+    "invariant, ratio, λ = 0.01": _invariant("ratio", 0.01),
+    "invariant, ratio, λ = 1": _invariant("ratio", 1.0),
+    **{
+        f"vrex, λ = {penalty:g}": _model("vrex", invariance_penalty=penalty)
+        for penalty in (0.5, 1.0, 2.0)
+    },
+    "directional + gain": _model({"directional": 1, "gain": 1}),
+    "directional + gain, normalised": _model(
+        {"directional": 1, "gain": 1}, normalize_era_gain=True
+    ),
+    "directional + era / 2, normalised": _model(
+        {"directional": 1, "era": 0.5}, normalize_era_gain=True
+    ),
+    "gain + vrex, normalised": _model({"gain": 1, "vrex": 1}, normalize_era_gain=True),
+    "era, half of the eras": _model("era", 0.5),
+    "directional, half of the eras": _model("directional", 0.5),
+    "era, default coverage": _model("era", "auto"),
+    "directional, default coverage": _model("directional", "auto"),
+    "time_robust, default coverage": _model("time_robust", "auto"),
+    "invariant, default coverage": _model("invariant", "auto"),
+    "vrex, default coverage": _model("vrex", "auto"),
+    "held_out": {"split_criterion": "held_out"},
+}
+
+
+def run(
+    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
+) -> pd.DataFrame:
+    """Measure the table; `quick` has 5 trees a model instead of 50 or 100.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each model and kind of data.
+    """
+    rows: list[dict] = []
+    for name, make in DATA.items():
+        for seed in range(n_runs):
+            data = make(seed)
+            common = {"early_stopping": False, **(DEEP if make is shortcut else {})}
+            common |= {"max_iter": 5} if quick else {}
+            for model, parameters in MODELS.items():
+                is_ratio = parameters.get("invariance_statistic") == "ratio"
+                if is_ratio and not data.is_class:
+                    continue  # it counts classes
+                value = _score(data, {**common, **parameters})
+                rows.append({"model": model, "data": name, "run": seed, "value": value})
+    return summarize_beside(pd.DataFrame(rows), by=["model", "data"], reference="gain")
+
+
+def _score(data: Rows, parameters: dict[str, Any]) -> float:
+    model = HistGradientBoostingRegressor(**parameters)
+    with warnings.catch_warnings():
+        # Of trees that end early, which the table shows.
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(data.X, data.y, eras=data.eras)
+    predicted = model.predict(data.X_test)
+    if data.is_class:
+        return accuracy_score(data.y_test, predicted > 0.5)
+    return r2_score(data.y_test, predicted)
+
+
+def show(frame: pd.DataFrame) -> str:
+    """The means, a model a row, as a table of Markdown."""
+    means = frame.pivot(index="model", columns="data", values="mean")
+    means = means.loc[list(MODELS), list(DATA)]
+    head = ["model", *DATA]
+    lines = [head, ["---"] * len(head)]
+    lines += [
+        [x, *(f"{value:.2f}" for value in row)]
+        for x, row in zip(means.index, means.to_numpy(), strict=True)
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def draw(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw the means by model, an axes a kind of data."""
+    figure.set_size_inches(8, 3 * len(DATA))
+    for axes, name in zip(figure.subplots(len(DATA), sharex=True), DATA, strict=True):
+        draw_bars(axes, frame[frame["data"] == name], label="model")
+        axes.set_title(name)
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))

@@ -1,0 +1,108 @@
+"""Rented bicycles in Washington, D.C., by the hour: real data whose level drifts."""
+
+import csv
+import gzip
+from importlib.resources import files
+from io import TextIOWrapper
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import validate_params
+
+from sklearn_era._optional import import_optional
+
+_FEATURES = (
+    "hour", "weekday", "holiday", "workingday", "season", "weather", "temperature",
+    "humidity", "windspeed",
+)  # fmt: skip
+
+
+@validate_params({"as_frame": ["boolean"]}, prefer_skip_nested_validation=True)
+def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
+    """Load how many bicycles were rented in each hour of 2011 and 2012.
+
+    The bicycle sharing system of Washington, D.C., grew from year to year: the same
+    hour of the same weather has other numbers a year later. Months are its eras. Rows
+    are in the order of time; hours in which nothing was rented are not among them.
+
+    ===============  ==========================================================
+    Rows             17,379 hours
+    Eras             24 months, ``"2011-01"`` to ``"2012-12"``
+    Features         9, without missing values
+    Target           bicycles rented in the hour, 1 to 977
+    ===============  ==========================================================
+
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether to return pandas objects.
+
+    Returns
+    -------
+    bikes : :class:`~sklearn.utils.Bunch`
+        A dictionary whose keys are attributes, too:
+
+        data : ndarray or DataFrame of shape (17379, 9), dtype=float64
+            ``hour`` (0 to 23), ``weekday`` (0 is Sunday), ``holiday`` and
+            ``workingday`` (0 or 1), ``season`` (1 is winter, to 4), ``weather`` (1 is
+            clear, to 4, heavy rain or snow), and ``temperature``, ``humidity`` and
+            ``windspeed``, scaled to between 0 and 1.
+        target : ndarray or Series of shape (17379,), dtype=float64
+            The count of rented bicycles.
+        eras : ndarray or Series of shape (17379,)
+            The month, a text such as ``"2011-01"``.
+        dates : ndarray or Series of shape (17379,), dtype=datetime64
+            The day, for eras of another length.
+        feature_names : list of str
+            The names of the columns of `data`.
+        frame : DataFrame of shape (17379, 12)
+            All of it, with columns ``date``, ``month`` and ``count``. Only with
+            ``as_frame=True``.
+
+    Raises
+    ------
+    ImportError
+        If `as_frame` is True and pandas is not installed.
+
+    References
+    ----------
+    H. Fanaee-T, *Bike Sharing*, UCI Machine Learning Repository,
+    https://doi.org/10.24432/C5W894, under the licence CC BY 4.0. Columns have other
+    names here, and those that are derived from others were left out.
+
+    H. Fanaee-T and J. Gama (2014), *Event labeling combining ensemble detectors and
+    background knowledge*, Progress in Artificial Intelligence 2, 113-127.
+
+    Examples
+    --------
+    >>> from sklearn_era.datasets import load_bike_sharing
+    >>> bikes = load_bike_sharing()
+    >>> bikes.data.shape, str(bikes.eras[0]), bikes.target[:3].tolist()
+    ((17379, 9), '2011-01', [16.0, 40.0, 32.0])
+    """
+    path = files("sklearn_era.datasets") / "data" / "bike_sharing.csv.gz"
+    with path.open("rb") as file, gzip.open(file) as content:
+        _, *rows = csv.reader(TextIOWrapper(content, encoding="ascii"))
+    dates, *columns = zip(*rows, strict=True)
+    numbers = np.array(columns, dtype=np.float64).T
+    days = np.array(dates, dtype="datetime64[D]")
+    bikes = Bunch(
+        data=numbers[:, :-1],
+        target=numbers[:, -1],
+        eras=days.astype("datetime64[M]").astype(str),
+        dates=days,
+        feature_names=list(_FEATURES),
+    )
+    if as_frame:
+        pandas = import_optional("pandas", extra="cli")
+        frame = pandas.DataFrame({"date": days, "month": bikes.eras})
+        frame[bikes.feature_names] = bikes.data
+        frame["count"] = bikes.target
+        bikes.update(
+            data=frame[bikes.feature_names],
+            target=frame["count"],
+            eras=frame["month"],
+            dates=frame["date"],
+            frame=frame,
+        )
+    return bikes
