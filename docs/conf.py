@@ -3,11 +3,16 @@
 The root of the repository is the source folder, so that a link from one file to another
 is the same in the repository and on the site. From there:
 
-    python -m sphinx -W -c docs . build/site
+    python -m sphinx -W -n -c docs . build/site
 """
 
+import subprocess
+import sys
+from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
+
+from docutils import nodes
 
 project = "sklearn_era"
 author = "the sklearn_era developers"
@@ -34,6 +39,7 @@ html_title = project
 html_extra_path = ["site_root"]  # index.html, which leads to that of docs/
 html_show_sourcelink = False
 
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # links to headings, as in the repository
 
 extlinks = {"arxiv": ("https://arxiv.org/abs/%s", "arXiv:%s")}
@@ -55,3 +61,52 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,
 }
+
+# Where other packages document their names. Their inventories are not fetched, so that
+# the site builds without a network: a name is linked if it can be imported.
+_MANUALS = {
+    "sklearn": "https://scikit-learn.org/1.9/modules/generated/{}.html",
+    "dask": "https://docs.dask.org/en/stable/search.html?q={}",
+    "joblib": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
+    "matplotlib": "https://matplotlib.org/stable/search.html?q={}",
+    "narwhals": "https://narwhals-dev.github.io/narwhals/search.html?q={}",
+    "numpy": "https://numpy.org/doc/stable/reference/generated/{}.html",
+    "pandas": "https://pandas.pydata.org/docs/reference/api/{}.html",
+    "scipy": "https://docs.scipy.org/doc/scipy/reference/generated/{}.html",
+}
+
+
+def _link_other_packages(app, env, node, contnode):
+    """Link a name of another package to its manual; None leaves it broken."""
+    name = node.get("reftarget", "")
+    if "." not in name:  # of scikit-learn's own docstrings, beside the class
+        name = f"sklearn.ensemble.{name}"
+    package = name.partition(".")[0]
+    if package not in _MANUALS or not _exists(name):
+        return None
+    target = _MANUALS[package].format(name)
+    return nodes.reference("", "", contnode, internal=False, refuri=target)
+
+
+def _exists(name: str) -> bool:
+    """Whether a dotted name is a module, or an attribute of what precedes it."""
+    owner, _, attribute = name.rpartition(".")
+    try:
+        return hasattr(import_module(owner), attribute)
+    except ImportError:
+        return bool(owner) and _exists(owner)
+
+
+def _write_command_line(app):
+    """Write the reference of the commands, as their ``--help`` has it."""
+    page = Path(__file__).parent / "api" / "command-line.md"
+    page.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-P", "-m", "typer", "sklearn_era.cli._app", "utils"]
+    command += ["docs", "--name", "sklearn-era", "--title", "Command line"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True)
+    page.write_text(printed.stdout, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", _write_command_line)
+    app.connect("missing-reference", _link_other_packages)

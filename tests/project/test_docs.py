@@ -18,6 +18,11 @@ from sklearn_era import inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TEXTS = [ROOT / "README.md", ROOT / "experiments" / "README.md", *PAGES]
+COMMANDS = {
+    "fit", "predict", "demo", "init", "run", "weekly", "download", "train", "validate",
+    "submit", "export", "upload", "scores",
+}  # fmt: skip
 # A block with one of these imports runs where the package is installed.
 OTHER_PACKAGES = ("erasplit", "skl2onnx", "time_robust_forest")
 
@@ -76,17 +81,34 @@ def test_printed_words_are_compared():
             assert_same_words(other, "loss 0.38 x")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=page_id)
+@pytest.mark.parametrize("page", TEXTS, ids=page_id)
 def test_links_lead_to_files_and_headings(page):
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text()):
         path, _, heading = target.partition("#")
         linked = (page.parent / path).resolve() if path else page
         assert linked.is_file(), f"{target} is no file"
-        headings = re.findall(r"^#+ (.*)$", linked.read_text(), flags=re.MULTILINE)
+        text = linked.read_text() if heading else ""
+        headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
         anchors = {
             re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings
         }
         assert not heading or heading in anchors, f"{target} is no heading"
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=page_id)
+def test_commands_that_print_tables_and_figures_exist(page):
+    """Those that a page names, also where a line ends within them."""
+    text = " ".join(page.read_text().split())
+    for name in re.findall(r"python -m experiments (\w+)", text):
+        module = ROOT / "experiments" / f"{name}.py"
+        assert name in ("list", "all") or module.is_file(), name
+    for script in re.findall(r"python ((?:[\w.]+/)+\w+\.py)", text):
+        assert (ROOT / script).is_file(), script
+    drawn = {path.stem for path in (ROOT / "docs" / "images").glob("*.png")}
+    for name in re.findall(r"python docs/figures.py (\w+)", text):
+        assert name in drawn
+    for name in re.findall(r"sklearn-era (numerai \w+|fit|predict|demo)", text):
+        assert name.split()[-1] in COMMANDS, name
 
 
 def test_page_on_inspection_lists_every_column():

@@ -1,0 +1,123 @@
+"""Draw the pictures of the pages: ``python docs/figures.py [NAME]``.
+
+A picture below a block of code is what the code of that page draws; that of the README
+is drawn here.
+"""
+
+import re
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+from sklearn.metrics import r2_score
+
+from sklearn_era.datasets import load_bike_sharing, make_synthetic_memorization
+from sklearn_era.ensemble import AutoEraRegressor, HistGradientBoostingRegressor
+from sklearn_era.inspection import DecisionSurfaceDisplay
+from sklearn_era.metrics import era_scores
+
+DOCS = Path(__file__).parent
+FRONT = DOCS / "images" / "front.png"
+_BLOCK = re.compile(
+    r"```python\n(.*?)```|!\[[^\]]*\]\((images/[\w-]+\.png)\)", re.DOTALL
+)
+
+
+def draw_front() -> Figure:
+    """What a shortcut does to two criteria, and what a drift does to two models."""
+    figure = plt.figure(figsize=(12, 3.6), layout="constrained")
+    axes = figure.subplots(1, 3, width_ratios=[1, 1, 1.35])
+    _draw_spirals(axes[:2])
+    _draw_months(axes[2])
+    return figure
+
+
+def _draw_spirals(axes: list) -> None:
+    """Accuracy where the shortcut is noise, and what is predicted over the spiral."""
+    data = make_synthetic_memorization(random_state=0)
+    X, y = data.X_train, data.y_train
+    shortcut = dict.fromkeys(range(2, X.shape[1]), 0.0)
+    for ax, (criterion, parameters) in zip(
+        axes,
+        {"gain": {}, "directional": {"min_era_coverage": 1.0}}.items(),
+        strict=True,
+    ):
+        model = HistGradientBoostingRegressor(
+            split_criterion=criterion, max_iter=50, max_depth=10, max_leaf_nodes=32,
+            learning_rate=1, early_stopping=False, **parameters,
+        )  # fmt: skip
+        model.fit(X, y, eras=data.eras_train)
+        accuracy = np.mean((model.predict(data.X_test) > 0.5) == data.y_test)
+        DecisionSurfaceDisplay.from_estimator(
+            model, X, (0, 1), fixed=shortcut, grid_resolution=200, ax=ax,
+            plot_method="pcolormesh", cmap="coolwarm", vmin=-0.5, vmax=1.5,
+        )  # fmt: skip
+        ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=3, edgecolors="none")
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+        ax.set_title(f'"{criterion}": {accuracy:.0%} right in new eras')
+
+
+def _draw_months(ax: plt.Axes) -> None:
+    """Score of two models on months that follow the training."""
+    bikes = load_bike_sharing()
+    past = bikes.dates < np.datetime64("2012-07")
+    X, y, months = bikes.data, np.log1p(bikes.target), bikes.dates.astype("M8[M]")
+    plain = HistGradientBoostingRegressor(early_stopping=False)
+    auto = AutoEraRegressor(plain).fit(X[past], y[past], eras=months[past])
+    plain.fit(X[past], y[past])
+    for name, model, color in (("AutoEra", auto, "C0"), ("plain", plain, "C1")):
+        labels, scores, _ = era_scores(
+            y[~past], model.predict(X[~past]), eras=months[~past], metric=r2_score
+        )
+        mean = f"{name}, mean {scores.mean():.2f}"
+        ax.plot(labels.astype(str), scores, "o-", color=color, label=mean)
+    ax.set(ylabel="R²", title="Bicycle rentals, months after the training")
+    ax.tick_params("x", labelrotation=30)
+    ax.grid(axis="y", alpha=0.3)
+    ax.legend(loc="lower left")
+
+
+def draw_page(page: Path) -> dict[Path, Figure]:
+    """Run a page's code, and return the figure that is current at each picture."""
+    names: dict = {}
+    figures = {}
+    for code, picture in _BLOCK.findall(page.read_text("utf-8")):
+        if picture:
+            figures[page.parent / picture] = plt.gcf()
+        else:
+            exec(compile(code, page.name, "exec"), names)
+    return figures
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG of few colours, which is small."""
+    buffer = BytesIO()
+    figure.savefig(buffer, dpi=110)
+    colors = Image.open(buffer).convert("RGB").quantize(96)
+    path.parent.mkdir(exist_ok=True)
+    colors.save(path, optimize=True)
+    print(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1e3:.0f} kB")
+
+
+def main(*names: str) -> None:
+    """Draw the pictures of these names, or all."""
+    matplotlib.use("agg")
+    if not names or FRONT.stem in names:
+        save(draw_front(), FRONT)
+    for page in sorted(DOCS.rglob("*.md")):
+        pictures = {
+            Path(path).stem for _, path in _BLOCK.findall(page.read_text("utf-8"))
+        }
+        pictures -= {"", FRONT.stem}
+        if pictures and (not names or pictures & {*names}):
+            for path, figure in draw_page(page).items():
+                save(figure, path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
