@@ -1,8 +1,9 @@
 """The command line program, ``sklearn-era``.
 
-- ``_app``: the commands; ``_fit``, ``_predict``, ``_demo`` and the group ``numerai``;
-- ``_estimator``: what ``fit`` fits, and how well that does; ``_tables``: what it reads;
-- ``_errors``: options, and what goes wrong with them.
+- ``_app``: the program and its commands; ``_numerai``, with ``_numerai_demo``: the
+  group of them ``numerai``;
+- ``_tables``: what ``fit`` and ``predict`` read, what becomes of it, and how it does;
+- ``_ui``: options, errors in a sentence, and what is shown of the work.
 """
 
 from sklearn_era._optional import MissingPackageError, import_optional

@@ -1,22 +1,38 @@
-"""The program's commands. They import nothing heavy before they run, for ``--help``."""
+"""The program and its commands, which import nothing heavy before they run."""
 
-from typing import Annotated, Any
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 import typer.core
 
 from sklearn_era import __version__
-from sklearn_era._optional import MissingPackageError
-from sklearn_era.cli._demo import demo
-from sklearn_era.cli._errors import InputError, one_sentence
-from sklearn_era.cli._fit import fit
-from sklearn_era.cli._predict import predict
-from sklearn_era.cli.numerai import numerai
+from sklearn_era._criterion_table import CRITERIA
+from sklearn_era._optional import MissingPackageError, import_optional
+from sklearn_era.cli import _ui
+from sklearn_era.cli._numerai import numerai
+from sklearn_era.cli._ui import InputError, argument, check_known, count, option
 from sklearn_era.numerai.errors import NumeraiError
 
 # What typer raises for arguments that it cannot make sense of; it does not export it.
 _UsageError: Any = typer.BadParameter.__base__
 _VERSION = typer.Option("--version", help="Print the version and exit.")
+_Text = str | None
+_Names = list[str] | None
+_Task = Literal["auto", "regression", "classification"]
+_DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
+_FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
+_TASK = option("TASK", "regression, classification or auto.")
+_BLEND = option("NAME", f"{', '.join(CRITERIA)} or a blend; all but gain need --era.")
+_PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
+_SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
+_SEP = option("CHAR", "DATA's separator, if not a comma.")
+_ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
+_N_JOBS = option("INT", "Most threads to use; by default all.")
+_VERBOSE = typer.Option("--verbose", "-v", help="Print a line per iteration.")
+_FIGURE = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
 
 class _PlainErrors(typer.core.TyperGroup):
@@ -24,15 +40,24 @@ class _PlainErrors(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except (InputError, MissingPackageError, NumeraiError) as error:
-            message, code = one_sentence(error), getattr(error, "exit_code", 1)
+            with _ui.warnings_printed():
+                return super().invoke(ctx)
+        except (MissingPackageError, NumeraiError) as error:
+            message, code = _ui.one_sentence(error), getattr(error, "exit_code", 1)
         except _UsageError as error:
-            message, code = one_sentence(error.format_message()).rstrip("."), 2
+            message, code = _ui.one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:
                 # A group without a command shows its help, and that is not an error.
                 raise
             message += f"; see '{error.ctx.command_path} --help'."
+        except MemoryError:
+            message, code = "Out of memory: use fewer features or eras.", 1
+        except KeyboardInterrupt:
+            if ctx.invoked_subcommand != "numerai":
+                raise
+            told = "Interrupted. Run the command again to resume"
+            typer.echo(f"{told}, without --restart or --retrain.", err=True)
+            raise typer.Exit(130) from None
         typer.echo(f"Error: {message}", err=True)
         raise typer.Exit(code)
 
@@ -60,6 +85,226 @@ def _program(version: Annotated[bool, _VERSION] = False) -> None:
         raise typer.Exit
 
 
-for _command in (demo, fit, predict):
-    app.command()(_command)
+@app.command()
+def fit(
+    data: Annotated[Path, _DATA],
+    target: Annotated[str, option("COL", "Column to predict.")],
+    out: Annotated[Path, option("FILE", "Model file, *.skops.", "--out", "-o")],
+    era: Annotated[_Text, option("COL", "Column of eras: weeks, regions.")] = None,
+    features: Annotated[_Names, _FEATURES] = None,
+    exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
+    categorical: Annotated[_Names, option("COL,…", "Features with categories.")] = None,
+    task: Annotated[_Task, _TASK] = "auto",
+    split_criterion: Annotated[str, _BLEND] = "gain",
+    param: Annotated[_Names, _PARAM] = None,
+    random_state: Annotated[int | None, _SEED] = None,
+    score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
+    sep: Annotated[_Text, _SEP] = None,
+    encoding: Annotated[_Text, _ENCODING] = None,
+    n_jobs: Annotated[int | None, _N_JOBS] = None,
+    verbose: Annotated[bool, _VERBOSE] = False,
+) -> None:
+    """Fit a model to the rows of DATA and write it to a model file.
+
+    The model is a HistGradientBoostingRegressor or HistGradientBoostingClassifier of
+    sklearn_era.ensemble; the latter by default for text, booleans and two whole
+    numbers. --param sets its parameters to numbers, text, true, false, none, lists or
+    dicts. Repeat it, or any option that takes columns, as needed. A blend of split
+    criteria is a dict like '{"era": 1, "vrex": 0.5}'.
+
+    The score comes from a second model, fitted without the last fifth of the eras, in
+    the order of their labels, or without a random fifth of the rows if there are none.
+
+    Categories are compared as text, and 1.0 is the category 1. Empty fields are missing
+    values.
+    """
+    # What the last step needs, before the work that leads there.
+    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    from rich.console import Console
+
+    from sklearn_era.cli import _tables
+    from sklearn_era.model_files import save_model
+
+    _ui.check_output(out, (".skops",), data)
+    criterion = _tables.parse_value(split_criterion)
+    if not isinstance(criterion, dict):
+        subject = "--split-criterion: there is no criterion"
+        check_known(str(criterion), CRITERIA, subject)
+    if criterion != "gain" and era is None:
+        raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
+    table = _tables.TableFile(data, sep, encoding)
+    given = {"--target": target, "--era": era}
+    labels = {table.find(n, x): x for x, n in given.items() if n is not None}
+    if era == target:
+        raise InputError(f"--era: '{era}' is the --target column.")
+    asked = table.select(features, "--features")
+    excluded = {*table.select(exclude, "--exclude")}
+    for name in {*asked}.intersection(labels) - excluded:
+        told = f"'{name}' is the {labels[name]} column"
+        raise InputError(f"--features: {told}; leave it out with --exclude.")
+    excluded |= {*labels}
+    names = [name for name in asked or table.columns if name not in excluded]
+    if not names:
+        raise InputError("--features: no columns are left.")
+    declared = table.select(categorical, "--categorical")
+    for name in {*declared}.difference(names):
+        raise InputError(f"--categorical: '{name}' is not one of the features.")
+    declared += [name for name in table.categories if name in names]
+    frame = table.read([*names, *labels], declared)
+    for name, of in labels.items():
+        if n_missing := int(frame[name].isna().sum()):
+            told = f"column '{name}' has {count(n_missing, 'missing value')}"
+            raise InputError(f"{of}: {told}: fill them in or drop their rows.")
+    remedy = "declare it with --categorical, or leave it out with --exclude"
+    X = _tables.make_features(frame[names], declared, remedy)
+    y, is_classes = _tables.make_target(frame[target], task)
+    eras = None if era is None else _tables.make_eras(frame[era])
+    options = {
+        "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
+        "verbose": 2 * verbose, "categorical_features": "from_dtype",
+    }  # fmt: skip
+    estimator = _tables.make_estimator(is_classes, param, options)
+
+    # The estimator's own lines would break into the status.
+    console = Console(stderr=True, quiet=verbose)
+    start = time.perf_counter()
+    try:
+        with console.status("Fitting"):
+            estimator.fit(X, y, eras=eras)
+    except ValueError as error:
+        raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
+    seconds = time.perf_counter() - start
+    with _ui.writable(out):
+        save_model(estimator, out, target=target, era=era)
+    of_eras = "" if eras is None else f" of {count(len(set(eras.tolist())), 'era')}"
+    typer.echo(
+        f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
+        f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
+        f"{count(estimator.n_iter_, 'iteration')} in {seconds:.1f} s."
+    )
+    trees = [tree for trees in estimator._predictors for tree in trees]
+    n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
+    if n_split < len(trees):
+        typer.echo(f"{n_split:,} of {len(trees):,} trees have splits.")
+    typer.echo(f"Wrote {out}.")
+    lines = _tables.score_held_out(estimator, X, y, eras)
+    try:
+        with console.status("Scoring"):
+            for line in lines if score else ():
+                typer.echo(line)
+    except ValueError as error:
+        warnings.warn(f"cannot score: {error}", stacklevel=1)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, argument("MODEL", "Model file that fit wrote.")],
+    data: Annotated[Path, _DATA],
+    out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
+    id_column: Annotated[_Text, option("COL", "Column to copy.", "--id")] = None,
+    sep: Annotated[_Text, _SEP] = None,
+    encoding: Annotated[_Text, _ENCODING] = None,
+) -> None:
+    """Predict the rows of DATA and write a table of predictions.
+
+    The table has the rows of DATA, in the same order, and a column 'prediction'. For a
+    classifier, that is the class, and each class adds a column 'probability_CLASS'.
+    Categories that the model has not seen count as missing, with a warning.
+    """
+    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    import pandas as pd
+
+    from sklearn_era._tables.columns import list_columns
+    from sklearn_era.cli import _tables
+    from sklearn_era.model_files import ModelFileError, load_model
+
+    _ui.check_output(out, _tables.SUFFIXES, model, data)
+    table = _tables.TableFile(data, sep, encoding)
+    try:
+        estimator, metadata = load_model(model)
+    except (OSError, ModelFileError) as error:
+        raise InputError(f"MODEL: {error}") from error
+    names = metadata.feature_names
+    if names is None:
+        raise InputError(f"MODEL: {model} was fitted without column names.")
+    known = set(table.columns)
+    missing = [name for name in names if name not in known]
+    if len(missing) > 1 and len(known) > 1:
+        raise InputError(f"DATA: '{data}' lacks the columns {list_columns(missing)}.")
+    for name in missing:
+        table.find(name, "DATA")
+    classes = list(getattr(estimator, "classes_", []))
+    headings = ["prediction", *(f"probability_{label}" for label in classes)]
+    kept = [] if id_column is None else [table.find(id_column, "--id")]
+    if id_column in headings:
+        raise InputError(f"--id: '{id_column}' is also a column of the predictions.")
+
+    categorical = [str(name) for name in metadata.categorical_features]
+    frame = table.read([*names, *kept], {*kept}.difference(names) | {*categorical})
+    remedy = "the model was fitted to numbers"
+    X = _tables.make_features(frame[names], categorical, remedy)
+    if categorical:
+        _tables.match_categories(X, estimator)
+    results = [estimator.predict(X), *(estimator.predict_proba(X).T if classes else ())]
+    predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
+    _tables.write_table(pd.concat([frame[kept], predictions], axis=1), out)
+    typer.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, _FIGURE] = Path("sklearn-era-demo.png"),
+    max_iter: Annotated[int, option("INT", "Boosting iterations.", min=1)] = 50,
+    random_state: Annotated[int | None, _SEED] = 0,
+) -> None:
+    """Fit every criterion to a spiral and draw what they learn.
+
+    In each of 16 eras, a different shortcut separates the two classes; only the spiral
+    holds in all of them. In the test rows, the shortcut is noise.
+    """
+    from sklearn_era.datasets import make_synthetic_memorization
+    from sklearn_era.ensemble import HistGradientBoostingRegressor
+    from sklearn_era.inspection import DecisionSurfaceDisplay
+
+    figures = import_optional("matplotlib.figure", extra="plot")
+    _ui.check_output(out, (".png", ".pdf", ".svg"))
+    data = make_synthetic_memorization(random_state=random_state)
+    X, y = data.X_train, data.y_train
+    shortcut: dict[int | str, Any] = dict.fromkeys(range(2, X.shape[1]), 0.0)
+    # Without pyplot, which would choose a backend for the whole process.
+    n_rows = -(-len(CRITERIA) // 4)
+    figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
+    typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
+    for place, (name, traits) in enumerate(CRITERIA.items(), 1):
+        ax = figure.add_subplot(n_rows, 4, place)
+        parameters: dict[str, Any] = {"boltzmann_alpha": -1.0} if name == "era" else {}
+        if "min_era_coverage" in traits.parameters:
+            # By default the shortcut's gain would decide which splits are compared.
+            parameters["min_era_coverage"] = 1.0
+        # Deep trees and full steps: with these, a few trees can follow the spiral.
+        model = HistGradientBoostingRegressor(
+            split_criterion=name, max_iter=max_iter, max_depth=10, max_leaf_nodes=32,
+            learning_rate=1, early_stopping=False, random_state=random_state,
+            **parameters,
+        )  # fmt: skip
+        start = time.perf_counter()
+        model.fit(X, y, eras=data.eras_train)
+        seconds = time.perf_counter() - start
+        train = ((model.predict(X) > 0.5) == y).mean()
+        test = ((model.predict(data.X_test) > 0.5) == data.y_test).mean()
+        typer.echo(f"{name:12}  {train:14.1%}  {test:13.1%}  {seconds:6.2f} s")
+        DecisionSurfaceDisplay.from_estimator(
+            model, X, (0, 1), fixed=shortcut, grid_resolution=300, ax=ax,
+            plot_method="pcolormesh", cmap="coolwarm", vmin=-0.5, vmax=1.5,
+            xlabel=data.feature_names[0], ylabel=data.feature_names[1],
+        )  # fmt: skip
+        ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=2)
+        ax.label_outer()
+        ax.set_title(f"{name}: {test:.1%}")
+    figure.suptitle("Predictions over the spiral, and accuracy on the test rows")
+    with _ui.writable(out):
+        figure.savefig(out, dpi=120)
+    typer.echo(f"Wrote {out}.")
+
+
 app.add_typer(numerai)

@@ -1,12 +1,15 @@
-"""Tables in files, and what an estimator gets of their columns."""
+"""Tables in files, what an estimator gets of their columns, and how well it does."""
 
+import ast
 import fnmatch
+import json
 import os
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,15 @@ import typer
 from numpy.typing import NDArray
 from pandas.api import types
 from pyarrow import csv, dataset
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.model_selection import train_test_split
 
-from sklearn_era.cli._errors import (
-    InputError,
-    check_known,
-    check_suffix,
-    one_sentence,
-    writable,
-)
+from sklearn_era import ensemble
+from sklearn_era.cli import _ui
+from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
+from sklearn_era.metrics import era_scores
+from sklearn_era.model_selection import EraWalkForwardSplit
 
 # How names end, with the separator of those that are text.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
@@ -61,8 +65,7 @@ class TableFile:
 
     def find(self, name: str, argument: str) -> str:
         """Return the name of a column if there is one, or raise InputError."""
-        check_known(name, self.columns, f"{argument}: there is no column")
-        return name
+        return check_known(name, self.columns, f"{argument}: there is no column")
 
     def select(self, patterns: Sequence[str] | None, argument: str) -> list[str]:
         """The columns that a repeatable option means, by names and shell patterns."""
@@ -115,7 +118,7 @@ class TableFile:
             yield
         # pyarrow's own errors are ValueErrors; an unknown encoding is a LookupError.
         except (OSError, ValueError, LookupError) as error:
-            reason = one_sentence(error).removesuffix(".")
+            reason = _ui.one_sentence(error).removesuffix(".")
             if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
                 reason += "; pass its encoding with --encoding"
             raise InputError(f"DATA: cannot read '{self._path}': {reason}.") from error
@@ -123,13 +126,11 @@ class TableFile:
 
 def _plain_type(field: Any) -> Any:
     """The type of a column's values, of which a row has to have one."""
-    kind, told = field.type, ""
+    kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
-        told = "is not UTF-8 text"
-    elif pa.types.is_nested(kind):
-        told = f"holds {kind}, but must hold one value per row"
-    if told:
-        raise ValueError(f"column '{field.name}' {told}")
+        raise ValueError(f"{subject} is not UTF-8 text")
+    if pa.types.is_nested(kind):
+        raise ValueError(f"{subject} holds {kind}, but must hold one value per row")
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -226,3 +227,66 @@ def _parse(column: pd.Series) -> tuple[pd.Series, str]:
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())
     value = column.iloc[row]
     return numbers, f" ({value!r} in row {row + 1:,})" if isinstance(value, str) else ""
+
+
+def parse_value(text: str) -> Any:
+    """Read a value as JSON or a Python literal; what is neither is text."""
+    if text.lower() in ("true", "false", "none"):
+        text = text.capitalize()
+    for parse in (json.loads, ast.literal_eval, float):
+        with suppress(ValueError, TypeError, SyntaxError):
+            return parse(text)
+    return text
+
+
+def make_estimator(is_classes: bool, pairs: Any, options: dict[str, Any]) -> Any:
+    """An estimator of options, and of the NAME=VALUE pairs given beside them."""
+    kind = "Classifier" if is_classes else "Regressor"
+    estimator = getattr(ensemble, f"HistGradientBoosting{kind}")
+    subject = f"--param: {estimator.__name__} has no parameter"
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not (name and equals):
+            raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
+        check_known(name, estimator._get_param_names(), subject)
+        if name in options:
+            raise InputError(f"--param: '{name}' is given twice or has its own option.")
+        options[name] = parse_value(text.strip())
+    return estimator(**options)
+
+
+def score_held_out(
+    estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: NDArray[Any] | None
+) -> Iterator[str]:
+    """Hold out eras or rows, and score a clone: lines to print, or a ValueError."""
+    is_classes, n_test = is_classifier(estimator), 0
+    if eras is None:
+        rows, by = np.arange(y.size), y if is_classes else None
+        train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
+        held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
+    else:
+        if (labels := np.unique(eras)).size == 1:
+            raise ValueError("there is only one era.")
+        n_test = max(1, labels.size // 5)
+        [(train, test)] = EraWalkForwardSplit(1, test_size=n_test).split(y, groups=eras)
+        held_out = f"{n_test:,} of {labels.size:,} eras, from era {labels[-n_test]} on"
+    yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
+    model = clone(estimator).set_params(verbose=0)
+    model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])
+    X, y, eras = X.iloc[test], y[test], None if eras is None else eras[test]
+    metrics: dict[str, Any] = {"R²": (r2_score, model.predict(X))}
+    if is_classes:
+        loss = partial(log_loss, labels=model.classes_)
+        metrics = {"accuracy": (accuracy_score, model.predict(X))}
+        metrics["log loss"] = loss, model.predict_proba(X)
+    for name, (metric, predicted) in metrics.items():
+        line = f"  {name}: {metric(y, predicted):.4f}"
+        if n_test > 1:
+            labels, scores, _ = era_scores(y, predicted, eras=eras, metric=metric)
+            # R² of a single row is undefined.
+            if not np.isnan(scores).all():
+                worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
+                line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
+                line += f", worst {scores[worst]:.4f} in era {labels[worst]}"
+        yield line

@@ -2,19 +2,20 @@
 
 A module is a step, in the order of the work:
 
-- ``config`` (with ``numerai.toml``), by ``layers``: the configuration, and the folders
-  beside it, ``workspace``;
-- ``api``, by ``http``, ``queries`` and ``resume``: Numerai's API;
-- ``download``, ``data``, ``eras``: the files of the data, and their eras;
-- ``training``, ``checkpoints``, ``store``: fits; ``blend``: several fits as one model;
-- ``prediction``, ``submission``, ``submit``: the live era, its CSV, the upload;
-- ``validation``, ``score_table``, ``report``, ``figures``, by ``metrics`` of
-  ``era_rows``, and ``scores`` at Numerai: how models do;
+- ``config``, with ``numerai.toml``;
+- ``api``, by ``http``: Numerai's API;
+- ``download``, ``data``: the files of the data, and their eras;
+- ``training``, ``store``: fits; ``blend``: several fits as one model, and what it
+  predicts for the live era;
+- ``submission``, ``submit``: the CSV of it, the upload;
+- ``validation``, ``score_table``, ``report``, by ``metrics`` of ``era_rows``, and
+  ``scores`` at Numerai: how models do;
 - ``export``, ``export_check``, ``pickle_upload``: a model as a file that Numerai runs;
 - ``steps``: each of these for one model; ``pipeline``: all of it, as far as it is not
   done; ``demo``: files made up like Numerai's.
 
-``errors`` and ``files`` are what they share. Install ``sklearn-era[numerai]``.
+``errors`` and ``files``, where the folders are, too, are what they share. Install
+``sklearn-era[numerai]``.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,35 +1,108 @@
-"""Numerai's API: a method for each thing that a round asks for."""
+"""Numerai's API: what is asked, by its schema or as numerapi does, and a client."""
 
 import hashlib
 import os
 import re
-import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from types import GenericAlias
+from typing import Annotated, Any, NamedTuple, Self
 
-from pydantic import SecretStr
+import pydantic
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai import queries
-from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
+from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError, warn
+from sklearn_era.numerai.files import complaint
 from sklearn_era.numerai.http import SITE, Http, HttpFailure, may_be_called
-from sklearn_era.numerai.queries import UPLOAD_AUTH, Listed, Query
-from sklearn_era.numerai.resume import Fetch
 
 API_URL = "https://api-tournament.numer.ai"  # codespell:ignore numer
-# Where a stand-in for it is.
-API_URL_VARIABLE = "SKLEARN_ERA_NUMERAI_API_URL"
+API_URL_VARIABLE = "SKLEARN_ERA_NUMERAI_API_URL"  # where a stand-in for it is
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
 
-# What may stand in a header's value. An HTTP library would show a value that may not,
-# the key in full, in its complaint.
+# What may stand in a header; a library would complain of other keys, and show them.
 _PLAIN = re.compile(r"[!#-&(-~]+")
 _BEGIN, _END = (x.replace(tzinfo=UTC) for x in (datetime.min, datetime.max))
+_CLASSIC = 8  # Numerai's number of the tournament
+_SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
+
+
+class Query(NamedTuple):
+    """A call of one field: what for, with which arguments, the shape of the answer.
+
+    A shape is a type, a list of one shape, or a dictionary of shapes by field: both
+    what is asked for and what an answer is checked against.
+    """
+
+    step: str
+    call: str
+    shape: Any
+    keys: bool = True
+    kind: str = "query"
+
+    def body(self, *given: Any) -> dict[str, Any]:
+        """What is sent, with values for all arguments but those that never change."""
+        declared = "".join(self.call.partition("(")[1:])
+        passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
+        asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
+        names, values = re.findall(r"\$(\w+)", declared), iter(given)
+        variables = {x: _SAME_FOR_ALL.get(x) or next(values) for x in names}
+        return {"query": asked, "variables": variables}
+
+    def read(self, data: Mapping[str, Any]) -> Any:
+        """The value of the field, if it has the shape; its fields are attributes."""
+        root = self.call.partition("(")[0]
+        try:
+            return getattr(_parts({root: self.shape})[1].model_validate(data), root)
+        except pydantic.ValidationError as error:
+            told = f"answered in an unknown format ({complaint(error)})"
+        told = f"{self.step}: Numerai's API {told}: upgrade sklearn-era."
+        # Numerai may have done all the same what it was asked for.
+        raise HttpFailure(told, 200, unclear=True)
+
+
+def _parts(shape: Any) -> tuple[str, Any]:
+    """What asks for a shape in GraphQL, and its type for pydantic."""
+    if isinstance(shape, list):
+        text, kind = _parts(shape[0])
+        return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
+    if not isinstance(shape, dict):
+        return "", shape
+    parts = {name: _parts(part) for name, part in shape.items()}
+    text = " ".join(name + part for name, (part, _) in parts.items())
+    fields: Any = {name: (kind, ...) for name, (_, kind) in parts.items()}
+    return f" {{ {text} }}", pydantic.create_model("Answer", **fields)
+
+
+# A list of GraphQL may be null, and hold some; a time is in UTC if it does not say.
+_NO_NULLS = pydantic.BeforeValidator(
+    lambda x: [y for y in x or [] if y is not None] if isinstance(x, list | None) else x
+)
+_UTC = pydantic.AfterValidator(lambda x: x and x.replace(tzinfo=x.tzinfo or UTC))
+_TIME = Annotated[datetime | None, _UTC]
+_open = partial(Query, keys=False)  # to everybody
+_STR, _INT = str | None, int | None
+_MODEL = {"id": str, "name": str, "tournament": _INT}
+_ROUND = {"number": int, "openTime": _TIME, "closeStakingTime": _TIME}
+_SENT = {"id": str, "filename": _STR, "insertedAt": _TIME}
+_FATE = {"id": _STR, "filename": _STR, "roundNumber": _INT, "status": _STR}
+_FATES = {"id": str, "latestSubmissions": [_FATE]}
+CREATED, GRANT = {"id": str}, {"filename": str, "url": str}
+_FILE = "$filename: String! $tournament: Int!"
+
+MODELS = Query("Listing the models", "account", {"models": [_MODEL]})
+LATEST = Query("Listing the latest submissions", "account", {"models": [_FATES]})
+DATASETS = _open("Listing the data", "listDatasets($tournament: Int)", [str])
+DATASET = _open("Downloading", f"dataset({_FILE} $round: Int)", _STR)
+ROUNDS = _open("Listing the rounds", "rounds($tournament: Int! $number: Int)", [_ROUND])
+SUBMISSIONS = Query("Listing the submissions", "submissions($modelId: String)", [_SENT])
+FETCH = Query("Downloading the file", "submissionDownloadAuth($id: String)", GRANT)
+STORE = Query("Uploading", f"submission_upload_auth({_FILE} $modelId: String)", GRANT)
+_NEW = f"create_submission({_FILE} $modelId: String $triggerId: String $source: String)"
+CREATE = Query("Creating the submission", _NEW, CREATED, kind="mutation")
 
 
 class Round(NamedTuple):
@@ -39,6 +112,16 @@ class Round(NamedTuple):
     opens: datetime | None
     closes: datetime | None
     is_open: bool
+
+
+class Listed(NamedTuple):
+    """A submission as Numerai lists it, with what it says of its fate, if anything."""
+
+    id: str
+    filename: str | None = None
+    inserted: datetime | None = None
+    round_number: int | None = None
+    status: str | None = None
 
 
 class Numerai:
@@ -51,9 +134,9 @@ class Numerai:
             told = "is not allowed: keys only go over https, or to http://127.0.0.1"
             # Not shown, as a password may stand in it.
             raise ConfigError(f"The address in {API_URL_VARIABLE} {told}.")
-        self.http = http
-        self._url = url
-        self._keys = SecretStr(public_id), SecretStr(secret_key)
+        self.http, self._url = http, url
+        halves = map(pydantic.SecretStr, (public_id, secret_key))
+        self._keys = dict(zip(KEY_NAMES, halves, strict=True))
 
     @classmethod
     def from_environment(
@@ -66,47 +149,46 @@ class Numerai:
         url = os.environ.get(API_URL_VARIABLE) or API_URL
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
-    def check_keys(self) -> None:
-        """Check that there are keys, without a call; ConfigError if not."""
-        self._token()
-
-    def _token(self) -> str:
-        """What a call is authorized by."""
-        halves = [half.get_secret_value() for half in self._keys]
-        named = list(zip(KEY_NAMES, halves, strict=True))
-        if missing := [name for name, half in named if not half]:
+    def check_keys(self) -> str:
+        """Check that there are keys, without a call; return what authorizes one."""
+        keys = {name: half.get_secret_value() for name, half in self._keys.items()}
+        if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
                 f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not "
                 "set in the environment or in .env next to the configuration. Create a "
                 f"key at {SITE}/account with the scopes upload_submission, "
                 "read_submission_info and read_user_info."
             )
-        for name, half in named:
+        for name, half in keys.items():
             if not _PLAIN.fullmatch(half):
-                raise ConfigError(
-                    f"{name} contains a space, a quote or another character that keys "
-                    f"do not have: copy it again from {SITE}/account."
-                )
-        return "Token {}${}".format(*halves)
+                told = f"{name} contains a space, a quote or a sign that keys lack"
+                raise ConfigError(f"{told}: copy it again from {SITE}/account.")
+        return f"Token {'$'.join(keys.values())}"
+
+    def ask(self, query: Query, *given: Any, retry: bool = True) -> Any:
+        """Send a query; return the value of its field."""
+        token = self.check_keys() if query.keys else None
+        body = query.body(*given)
+        attempt = partial(self.http.post_json, query.step, self._url, body, token)
+        return query.read(self.http.retry(attempt) if retry else attempt())
 
     def models(self) -> dict[str, str]:
         """The ids of the account's Classic models, by name."""
-        listed = self.ask(queries.MODELS).models
-        return {x.name: x.id for x in listed if x.tournament == queries.CLASSIC}
+        models = self.ask(MODELS).models
+        return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
         """The id of a Classic model of the account, whose models may be `known`."""
         known = self.models() if known is None else known
         if name not in known:
-            told = f"Create it at {SITE}."
-            if known:
-                told = f"Your models: {', '.join(sorted(known))}."
+            yours = f"Your models: {', '.join(sorted(known))}."
+            told = yours if known else f"Create it at {SITE}."
             raise ApiError(f"Your account has no Classic model {name!r}. {told}")
         return known[name]
 
     def datasets(self) -> list[str]:
         """The names of Numerai's files, ``"v5.3/live.parquet"`` for one."""
-        return list(self.ask(queries.DATASETS))
+        return list(self.ask(DATASETS))
 
     def current_round(self) -> Round:
         """The round that is open, or was last; the first to open if none has yet."""
@@ -118,12 +200,12 @@ class Numerai:
                 # Between two rounds none is the current one, which GraphQL refuses.
                 if number is None or failure.status != 200:
                     raise
-            opened = [x for x in found if (x.opens or _BEGIN) <= self.http.now()]
-            if opened:
-                return max(opened, key=itemgetter(0))
-        if found:
-            return min(found, key=itemgetter(0))
-        raise ApiError(f"{queries.ROUNDS.step}: Numerai's API returned none.")
+            now = self.http.now()
+            if opened := [x for x in found if (x.opens or _BEGIN) <= now]:
+                return max(opened, key=attrgetter("number"))
+        if not found:
+            raise ApiError(f"{ROUNDS.step}: Numerai's API returned none.")
+        return min(found, key=attrgetter("number"))
 
     def next_opening(self) -> datetime | None:
         """When the next round opens, None if Numerai does not say."""
@@ -133,56 +215,33 @@ class Numerai:
 
     def _rounds(self, number: int | None) -> list[Round]:
         """The rounds of a number, where 0 is the current one; all of them for None."""
-        found = self.ask(queries.ROUNDS, number)
+        found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
         return [Round(*x, (x[1] or _BEGIN) <= now < (x[2] or _END)) for x in rounds]
 
-    def download(
-        self,
-        filename: str,
-        path: Path,
-        *,
-        round_number: int | None,
-        check: Callable[[Path], object] | None = None,
-        on_bytes: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Download a file of the data, or go on with it; it appears whole and checked.
-
-        After a DataError of `check` it is fetched once more. `on_bytes` is called with
-        the bytes so far and those in all, 0 if not known.
-        """
-        query = queries.DATASET._replace(step=f"Downloading {filename}")
-        address = partial(self.ask, query, filename, round_number, retry=False)
-        Fetch(self.http, query.step, path, address, check, on_bytes)()
-
     def submissions(self, model_id: str) -> list[Listed]:
         """The submissions of a model, the newest first."""
-        listed = self._list(model_id)
+        found = self.ask(SUBMISSIONS, model_id)
+        listed = [Listed(x.id, x.filename, x.insertedAt) for x in found]
+        listed.sort(key=lambda x: x.inserted or _BEGIN, reverse=True)
         try:
-            models = self.ask(queries.LATEST, retry=False).models
+            models = self.ask(LATEST, retry=False).models
         except HttpFailure:
             return listed  # which is all that has to be known
         fates = [x for m in models if m.id == model_id for x in m.latestSubmissions]
         told = {key: x for x in fates for key in (x.filename, x.id) if key}
         for i, entry in enumerate(listed):
             if fate := told.get(entry.id) or told.get(entry.filename):
-                of = {"round_number": fate.roundNumber, "status": fate.status}
-                listed[i] = entry._replace(**of)
+                listed[i] = Listed(*entry[:3], fate.roundNumber, fate.status)
         return listed
-
-    def _list(self, model_id: str) -> list[Listed]:
-        found = self.ask(queries.SUBMISSIONS, model_id)
-        listed = [Listed(x.id, x.filename, x.insertedAt) for x in found]
-        return sorted(listed, key=lambda x: x.inserted or _BEGIN, reverse=True)
 
     def fetch(self, submission_id: str) -> bytes:
         """The file of a submission, as Numerai has it."""
-        query = queries.DOWNLOAD_AUTH
 
         def attempt() -> bytes:
-            url = self.ask(query, submission_id, retry=False).url
-            with self.http.get(query.step, url) as (_, chunks):
+            url = self.ask(FETCH, submission_id, retry=False).url
+            with self.http.get(FETCH.step, url) as (_, chunks):
                 return b"".join(chunks)
 
         return self.http.retry(attempt)
@@ -190,14 +249,10 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """The id of a submission of a file, if it is not among those known before.
-
-        The digest decides where the name that Numerai gave the file does not.
-        """
-        new = [entry for entry in self._list(model_id) if entry.id not in known]
-        for entry in new:
-            if filename and entry.filename == filename:
-                return entry.id
+        """The id of a new submission of a file, by the name there or by the content."""
+        new = [entry for entry in self.submissions(model_id) if entry.id not in known]
+        if named := [x.id for x in new if filename and x.filename == filename]:
+            return named[0]
         for entry in new:
             try:
                 if hashlib.sha256(self.fetch(entry.id)).hexdigest() == sha256:
@@ -209,27 +264,26 @@ class Numerai:
         return None
 
     def store(
-        self, content: bytes, name: str, model_id: str, query: Query = UPLOAD_AUTH
+        self, content: bytes, name: str, model_id: str, query: Query = STORE
     ) -> str:
         """Put a submission into Numerai's storage; return its name there."""
         # Numerai's own compute cluster knows its runs by this.
-        run_id = query is UPLOAD_AUTH and os.environ.get("NUMERAI_COMPUTE_ID")
+        run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
         headers = {"x_compute_id": run_id} if run_id else {}
-        granted = False
+        grant: Any = None
 
         def attempt() -> str:
-            nonlocal granted
+            nonlocal grant
+            grant = None
             # An address anew for each attempt, as they run out.
-            granted = False
             grant = self.ask(query, name, model_id, retry=False)
-            granted = True
             self.http.put(query.step, grant.url, content, headers)
             return str(grant.filename)
 
         try:
             return self.http.retry(attempt)
         except HttpFailure as failure:
-            if not granted:
+            if grant is None:
                 raise
             told = str(failure).rstrip(".")
         raise UploadError(f"{told}; nothing was submitted.")
@@ -237,24 +291,20 @@ class Numerai:
     def create(
         self, filename: str, model_id: str, known_ids: Collection[str], sha256: str
     ) -> str:
-        """Make a submission of a stored file; return its id. UploadError if it fails.
-
-        Where that is unclear, Numerai's list decides before the call is repeated, as a
-        second submission would not be an error to Numerai.
-        """
+        """Make a submission of a stored file; return its id, or raise UploadError."""
         # Set by Numerai's cluster alone, as in `store`.
         given = filename, model_id, os.environ.get("TRIGGER_ID")
         unclear = False
         for count in range(self.http.retries + 1):
             try:
-                return str(self.ask(queries.CREATE, *given, retry=False).id)
+                return str(self.ask(CREATE, *given, retry=False).id)
             except HttpFailure as error:
                 failure = error
             unclear |= failure.unclear
             if not (failure.unclear or failure.transient):
                 break
             self.http.wait(count, failure.retry_after)
-            try:
+            try:  # the list first, as a second submission is no error to Numerai
                 found = unclear and self.find(model_id, known_ids, filename, sha256)
             except ApiError:
                 break
@@ -263,13 +313,6 @@ class Numerai:
         told = "it is unclear whether it was created: run this command again, which"
         told = f"{told} asks Numerai first" if unclear else "nothing was submitted"
         raise UploadError(f"{str(failure).rstrip('.')}; {told}.")
-
-    def ask(self, query: Query, *given: Any, retry: bool = True) -> Any:
-        """Send a query; return the value of its field."""
-        token = self._token() if query.keys else None
-        body = query.body(*given)
-        attempt = partial(self.http.post_json, query.step, self._url, body, token)
-        return query.read(self.http.retry(attempt) if retry else attempt())
 
 
 def _read_settings(path: Path) -> dict[str, str | None]:
@@ -286,5 +329,5 @@ def _read_settings(path: Path) -> dict[str, str | None]:
     found = dict(dotenv.dotenv_values(stream=StringIO(text), interpolate=False))
     if os.name == "posix" and path.stat().st_mode & 0o077 and found.keys() & KEY_NAMES:
         told = f"Other users can read {path}, which contains your key"
-        warnings.warn(f"{told}: run 'chmod 600 {path}'.", UserWarning, stacklevel=3)
+        warn(f"{told}: run 'chmod 600 {path}'.")
     return found

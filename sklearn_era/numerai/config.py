@@ -1,81 +1,91 @@
 """``numerai.toml``: what is downloaded, and how models are made, judged and submitted.
 
-The tables of the file are the classes below, and ``numerai.toml`` beside this module is
-the file that ``init`` writes: every key with its default. A file without ``format`` was
-written for the first version of the program, whose defaults it keeps.
+The tables of the file are the classes below; ``numerai.toml`` beside this module, which
+``init`` writes, has every key with its default. A file without ``format`` was written
+for the first version of the program, whose defaults it keeps.
 """
 
 import re
 import string
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sklearn_era._criterion_table import ERA_PARAMETER_NAMES, parameters_read
-from sklearn_era.numerai.errors import ConfigError
-from sklearn_era.numerai.layers import (
-    Layer,
-    Section,
-    check_keys,
-    entries,
-    form,
-    merge,
-    parse,
-)
-from sklearn_era.numerai.workspace import Workspace as Workspace
+from sklearn_era.numerai.errors import ConfigError, alternatives
+from sklearn_era.numerai.files import Workspace as Workspace
 
 TEMPLATE = Path(__file__).with_name("numerai.toml")
-FORMAT = 2
+_DEFAULTS = tomllib.loads(TEMPLATE.read_text("utf-8"))
 
-# Weekly eras left out between training and validation, by the target's horizon in
-# business days: targets of 20 days span 4 weeks and those of 60 days 12; the rest is
-# for what else neighbouring eras share. Numerai's documentation gives both (models.md).
+# Weekly eras left out before validation, by the target's horizon in business days, from
+# Numerai's documentation (models.md): its 4 or 12 weeks, and what neighbours share.
 _PURGE = {20: 8, 60: 16}
-# Keys of a model and of a member beside the settings of a fit.
-_OF_MODEL, _OF_MEMBER = ("name", "predict", "member"), ("name", "weight")
-# What messages call the table of parameters that no model or member sets itself.
-_PARAMETERS = "[train.parameters]"
+_WHOLE = "see the file that 'sklearn-era numerai init' writes"
+# What messages call a table of the file, and the table, or what is in its place.
+_Layer = tuple[str, Any]
 
 
-@cache
-def _template() -> dict[str, Any]:
-    return tomllib.loads(TEMPLATE.read_text("utf-8"))
+def _form(pattern: str, demand: str) -> Any:
+    """Of a field of text, its form, which messages tell in words."""
+    return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
-_Set = Annotated[str, form(".+", "a name")]
-_Era = Annotated[str, form(r"(\d{4})?", "four digits, or ''")]
+_Set = Annotated[str, _form(".+", "a name")]
+_Era = Annotated[str, _form(r"(\d{4})?", "four digits, or ''")]
+_Version = Annotated[str, _form(r"v\d+\.\d+", "a version like 'v5.3'")]
 # Of folders and files, too. No dot in a member's: files beside a fit have one after it.
-_Name = Annotated[str, form(r"\w[\w.-]*", "made of letters, digits, '_', '-' and '.'")]
-_MemberName = Annotated[
-    str,
-    form(
-        r"(?!(gain|folds)\Z)[\w-]+",
-        "made of letters, digits, '_' and '-', and not 'gain' or 'folds'",
-    ),
-]
+_Name = Annotated[str, _form(r"\w[\w.-]*", "made of letters, digits, '_', '-' and '.'")]
+_OF_FIT = "made of letters, digits, '_' and '-', and not 'gain' or 'folds'"
+_MemberName = Annotated[str, _form(r"(?!(gain|folds)\Z)[\w-]+", _OF_FIT)]
+_ANY_FILE = Field(min_length=1, description="must list at least one file name")
+_BOTH = Field(min_length=1, description="must list 'train', 'validation' or both")
+_Trained = Annotated[list[Literal["train", "validation"]], _BOTH]
+
+
+class Section(BaseModel):
+    """A table; the description of a field, if any, says what is wrong with a value."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False,
+        regex_engine="python-re",
+    )  # fmt: skip
+
+    @classmethod
+    def parse(cls, *layers: _Layer) -> Self:
+        """Tables over each other, checked; the error is of what is wrong first."""
+        values, origins = _merge(*layers)
+        check_keys(origins, cls.model_fields)
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+        told = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        # A check of several keys has no place, and begins with the first of them.
+        key = str(first["loc"][0]) if first["loc"] else told.split()[0]
+        if first["type"] == "missing":
+            told = f"{key} is missing; {_WHOLE}"
+        elif first["loc"]:
+            demand = cls.model_fields[key].description or told.replace("should", "must")
+            told = f"{key} = {values[key]!r} {demand}"
+        raise ConfigError(f"{origins.get(key, layers[0][0])} {told}.")
 
 
 class DataSection(Section):
     """Which of Numerai's files to use."""
 
-    version: Annotated[str, form(r"v\d+\.\d+", "a version like 'v5.3'")] = "v5.3"
-    files: list[str] = Field(
-        default_factory=lambda: [*_template()["data"]["files"]],
-        min_length=1,
-        description="must list at least one file name",
-    )
-    refresh: list[str] = Field(default_factory=list)
+    version: _Version = "v5.3"
+    files: Annotated[list[str], _ANY_FILE] = _DEFAULTS["data"]["files"]
+    refresh: list[str] = []
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in self.refresh:
-            if name not in self.files:
-                raise ValueError(f"refresh names {name!r}, which is not in files")
+        for name in {*self.refresh}.difference(self.files):
+            raise ValueError(f"refresh names {name!r}, which is not in files")
         return self
 
 
@@ -84,11 +94,7 @@ class TrainSection(Section):
 
     target: _Set
     feature_set: _Set = "medium"
-    files: list[Literal["train", "validation"]] = Field(
-        default_factory=lambda: [*_template()["train"]["files"]],
-        min_length=1,
-        description="must list 'train', 'validation' or both",
-    )
+    files: _Trained = _DEFAULTS["train"]["files"]
     first_era: _Era = ""
     last_era: _Era = ""
     every_nth_era: int = Field(default=1, ge=1)
@@ -96,8 +102,8 @@ class TrainSection(Section):
     era_groups: int = Field(default=0, ge=0)
     random_state: int = Field(default=0, ge=0, lt=2**32)
     checkpoint_every: int = Field(default=100, ge=1)
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    _tables: dict[str, str] = PrivateAttr(default_factory=dict)
+    parameters: dict[str, Any] = {}
+    _tables: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -106,15 +112,14 @@ class TrainSection(Section):
             raise ValueError(f"files = {self.files} must list each file once")
         if (first := self.first_era) > (last := self.last_era or "9999"):
             raise ValueError(f"first_era = {first!r} is after last_era = {last!r}")
-        if (offset := self.era_offset) >= (every := self.every_nth_era):
-            told = f"must be less than every_nth_era = {every}"
-            raise ValueError(f"era_offset = {offset} {told}")
+        if (k := self.era_offset) >= (n := self.every_nth_era):
+            raise ValueError(f"era_offset = {k} must be less than every_nth_era = {n}")
         return self
 
     def table_of(self, told: object) -> str:
         """What the table is called whose parameter a message names first."""
         named = [x for x in re.findall(r"\w+", str(told)) if x in self._tables]
-        return self._tables[named[0]] if named else _PARAMETERS
+        return self._tables[named[0]] if named else "[train.parameters]"
 
 
 class PredictSection(Section):
@@ -127,15 +132,12 @@ class PredictSection(Section):
         self, own: list[str], columns_of: Callable[[str], list[str]]
     ) -> list[str]:
         """The columns to neutralize by: a feature set's, or a model's own."""
-        if not self.neutralize_proportion:
-            return []
-        name = self.neutralize_feature_set
-        return columns_of(name) if name else own
+        if self.neutralize_proportion and self.neutralize_feature_set:
+            return columns_of(self.neutralize_feature_set)
+        return own if self.neutralize_proportion else []
 
 
 class ValidateSection(Section):
-    """How models are judged."""
-
     folds: int = Field(default=4, ge=1)
     purge: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
         default="auto", description="must be 'auto' or a whole number, 0 or more"
@@ -150,10 +152,8 @@ class ValidateSection(Section):
             return self.purge
         if (horizon := horizon_of(target)) in _PURGE:
             return _PURGE[horizon]
-        raise ConfigError(
-            f"[validate] purge = 'auto' only works for targets of 20 and 60 days, "
-            f"not {target!r}: set purge to a number of eras."
-        )
+        told = f"for targets of 20 and 60 days, not {target!r}: set purge to a number"
+        raise ConfigError(f"[validate] purge = 'auto' only works {told} of eras.")
 
     def benchmark_of(self, version: str, target: str) -> str:
         """The benchmark model, such as v53_lgbm_ender60; "" for none."""
@@ -164,16 +164,12 @@ class ValidateSection(Section):
 
 
 class SubmitSection(Section):
-    """How Numerai is called."""
-
     require_open: bool = False
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     retries: int = Field(default=3, ge=0, le=100)
 
 
 class ExportSection(Section):
-    """The model as a pickle that Numerai runs."""
-
     automatic: bool = False
 
 
@@ -186,10 +182,9 @@ class Member(Section):
 
 
 class Model(Section):
-    """A model at Numerai: one fit, or a blend of several.
+    """A model at Numerai: a single fit, which is called "model", or a blend of several.
 
-    `train` has the target that the model is scored on; what its fits learn from, their
-    own do. The only member of a model that is no blend is called "model".
+    `train` has the target that it is scored on; what its fits learn from, they have.
     """
 
     name: _Name
@@ -209,15 +204,12 @@ class Config(Section):
 
     def model(self, name: str | None) -> Model:
         """The model of a name; None is the only one."""
-        found = {model.name: model for model in self.models}
-        if name is None and len(found) == 1:
-            return self.models[0]
-        if name in found:
-            return found[name]
-        given = "choose one with --model" if name is None else f"there is no {name!r}"
-        raise ConfigError(
-            f"The configuration has the models {', '.join(found)}: {given}."
-        )
+        found = [model for model in self.models if name in (None, model.name)]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(model.name for model in self.models)
+        told = "choose one with --model" if found else f"there is no {name!r}"
+        raise ConfigError(f"The configuration has the models {names}: {told}.")
 
 
 def check_target(target: str, known: Sequence[str] = ()) -> str:
@@ -225,10 +217,8 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
     named = [name for name in known if name != "target"]
     shown = f" Available targets: {', '.join(named)}." if named else ""
     if target == "target":
-        raise ConfigError(
-            "target = 'target' is an alias, and Numerai changes its meaning: use the "
-            f"full name of a target, like 'target_ender_60'.{shown}"
-        )
+        told = "is an alias, and Numerai changes its meaning: use the full name of one"
+        raise ConfigError(f"target = 'target' {told}, like 'target_ender_60'.{shown}")
     if known and target not in named:
         raise ConfigError(f"Unknown target {target!r}.{shown}")
     return target
@@ -255,10 +245,8 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
         with naming(path):
             config = resolve(tomllib.loads(path.read_text("utf-8")))
     except FileNotFoundError:
-        raise ConfigError(
-            f"Configuration file '{path}' not found: create it with 'sklearn-era "
-            "numerai init', or pass another with --config."
-        ) from None
+        told = "create it with 'sklearn-era numerai init' or pass another with --config"
+        raise ConfigError(f"Configuration file '{path}' not found: {told}.") from None
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
@@ -272,8 +260,8 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:
-            allowed = "may only contain letters, digits, '_', '-' and '.'"
-            raise ConfigError(f"--{option} {value!r} {allowed}.")
+            told = "may only contain letters, digits, '_', '-' and '.'"
+            raise ConfigError(f"--{option} {value!r} {told}.")
     text = string.Template(TEMPLATE.read_text("utf-8")).substitute(given)
     resolve(tomllib.loads(text))
     try:
@@ -288,22 +276,19 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 def resolve(document: Mapping[str, Any]) -> Config:
     """Check a document, and give each member of each model the settings that it has."""
-    if (version := document.get("format", 1)) not in (1, FORMAT):
-        told = "is not supported by this version: upgrade sklearn-era"
-        raise ConfigError(f"format = {version!r} {told}.")
+    if (form := document.get("format", 1)) not in (1, 2):
+        raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
     check_keys(dict.fromkeys(document, ""), ["format", "model", *names])
-    tables = {x: merge((f"[{x}]", document.get(x, {})))[0] for x in names}
-    defaults = _template()["train"]["parameters"]
-    if version == 1:
-        defaults = _from_format_1(tables)
+    tables = {x: _merge((f"[{x}]", document.get(x, {})))[0] for x in names}
+    defaults = _upgrade(tables) if form == 1 else _DEFAULTS["train"]["parameters"]
     layers = {x: (f"[{x}]", table) for x, table in tables.items()}
     config = Config(
-        data=parse(DataSection, layers["data"]),
+        data=DataSection.parse(layers["data"]),
         models=tuple(_parse_models(document.get("model", []), layers, defaults)),
-        validation=parse(ValidateSection, layers["validate"]),
-        submit=parse(SubmitSection, layers["submit"]),
-        export=parse(ExportSection, layers["export"]),
+        validation=ValidateSection.parse(layers["validate"]),
+        submit=SubmitSection.parse(layers["submit"]),
+        export=ExportSection.parse(layers["export"]),
     )
     for model in config.models:
         for train in (model.train, *(member.train for member in model.members)):
@@ -312,35 +297,71 @@ def resolve(document: Mapping[str, Any]) -> Config:
 
 
 def _parse_models(
-    given: Any, layers: Mapping[str, Layer], defaults: Mapping[str, Any]
+    given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
 ) -> Iterator[Model]:
     """Models with their own settings over the shared ones, members with theirs."""
-    for layer, model in entries("[[model]]", given, TrainSection, _OF_MODEL):
+    for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
-        members, member_tables = [], model.pop("member", [{"name": "model"}])
+        members, tables = [], model.pop("member", [{"name": "model"}])
         at = f"{where}, [[model.member]]"
-        for own, member in entries(at, member_tables, TrainSection, _OF_MEMBER):
+        for own, member in _items(at, tables, ("name", "weight")):
             member["train"] = _parse_train(defaults, *shared, own)
-            members.append(parse(Member, (own[0], member)))
+            members.append(Member.parse((own[0], member)))
         predict = (f"{where} predict", model.get("predict", {}))
-        model["predict"] = parse(PredictSection, layers["predict"], predict)
+        model["predict"] = PredictSection.parse(layers["predict"], predict)
         model["train"] = _parse_train(defaults, *shared)
-        yield parse(Model, (where, model | {"members": tuple(members)}))
+        yield Model.parse((where, model | {"members": tuple(members)}))
 
 
-def _parse_train(defaults: Mapping[str, Any], *layers: Layer) -> TrainSection:
+def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
+    """Of each table of an array, what is of a fit, and apart from that its own keys."""
+    if given == []:
+        raise ConfigError(f"{where} is missing; {_WHOLE}.")
+    seen = set()
+    for entry in given if isinstance(given, list) else [given]:
+        named = isinstance(entry, dict) and "name" in entry
+        at = f"{where} {entry['name']!r}" if named else where
+        if at in seen:
+            raise ConfigError(f"{at} is defined twice.")
+        seen.add(at)
+        settings, origins = _merge((at, entry))
+        check_keys(origins, [*own, *TrainSection.model_fields])
+        yield (at, settings), {key: settings.pop(key) for key in own if key in settings}
+
+
+def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
     """The settings of a fit, whose parameters are those of all layers."""
-    tables = [(at, own["parameters"]) for at, own in layers if "parameters" in own]
-    at_of = {"[train]": _PARAMETERS}
-    given, origins = merge(*((at_of.get(x, f"{x} parameters"), y) for x, y in tables))
+    of = {"[train]": "[train.parameters]"}  # of others, two words
+    own = ((of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers)
+    given, origins = _merge(*own)
     parameters = {**defaults, **given}
-    with suppress(KeyError, TypeError, ValueError):  # of no criterion, told elsewhere
+    # What is no criterion is told of elsewhere.
+    with suppress(AttributeError, KeyError, TypeError, ValueError):
         read = parameters_read(parameters["split_criterion"])
         for name in {*defaults} & {*ERA_PARAMETER_NAMES} - {*read, *given}:
             del parameters[name]
-    train = parse(TrainSection, *layers, ("", {"parameters": parameters}))
+    train = TrainSection.parse(*layers, ("", {"parameters": parameters}))
     train._tables = origins
     return train
+
+
+def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
+    """Tables over each other, and what the table of each key is called."""
+    values, origins = dict[str, Any](), dict[str, str]()
+    for where, table in layers:
+        if not isinstance(table, dict):
+            raise ConfigError(f"{where} must be a table.")
+        values |= table
+        origins |= dict.fromkeys(table, where)
+    return values, origins
+
+
+def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
+    """Check keys, given with what the table of each is called."""
+    for key, where in origins.items():
+        if key not in known:
+            shown = f"{where} {key}" if where else f"[{key}]"
+            raise ConfigError(f"{shown} is not a valid key; {alternatives(key, known)}")
 
 
 # What the first version of the program trained with where a file did not say.
@@ -352,7 +373,7 @@ _FORMAT_1_PARAMETERS = {
 }  # fmt: skip
 
 
-def _from_format_1(tables: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _upgrade(tables: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Put a file of the first version into the terms of this one; its parameters."""
     train, export = tables["train"], tables["export"]
     train.setdefault("files", ["train"])

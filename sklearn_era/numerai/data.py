@@ -1,16 +1,19 @@
-"""The files of Numerai's data: what they hold, and whether they are whole."""
+"""The files of Numerai's data: whether they are whole, and what they hold, by era."""
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from sklearn_era._optional import import_optional
+from sklearn_era._tables.parquet import ParquetColumns
+from sklearn_era.numerai.config import TrainSection
 from sklearn_era.numerai.errors import ConfigError, DataError, alternatives
 from sklearn_era.numerai.files import Record
 
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
 META_MODEL_COLUMN = "numerai_meta_model"
 # What to do about a damaged file.
 ADVICE = "Delete it and download it again."
-
-_ERA = "[0-9]{4}"
 
 
 class FeatureMetadata(Record):
@@ -39,17 +40,20 @@ class FeatureMetadata(Record):
         return list(self.feature_sets[name])
 
 
+class EraRun(NamedTuple):
+    """The rows of an era, which lie together: from `start` to before `stop`."""
+
+    label: str
+    start: int
+    stop: int
+
+
 def read_features(path: Path) -> FeatureMetadata:
     """Read ``features.json``."""
     metadata = FeatureMetadata.read(path, advice=ADVICE)
     if metadata is None:
         raise DataError(f"{path} does not exist: download it.")
     return metadata
-
-
-def era_number(label: str) -> int | None:
-    """The number of an era, None for one without, such as the live era "X"."""
-    return int(label) if re.fullmatch(_ERA, label) else None
 
 
 def check_parquet(
@@ -69,10 +73,9 @@ def check_parquet(
     with decoding(path):
         counts = table.column(key).cast("large_string").value_counts()
         eras = table.column("era").unique().to_pylist() if has_era else []
-    if n_more := table.num_rows - len(counts):
+    if n := table.num_rows - len(counts):
         twice = counts.field("values")[int(np.argmax(counts.field("counts")))]
-        told = f"{n_more:,} duplicate ids (first: {twice})"
-        raise DataError(f"{path} has {told}. {ADVICE}")
+        raise DataError(f"{path} has {n:,} duplicate ids (first: {twice}). {ADVICE}")
     if live and len(eras) > 1:
         raise DataError(f"{path} has {len(eras):,} eras, but a live file has one.")
     check_eras(eras, path, numbered=not live)
@@ -82,16 +85,16 @@ def check_parquet(
 def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
     """Check that eras are text, and where they are `numbered`, of four digits."""
     form = " of four digits, like '0575'" if numbered else ""
+    pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):
-        if not (isinstance(era, str) and re.fullmatch(_ERA if numbered else ".+", era)):
+        if not (isinstance(era, str) and re.fullmatch(pattern, era)):
             raise DataError(f"{path} has the era {era!r}; eras must be text{form}.")
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
     """Check that the columns that are wanted are among those of a file."""
     known = set(names)
-    missing = [name for name in wanted if name not in known]
-    if missing:
+    if missing := [name for name in wanted if name not in known]:
         raise DataError(
             f"{path} lacks {len(missing):,} of {len(wanted):,} columns (first: "
             f"{missing[0]}): is it from another version of the data?"
@@ -156,3 +159,124 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
         if n_null := table.column(key).null_count:
             raise DataError(f"{path} has {n_null:,} rows without an id. {ADVICE}")
         return key, table
+
+
+def open_columns(path: Path) -> ParquetColumns:
+    """Open a Parquet file, without reading its rows."""
+    read_column_names(path)  # says what is wrong with the file
+    with decoding(path, "{shown} has no rows: download it again."):
+        return ParquetColumns(path)
+
+
+def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
+    """Where each era of a file begins and ends, in the order of the file."""
+    labels, index = _read_eras(columns, path)
+    starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
+    in_order = [labels[i] for i in index[starts]]
+    if len(in_order) > len(labels):
+        twice = next(x for i, x in enumerate(in_order) if x in in_order[:i])
+        told = f"{path}: the rows of era {twice!r} are not contiguous"
+        raise DataError(f"{told}: sort the file by era, or download it again.")
+    return list(map(EraRun, in_order, starts, [*starts[1:], index.size]))
+
+
+def read_blocks(
+    columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
+) -> Iterator[NDArray[Any]]:
+    """Features of eras, an ndarray (n_rows_of_era, n_features) in Fortran order each.
+
+    int8 if all columns are, and float64, with NaN, if values are missing. `runs` are in
+    the order of the file, of which a block is in memory at a time.
+    """
+    names = list(features)
+    check_has(path, names, columns.names)
+    with decoding(path, "{reason}."):
+        columns.check_numeric(names)
+    wanted = np.zeros(columns.n_rows, dtype=bool)
+    for run in runs:
+        wanted[run.start : run.stop] = True
+    parts = []
+    with decoding(path):
+        for first, batch in columns.iter_batches(names, wanted):
+            for run in runs:
+                start = max(run.start, first)
+                stop = min(run.stop, first + batch.num_rows)
+                if start < stop:
+                    part = batch.slice(start - first, stop - start)
+                    parts.append(np.array([columns.values(part, x) for x in names]))
+                    if stop == run.stop:
+                        yield np.concatenate(parts, axis=1).T
+                        parts = []
+
+
+def select_eras(
+    files: Sequence[Path], settings: TrainSection
+) -> tuple[dict[str, int], int]:
+    """The eras of a fit, in order, each with its number in it, or that of its group;
+    and how many of their rows have no target.
+    """
+    counts: dict[str, list[int]] = {}
+    for path in files:
+        in_file = _count_rows(path, settings.target)
+        for label in sorted(counts.keys() & in_file):
+            raise DataError(
+                f"{path}: era {label!r} is also in another file, so its rows would "
+                "count twice: download both files again."
+            )
+        counts |= in_file
+    shown = ", ".join(path.name for path in files)
+    first, last = settings.first_era, settings.last_era
+    # Labels of four digits are in the order of their numbers.
+    in_order = sorted(counts)
+    within = [x for x in in_order if first <= x <= (last or "9999")]
+    chosen = within[settings.era_offset :: settings.every_nth_era]
+    if not chosen:
+        raise ConfigError(
+            f"No era is left: {shown} has eras {in_order[0]} to {in_order[-1]}, but "
+            f"[train] sets first_era = {first!r}, last_era = {last!r}, era_offset = "
+            f"{settings.era_offset}."
+        )
+    # The newest eras wait for their targets.
+    taken = [label for label in chosen if counts[label][1]]
+    if not taken:
+        raise DataError(
+            f"{shown}: column {settings.target!r} has no values in the {len(chosen)} "
+            f"eras {chosen[0]} to {chosen[-1]}: choose other eras or another target."
+        )
+    if settings.era_groups > len(taken):
+        raise ConfigError(
+            f"[train] era_groups = {settings.era_groups} exceeds the "
+            f"{len(taken)} eras that are left to train on: lower it."
+        )
+    labels = {label: int(label) for label in taken}
+    if settings.era_groups:
+        groups = np.array_split(taken, settings.era_groups)
+        labels = {str(x): group for group, eras in enumerate(groups) for x in eras}
+    return labels, sum(counts[label][0] for label in chosen)
+
+
+def _count_rows(path: Path, target: str) -> dict[str, list[int]]:
+    """By era, how many rows lack a target, and how many have one."""
+    columns = open_columns(path)
+    check_has(path, [target], columns.names)
+    with decoding(path, "{reason}."):
+        columns.check_numeric([target], "target")
+    with decoding(path):
+        has_target = ~np.isnan(columns.read_labels(target))
+    labels, index = _read_eras(columns, path, numbered=True)
+    counts = np.bincount(2 * index + has_target, minlength=2 * len(labels))
+    return dict(zip(labels, counts.reshape(-1, 2).tolist(), strict=True))
+
+
+def _read_eras(
+    columns: ParquetColumns, path: Path, *, numbered: bool = False
+) -> tuple[list[str], NDArray[np.intp]]:
+    """The distinct eras of a file, and the index of each row's."""
+    if "era" not in columns.names:
+        raise DataError(f"{path} has no column 'era': download it again.")
+    with decoding(path):
+        distinct, index = columns.read_distinct("era")
+    labels = distinct.tolist()
+    missing = [None] if (index < 0).any() else []
+    check_eras([*labels, *missing], path, numbered=numbered)
+    return labels, index

@@ -15,7 +15,6 @@ from sklearn_era.numerai.data import META_MODEL_COLUMN
 from sklearn_era.numerai.files import replacing, write_json
 from sklearn_era.numerai.metrics import rank_normalize
 
-LIVE_ERA = "X"
 DEMO_TARGETS = ("target_amber_20", "target_birch_20")
 # What the alias "target" stands for: no target of the demo's, so that whoever trains on
 # the alias trains on something else, as with Numerai's.
@@ -24,22 +23,13 @@ _TARGETS = (*DEMO_TARGETS, ALIASED_TARGET, "target_birch_60")
 
 # The newest eras whose returns are not known yet, by the target's horizon in days.
 _N_UNKNOWN = {"20": 4, "60": 12}
-# The meta model begins so many eras after the validation data do.
-_META_MODEL_DELAY = 4
+_META_MODEL_DELAY = 4  # eras that the meta model begins after the validation data
 # Benchmark and meta model are a regression with noise of these standard deviations.
-_BENCHMARK_NOISE, _META_MODEL_NOISE = 0.5, 1.0
+_BENCHMARK_NOISE, _META_NOISE = 0.5, 1.0
 
-_ADJECTIVES = (
-    "agile", "brisk", "calm", "dapper", "eager", "frosty", "gentle", "hollow", "icy",
-    "jolly", "keen", "lucid", "mellow", "nimble", "ornate", "placid",
-)  # fmt: skip
-_NOUNS = (
-    "anchor", "beacon", "canyon", "delta", "ember", "fjord", "glacier", "harbor",
-    "inlet", "jetty", "kiln", "lagoon", "meadow", "nectar", "orchard", "pebble",
-)  # fmt: skip
-# Multiplied by an odd number modulo a power of two, no two numbers become one.
-_ID_BITS = 60
-_ID_STEP = 0x9E3779B97F4A7C15 % 2**_ID_BITS
+_Array = NDArray[Any]
+_ADJECTIVES = ("agile", "brisk", "calm", "dapper", "eager", "frosty", "gentle", "icy")
+_NOUNS = ("anchor", "beacon", "canyon", "delta", "ember", "fjord", "glacier", "inlet")
 
 
 @dataclass(frozen=True)
@@ -79,38 +69,32 @@ def write_demo_data(
         random_state=0,
     )
     rng = np.random.default_rng(0)
-    known = [
-        f"feature_{'_'.join(x)}" for x in product(_ADJECTIVES, _ADJECTIVES, _NOUNS)
-    ]
-    names = [known[i] for i in rng.permutation(len(known))[:n_features]]
-    X = np.concatenate([data.X, data.X_live])
-    y = np.concatenate([data.y, data.y_live])
-    eras = np.concatenate([data.eras, data.eras_live])
-    # Ids that look drawn at random, none of them twice: n and 15 digits.
-    start = int(rng.integers(2**_ID_BITS))
-    ids = [f"n{(start + i * _ID_STEP) % 2**_ID_BITS:015x}" for i in range(eras.size)]
+    words = product(["feature"], _ADJECTIVES, _ADJECTIVES, _NOUNS)
+    known = ["_".join(x) for x in words]
+    names = rng.choice(known, n_features, replace=False).tolist()
+    parts = [(data[name], data[f"{name}_live"]) for name in ("X", "y", "eras")]
+    X, y, eras = map(np.concatenate, parts)
+    # Of 60 bits, so that no two are the same.
+    ids = [f"n{number:015x}" for number in rng.integers(2**60, size=eras.size)]
     index = pandas.Index(ids, name="id", dtype="str")
     is_live = eras == last + 1
     targets = pandas.DataFrame(y, index, _TARGETS)
     for name in _TARGETS:  # the newest returns are not known yet
-        age = last - eras
-        is_known = (age >= _N_UNKNOWN[name[-2:]]) | (age < -1)
+        is_known = (eras <= last - _N_UNKNOWN[name[-2:]]) | (eras > last + 1)
         targets[name] = targets[name].where(is_known)
     targets.insert(0, "target", targets[ALIASED_TARGET])
-    in_train, in_validation = (
-        eras <= n_train_eras,
-        (eras > n_train_eras) & (eras <= last),
-    )
+    in_train = eras <= n_train_eras
+    in_validation = ~in_train & (eras <= last)
     is_test = in_validation & targets["target"].isna()
     kinds = {"train": in_train, "live": is_live, "test": is_test}
     head = {
-        "era": np.where(is_live, LIVE_ERA, np.char.zfill(eras.astype(str), 4)),
+        "era": np.where(is_live, "X", np.char.zfill(eras.astype(str), 4)),
         "data_type": np.select([*kinds.values()], [*kinds], "validation"),
     }
     head = pandas.DataFrame(head, index, dtype=str)
     frame = pandas.concat([head, pandas.DataFrame(X, index, names), targets], axis=1)
-    benchmarks, others = _other_models(X, y, eras, n_train_eras, workspace.version, rng)
-    others = pandas.concat([head, others.set_index(index)], axis=1)
+    models = _other_models(X, y, eras, n_train_eras // 2, workspace.version, rng)
+    others = pandas.concat([head, pandas.DataFrame(models, index)], axis=1)
     has_meta = in_validation & (eras > n_train_eras + _META_MODEL_DELAY)
     tables = {
         "train": frame[in_train],
@@ -120,9 +104,9 @@ def write_demo_data(
         "meta_model": others.loc[has_meta, [*head, META_MODEL_COLUMN]],
     }
     for part, rows in (("validation", in_validation), ("live", is_live)):
-        own = others[rows]
-        tables[f"{part}_benchmark_models"] = own[["era", *benchmarks]]
-        tables[f"{part}_example_preds"] = own[["prediction"]]
+        benchmarks = [*others.columns[-len(_TARGETS) :]]
+        tables[f"{part}_benchmark_models"] = others.loc[rows, ["era", *benchmarks]]
+        tables[f"{part}_example_preds"] = others.loc[rows, ["prediction"]]
     paths = {name: workspace.data_file(name, 1) for name in (*tables, "features")}
     for name, table in tables.items():
         with replacing(paths[name]) as partial:
@@ -143,28 +127,17 @@ def write_demo_data(
 
 
 def _other_models(
-    X: NDArray[np.int8],
-    y: NDArray[np.float32],
-    eras: NDArray[np.int64],
-    last_train: int,
-    version: str,
-    rng: np.random.Generator,
-) -> tuple[list[str], Any]:
-    """The benchmark models, and ranks of these, the meta model and the example."""
-    pandas = import_optional("pandas", extra="numerai")
-    seen = eras <= last_train // 2
-    centered = X[seen] - 2.0
-
-    def ranks(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-        drawn = noise * values.std() * rng.standard_normal(values.size)
-        return rank_normalize(values + drawn, eras)
-
-    benchmarks, others = {}, {}
-    for j, target in enumerate(_TARGETS):
-        values = X @ np.linalg.lstsq(centered, y[seen, j] - 0.5)[0]
+    X: _Array, y: _Array, eras: _Array, last_seen: int, version: str, rng: Any
+) -> dict[str, _Array]:
+    """Ranks of the example, the meta model and, last, the benchmark models."""
+    seen, models = eras <= last_seen, {}
+    fits = np.linalg.lstsq(X[seen] - 2.0, y[seen] - 0.5)[0].T
+    wanted = [("prediction", fits[0], 0.0), (META_MODEL_COLUMN, fits[0], _META_NOISE)]
+    for target, fit in zip(_TARGETS, fits, strict=True):
         name = ValidateSection().benchmark_of(version, target)
-        benchmarks[name] = ranks(values, _BENCHMARK_NOISE)
-        if j == 0:
-            others["prediction"] = ranks(values, 0.0)
-            others[META_MODEL_COLUMN] = ranks(values, _META_MODEL_NOISE)
-    return [*benchmarks], pandas.DataFrame({**benchmarks, **others})
+        wanted += [(name, fit, _BENCHMARK_NOISE)]
+    for name, fit, noise in wanted:
+        values = X @ fit
+        drawn = noise * values.std() * rng.standard_normal(values.size)
+        models[name] = rank_normalize(values + drawn, eras)
+    return models

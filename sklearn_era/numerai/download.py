@@ -1,17 +1,27 @@
-"""Which files of Numerai's data are fetched: those missing, and those of the round."""
+"""Files of Numerai's data: which are fetched, and how, over attempts, runs and rounds.
 
+What has come in of a file lies beside it, under a name that tells its version (the
+strong ETag of the storage): ``train_1401.parquet.<version>.partial``. No byte of
+another file gets into it.
+"""
+
+import errno
+import os
 import re
-import warnings
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai import errors
+from sklearn_era.numerai.api import DATASET, Numerai
 from sklearn_era.numerai.config import DataSection, Workspace
 from sklearn_era.numerai.data import ADVICE, check_parquet, read_features, read_ids
-from sklearn_era.numerai.errors import ApiError, ConfigError, DataError, alternatives
+from sklearn_era.numerai.errors import ApiError, ConfigError, DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.http import HttpFailure
 from sklearn_era.numerai.submission import read_predictions
@@ -24,15 +34,14 @@ class NotPublishedError(ApiError):
     """The live data of a round are not there yet."""
 
 
-_WITHOUT_ERAS = frozenset({"live_example_preds", "validation_example_preds"})
+_WITHOUT_ERAS = "live_example_preds", "validation_example_preds"
+_BENCHMARKS = "live_benchmark_models", "validation_benchmark_models"
 # Files that only a comparison needs: a version of the data may lack them.
-OPTIONAL = _WITHOUT_ERAS | {
-    "live_benchmark_models",
-    "meta_model",
-    "validation_benchmark_models",
-}
+OPTIONAL = (*_WITHOUT_ERAS, *_BENCHMARKS, "meta_model")
 # Another run may be fetching the same files: as long as a live file takes, and more.
 _LOCK_WAIT = 600.0
+_PROGRESS = 1 << 20  # bytes, for which to go on at once after the last attempt
+_STRONG_ETAG = re.compile(r'"[\w.-]{1,64}"')
 
 
 def served_name(version: str, name: str) -> str:
@@ -40,22 +49,16 @@ def served_name(version: str, name: str) -> str:
     return f"{version}/{name}.{'json' if name == 'features' else 'parquet'}"
 
 
-def wanted(
-    workspace: Workspace, data: DataSection, round_number: int
-) -> dict[str, str]:
-    """Why each of the files is to be fetched, for those that are.
-
-    Live files are fetched in every round, again and again, the others once, or once a
-    round where they are to be refreshed.
-    """
+def wanted(workspace: Workspace, data: DataSection, number: int) -> dict[str, str]:
+    """Why files are to be fetched: live ones always, others once, or once a round."""
     reasons = {}
     for name in data.files:
         rounds = workspace.rounds_of(name)
         if name.startswith("live"):
-            reasons[name] = f"needed for round {round_number}"
+            reasons[name] = f"needed for round {number}"
         elif not rounds:
             reasons[name] = "not downloaded yet"
-        elif name in data.refresh and rounds[-1] < round_number:
+        elif name in data.refresh and rounds[-1] < number:
             reasons[name] = f"the local file is from round {rounds[-1]}"
     return reasons
 
@@ -67,10 +70,7 @@ def download(
     round_number: int,
     told: "Reporter",
 ) -> None:
-    """Fetch the files that are wanted, and those that turn out to be damaged here.
-
-    A file appears under its name once it is whole and checked.
-    """
+    """Fetch the files that are wanted, and those that turn out to be damaged here."""
     # The files of a round do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in data.files}
     what = f"downloading to {workspace.data_dir}"
@@ -79,92 +79,160 @@ def download(
             path = workspace.lock_file("live" if small else "data")
             locks.enter_context(lock(path, what, wait=_LOCK_WAIT))
         reasons = wanted(workspace, data, round_number)
-        for name in dict.fromkeys(data.files):
-            if name in reasons:
-                continue
+        for name in [x for x in dict.fromkeys(data.files) if x not in reasons]:
             path = workspace.need(name)
             try:
                 _check(name, path)
+                told.step(f"Kept {path.name}.")
             except DataError:
                 reasons[name] = "the local file was damaged"
-            else:
-                told.step(f"Kept {path.name}.")
         for name in _served(client, workspace.version, reasons) if reasons else ():
             path = workspace.data_file(name, round_number)
-            _adopt_partials(path, name)
+            of_round = round_number if name.startswith("live") else None
+            check = partial(check_new, workspace, name, round_number)
+            on_bytes = partial(told.progress, name)
+            file = served_name(workspace.version, name)
             try:
-                client.download(
-                    served_name(workspace.version, name),
-                    path,
-                    round_number=round_number if name.startswith("live") else None,
-                    check=partial(_check_new, workspace, name, round_number),
-                    on_bytes=partial(told.progress, name),
-                )
+                Fetch(client, file, path, of_round, check, on_bytes)()
             except ApiError as error:
                 if name != "live" or isinstance(error, HttpFailure):
                     raise
                 # Numerai does not offer it: not yet.
                 raise NotPublishedError(str(error)) from None
-            reason = reasons[name]
-            again = f" ({reason})" if reason.startswith("the local file") else ""
-            told.step(f"Downloaded {path.name}{again}.")
+            why = f" ({reasons[name]})" if "local file" in reasons[name] else ""
+            told.step(f"Downloaded {path.name}{why}.")
 
 
-def _adopt_partials(path: Path, name: str) -> None:
-    """Let a download go on with what an earlier round's has left of the file.
+@dataclass(frozen=True)
+class Fetch:
+    """Fetches a file of the data, or goes on with it; it appears whole and checked.
 
-    That is safe, since the storage says whether it still is the same file.
+    After a DataError of `check` it is fetched once more. `on_bytes` is called with the
+    bytes so far and those in all, 0 if not known.
     """
-    pattern = re.compile(rf"{re.escape(name)}_\d+\{path.suffix}(\..+\.partial)")
-    left = sorted(path.parent.glob("*.partial"), key=lambda one: one.stat().st_mtime)
-    mine = [(match[1], x) for x in left if (match := pattern.fullmatch(x.name))]
-    for _, older in mine[:-1]:
-        older.unlink()
-    for rest, newest in mine[-1:]:
-        newest.replace(path.with_name(path.name + rest))
+
+    client: Numerai
+    filename: str
+    path: Path
+    round_number: int | None = None
+    check: Callable[[Path], object] = lambda path: None
+    on_bytes: Callable[[int, int], object] = lambda done, total: None
+
+    def __call__(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._fetch_checked()
+            except DataError:
+                self._fetch_checked()  # damaged on its way, it may be, or in a cache
+        except OSError as error:
+            told = f"{self.path} cannot be written: {error.strerror}."
+            raise DataError(told) from None
+        finally:
+            # Of no known version: nothing can be added to it.
+            with suppress(OSError):
+                self._partial("").unlink()
+
+    def _fetch_checked(self) -> None:
+        """Fetch the file in as many attempts as it takes, while more of it comes in."""
+        while True:
+            before = self._size()
+            try:
+                whole = self.client.http.retry(self._attempt)
+                self.check(whole)
+                os.replace(whole, self.path)
+                return
+            except HttpFailure as failure:
+                if not failure.transient or self._size() < before + _PROGRESS:
+                    raise
+            except DataError:
+                whole.unlink()
+                raise
+
+    def _attempt(self) -> Path:
+        """Fetch the file, or what is missing of it; return where it is."""
+        # At an address anew for each attempt, as they run out.
+        query = DATASET._replace(step=f"Downloading {self.filename}")
+        url = self.client.ask(query, self.filename, self.round_number, retry=False)
+        if url is None:
+            raise ApiError(f"{query.step}: Numerai does not offer it.")
+        begun, start, headers = self._begun(), 0, {}
+        if begun is not None:
+            version = begun.name.split(f"{self.path.suffix}.", 1)[1][: -len(".partial")]
+            begun = begun.replace(self._partial(f'"{version}"'))
+            # From the last byte that is here, as there is no range after a whole file.
+            start = max(begun.stat().st_size - 1, 0)
+            headers = {"Range": f"bytes={start}-", "If-Range": f'"{version}"'}
+        with self.client.http.get(query.step, url, False, **headers) as (reply, chunks):
+            place = self._partial(reply.headers.get("ETag", ""))
+            span = reply.headers.get("Content-Range", "")
+            goes_on = place == begun and span.startswith(f"bytes {start}-")
+            if begun is not None and not goes_on:
+                begun.unlink()  # of another file than is served now
+            if goes_on or reply.status_code == 200:
+                size = int(reply.headers.get("Content-Length", "0"))
+                self._write(chunks, place, start if goes_on else 0, size)
+                return place
+        if begun is None:
+            raise HttpFailure(f"{query.step}: the storage sent only part of the file.")
+        return self._attempt()
+
+    def _write(
+        self, chunks: Iterable[bytes], place: Path, start: int, size: int
+    ) -> None:
+        """Write what comes in, from some byte on."""
+        if size > (free := shutil.disk_usage(place.parent).free):
+            # What the system would say after hours of writing.
+            told = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"
+            raise OSError(errno.ENOSPC, told)
+        with place.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            file.truncate()
+            for chunk in chunks:
+                file.write(chunk)
+                self.on_bytes(file.tell(), start + size if size else 0)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _begun(self) -> Path | None:
+        """What earlier attempts left, or those of an earlier round."""
+        stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
+        left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
+        return max(left, key=lambda x: x.stat().st_mtime, default=None)
+
+    def _size(self) -> int:
+        return begun.stat().st_size if (begun := self._begun()) else 0
+
+    def _partial(self, etag: str) -> Path:
+        tag = f".{etag[1:-1]}" if _STRONG_ETAG.fullmatch(etag) else ""
+        return self.path.with_name(f"{self.path.name}{tag}.partial")
 
 
-def check_is_published(
-    workspace: Workspace, round_number: int, ids: Sequence[str]
-) -> None:
-    """Refuse the live ids of a round that has passed as those of a new one.
-
-    A round may open before its live file is there, and the old one still is.
-    """
-    live = {x: workspace.data_file("live", x) for x in workspace.rounds_of("live")}
-    # Where the live files are not kept from one run to the next, submissions are.
-    found = workspace.root.glob("rounds/*/*/predictions.csv")
-    sent = {int(x.parts[-3]): x for x in found if x.parts[-3].isdecimal()}
-    for paths in (live, sent):
-        older = max((x for x in paths if x < round_number), default=None)
-        if older is None:
-            continue
-        known = list[str]()
-        with suppress(DataError):  # a damaged file of an old round says nothing
-            path = paths[older]
-            known = read_ids(path) if paths is live else [*read_predictions(path)["id"]]
-        if set(known) == set(ids):
-            raise NotPublishedError(
-                f"The live data of round {round_number} are not published yet: Numerai "
-                f"still serves those of round {older}. Run this command again in a few "
-                "minutes."
-            )
-
-
-def check_sent(version: str, name: str, path: Path) -> None:
+def check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
     """Check a file that has just come in, of which nothing is kept if it is wrong."""
     try:
         _check(name, path)
     except DataError as error:
-        sent = f"Numerai's {served_name(version, name)}"
-        told = str(error).replace(str(path), sent)
+        shown = f"Numerai's {served_name(workspace.version, name)}"
+        told = str(error).replace(str(path), shown)
         raise DataError(told.replace(ADVICE, "Run this command again.")) from None
-
-
-def _check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
-    check_sent(workspace.version, name, path)
-    if name == "live":
-        check_is_published(workspace, round_number, read_ids(path))
+    if name != "live":
+        return
+    # Numerai may serve the last round's file for a while. Where live files are not kept
+    # from one run to the next, submissions are.
+    live = {x: workspace.data_file("live", x) for x in workspace.rounds_of("live")}
+    found = workspace.root.glob("rounds/*/*/predictions.csv")
+    sent = {int(x.parts[-3]): x for x in found if x.parts[-3].isdecimal()}
+    ids = {*read_ids(path)}
+    for paths in (live, sent):
+        older = max((x for x in paths if x < round_number), default=-1)
+        with suppress(DataError, LookupError):  # a damaged file, or none, says nothing
+            file = paths[older]
+            known = read_ids(file) if paths is live else read_predictions(file)["id"]
+            if ids == set(known):
+                told = f"The live data of round {round_number} are not published yet"
+                told = f"{told}: Numerai still serves those of round {older}"
+                raise NotPublishedError(f"{told}. Try again in a few minutes.")
 
 
 def _check(name: str, path: Path) -> None:
@@ -181,17 +249,15 @@ def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:
         latest = latest_version(served) or "unknown"
-        raise DataError(
-            f"Numerai no longer serves {version}; the latest version is {latest}. Set "
-            f"version = {latest!r} in [data], and train again."
-        )
+        told = f"Numerai no longer serves {version}; the latest version is {latest}"
+        raise DataError(f"{told}. Set version = {latest!r} in [data], and train again.")
     missing = [name for name in names if served_name(version, name) not in served]
     for name in missing:
         told = f"Numerai has no {served_name(version, name)}"
         if name not in OPTIONAL:
-            raise ConfigError(f"{told}; {alternatives(name, known)}")
+            raise ConfigError(f"{told}; {errors.alternatives(name, known)}")
         told += f": comparisons with it are left out. Remove {name!r} from [data] files"
-        warnings.warn(f"{told} to silence this warning.", UserWarning, stacklevel=3)
+        errors.warn(f"{told} to silence this warning.")
     return [name for name in names if name not in missing]
 
 

@@ -1,11 +1,8 @@
-"""What can go wrong between a download and a submission.
+"""What can go wrong, told in a sentence or two: what happened, and what to do."""
 
-A message is a sentence or two: what happened, and what to do. The command line prints
-it on one line, and exits with the code of its class.
-"""
-
-import difflib
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
@@ -13,17 +10,16 @@ class NumeraiError(Exception):
 
     exit_code = 1
 
+    def __init_subclass__(cls, exit_code: int | None = None) -> None:
+        cls.exit_code = exit_code or cls.exit_code
 
-class ConfigError(NumeraiError):
+
+class ConfigError(NumeraiError, exit_code=2):
     """The configuration, an argument or the environment has to be changed."""
 
-    exit_code = 2
 
-
-class DataError(NumeraiError):
+class DataError(NumeraiError, exit_code=3):
     """A file is missing, damaged, or does not hold what it should."""
-
-    exit_code = 3
 
 
 class NoModelError(DataError):
@@ -34,28 +30,25 @@ class BusyError(DataError):
     """Another run has the lock."""
 
 
-class ApiError(NumeraiError):
+class ApiError(NumeraiError, exit_code=4):
     """Numerai's API refused a call, or could not be reached."""
 
-    exit_code = 4
 
-
-class SubmissionError(NumeraiError):
+class SubmissionError(NumeraiError, exit_code=5):
     """Predictions break a rule for submissions. Nothing was sent."""
 
-    exit_code = 5
 
-
-class UploadError(NumeraiError):
+class UploadError(NumeraiError, exit_code=6):
     """An upload was refused or could not be confirmed."""
 
-    exit_code = 6
 
-
-class ExportError(NumeraiError):
+class ExportError(NumeraiError, exit_code=7):
     """A model cannot be exported, or its export failed the check."""
 
-    exit_code = 7
+
+def warn(text: str) -> None:
+    """Warn of what is no error; the command line prints it on one line, too."""
+    warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def first_names(names: Sequence[str]) -> str:
@@ -63,7 +56,11 @@ def first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def alternatives(name: str, known: Collection[str]) -> str:
+def alternatives(
+    name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
+) -> str:
     """What may be meant by a name that is not known, for the end of a message."""
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"use {', '.join(known)}."
+    # Compared in lower case: the wrong case is the commonest slip of all.
+    lower = {one.lower(): one for one in known}
+    close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]
+    return f"did you mean {' or '.join(close)}?" if close else f"use {spell([*known])}."

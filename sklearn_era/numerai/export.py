@@ -59,6 +59,8 @@ def write_portable_model(
     where :math:`\Phi` is the standard normal distribution function, and sums that agree
     to 12 decimals are ties. LightGBM predicts with one thread, and the predictions are
     those of `model`, bit for bit. A missing column is a ``KeyError`` that names it.
+    Neutralization cannot be expressed. The trees and the names of the features are in
+    the clear: whoever has the pickle has the model.
 
     Parameters
     ----------
@@ -82,11 +84,6 @@ def write_portable_model(
     See Also
     --------
     sklearn_era.numerai.check_portable_model : Runs it as Numerai does.
-
-    Notes
-    -----
-    Neutralization cannot be expressed. The pickle contains the trees and the names of
-    the features in the clear: whoever has it has the model.
 
     Examples
     --------

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -72,9 +73,7 @@ class PortableCheck:
     seconds: float  # on one CPU of this machine, from the first import to the CSV
     peak_bytes: int  # 0 where the system does not say
     python: str
-    versions: dict[
-        str, str
-    ]  # of packages: best those of the image that is to be chosen
+    versions: dict[str, str]  # of packages, best those of the image to be chosen
     warnings: list[str]  # of the run, or that time or memory is close to the limit
 
 
@@ -89,10 +88,9 @@ def check_portable_model(
 ) -> PortableCheck:
     """Run a pickled model by the rules of Numerai's model upload.
 
-    Another process reads the pickle with pandas, calls it with the live data, checks
-    what it returns and writes the CSV: on one CPU, without sklearn_era and without the
-    variables of the environment, which may be keys. A pickle is a program: check your
-    own.
+    Another process reads the pickle, calls it with the live data, checks what it
+    returns and writes the CSV: on one CPU, without sklearn_era and the environment's
+    variables, which may be keys. A pickle is a program: check your own.
 
     Parameters
     ----------
@@ -125,20 +123,20 @@ def check_portable_model(
     from sklearn_era.numerai.errors import ExportError
 
     path = Path(path).resolve(strict=True)
-    executable = str(python or sys.executable)
-    if os.sep in executable:  # and no mere name, to be found on PATH
-        executable = os.path.abspath(executable)
+    python = os.fspath(python or sys.executable)
+    # The run is in another folder; and a link is not followed, as of an environment.
+    python = os.path.abspath(shutil.which(python) or python)
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as name:
         folder, data = Path(name), Path(name) / "live.parquet"
         if isinstance(live, str | os.PathLike):
             data = Path(live).resolve(strict=True)
         else:
             live.to_parquet(data)
-        command = [executable, "-I", __file__, str(memory_limit), str(path), str(data)]
+        command = [python, "-I", __file__, str(memory_limit), str(path), str(data)]
         report = _run(command, folder, time_limit)
-        told = {"model": path.name, "python": executable, **report}
-        told |= {"seconds": time_limit, "limit": memory_limit / 2**30}
         if (stage := report["stage"]) != "done":
+            told = {"model": path.name, "python": python, **report}
+            told |= {"seconds": time_limit, "limit": memory_limit / 2**30}
             raise ExportError(_FAILURES[stage].format(**told))
         if output is not None:
             Path(output).write_bytes((folder / "predictions.csv").read_bytes())
@@ -196,8 +194,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
         most = int(memory_limit) + _RESERVED
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    report: dict[str, Any] = {"stage": "import"}
-    rows = 0
+    report, rows = dict[str, Any](stage="import"), 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         # Between libraries of fixed versions, of no concern to a user of theirs.
@@ -218,8 +215,8 @@ def main(memory_limit: str, model: str, live: str) -> None:
         report["stage"] = "memory"
     version = sys.version.split()[0]
     report["python"] = f"Python {version} ({sys.executable})"
-    found = importlib.metadata.distributions()
-    versions = {x.metadata["Name"]: x.version for x in found}
+    installed = importlib.metadata.distributions()
+    versions = {x.metadata["Name"]: x.version for x in installed}
     report["check"] = {
         "rows": rows,
         "seconds": time.monotonic() - start,

@@ -1,10 +1,10 @@
-"""Files that appear whole or not at all, records in JSON, and locks between runs."""
+"""The folders, files that appear whole or not at all, records in JSON, and locks."""
 
 import hashlib
 import json
 import os
+import re
 import secrets
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,7 +15,63 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai.errors import BusyError, DataError
+from sklearn_era.numerai.errors import BusyError, DataError, warn
+
+
+class Workspace:
+    """Where the files lie, beside the configuration.
+
+    ::
+
+        data/<version>/<name>_<round>.parquet   as downloaded; features_<round>.json
+        models/<model>/                         fits, records, checkpoints, folds
+        reports/<model>/                        validation: JSON and PNG
+        rounds/<round>/<model>/                 the submission and its record
+
+    Data are named by the round of their download: Numerai changes files in place.
+    """
+
+    def __init__(self, root: Path, version: str, toml: Path | None = None) -> None:
+        here = Path.cwd()  # from which messages see the files
+        self.root = root.relative_to(here) if root.is_relative_to(here) else root
+        self.version = version
+        self.toml = toml or self.root / "numerai.toml"
+        self.data_dir = self.root / "data" / version
+
+    def model_dir(self, model: str) -> Path:
+        return self.root / "models" / model
+
+    def report_dir(self, model: str) -> Path:
+        return self.root / "reports" / model
+
+    def round_dir(self, round_number: int, model: str) -> Path:
+        return self.root / "rounds" / str(round_number) / model
+
+    def lock_file(self, name: str) -> Path:
+        return self.root / "locks" / f"{name}.lock"
+
+    def data_file(self, name: str, round_number: int) -> Path:
+        """A file of the data as of a round; "features" is ``features.json``."""
+        suffix = "json" if name == "features" else "parquet"
+        return self.data_dir / f"{name}_{round_number}.{suffix}"
+
+    def rounds_of(self, name: str) -> list[int]:
+        """The rounds of which a file is here, ascending."""
+        pattern = rf"{re.escape(name)}_(\d+)\.(json|parquet)"
+        found = (re.fullmatch(pattern, x.name) for x in self.data_dir.glob("*"))
+        return sorted(int(match[1]) for match in found if match)
+
+    def newest(self, name: str) -> Path | None:
+        """The newest file of a name, None if there is none."""
+        rounds = self.rounds_of(name)
+        return self.data_file(name, rounds[-1]) if rounds else None
+
+    def need(self, name: str) -> Path:
+        """The newest file of a name, or an error that says how to get one."""
+        if path := self.newest(name):
+            return path
+        told = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
+        raise DataError(f"{self.data_dir} has no {name}_<round> file: {told}.")
 
 
 def utc_now() -> str:
@@ -48,7 +104,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all; one of that name is replaced."""
+    """Write a file."""
     with replacing(path) as partial:
         partial.write_bytes(content)
 
@@ -57,8 +113,7 @@ class Record(BaseModel):
     """A JSON file that later versions can read.
 
     `format` goes up only when an older reader would misunderstand the file. Keys that
-    are not known are left out, and those that are missing have their defaults: a file
-    of an older version, or of a newer one of the same format, is read.
+    are not known are left out, and those that are missing have their defaults.
     """
 
     # Fields may be called model_name, against which pydantic 2.8 warns.
@@ -67,10 +122,7 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Read a record; None if there is no such file, and an error if it is damaged.
-
-        `advice` is a sentence that says what to do about a damaged one.
-        """
+        """Read a record; None if there is no file. `advice` is on what is damaged."""
         try:
             record = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
@@ -78,21 +130,24 @@ class Record(BaseModel):
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}.") from error
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            reason = f"{where}: {first['msg']}" if where else first["msg"]
-            raise DataError(f"{path} is damaged ({reason}). {advice}") from None
+            told = f"{path} is damaged ({complaint(error)})"
+            raise DataError(f"{told}. {advice}") from None
         newest = cls.model_fields["format"].default
         if not 1 <= record.format <= newest:
-            raise DataError(
-                f"{path} has format {record.format}, but this version of sklearn-era "
-                f"reads formats up to {newest}: upgrade sklearn-era."
-            )
+            told = f"{path} has format {record.format}, but this version reads"
+            raise DataError(f"{told} formats up to {newest}: upgrade sklearn-era.")
         return record
 
     def write(self, path: Path) -> None:
         """Write the record, whole or not at all."""
         write_json(path, self.model_dump(mode="json"))
+
+
+def complaint(error: ValidationError) -> str:
+    """What pydantic complains of first, and where it is; the input is not shown."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -110,11 +165,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Let no other run do something meanwhile; `path` is the lock file.
-
-    Another run is waited for `wait` seconds, and then is a `BusyError`: "Another run is
-    `what`". A file system without locks is warned of, and does without.
-    """
+    """Hold a lock file; after `wait` seconds, a run that has it is a `BusyError`."""
     filelock = import_optional("filelock", extra="numerai")
     own = filelock.FileLock(path, timeout=wait)
     try:
@@ -125,11 +176,8 @@ def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
     except (PermissionError, FileExistsError, NotADirectoryError) as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     except (NotImplementedError, OSError):
-        warnings.warn(
-            f"{path.parent} is on a file system without locks: make sure that no other "
-            f"run is {what}.",
-            stacklevel=3,
-        )
+        told = f"{path.parent} is on a file system without locks"
+        warn(f"{told}: make sure that no other run is {what}.")
     try:
         yield
     finally:

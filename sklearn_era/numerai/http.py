@@ -1,8 +1,7 @@
 """One exchange over HTTP: bounded in time and size, told apart, silent about secrets.
 
-A failure is an `HttpFailure` that says whether to try again, and whether the server may
-have acted all the same. Addresses of the storage are signed, and whoever has one may
-use it: no message, log or chain of exceptions shows one.
+Addresses of the storage are signed, and whoever has one may use it: no message, log or
+chain of exceptions shows one.
 """
 
 import json
@@ -11,11 +10,9 @@ import random
 import re
 import threading
 import time
-import zlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -30,41 +27,33 @@ _T = TypeVar("_T")
 
 SITE = "numer.ai"  # codespell:ignore numer
 MOST_BYTES = 32 << 20  # of an answer that is held in memory
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16  # which a thousandfold compression makes 64 MB of
 # Bytes a second, below which a download has stalled, and for which an upload has time.
 _LEAST_SPEED, _UPLOAD_SPEED = 1_000, 100_000
 _MOST_WAIT = 64.0
 _MOST_REDIRECTS = 5
 _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
-_SUCCESS = range(200, 300)
-_EXPIRED = 403  # of a signed address, in place of which there is another
 
 
-@dataclass(eq=False)
 class HttpFailure(ApiError):
     """A call failed; it may succeed later (`transient`), or have acted (`unclear`)."""
 
-    message: str
-    status: int | None = None
-    transient: bool = False
-    unclear: bool = False
-    retry_after: float = 0.0  # seconds that the server asks to wait
-
-    def __post_init__(self) -> None:
-        super().__init__(self.message)
+    def __init__(
+        self, told: str, status: int = 0, transient: bool = False, unclear: bool = False
+    ) -> None:
+        super().__init__(told)
+        self.status, self.transient, self.unclear = status, transient, unclear
+        self.retry_after = 0.0  # seconds that the server asks to wait
 
 
 class Http:
     """Sends requests; `timeout` is in seconds, for each part of an answer.
 
-    Sending takes ten times as long at most, an upload longer by its size, and so does
-    an answer that is held in memory.
+    All of it has ten times as long, but for downloads; so has sending.
     """
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
-        self.timeout = timeout
-        self.retries = retries
-        self.backoff = backoff
+        self.timeout, self.retries, self.backoff = timeout, retries, backoff
         self._skew = timedelta(0)
         # They log addresses, at DEBUG and, where headers are odd, as warnings.
         for name in ("urllib3.connectionpool", "urllib3.connection"):
@@ -91,31 +80,25 @@ class Http:
                 self.wait(count, failure.retry_after)
         return attempt()
 
-    def post_json(
-        self, step: str, url: str, body: Mapping[str, Any], token: str | None
-    ) -> dict[str, Any]:
+    def post_json(self, step: str, url: str, body: Any, token: str | None) -> Any:
         """Post to the API, once; return the data that it answers with."""
-        peer = f"{step}: Numerai's API"
-        headers = {"Accept": "application/json"}
+        peer, headers = f"{step}: Numerai's API", {"Accept": "application/json"}
         headers |= {"Authorization": token} if token else {}
         with self._open(peer, "POST", url, headers, json=body) as response:
             content = b"".join(self._chunks(peer, response))
-        status = response.status_code
         if date := _date(response.headers.get("Date", "")):
             self._skew = date - datetime.now(UTC)
-        document = _parse(content, response.headers.get("Content-Encoding"))
-        said = _errors_in(document, token)
+        data, said = _understood(content, token)
         advice = f" ({said})" if said else ""
-        if status in (401, 403) and token is not None:
+        if token is not None and response.status_code in (401, 403):
             advice = f": check NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY{advice}"
-        self._check(response, f"{peer} answered HTTP {status}{advice}.")
+        self._check(peer, response, advice)
         if said:
-            raise HttpFailure(f"{peer} refused: {said.rstrip('.')}.", status)
-        if isinstance(data := document.get("data"), dict):
+            raise HttpFailure(f"{peer} refused: {said.rstrip('.')}.", 200)
+        if data is not None:
             return data
-        told = "did not answer with data, perhaps because of a proxy"
-        told = f"{peer} {told}: open {SITE} in a browser."
-        raise HttpFailure(told, status, unclear=True)
+        told = f"{peer} did not answer with data (a proxy?): open {SITE} in a browser."
+        raise HttpFailure(told, 200, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: Any) -> None:
         """Put bytes where a signed address says, once."""
@@ -123,18 +106,13 @@ class Http:
         # As a stream, each block of which has the timeout, and not all together.
         stream, size = BytesIO(content), len(content)
         with self._open(peer, "PUT", url, headers, size, data=stream) as response:
-            told = f"{peer} refused the file (HTTP {response.status_code})."
-            self._check(response, told, _EXPIRED)
+            self._check(peer, response, is_signed=True)
 
     @contextmanager
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open what is at a signed address: all of it, a range (206) or none (416).
-
-        Redirects are followed, from https to https only. An encoded answer is refused:
-        its size would say nothing, and not be bounded.
-        """
+        """Open what is at a signed address: all of it, a range (206) or none (416)."""
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
             response = self._open(peer, "GET", url, headers)
@@ -143,11 +121,11 @@ class Http:
             response.close()
             url = _redirected(url, response.headers["Location"])
         with response:
-            told = f"{peer} refused to send the file (HTTP {response.status_code})."
-            self._check(response, told, _EXPIRED, good=(200, 206, 416))
+            if response.status_code != 416:
+                self._check(peer, response, is_signed=True)
+            # Its size would say nothing, and not be bounded.
             if response.headers.get("Content-Encoding", "identity") != "identity":
-                told = f"{peer} sent the file compressed, which was not asked for."
-                raise HttpFailure(told)
+                raise HttpFailure(f"{peer} sent the file compressed, unasked.")
             yield response, self._chunks(peer, response, limited)
 
     def _open(
@@ -192,7 +170,7 @@ class Http:
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """A body as it comes in, from a peer that neither stalls nor goes on and on."""
-        read = partial(reply.raw.read1, _CHUNK)
+        read = partial(reply.raw.read1, _CHUNK, decode_content=True)
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         began = time.monotonic()
         while chunk := self._told_apart(peer, read):
@@ -223,7 +201,8 @@ class Http:
         except errors.SSLError:
             told = "has a certificate that could not be verified"
         except (errors.ConnectionError, below.HTTPError):
-            told, passing = "could not be reached, or closed the connection", True
+            told = "could not be reached, or closed the connection: check the network"
+            passing = True
         except errors.RequestException as error:
             told = f"could not be called ({type(error).__name__})"
         except OSError as error:  # that of requests for REQUESTS_CA_BUNDLE, say
@@ -232,18 +211,22 @@ class Http:
         raise HttpFailure(f"{peer} {told}.", transient=passing, unclear=passing)
 
     def _check(
-        self, response: Any, told: str, *passing: int, good: Container[int] = _SUCCESS
+        self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise what is told if a status is not good; it may be one that passes."""
-        if (status := response.status_code) in good:
+        """Raise an error unless the status is one of success."""
+        if 200 <= (status := response.status_code) < 300:
             return
-        asked = response.headers.get("Retry-After", "").strip()
-        wait = float(asked) if asked.isdecimal() else 0.0
-        if date := _date(asked):
-            wait = (date - self.now()).total_seconds()
-        transient = status >= 500 or status in (408, 429, *passing)
         unclear = status >= 500 or status == 408
-        raise HttpFailure(told, status, transient, unclear, wait)
+        # In place of a signed address that has expired, there is another.
+        transient = unclear or status == 429 or (is_signed and status == 403)
+        told = f"{peer} answered HTTP {status}{advice}."
+        failure = HttpFailure(told, status, transient, unclear)
+        asked = response.headers.get("Retry-After", "").strip()
+        if date := _date(asked):
+            failure.retry_after = (date - self.now()).total_seconds()
+        elif asked.isdecimal():
+            failure.retry_after = float(asked)
+        raise failure
 
 
 def is_loopback(url: str) -> bool:
@@ -254,8 +237,9 @@ def is_loopback(url: str) -> bool:
 def may_be_called(url: str) -> bool:
     """Whether an address is of https, or on this machine."""
     with suppress(ValueError):  # of brackets that do not close, for one
-        scheme, named = urlsplit(url).scheme, bool(urlsplit(url).hostname)
-        return named and (scheme == "https" or (scheme == "http" and is_loopback(url)))
+        parts = urlsplit(url)
+        schemes = ("https", "http") if is_loopback(url) else ("https",)
+        return parts.scheme in schemes and bool(parts.hostname)
     return False
 
 
@@ -279,26 +263,20 @@ def _redirected(url: str, location: str) -> str:
     return ""
 
 
-def _parse(content: bytes, encoding: str | None) -> dict[str, Any]:
-    """An object in JSON, an empty one if it is none."""
-    document = None
-    with suppress(ValueError, RecursionError, zlib.error):
-        if encoding == "gzip":
-            decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            content = decoder.decompress(content, MOST_BYTES)
+def _understood(content: bytes, token: str | None) -> tuple[dict[str, Any] | None, str]:
+    """The data of an answer of GraphQL, and all that it complains of."""
+    document: Any = None
+    with suppress(ValueError, RecursionError):
         document = json.loads(content)
-    return document if isinstance(document, dict) else {}
-
-
-def _errors_in(document: Mapping[str, Any], token: str | None) -> str:
-    """What GraphQL complains of, all of it, or nothing."""
-    errors = document.get("errors") or []
+    document = document if isinstance(document, dict) else {}
+    data, errors = document.get("data"), document.get("errors") or []
     texts = [
         (x.get("message") or x.get("detail") or x) if isinstance(x, dict) else x
         for x in (errors if isinstance(errors, list) else [errors])
     ]
     public_id, _, secret_key = (token or "").removeprefix("Token ").partition("$")
-    return tell("; ".join(map(str, texts)), secret_key, public_id)
+    said = tell("; ".join(map(str, texts)), secret_key, public_id)
+    return data if isinstance(data, dict) else None, said
 
 
 def _date(text: str) -> datetime | None:

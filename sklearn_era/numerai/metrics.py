@@ -9,13 +9,11 @@ pandas objects with different indexes are refused.
 The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025). In them, p
 is :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}`, and g spreads ranks as a normal
 variable, :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, with average
-ranks for ties. Bad types, shapes and values raise a ValueError. All but ranks and
-exposures need ``sklearn-era[numerai]``.
+ranks for ties. Bad types, shapes and values, and eras that lack too many targets, raise
+a ValueError. All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
-from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,16 +26,10 @@ from sklearn_era.metrics import EraScores
 from sklearn_era.numerai.era_rows import Column, EraRows, import_tools, residual
 
 __all__ = [
-    "correlation_contribution",
-    "feature_exposures",
-    "feature_neutral_corr",
-    "gaussianize",
-    "max_feature_exposure",
-    "neutralize",
-    "neutralize_ranks",
-    "numerai_corr",
-    "rank_normalize",
-]
+    "correlation_contribution", "feature_exposures", "feature_neutral_corr",
+    "gaussianize", "max_feature_exposure", "neutralize", "neutralize_ranks",
+    "numerai_corr", "rank_normalize",
+]  # fmt: skip
 
 # Numerai scores a submission that matches 80 % of a round's ids, and no less.
 MAX_MISSING_SHARE = 0.2
@@ -48,10 +40,8 @@ def rank_normalize(x: ArrayLike, eras: ArrayLike | None = None) -> NDArray[np.fl
 
     Parameters
     ----------
-    x : array-like of shape (n_samples,)
-        Finite numbers.
-    eras : array-like of shape (n_samples,), default=None
-        Era of each row.
+    x, eras : array-like of shape (n_samples,)
+        Finite numbers; and labels of their eras, if any.
 
     Returns
     -------
@@ -84,11 +74,6 @@ def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
     values : ndarray of shape (n_samples,), dtype=float64
         In standard deviations.
 
-    Raises
-    ------
-    ValueError
-        If a rank is not strictly between 0 and 1.
-
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import gaussianize
@@ -115,10 +100,8 @@ def numerai_corr(
 
     Parameters
     ----------
-    predictions, targets : array-like of shape (n_samples,)
-        Finite x, and y such as 0, 0.25, ..., 1, or NaN where not known.
-    eras : array-like of shape (n_samples,), default=None
-        Era of each row.
+    predictions, targets, eras : array-like of shape (n_samples,)
+        Finite x; y such as 0, 0.25, ..., 1, NaN where not known; and labels, if any.
     max_missing_share : float, default=0.2
         The largest share of an era's rows that may lack a target, and are left out.
 
@@ -127,11 +110,6 @@ def numerai_corr(
     scores : EraScores or float
         Between -1 and 1; NaN where predictions or targets are all equal. `n_samples`
         counts the rows that have a target.
-
-    Raises
-    ------
-    ValueError
-        If an argument has a bad type, shape or value, or an era lacks too many targets.
 
     Examples
     --------
@@ -172,13 +150,11 @@ def correlation_contribution(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import correlation_contribution
-    >>> targets = [0.0, 0.5, 0.5, 1.0]
-    >>> round(correlation_contribution([1, 3, 2, 4], [3, 1, 2, 4], targets), 6)
-    1.049403
+    >>> round(correlation_contribution([1, 3, 2], [2, 1, 3], [0.0, 0.5, 1.0]), 6)
+    0.967422
     """
-    rows = EraRows(
-        eras, predictions=predictions, meta_model=meta_model, targets=targets
-    )
+    others = {"meta_model": meta_model, "targets": targets}
+    rows = EraRows(eras, predictions=predictions, **others)
     return rows.score(_contribution, max_missing_share)
 
 
@@ -209,9 +185,8 @@ def feature_neutral_corr(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import feature_neutral_corr
-    >>> features = [[0], [3], [1], [4], [2], [0]]
-    >>> round(feature_neutral_corr([1, 2, 3, 4, 5, 6], [0, 0, 1, 0, 1, 1], features), 6)
-    0.699122
+    >>> round(feature_neutral_corr([1, 2, 3, 4], [0, 0, 1, 1], [[0], [3], [1], [0]]), 6)
+    0.801716
     """
     rows = EraRows(eras, predictions=predictions, targets=targets, features=features)
     spread = gaussianize(rank_normalize(predictions, eras))
@@ -227,12 +202,8 @@ def feature_exposures(
 
     Parameters
     ----------
-    predictions : array-like of shape (n_samples,)
-        Finite numbers; ranks, for the exposures of a submission.
-    features : array-like of shape (n_samples, n_features)
-        Integers or finite floats, converted to float64 one era at a time.
-    eras : array-like of shape (n_samples,), default=None
-        Era of each row.
+    predictions, features, eras : array-like
+        As of :func:`feature_neutral_corr`; ranks, for the exposures of a submission.
 
     Returns
     -------
@@ -243,14 +214,17 @@ def feature_exposures(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import feature_exposures
-    >>> features = [[0, 4, 2], [1, 2, 2], [2, 0, 2]]
-    >>> feature_exposures([1, 2, 3], features).round(6).tolist()
-    [1.0, -1.0, nan]
+    >>> feature_exposures([1, 2, 3], [[0, 2], [1, 2], [2, 2]]).round(6).tolist()
+    [1.0, nan]
     """
     rows = EraRows(eras, predictions=predictions, features=features)
-    blocks = rows.blocks("features")
-    exposures = np.array([_pearson(rows.x[own], block) for _, own, block in blocks])
-    return exposures[0] if eras is None else exposures
+    exposures = []
+    for _, own, block in rows.blocks("features"):
+        # Less the first row, a large mean costs no digits, and constants are exactly 0.
+        x, shifted = rows.x[own], np.subtract(block, block[0], dtype=np.float64)
+        correlations = r_regression(shifted, x - x[0], force_finite=False)
+        exposures.append(np.clip(correlations, -1, 1))
+    return exposures[0] if eras is None else np.array(exposures)
 
 
 def max_feature_exposure(
@@ -286,8 +260,6 @@ def neutralize(
     neutralizers: ArrayLike,
     proportion: float = 1.0,
     eras: ArrayLike | None = None,
-    *,
-    neutralizer_names: Sequence[str] | None = None,
 ) -> NDArray[np.float64]:
     r"""Subtract from predictions what neutralizers explain of them linearly.
 
@@ -300,12 +272,8 @@ def neutralize(
         Finite x; for scores and submissions ``gaussianize(rank_normalize(x, eras))``.
     neutralizers : array-like of shape (n_samples, n_neutralizers)
         Integers or finite floats, converted to float64 one era at a time.
-    proportion : float, default=1.0
-        c, between 0 (nothing is subtracted) and 1.
-    eras : array-like of shape (n_samples,), default=None
-        Era of each row.
-    neutralizer_names : sequence of str of length n_neutralizers, default=None
-        What messages call them. None: the columns of a data frame, or positions.
+    proportion, eras : float and array-like, default=1.0 and None
+        c, between 0 (nothing is subtracted) and 1; and labels of the rows, if any.
 
     Returns
     -------
@@ -315,8 +283,7 @@ def neutralize(
     Raises
     ------
     ValueError
-        If an argument has a bad type, shape or value; if the predictions of an era are
-        all equal; or if ``proportion=1`` leaves nothing of them but rounding.
+        If an era's predictions are all equal, or ``proportion=1`` leaves only rounding.
 
     Examples
     --------
@@ -327,7 +294,7 @@ def neutralize(
     check_scalar(proportion, "proportion", Real, min_val=0, max_val=1)
     rows = EraRows(eras, predictions=predictions, neutralizers=neutralizers)
     neutral = np.empty_like(rows.x)
-    for where, own, block in rows.blocks("neutralizers", neutralizer_names):
+    for where, own, block in rows.blocks("neutralizers"):
         x, left = rows.x[own], residual(rows.x[own], block)
         if np.ptp(x) == 0 or (proportion == 1 and not left.any()):
             raise ValueError(
@@ -340,11 +307,7 @@ def neutralize(
 
 
 def neutralize_ranks(
-    ranks: ArrayLike,
-    neutralizers: ArrayLike,
-    proportion: float,
-    *,
-    neutralizer_names: Sequence[str] | None = None,
+    ranks: ArrayLike, neutralizers: ArrayLike, proportion: float
 ) -> NDArray[np.float64]:
     """Rank what :func:`neutralize` leaves of one era's ranks, gaussianized.
 
@@ -352,7 +315,7 @@ def neutralize_ranks(
     ----------
     ranks : array-like of shape (n_samples,)
         Strictly between 0 and 1, as ``rank_normalize`` returns them.
-    neutralizers, proportion, neutralizer_names : array-like, float, sequence of str
+    neutralizers, proportion : array-like and float
         As of :func:`neutralize`.
 
     Returns
@@ -366,9 +329,7 @@ def neutralize_ranks(
     >>> neutralize_ranks([0.1, 0.4, 0.5, 0.9], [[0], [1], [0], [1]], 1.0).tolist()
     [0.375, 0.125, 0.625, 0.875]
     """
-    values, names = gaussianize(ranks), neutralizer_names
-    neutral = neutralize(values, neutralizers, proportion, neutralizer_names=names)
-    return rank_normalize(neutral)
+    return rank_normalize(neutralize(gaussianize(ranks), neutralizers, proportion))
 
 
 def _corr(x: Column, y: Column) -> float:
@@ -388,13 +349,3 @@ def _contribution(x: Column, m: Column, y: Column) -> float:
     pandas, scoring = import_tools()
     others = pandas.Series(m), pandas.Series(y)
     return scoring.correlation_contribution(pandas.DataFrame({"x": x}), *others)["x"]
-
-
-def _pearson(x: Column, block: NDArray[Any]) -> Column:
-    correlations = np.full(block.shape[1], np.nan)
-    varies = (block != block[0]).any(axis=0)
-    if varies.any() and np.ptp(x) > 0:
-        # Centered first, so that a large mean costs no digits.
-        centered = block[:, varies] - block[:, varies].mean(axis=0, dtype=np.float64)
-        correlations[varies] = np.clip(r_regression(centered, x), -1, 1)
-    return correlations

@@ -5,15 +5,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sklearn_era.numerai import queries
-from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
 from sklearn_era.numerai.data import decoding
 from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
 from sklearn_era.numerai.http import SITE, tell
 
-# Seconds between two looks at the validation, at most.
-_PAUSE = 15.0
-_FAILED = ("error", "failed")
+_PAUSE = 15.0  # seconds between two looks at the validation, at most
+_CHOICES = [{"id": str, "name": str, "default": bool | None}]
+_TRIGGERS = [{"statuses": [{"description": str | None}]}]
+_STATUS = [{"validationStatus": str | None, "triggers": _TRIGGERS}]
+_FILE = "$filename: String! $modelId: ID"
+
+IMAGES = Query("Listing the container images", "computePickleDockerImages", _CHOICES)
+VERSIONS = Query("Listing the data versions", "computePickleDataVersions", _CHOICES)
+STORE = Query("Uploading the model", f"computePickleUploadAuth({_FILE})", GRANT)
+_MAKE = (
+    f"createComputePickleUpload({_FILE} $tournament: Int! $dataVersionId: ID "
+    "$dockerImageId: ID $source: String)"
+)
+CREATE = Query("Uploading the model", _MAKE, CREATED, kind="mutation")
+_ASSIGN = "assignPickleToModel($pickleId: ID $modelId: String)"
+ASSIGN = Query("Assigning the uploaded model", _ASSIGN, Any, kind="mutation")
+VALIDATION = Query("Looking up the upload", "computePickles($id: ID)", _STATUS)
 
 
 def upload_pickle(
@@ -35,36 +48,38 @@ def upload_pickle(
     then takes none from anybody else.
     """
     model_id = client.model_id(model_name)
-    run_by = _choose(client.ask(queries.IMAGES), image, "image")
-    data = _choose(client.ask(queries.DATA_VERSIONS), data_version, "data version")
+    run_by = _choose(client.ask(IMAGES), image, "image")
+    data = _choose(client.ask(VERSIONS), data_version, "data version")
     with decoding(path):
         content = path.read_bytes()
-    name = client.store(content, path.name, model_id, queries.PICKLE_AUTH)
+    name = client.store(content, path.name, model_id, STORE)
     given = name, model_id, data and data.id, run_by and run_by.id
     # Once, as a second would be another upload.
-    upload_id = client.ask(queries.CREATE_PICKLE, *given, retry=False).id
+    upload_id = client.ask(CREATE, *given, retry=False).id
     where = run_by.name if run_by else "the default image"
     on_step(f"Uploaded {path.name} as {upload_id}; it will run in {where}.")
     end, last, pause = time.monotonic() + wait, "", 1.0
     while True:
-        status, told = _look(client, upload_id)
-        left = end - time.monotonic()
-        if status in ("success", *_FAILED) or left <= 0:
+        if not (listed := client.ask(VALIDATION, upload_id)):
+            raise ApiError(f"{VALIDATION.step}: Numerai does not list {upload_id}.")
+        status = listed[0].validationStatus or "unknown"
+        said = [y.description for x in listed[0].triggers for y in x.statuses]
+        told = ": ".join([status, *[tell(x) for x in said if x][-1:]])
+        if status == "success":
             break
+        if status in ("error", "failed"):
+            what = f"upload {upload_id} of {path.name}"
+            raise UploadError(f"Numerai could not validate {what} ({told}).")
+        if (left := end - time.monotonic()) <= 0:
+            on_step(f"Numerai has not validated it yet ({told}): check {SITE}.")
+            return status
         if status != last:
             on_step(f"Numerai's validation: {status}.")
         time.sleep(min(pause, left))
         last, pause = status, min(2 * pause, _PAUSE)
-    if status in _FAILED:
-        raise UploadError(
-            f"Numerai could not validate upload {upload_id} of {path.name} ({told})."
-        )
-    if status != "success":
-        on_step(f"Numerai has not validated it yet ({told}): check {SITE}.")
-        return status
     on_step("Numerai has validated it.")
     if assign:
-        client.ask(queries.ASSIGN_PICKLE, upload_id, model_id)
+        client.ask(ASSIGN, upload_id, model_id)
         on_step(f"It now makes the submissions of {model_name}.")
     return status
 
@@ -74,17 +89,6 @@ def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
             return entry
-    if name is None:
-        return None
-    known = ", ".join(entry.name for entry in entries) or "none"
-    raise ConfigError(f"Numerai has no {what} {name!r}; it offers {known}.")
-
-
-def _look(client: Numerai, upload_id: str) -> tuple[str, str]:
-    """The status of a validation, alone and with what Numerai says of it."""
-    for found in client.ask(queries.PICKLES, upload_id):
-        status = found.validationStatus or "unknown"
-        told = [y.description for x in found.triggers for y in x.statuses]
-        return status, ": ".join([status, *map(tell, list(filter(None, told))[-1:])])
-    step = queries.PICKLES.step
-    raise ApiError(f"{step}: Numerai does not list {upload_id}.")
+    if name is not None:
+        known = ", ".join(entry.name for entry in entries) or "none"
+        raise ConfigError(f"Numerai has no {what} {name!r}; it offers {known}.")

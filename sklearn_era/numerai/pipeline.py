@@ -5,70 +5,43 @@ and a validation minutes. So a run submits with the fits that are there, then tr
 what is to be trained and submits again, and validates and exports at the end.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import TypeVar
+from typing import Any
 
+from sklearn_era.numerai import errors, submit
 from sklearn_era.numerai.api import Round
 from sklearn_era.numerai.config import Model
 from sklearn_era.numerai.download import OPTIONAL, NotPublishedError, wanted
-from sklearn_era.numerai.errors import (
-    ApiError,
-    BusyError,
-    ConfigError,
-    DataError,
-    NoModelError,
-)
 from sklearn_era.numerai.http import HttpFailure
 from sklearn_era.numerai.steps import Steps
-from sklearn_era.numerai.submit import (
-    SubmissionRecord,
-    read_submission_record,
-    round_state,
-    submit,
-)
 
-_T = TypeVar("_T")
-
-# Files of a round: those without which nothing can be predicted, and those that the
-# predictions are compared with.
+# A round's files: what nothing can be predicted without, and what is compared with it.
 _LIVE = ("features", "live")
 _COMPARED = frozenset(name for name in OPTIONAL if name.startswith("live"))
 # Seconds between two questions whether a round has opened, or its data are there.
 _POLL = 60.0
 
 
-@dataclass
 class Run:
     """Brings everything up to date, with `retrain` the fits that are up to date, too.
 
     A round that is to open, and data that are to come, are waited for `wait` minutes.
     """
 
-    steps: Steps
-    upload: bool = True
-    retrain: bool = False
-    wait: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.client = self.steps.client
-        self.data = self.steps.config.data
-        self.models = self.steps.config.models
-        self.workspace = self.steps.workspace
-        self.tell = self.steps.told.step
-        self.failures: list[tuple[str, Exception]] = []
-        self._deadline = monotonic() + 60 * self.wait
-        self._submitted = set[str]()
-        self._number = 0
+    def __init__(self, steps: Steps, upload: bool, retrain: bool, wait: float) -> None:
+        self.steps, self.upload, self.retrain = steps, upload, retrain
+        self.client, self.workspace = steps.client, steps.workspace
+        self.data, self.models = steps.config.data, steps.config.models
+        self.tell, self.failures = steps.told.step, list[tuple[str, Exception]]()
+        self._deadline = monotonic() + 60 * wait
+        self._submitted, self._number = set[str](), 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
         """Do it all; return what failed, by what it was, while the rest went on.
 
-        Raises what stops all of it: a wrong configuration, key or model name, and an
-        API or live data that cannot be had.
+        A wrong configuration, key or model name, and no API or live data, stop it all.
         """
         self.steps.check_parameters()
         if self.upload:
@@ -92,18 +65,19 @@ class Run:
     def plan(self) -> Iterator[str]:
         """What a run would do, a sentence each; nothing is written anywhere."""
         self.steps.check_parameters()
-        number = None
+        number, of = None, "the current round"
         try:
             self.client.check_keys()
-        except ConfigError as error:
+        except errors.ConfigError as error:
             yield f"Would submit nothing: {error}"
         try:
             current = self.client.current_round()
-        except ApiError as error:
+        except errors.ApiError as error:
             yield f"The current round is unknown: {error}"
+            yield "Would download the files that are missing."
         else:
-            number = current.number
-            yield f"{round_state(current, self.client.http.now())}."
+            number, of = current.number, f"round {current.number}"
+            yield f"{submit.round_state(current, self.client.http.now())}."
             for name, reason in wanted(self.workspace, self.data, number).items():
                 yield f"Would download {name}: {reason}."
         for model in self.models:
@@ -111,38 +85,31 @@ class Run:
             due = self._due_fits(model)
             for shown, reason in due.items():
                 yield f"Would train {shown}: {reason}."
-            if number is not None:
-                record = self._record(model, number)
-                if record is not None and record.state == "submitted":
-                    yield (
-                        f"{name} has submission {record.submission_id} for round "
-                        f"{number}; would submit again only if the predictions change."
-                    )
-                else:
-                    yield f"Would predict and submit {name} for round {number}."
-            if not self._is_done(model):
+            record = None if number is None else self._record(model, number)
+            told = f"Would predict and submit {name} for {of}."
+            if record is not None and record.state == "submitted":
+                told = f"{name} has submission {record.submission_id} for {of}; would "
+                told += "submit again if the predictions change."
+            yield told
+            if due or not self.steps.is_validated(model):
                 yield f"Would validate {name}."
-            if self.steps.wants_export(model) and (
-                due or not self.steps.is_exported(model)
-            ):
+            wants_export = self.steps.wants_export(model)
+            if wants_export and (due or not self.steps.is_exported(model)):
                 yield f"Would export {name}."
 
     def _due_fits(self, model: Model) -> dict[str, str]:
         return self.steps.reasons_to_train(model, restart=self.retrain)
 
-    def _is_done(self, model: Model) -> bool:
-        return not self._due_fits(model) and self.steps.is_validated(model)
-
-    def _record(self, model: Model, number: int) -> SubmissionRecord | None:
+    def _record(self, model: Model, number: int) -> submit.SubmissionRecord | None:
         folder = self.workspace.round_dir(number, model.name)
-        return read_submission_record(folder / "submission.json")
+        return submit.read_submission_record(folder / "submission.json")
 
     @contextmanager
     def _going_on(self, what: str) -> Iterator[None]:
         """Remember an error, which is no reason not to do the rest."""
         try:
             yield
-        except NoModelError:
+        except errors.NoModelError:
             pass  # its training failed, which is remembered
         except MemoryError:
             raise
@@ -150,14 +117,14 @@ class Run:
             if not any(known.args == error.args for _, known in self.failures):
                 self.failures.append((what, error))
 
-    def _patiently(self, attempt: Callable[[], _T]) -> _T:
+    def _patiently(self, attempt: Callable[[], Any]) -> Any:
         """Call until it succeeds: what may pass is waited for, as long as it may be."""
         said = ""
         while True:
             try:
                 return attempt()
             except (NotPublishedError, HttpFailure) as error:
-                passes = isinstance(error, NotPublishedError) or error.transient
+                passes = getattr(error, "transient", True)
                 if not passes or monotonic() >= self._deadline:
                     raise
                 if str(error) != said:
@@ -171,10 +138,9 @@ class Run:
         if current.is_open or monotonic() >= self._deadline:
             return current
         opening = self.client.next_opening()
-        shown = f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
-        raise NotPublishedError(
-            f"Round {current.number} has closed; waiting for the next one.{shown}"
-        )
+        told = "has closed; waiting for the next one."
+        told += f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
+        raise NotPublishedError(f"Round {current.number} {told}")
 
     def _begin_round(self, current: Round) -> None:
         """Fetch a round's files, and submit with the fits that are there."""
@@ -184,9 +150,8 @@ class Run:
         for name in _COMPARED.intersection(names):
             try:
                 self.steps.download([name], number)
-            except (ApiError, DataError) as error:
-                # No reason not to submit.
-                warnings.warn(str(error), UserWarning, stacklevel=2)
+            except (errors.ApiError, errors.DataError) as error:
+                errors.warn(str(error))  # no reason not to submit
         self._number = number
         self._submitted.clear()
         for model in self.models:
@@ -196,40 +161,37 @@ class Run:
     def _fetch_rest(self) -> None:
         """Fetch what a training or a validation needs, where anything is missing."""
         names = [name for name in self.data.files if name not in (*_LIVE, *_COMPARED)]
-        due = wanted(self.workspace, self.data, self._number).keys() & names
-        if due or not all(map(self._is_done, self.models)):
+        due = (self._due_fits(x) or not self.steps.is_validated(x) for x in self.models)
+        if wanted(self.workspace, self.data, self._number).keys() & names or any(due):
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
         """Submit with the fits that are there, unless they are of other data."""
-        name, version = repr(model.name), self.workspace.version
+        version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)
-        except NoModelError:
-            self.tell(f"{name} will be submitted once all of its fits are trained.")
-            return
-        if any(record.version not in ("", version) for record in records):
-            self.tell(f"{name} will be submitted once it is trained on {version}.")
+            if any(record.version not in ("", version) for record in records):
+                waits_for = f"it is trained on {version}"
+        except errors.NoModelError:
+            waits_for = "all of its fits are trained"
+        if waits_for:
+            self.tell(f"{model.name!r} will be submitted once {waits_for}.")
             return
         for shown, reason in self.steps.reasons_to_train(model).items():
-            self.tell(
-                f"{shown} is out of date ({reason}): the existing fit predicts until "
-                "the new one is trained."
-            )
+            told = "the existing fit predicts until the new one is trained"
+            self.tell(f"{shown} is out of date ({reason}): {told}.")
         self._deliver(model)
 
     def _deliver(self, model: Model) -> None:
         """Predict and submit, unless a file of the user's was submitted."""
         record = self._record(model, self._number)
         if self.upload and record is not None and not record.model_sha256:
-            self.tell(
-                f"Round {self._number}: {model.name!r} was submitted from your file "
-                f"{record.file}; leaving it alone."
-            )
+            told = f"was submitted from your file {record.file}; leaving it alone"
+            self.tell(f"Round {self._number}: {model.name!r} {told}.")
             return
         self.steps.predict(model, self._number)
         if self.upload:
-            submit(self.steps, model.name, self._number)
+            submit.submit(self.steps, model.name, self._number)
         self._submitted.add(model.name)
 
     def _train(self, model: Model) -> None:
@@ -237,31 +199,27 @@ class Run:
             return
         try:
             self.steps.train(model, restart=self.retrain)
-        except BusyError as error:
+        except errors.BusyError as error:
             if model.name not in self._submitted:
                 raise
             self.tell(f"{error} The next run submits its model.")
             return
         current = self._follow_rounds()
-        if current is None:
-            return
-        if current.is_open or model.name not in self._submitted:
+        if current and (current.is_open or model.name not in self._submitted):
             self._deliver(model)
-        else:
-            self.tell(
-                f"Round {current.number} has closed: the new {model.name!r} will be "
-                "submitted in the next one."
-            )
+        elif current:
+            told = f"the new {model.name!r} will be submitted in the next one"
+            self.tell(f"Round {current.number} has closed: {told}.")
 
     def _validate(self, model: Model) -> None:
         if self.steps.is_validated(model):
             return
         try:
             self.steps.validate(model)
-        except BusyError as error:
+        except errors.BusyError as error:
             self.tell(str(error))
-            return
-        self._follow_rounds()
+        else:
+            self._follow_rounds()
 
     def _follow_rounds(self) -> Round | None:
         """The round, after hours of work; a new one is submitted, and None returned."""

@@ -11,24 +11,49 @@
       exposures              the mean correlation with each feature, the largest first
 """
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
-from sklearn_era.numerai import figures
+from sklearn_era._plotting import BLUE, GRAY, ORANGE, label_places
+from sklearn_era.inspection import (
+    EraScoreDisplay,
+    SplitAgreementDisplay,
+    split_statistics,
+)
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
-from sklearn_era.numerai.eras import era_runs, open_columns, read_blocks, select_eras
+from sklearn_era.numerai.data import era_runs, open_columns, read_blocks, select_eras
 from sklearn_era.numerai.errors import DataError
-from sklearn_era.numerai.files import Record, utc_now, write_whole
+from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
 from sklearn_era.numerai.score_table import ValidationResult
 from sklearn_era.numerai.store import ModelRecord, load_fit
-from sklearn_era.numerai.validation import GAIN, MODEL, purge_of
+from sklearn_era.numerai.validation import GAIN, MODEL, Validation, purge_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from sklearn_era.numerai.scores import RoundScore
 
 REPORT_NAME = "report.json"
 _N_SAMPLE_ERAS = 24
+
+# Of the rows of the table, of which there are four at most, or of models.
+_COLORS = (BLUE, ORANGE, "#009e73", "#cc79a7", GRAY)
+_LINES = ("-", "-.", ":")
+_MOST_FEATURES, _MOST_BARS = 20, 200
+_DPI = 120
+_LEGEND: Any = {"loc": "outside right upper", "fontsize": "small"}
+
+# The rows of the table, by what figures call them; the model's is the first.
+Rows = Mapping[str, ValidationResult]
 
 
 class Report(Record):
@@ -39,19 +64,27 @@ class Report(Record):
     models: dict[str, Any]
 
 
+class Sample(NamedTuple):
+    """Rows of a training, with their eras as the index, and how many eras it has."""
+
+    X: "pd.DataFrame"
+    y: NDArray[Any]
+    n_trained: int
+
+
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: Sequence[ModelRecord]
 ) -> bool:
     """Whether the report is of these fits, judged as the configuration says."""
     path = workspace.report_dir(model.name) / REPORT_NAME
-    try:
-        report = Report.read(path, advice="Validate again.")
-    except DataError:
-        return False
-    wanted = identify(config, model, records)
-    if report is not None and report.format == 1:  # of a single fit, by its name
-        wanted = {"model_sha256": records[0].sha256, "purge": wanted["purge"]}
-    return report is not None and wanted.items() <= report.about.items()
+    with suppress(DataError):
+        if report := Report.read(path, advice="Validate again."):
+            wanted = identify(config, model, records)
+            if report.format == 1:  # of a single fit, by its name
+                one = records[0].sha256
+                wanted = {"model_sha256": one, "purge": wanted["purge"]}
+            return wanted.items() <= report.about.items()
+    return False
 
 
 def identify(
@@ -72,47 +105,45 @@ def identify(
 
 
 def write_report(
-    config: Config,
-    workspace: Workspace,
-    model: Model,
-    records: Sequence[ModelRecord],
-    results: Mapping[str, ValidationResult],
+    validation: Validation, results: Mapping[str, ValidationResult]
 ) -> list[Path]:
     """Write ``report.json`` and the figures, and return their paths in this order.
 
     ``report.json`` is written last: a report that is current is complete.
     """
-    folder, member = workspace.report_dir(model.name), model.members[0]
-    rows = [(model.name if k == MODEL else k, result) for k, result in results.items()]
-    fits = {model.name: workspace.model_dir(model.name)}
+    model, records = validation.model, validation.records
+    workspace, member = validation.workspace, model.members[0]
+    folder = workspace.report_dir(model.name)
+    rows = {model.name if k == MODEL else k: result for k, result in results.items()}
+    fits = {model.name: validation.folder}
     if GAIN in results and results[MODEL].way == "hold-out":
-        fits[GAIN] = fits[model.name] / GAIN
+        fits[GAIN] = validation.folder / GAIN
     of = "" if len(records) == 1 else f", member {member.name}"
-    estimators = [(f"{x}{of}", load_fit(fits[x], member.name)[0]) for x in fits]
+    estimators = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
     sample = read_training_sample(workspace, member, records[0])
     drawn = {
-        "cumulative_corr": figures.cumulative_corr(rows),
-        "corr_by_era": figures.corr_by_era(rows),
-        "feature_exposure": figures.feature_exposure(rows),
-        "split_agreement": figures.split_agreement(estimators, sample),
+        "cumulative_corr": cumulative_corr(rows),
+        "corr_by_era": corr_by_era(rows),
+        "feature_exposure": feature_exposure(rows),
+        "split_agreement": split_agreement(estimators, sample),
     }
     paths = [folder / f"{name}.png" for name in drawn]
     for path, figure in zip(paths, drawn.values(), strict=True):
-        write_whole(path, figures.as_png(figure))
-    about = {"created": utc_now(), **identify(config, model, records)}
-    models = {name: _plain(vars(result)) for name, result in results.items()}
+        write_whole(path, as_png(figure))
+    about = {"created": utc_now(), **identify(validation.config, model, records)}
+    models = {name: _plain(result) for name, result in results.items()}
     Report(about=about, models=models).write(folder / REPORT_NAME)
     return [folder / REPORT_NAME, *paths]
 
 
 def read_training_sample(
     workspace: Workspace, member: Member, record: ModelRecord
-) -> figures.Sample:
+) -> Sample:
     """Rows of eras that a fit was trained on, the eras at even distances."""
     pandas = import_optional("pandas", extra="numerai")
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
-    trained = sorted(select_eras(files, settings).labels)
+    trained = sorted(select_eras(files, settings)[0])
     places = np.linspace(0, len(trained) - 1, min(_N_SAMPLE_ERAS, len(trained)))
     chosen, parts = {trained[place] for place in places.round().astype(int)}, []
     for path in files:
@@ -122,21 +153,157 @@ def read_training_sample(
         blocks = read_blocks(columns, path, record.features, runs)
         for run, block in zip(runs, blocks, strict=True):
             y = targets[run.start : run.stop]
-            eras = np.full(y.size, run.label)
+            eras, has = np.full(y.size, run.label), ~np.isnan(y)
             X = pandas.DataFrame(block, eras, record.features, copy=False)
-            parts.append((X[~np.isnan(y)], y[~np.isnan(y)]))
+            parts.append((X[has], y[has]))
     frames, values = zip(*parts, strict=True)
-    return figures.Sample(pandas.concat(frames), np.concatenate(values), len(trained))
+    return Sample(pandas.concat(frames), np.concatenate(values), len(trained))
 
 
-def _plain(value: Any) -> Any:
+def _plain(result: ValidationResult) -> Any:
     """What JSON has for a result: objects, lists, and null for what is undefined."""
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    named = {
+        "folds": [fold._asdict() for fold in result.folds],
+        "scores": {metric: one._asdict() for metric, one in result.scores.items()},
+    }
+    text = json.dumps(vars(result) | named, default=plain)
+    return json.loads(text, parse_constant=lambda _: None)
+
+
+def cumulative_corr(rows: Rows) -> "Figure":
+    """Draw the running sum of CORR over the eras that all rows have, a line a row."""
+    figure, (corr, judged) = _new_figure(4.2), _corr_of(rows)
+    ax = figure.subplots()
+    for color, (name, scores) in zip(_COLORS, corr.items(), strict=False):
+        label = f"{name}, mean {scores.mean():.4f}"
+        ax.plot(scores.fillna(0).cumsum().to_numpy(), color=color, label=label)
+    ax.axhline(0, color=GRAY, linewidth=0.8)
+    step, style = label_places(ax, corr.index.tolist())
+    ax.set_xticks(range(0, len(corr), step), corr.index[::step], **style)
+    ax.set(xlabel="era", ylabel="cumulative CORR", title=f"Cumulative CORR, {judged}")
+    figure.legend(**_LEGEND)
+    return figure
+
+
+def corr_by_era(rows: Rows) -> "Figure":
+    """Draw the CORR of each era that all rows have, an axes a row."""
+    figure, (corr, judged) = _new_figure(0.8 + 1.8 * len(rows)), _corr_of(rows)
+    figure.suptitle(f"CORR by era, {judged}")
+    style: Any = {"kind": "line", "linestyle": "none", "markersize": 3}
+    if len(corr) <= _MOST_BARS:
+        style = {"kind": "bar"}
+    axes = figure.subplots(len(rows), sharex=True, sharey=True, squeeze=False)[:, 0]
+    for ax, (name, scores) in zip(axes, corr.items(), strict=True):
+        if scores.notna().any():
+            EraScoreDisplay(
+                scores=scores, era_labels=corr.index, score_name="CORR"
+            ).plot(ax, **style)
+            ax.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
+        ax.set_title(name)
+        ax.axhline(0, color=GRAY, linewidth=0.8)
+        ax.label_outer()
+    return figure
+
+
+def feature_exposure(rows: Rows) -> "Figure":
+    """Draw how models follow single features, those that the first follows most."""
+    pandas = import_optional("pandas", extra="numerai")
+    followed = {name: x.exposures for name, x in rows.items() if x.exposures}
+    exposures, first = pandas.DataFrame(followed), next(iter(followed))
+    shown = exposures[exposures[first].notna()].head(_MOST_FEATURES)
+    n_shown, height = len(shown), 0.8 / len(followed)
+    figure = _new_figure(1.8 + 0.26 * max(n_shown, 4))
+    ax = figure.subplots()
+    for i, (color, name) in enumerate(zip(_COLORS, followed, strict=False)):
+        places = np.arange(n_shown) + (i - (len(followed) - 1) / 2) * height
+        ax.barh(places, shown[name], height, color=color, label=name)
+    ax.axvline(0, color=GRAY, linewidth=0.8)
+    ax.set_yticks(range(n_shown), shown.index, fontsize="small")
+    ax.set_ylim(max(n_shown, 1) - 0.4, -0.6)
+    ax.set_xlabel(
+        "exposure: correlation of ranked predictions with the feature, mean over eras\n"
+        "(below 0, predictions are high where the feature is low)"
+    )
+    ax.set_title(
+        f"The {n_shown} of {len(exposures)} features with the largest exposure,\n"
+        f"sorted by the absolute exposure of {first}"
+    )
+    figure.legend(**_LEGEND)
+    return figure
+
+
+def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
+    """Draw how far the eras of a sample agree on the splits, an axes a fit."""
+    figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), sample.X.index
+    figure.suptitle(
+        f"Split agreement in {eras.nunique()} of {sample.n_trained} training eras: 1 "
+        "if all go the same way, 0 if half do"
+    )
+    figure.supxlabel(
+        "Each bubble is all splits of one depth and agreement; its area is their share "
+        "of the model's gain.\nDepth 0 is the first split of a tree.",
+        fontsize="small",
+    )
+    axes = figure.subplots(1, len(estimators), squeeze=False, sharey=True)[0]
+    for ax, (name, estimator) in zip(axes, estimators.items(), strict=True):
+        statistics = split_statistics(estimator, sample.X, sample.y, eras=eras)
+        if np.any(statistics.gain > 0):
+            SplitAgreementDisplay.from_statistics(statistics, ax=ax)
+        else:
+            ax.set_axis_off()
+            text = "no split has a gain on these rows"
+            ax.text(0.5, 0.5, text, ha="center", transform=ax.transAxes)
+        ax.set_title(name)
+        ax.label_outer()
+    return figure
+
+
+def live_scores(
+    rows: "Sequence[RoundScore]", promised: Mapping[str, Mapping[str, float]]
+) -> "Figure":
+    """Draw CORR and MMC by round, a line a model, dashed at what was promised."""
+    pandas = import_optional("pandas", extra="numerai")
+    figure = _new_figure(6.0)
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    models = pandas.DataFrame(rows).groupby("model", sort=False)
+    for ax, metric in ((top, "corr"), (bottom, "mmc")):
+        for i, (model, own) in enumerate(models):
+            style: Any = {"color": _COLORS[i % len(_COLORS)]}
+            line = _LINES[i // len(_COLORS) % len(_LINES)]
+            numbers, scores = own["round_number"], own[metric].astype(float)
+            ax.plot(numbers, scores, line, marker=".", label=model, **style)
+            late = scores.mask(own["resolved"])
+            ax.plot(numbers, late, "o", markerfacecolor="white", **style)
+            if (mean := promised.get(model, {}).get(metric)) is not None:
+                ax.axhline(mean, linestyle="--", linewidth=1, **style)
+        ax.axhline(0, color=GRAY, linewidth=0.8)
+        ax.set(title=f"{metric.upper()} by round", ylabel=metric.upper())
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    bottom.set_xlabel("round")
+    top.plot([], [], color=GRAY, linestyle="--", label="mean in validation")
+    top.plot([], [], "o", color=GRAY, markerfacecolor="white", label="not final")
+    figure.legend(*top.get_legend_handles_labels(), loc=_LEGEND["loc"])
+    return figure
+
+
+def as_png(figure: "Figure") -> bytes:
+    """Encode a figure."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=_DPI)
+    return buffer.getvalue()
+
+
+def _new_figure(height: float, width: float = 9.0) -> "Figure":
+    """A figure without pyplot and its state of the whole process."""
+    figure_class = import_optional("matplotlib.figure", extra="plot").Figure
+    return figure_class(figsize=(width, height), layout="constrained")
+
+
+def _corr_of(rows: Rows) -> tuple["pd.DataFrame", str]:
+    """The CORR of each row, in the eras that all have, and on what it was scored."""
+    pandas = import_optional("pandas", extra="numerai")
+    corr = {name: result.scores["corr"] for name, result in rows.items()}
+    columns = {name: pandas.Series(x.scores, x.eras) for name, x in corr.items()}
+    first = next(iter(rows.values()))
+    table = pandas.concat(columns, axis=1, join="inner")
+    return table, f"{first.target}, {first.way}"

@@ -1,11 +1,11 @@
 """Scores of models and of others' predictions, era by era, in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,16 @@ from sklearn_era.numerai import metrics
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import (
     META_MODEL_COLUMN,
+    EraRun,
     decoding,
+    open_columns,
     read_column_names,
     read_columns,
 )
-from sklearn_era.numerai.eras import EraRun, open_columns
 from sklearn_era.numerai.errors import DataError, first_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXAMPLE = "example predictions"
 # Of an era's rows, those with a target and predictions: with fewer, it is not scored.
@@ -91,9 +95,8 @@ class ValidationResult:
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Predictions by id of the meta model, a benchmark model and the example, by the
-    metric or the row of the table that they are for; and why others are not here.
-    """
+    """Others' predictions by id, by the metric or row they are for; why some lack."""
+    pandas = import_optional("pandas", extra="numerai")
     found, skipped = {}, {}
     for use, name, column in (
         ("mmc", "meta_model", META_MODEL_COLUMN),
@@ -111,16 +114,11 @@ def read_others(
                 f"{path} has no column {column!r}; it has {first_names(others)}."
             )
         else:
-            found[use] = _read_predictions(path, column)
+            ids = read_columns(path, []).index
+            if not ids.is_unique:
+                raise DataError(f"{path} has duplicate ids: download it again.")
+            found[use] = pandas.Series(read_numbers(path, column)[1], index=ids)
     return found, skipped
-
-
-def _read_predictions(path: Path, column: str) -> Any:
-    pandas = import_optional("pandas", extra="numerai")
-    ids = read_columns(path, []).index
-    if not ids.is_unique:
-        raise DataError(f"{path} has duplicate ids: download it again.")
-    return pandas.Series(read_numbers(path, column)[1], index=ids)
 
 
 def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
@@ -140,20 +138,16 @@ class Row:
     def __init__(self) -> None:
         # An era, its score, and how many rows were scored.
         self.scores: dict[str, list[tuple[str, float, int]]] = {x: [] for x in _METRICS}
-        self._exposures: list[NDArray[np.float64]] = []
+        self._exposures: list[pd.Series[float]] = []
 
     def add(
         self,
         era: ScoredEra,
         predictions: NDArray[np.float64],
-        linear: NDArray[Any],
-        block: NDArray[Any] | None,
+        linear: "pd.DataFrame",
+        features: "pd.DataFrame | None",
     ) -> None:
-        """Score an era, if 80 % of its rows have all that it takes.
-
-        FNC is by `linear`, and exposures are to the features of `block`, of which those
-        that miss values have NaN.
-        """
+        """Score an era, if 80 % of its rows have all that it takes; FNC by `linear`."""
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
         calls: dict[str, Any] = {"corr": (metrics.numerai_corr, x, y)}
@@ -161,30 +155,27 @@ class Row:
             other = era.others[metric][has]
             calls[metric] = metrics.correlation_contribution, x, other, y
         if linear.size:
-            linear = linear if has.all() else linear[has]
-            fnc = partial(metrics.feature_neutral_corr, features=linear)
+            fnc = partial(metrics.feature_neutral_corr, features=linear[has])
             calls["fnc"] = fnc, x, y
-        if block is not None:
-            exposures = np.full(block.shape[1], np.nan)
-            whole = ~np.isnan(block).any(axis=0)
-            if whole.any():
-                used = block if whole.all() else block[:, whole]
-                exposures[whole] = metrics.feature_exposures(predictions, used)
-            self._exposures.append(exposures)
-            # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
-            calls[_EXPOSURE] = lambda _: np.fmax.reduce(np.abs(exposures)), y
+        if features is not None:
+            pandas = import_optional("pandas", extra="numerai")
+            whole = features.dropna(axis=1)  # with the others, exposures are NaN
+            found = pandas.Series(np.nan, features.columns)
+            if whole.size:
+                found[whole.columns] = metrics.feature_exposures(predictions, whole)
+            self._exposures.append(found)
+            calls[_EXPOSURE] = lambda _: found.abs().max(), y
         for metric, (score, *given) in calls.items():
             n = int(np.count_nonzero(~np.isnan(sum(given))))
             if n / era.targets.size >= MIN_SHARE:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
-    def mean_exposures(self, features: Sequence[str]) -> dict[str, float]:
-        """Mean exposures over eras, the largest in size first, NaN last."""
-        if not self._exposures:
-            return {}
-        means = np.ma.masked_invalid(self._exposures).mean(axis=0).filled(np.nan)
-        order = np.argsort(-np.abs(means), kind="stable")
-        return {features[j]: float(means[j]) for j in order}
+    def mean_exposures(self) -> dict[str, float]:
+        """Means over eras, the largest in size first, NaN last."""
+        pandas = import_optional("pandas", extra="numerai")
+        means = pandas.DataFrame(self._exposures).mean()
+        by_size = means.sort_values(key=abs, ascending=False, kind="stable")
+        return dict[str, float](by_size.to_dict())
 
 
 def make_results(
@@ -192,7 +183,6 @@ def make_results(
     *,
     skipped: Mapping[str, str],
     notes: list[str],
-    features: Sequence[str],
     **common: Any,
 ) -> dict[str, ValidationResult]:
     """The table: the model's row first, whose eras count, and which gets the notes."""
@@ -228,7 +218,7 @@ def make_results(
             )
     results = {}
     for name, scores in table.items():
-        exposures = rows[name].mean_exposures(features)
+        exposures = rows[name].mean_exposures()
         remarks = _remarks(scores, of_model=bool(exposures))
         results[name] = ValidationResult(
             scores=scores,

@@ -2,28 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sklearn_era._optional import import_optional
-from sklearn_era._plotting import BLUE, GRAY, ORANGE
-from sklearn_era.numerai import queries
-from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai.api import Numerai, Query
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.report import REPORT_NAME, Report
 from sklearn_era.numerai.validation import MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # Names of scores, such as canon_corr, v2_corr20, mmc60 and fnc_v3.
 _SCORE = re.compile(r"(canon_|v2_|)(corr|mmc|bmc|fnc)(?:_v3)?(\d*)")
 _OFFICIAL = ("", "v2_", "canon_")
-# Business days; that of the scores that Numerai pays for.
-_HORIZON = 60
-_COLORS = (BLUE, ORANGE, "#009e73", "#cc79a7", GRAY)
-_LINES = ("-", "-.", ":")
+_HORIZON = 60  # business days; that of the scores that Numerai pays for
+
+_CALL = "submissionScores($modelId: ID! $tournament: Int $lastNRounds: Int)"
+_NAMED = {"displayName": str, "roundNumber": int, "day": int | None}
+_VALUE = {"value": float | None, "resolved": bool | None}
+SCORES = Query("Looking up the scores", _CALL, [_NAMED | _VALUE], keys=False)
 
 
 class RoundScore(NamedTuple):
@@ -53,7 +50,7 @@ def live_scores(
     for model, model_id in ids.items():
         horizon = str(horizons.get(model) or _HORIZON)
         found = []
-        for score in client.ask(queries.SCORES, model_id, n_rounds):
+        for score in client.ask(SCORES, model_id, n_rounds):
             match = _SCORE.fullmatch(score.displayName)
             if score.value is not None and match and match[3] in ("", horizon):
                 rank = bool(match[3]), _OFFICIAL.index(match[1]), score.day or 0
@@ -75,40 +72,9 @@ def promised_scores(
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME
-        try:
-            report = Report.read(path, advice="Validate again.")
-            summary = report.models[MODEL]["summary"].items() if report else ()
-            means = {metric: values["mean"] for metric, values in summary}
-        except (DataError, AttributeError, LookupError, TypeError):
-            continue  # one that is damaged promises nothing
-        promised[model] = {x: y for x, y in means.items() if isinstance(y, float)}
+        with suppress(DataError, AttributeError, LookupError, TypeError):  # damaged
+            if report := Report.read(path, advice="Validate again."):
+                summary = report.models[MODEL]["summary"].items()
+                means = ((metric, values["mean"]) for metric, values in summary)
+                promised[model] = {x: y for x, y in means if isinstance(y, float)}
     return promised
-
-
-def draw_scores(
-    rows: Sequence[RoundScore], promised: Mapping[str, Mapping[str, float]]
-) -> "Figure":
-    """Draw CORR and MMC by round, a line a model, dashed at what was promised."""
-    figure_class = import_optional("matplotlib.figure", extra="plot").Figure
-    pandas = import_optional("pandas", extra="numerai")
-    figure: Figure = figure_class(figsize=(9.0, 6.0), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True)
-    models = pandas.DataFrame(rows).groupby("model", sort=False)
-    for ax, metric in ((top, "corr"), (bottom, "mmc")):
-        for i, (model, own) in enumerate(models):
-            style: dict[str, Any] = {"color": _COLORS[i % len(_COLORS)]}
-            line = _LINES[i // len(_COLORS) % len(_LINES)]
-            numbers, scores = own["round_number"], own[metric].astype(float)
-            ax.plot(numbers, scores, line, marker=".", label=model, **style)
-            late = scores.mask(own["resolved"])
-            ax.plot(numbers, late, "o", markerfacecolor="white", **style)
-            if (mean := promised.get(model, {}).get(metric)) is not None:
-                ax.axhline(mean, linestyle="--", linewidth=1, **style)
-        ax.axhline(0, color=GRAY, linewidth=0.8)
-        ax.set(title=f"{metric.upper()} by round", ylabel=metric.upper())
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    bottom.set_xlabel("round")
-    top.plot([], [], color=GRAY, linestyle="--", label="mean in validation")
-    top.plot([], [], "o", color=GRAY, markerfacecolor="white", label="not final")
-    figure.legend(*top.get_legend_handles_labels(), loc="outside right upper")
-    return figure

@@ -1,18 +1,15 @@
 """The steps of a round, each for one model, as the configuration says."""
 
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from scipy.stats import spearmanr
-
-from sklearn_era.numerai import export, training
+from sklearn_era.numerai import data, export, submission, training
 from sklearn_era.numerai.api import Numerai
-from sklearn_era.numerai.blend import load_blend
+from sklearn_era.numerai.blend import load_blend, predict_live
 from sklearn_era.numerai.config import (
     Config,
     Member,
@@ -22,49 +19,29 @@ from sklearn_era.numerai.config import (
     check_target,
     naming,
 )
-from sklearn_era.numerai.data import (
-    FeatureMetadata,
-    read_column_names,
-    read_columns,
-    read_features,
-    read_ids,
-)
 from sklearn_era.numerai.download import download
-from sklearn_era.numerai.errors import ConfigError, DataError
-from sklearn_era.numerai.files import lock, utc_now
-from sklearn_era.numerai.prediction import predict_live
+from sklearn_era.numerai.errors import ConfigError, DataError, warn
+from sklearn_era.numerai.files import file_sha256, lock, utc_now, write_whole
 from sklearn_era.numerai.report import report_is_current, write_report
 from sklearn_era.numerai.store import ModelRecord, read_record
-from sklearn_era.numerai.submission import (
-    check_submission,
-    make_submission,
-    write_submission,
-)
 from sklearn_era.numerai.submit import PredictionRecord
 from sklearn_era.numerai.validation import Validation
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Reporter(Protocol):
     """What is told of the work: sentences, how far a stage has come, and scores."""
 
     def step(self, text: str) -> None: ...
-
     def progress(self, stage: str, done: int, total: int) -> None: ...
-
     def validated(self, model: Model, results: Any, files: list[Path]) -> None: ...
 
 
-@dataclass
 class Steps:
     """The steps for the models of a configuration; what they do is `told`."""
 
-    config: Config
-    workspace: Workspace
-    told: Reporter
-    _metadata: dict[Path, FeatureMetadata] = field(default_factory=dict, init=False)
+    def __init__(self, config: Config, workspace: Workspace, told: Reporter) -> None:
+        self.config, self.workspace, self.told = config, workspace, told
+        self._read_features = cache(data.read_features)
 
     @cached_property
     def client(self) -> Numerai:
@@ -76,19 +53,13 @@ class Steps:
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
         """Fetch files, as far as they are missing or to be refreshed."""
-        again = [*self.config.data.refresh, *refresh]
-        changes = {"files": [*names], "refresh": again}
-        data = self.config.data.model_copy(update=changes)
-        download(self.client, self.workspace, data, round_number, self.told)
+        changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
+        asked = self.config.data.model_copy(update=changes)
+        download(self.client, self.workspace, asked, round_number, self.told)
 
-    # Fits -----------------------------------------------------------------------------
-
-    def metadata(self) -> FeatureMetadata:
+    def metadata(self) -> data.FeatureMetadata:
         """What features.json says; a file of it is read once."""
-        path = self.workspace.need("features")
-        if path not in self._metadata:
-            self._metadata[path] = read_features(path)
-        return self._metadata[path]
+        return self._read_features(self.workspace.need("features"))
 
     def features_of(self, settings: TrainSection) -> list[str]:
         """The columns that a fit learns from, if the target exists as well."""
@@ -97,48 +68,37 @@ class Steps:
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
-        """Check all fits' parameters, before gigabytes are fetched and hours spent.
-
-        Names of features and targets are checked by the features.json that is here,
-        unless a newer one may know them.
-        """
+        """Check all fits' parameters, before gigabytes are fetched and hours spent."""
+        # By the features.json that is here, unless a newer one may know other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)
         for model in self.config.models:
-            for settings in (model.train, *(member.train for member in model.members)):
-                features = None
-                with naming(self.workspace.toml):
+            fits = [member.train for member in model.members]
+            with naming(self.workspace.toml):
+                for settings in (model.train, *fits):
+                    features = None
                     with suppress(*passing):
                         features = self.features_of(settings)
                     training.make_estimator(settings, features)
-                    if self.config.validation.compare_with_gain:
-                        training.gain_settings(settings)
+                if self.config.validation.compare_with_gain:
+                    training.gain_settings(fits)
 
-    def reasons_to_train(
-        self, model: Model, *, restart: bool = False
-    ) -> dict[str, str]:
-        """Why fits are not those configured, by the fit; all of them to restart.
-
-        Without features.json, a fit is only known to be there.
-        """
+    def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
+        """Why fits are not those configured, by the fit; all of them to restart."""
         if restart:
             return {_spell(model, member): "as requested" for member in model.members}
         reasons = {_spell(model, x): self._why_train(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: Member) -> str | None:
-        folder = self.workspace.model_dir(model.name)
+        """Why, if at all; without features.json, a fit is only known to be there."""
+        folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
             return None if is_there else "not trained yet"
-        return training.why_train(
-            member.train,
-            folder,
-            member.name,
-            files=member.train.files,
-            features=self.features_of(member.train),
-            version=self.workspace.version,
-        )
+        of: dict[str, Any] = {"files": fit.files, "features": self.features_of(fit)}
+        of["version"] = self.workspace.version
+        return training.why_train(fit, folder, member.name, **of)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
         """Train the members that there is a reason to train."""
@@ -152,32 +112,37 @@ class Steps:
                 record = training.train(
                     member.train,
                     files=[self.workspace.need(name) for name in member.train.files],
-                    features=self.features_of(member.train),
-                    folder=self.workspace.model_dir(model.name),
-                    name=member.name,
-                    model_name=model.name,
-                    version=self.workspace.version,
-                    restart=restart,
+                    features=self.features_of(member.train), restart=restart,
+                    folder=self.workspace.model_dir(model.name), name=member.name,
+                    model_name=model.name, version=self.workspace.version,
                     on_progress=self.told.progress,
+                )  # fmt: skip
+                self.told.step(
+                    f"Trained {shown} for {record.target} on {record.n_rows:,} rows of "
+                    f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) "
+                    f"and {len(record.features):,} features."
                 )
-                self.told.step(_describe(shown, record))
+                if (n := record.n_trees_with_splits) < record.n_trees:
+                    tell = warn if 2 * n < record.n_trees else self.told.step
+                    tell(
+                        f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
+                        "agree on too little for the thresholds, and the model may be "
+                        "worse than plain gain: lower min_direction_agreement or "
+                        "min_era_coverage."
+                    )
 
     def read_records(self, model: Model) -> list[ModelRecord]:
         """The records of a model's fits, in the order of its members."""
         folder = self.workspace.model_dir(model.name)
         return [read_record(folder, member.name) for member in model.members]
 
-    # A round --------------------------------------------------------------------------
-
     def live_round(self, round_number: int | None) -> int:
         """The round to predict: by default the newest whose live file is here."""
         self.workspace.need("live")
         rounds = self.workspace.rounds_of("live")
         if round_number not in (None, *rounds):
-            raise DataError(
-                f"{self.workspace.data_dir} has no live file for round {round_number}; "
-                f"the newest is for round {rounds[-1]}."
-            )
+            told = f"has no live file for round {round_number}; the newest is for"
+            raise DataError(f"{self.workspace.data_dir} {told} round {rounds[-1]}.")
         return rounds[-1] if round_number is None else round_number
 
     def predict(self, model: Model, round_number: int) -> None:
@@ -188,62 +153,47 @@ class Steps:
         by = settings.neutralizers(
             blend.features, lambda name: self.metadata().features(name)
         )
+        share = settings.neutralize_proportion
         predictions = predict_live(
-            blend, records, live, version=version, predict=settings, neutralizers=by
+            blend, records, live, version=version, neutralizers=by, proportion=share
         )
-        frame = make_submission(predictions.index, predictions)
-        check_submission(frame, read_ids(live))
+        frame = submission.make_submission(predictions)
+        submission.check_submission(frame, data.read_ids(live))
         path = self.workspace.round_dir(round_number, model.name) / "predictions.csv"
+        write_whole(path, submission.submission_csv(frame))
         PredictionRecord(
-            predictions_sha256=write_submission(frame, path),
+            predictions_sha256=file_sha256(path), version=version, created=utc_now(),
             model_sha256="+".join(record.sha256 for record in records),
-            version=version,
-            neutralize_proportion=settings.neutralize_proportion,
-            created=utc_now(),
-        ).write(path.with_suffix(".json"))
+            neutralize_proportion=share,
+        ).write(path.with_suffix(".json"))  # fmt: skip
         self.told.step(
             f"Round {round_number}: {len(frame):,} predictions of {model.name!r}, from "
             f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
         )
+        # A number far from those of other rounds is worth a look before an upload.
         benchmark = self.config.validation.benchmark_of(version, model.train.target)
         for name, column, shown in (
             ("live_example_preds", "prediction", "Numerai's example predictions"),
             ("live_benchmark_models", benchmark, benchmark),
         ):
-            other = self.workspace.data_file(name, round_number)
-            self._correlate(predictions, other, column, shown)
-
-    def _correlate(
-        self, predictions: "pd.Series[float]", path: Path, column: str, shown: str
-    ) -> None:
-        """Tell the rank correlation with another's predictions, if they are here.
-
-        A number far from those of other rounds is worth a look before an upload.
-        """
-        try:
-            if not path.exists() or column not in read_column_names(path):
-                return
-            other = read_columns(path, [column])[column].reindex(predictions.index)
-        except DataError as error:
-            # Of a file to compare with, which is no reason not to submit.
-            warnings.warn(str(error), UserWarning, stacklevel=2)
-            return
-        known = other.notna().to_numpy()
-        if known.sum() > 1:
-            correlation = spearmanr(predictions[known], other[known]).statistic
-            self.told.step(f"Rank correlation with {shown}: {correlation:.3f}")
-
-    # After it -------------------------------------------------------------------------
+            path, correlation = self.workspace.data_file(name, round_number), nan
+            try:
+                if path.exists() and column in data.read_column_names(path):
+                    other = data.read_columns(path, [column])[column]
+                    correlation = predictions.corr(other, "spearman", min_periods=2)
+            except DataError as error:  # of what is no reason not to submit
+                warn(str(error))
+            if isfinite(correlation):
+                self.told.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
     def validate(self, model: Model) -> None:
         """Score the model in eras that it has not seen, and write the report."""
         config, workspace, told = self.config, self.workspace, self.told
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
-            records = self.read_records(model)
             validation = Validation(config, workspace, model, told.progress, told.step)
             results = validation.run()
-            files = write_report(config, workspace, model, records, results)
+            files = write_report(validation, results)
         told.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
@@ -291,18 +241,3 @@ def _spell(model: Model, member: Member) -> str:
     """What messages call a member of a model."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"
-
-
-def _describe(shown: str, record: ModelRecord) -> str:
-    text = (
-        f"Trained {shown} for {record.target} on {record.n_rows:,} rows of "
-        f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) and "
-        f"{len(record.features):,} features."
-    )
-    if record.n_trees_with_splits < record.n_trees:
-        text += (
-            f" Only {record.n_trees_with_splits:,} of {record.n_trees:,} trees have "
-            f"splits, the last one being tree {record.last_tree_with_splits:,}: more "
-            "trees would change nothing."
-        )
-    return text

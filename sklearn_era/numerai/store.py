@@ -22,9 +22,7 @@ from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 
 # Parameters that trees do not depend on.
 _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
-
 _ADVICE = "Restore it from a backup, or delete it to train again."
-
 # Fields that say which fit was asked for, and which rows the files had for it.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
 _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
@@ -88,18 +86,17 @@ def save_fit(
             os.replace(waiting, path)  # as the run that was killed did not
     trees = estimator._predictors
     grown = [i for i, (tree,) in enumerate(trees, 1) if len(tree.nodes) > 1]
+    told: dict[str, Any] = {
+        "n_trees": len(trees),
+        "n_trees_with_splits": len(grown),
+        "last_tree_with_splits": max(grown, default=0),
+    }
+    versions = {"python": platform.python_version(), "platform": sys.platform}
+    versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
     try:
         saved = save_model(estimator, waiting, target=record.target, era="era")
-        versions = {"python": platform.python_version(), "platform": sys.platform}
-        versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
-        told = {
-            "n_trees": len(trees),
-            "n_trees_with_splits": len(grown),
-            "last_tree_with_splits": max(grown, default=0),
-            "sha256": file_sha256(waiting),
-            "created": utc_now(),
-            "versions": versions | saved.versions,
-        }
+        told |= {"sha256": file_sha256(waiting), "created": utc_now()}
+        told["versions"] = versions | saved.versions
         record = record.model_copy(update=told)
         # From here on the record is that of the file that waits; `load_fit` knows.
         record.write(document)
@@ -135,9 +132,8 @@ def read_record(folder: Path, name: str) -> ModelRecord:
     """Read the record of a fit: `NoModelError` if there is none."""
     record = ModelRecord.read(folder / f"{name}.json", advice=_ADVICE)
     if record is None:
-        raise NoModelError(
-            f"{folder} has no fit {name!r}: run 'sklearn-era numerai train'."
-        )
+        told = "run 'sklearn-era numerai train'"
+        raise NoModelError(f"{folder} has no fit {name!r}: {told}.")
     return record
 
 
@@ -148,13 +144,18 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
     """
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
+    if was.features != now.features:
+        old["feature_set"], new["feature_set"] = was.feature_set, now.feature_set
     found = [
         f"{name} changed from {old.get(name)!r} to {new.get(name)!r}"
         for name in old | new
         if old.get(name) != new.get(name)
     ]
-    if was.features != now.features:
-        found.append(_changed_features(was, now))
+    if was.features != now.features and was.feature_set == now.feature_set:
+        before, after = {*was.features}, {*now.features}
+        counts = ((before - after, "removed"), (after - before, "added"))
+        told = [f"{len(x)} {how} (first: {min(x)})" for x, how in counts if x]
+        found.append("features changed: " + (", ".join(told) or "their order differs"))
     if both_read and not found and was.data_fingerprint != now.data_fingerprint:
         found.append("the values in these rows changed")
     return found
@@ -173,15 +174,3 @@ def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
         files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
         traits |= {"first_era": first, "last_era": last, "files": files}
     return traits
-
-
-def _changed_features(was: ModelRecord, now: ModelRecord) -> str:
-    if was.feature_set != now.feature_set:
-        return f"feature_set changed from {was.feature_set!r} to {now.feature_set!r}"
-    old, new = set(was.features), set(now.features)
-    parts = [
-        f"{len(names)} {what} (first: {min(names)})"
-        for names, what in ((old - new, "removed"), (new - old, "added"))
-        if names
-    ]
-    return "features changed: " + (", ".join(parts) or "their order differs")

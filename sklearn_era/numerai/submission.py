@@ -1,50 +1,37 @@
 """The file that Numerai takes: an id and a prediction a row, checked before it goes."""
 
-import hashlib
 import io
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.columns import list_columns
 from sklearn_era.numerai.data import decoding, read_column_names, read_columns
-from sklearn_era.numerai.errors import SubmissionError
-from sklearn_era.numerai.files import write_whole
+from sklearn_era.numerai.errors import SubmissionError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("prediction", "probability")
-# What pandas calls a first column without a header: an index that was written.
-_UNNAMED = "Unnamed: 0"
-_PARQUET = b"PAR1"
-# Numerai takes what rounding puts beyond 0 or 1.
-_ROUNDING = 1e-8
+_ROUNDING = 1e-8  # beyond 0 or 1, which Numerai takes
 
 
-def make_submission(ids: ArrayLike, predictions: ArrayLike) -> "pd.DataFrame":
-    """Columns ``id`` and ``prediction``, text and float64, by position."""
-    pandas = import_optional("pandas", extra="numerai")
-    labels = [str(label) for label in np.asarray(ids, dtype=object)]
-    values = np.asarray(predictions, dtype=np.float64)
-    return pandas.DataFrame({"id": labels, "prediction": values})
+def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataFrame":
+    """Columns ``id`` and ``prediction``, text and float64, of predictions by id."""
+    try:
+        values = predictions.astype(np.float64)
+    except (TypeError, ValueError):
+        told = f"{shown}: column {predictions.name!r} is not numeric."
+        raise SubmissionError(told) from None
+    return values.rename(str).rename_axis("id").reset_index(name="prediction")
 
 
 def submission_csv(frame: "pd.DataFrame") -> bytes:
     """A submission as CSV, with all digits: the bytes depend on the frame alone."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
-
-
-def write_submission(frame: "pd.DataFrame", path: Path) -> str:
-    """Write a submission as CSV, whole or not at all; return the file's sha256."""
-    content = submission_csv(frame)
-    write_whole(path, content)
-    return hashlib.sha256(content).hexdigest()
 
 
 def read_predictions(path: Path) -> "pd.DataFrame":
@@ -55,12 +42,13 @@ def read_predictions(path: Path) -> "pd.DataFrame":
     """
     with decoding(path):
         content = path.read_bytes()
-        if path.suffix == ".parquet" and not content.startswith(_PARQUET):
+        is_parquet = content.startswith(b"PAR1")
+        if path.suffix == ".parquet" and not is_parquet:
             raise ValueError("Parquet magic bytes not found at its start")
-    if not content.startswith(_PARQUET):
+    if not is_parquet:
         return parse_predictions(content, str(path))
     name = _only(read_column_names(path), _COLUMNS, str(path))
-    return _submission(read_columns(path, [name])[name], str(path))
+    return make_submission(read_columns(path, [name])[name], str(path))
 
 
 def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
@@ -69,31 +57,20 @@ def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
         # As text: an id is one, whatever it says, and a number keeps every digit.
         frame = pandas.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    if "id" not in frame:
-        frame = frame.rename(columns={_UNNAMED: "id"})
-    frame = frame.set_index(_only(frame, ("id",), shown))
-    return _submission(frame[_only(frame, _COLUMNS, shown)].replace("", "nan"), shown)
+    if "id" not in frame:  # but an index was written, which pandas calls so
+        frame = frame.rename(columns={"Unnamed: 0": "id"})
+    frame = frame.set_index(_only([*frame], ["id"], shown))
+    column = frame[_only([*frame], _COLUMNS, shown)]
+    return make_submission(column.replace("", "nan"), shown)
 
 
-def _only(columns: Iterable[str], wanted: Sequence[str], shown: str) -> str:
+def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
     """The one of the wanted columns that there is."""
-    names = list(columns)
     found = [name for name in wanted if name in names]
     if len(found) != 1:
-        told = f"{shown} must have a column {' or '.join(map(repr, wanted))}"
-        raise SubmissionError(
-            f"{told}, but has {'both' if found else list_columns(names)}."
-        )
+        told = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"
+        raise SubmissionError(f"{told} {'both' if found else list_columns(names)}.")
     return found[0]
-
-
-def _submission(column: Any, shown: str) -> "pd.DataFrame":
-    """A submission, once it is sure that its predictions are numbers."""
-    try:
-        return make_submission(column.index, column.to_numpy(dtype=np.float64))
-    except (TypeError, ValueError):
-        told = f"{shown}: column {column.name!r} is not numeric."
-        raise SubmissionError(told) from None
 
 
 def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
@@ -116,17 +93,10 @@ def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
         "model learned nothing, or its features are constant"),
     ):  # fmt: skip
         if wrong.any():
-            raise SubmissionError(
-                f"{wrong.sum():,} of {len(wrong):,} {problem}. The first is "
-                f"{labels[wrong].iloc[0]!r}."
-            )
-    others = int((~ids.isin(live)).sum())
-    if others:
-        warnings.warn(
-            f"{others:,} ids of the submission are not live, and Numerai ignores them.",
-            UserWarning,
-            stacklevel=2,
-        )
+            told = f"{wrong.sum():,} of {len(wrong):,} {problem}"
+            raise SubmissionError(f"{told}. The first is {labels[wrong].iloc[0]!r}.")
+    if others := int((~ids.isin(live)).sum()):
+        warn(f"{others:,} ids of the submission are not live: Numerai ignores them.")
     try:
         tools.validate_submission_numerai(live, frame)
     except AssertionError as error:

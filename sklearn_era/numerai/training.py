@@ -1,14 +1,29 @@
-"""Training: from Parquet files to a fit and its record, with checkpoints between."""
+"""Training: from Parquet files to a fit and its record, with checkpoints between.
+
+The fit called `name` has the folder ``checkpoint-<name>`` until it is complete::
+
+    trees-000300.skops    the estimator with its first 300 trees
+    checkpoint.json       names that file and its sha256, and says which fit it is of
+
+The JSON file is replaced once the estimator's is complete, and then the one before is
+removed: whenever the process is killed, it names a file that is there, complete.
+"""
 
 import hashlib
+import secrets
+import shutil
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
@@ -16,13 +31,14 @@ from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
-from sklearn_era.numerai.checkpoints import Checkpoints, folder_of, read_checkpoint
-from sklearn_era.numerai.config import TrainSection
-from sklearn_era.numerai.data import check_has, decoding
-from sklearn_era.numerai.eras import open_columns, select_eras
-from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
-from sklearn_era.numerai.layers import check_keys
-from sklearn_era.numerai.store import ModelRecord, differences, read_record, save_fit
+from sklearn_era.model_files import ModelFileError, save_model
+from sklearn_era.numerai import store
+from sklearn_era.numerai.config import TrainSection, check_keys
+from sklearn_era.numerai.data import check_has, decoding, open_columns, select_eras
+from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
+from sklearn_era.numerai.files import Record, file_sha256
+
+_DOCUMENT = "checkpoint.json"
 
 # What a training sets itself, and what it leaves out, with the reason.
 _OF_EARLY_STOPPING = ["early_stopping", "scoring", "n_iter_no_change", "tol"]
@@ -52,7 +68,7 @@ def train(
     version: str = "",
     restart: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
-) -> ModelRecord:
+) -> store.ModelRecord:
     """Train on Numerai's files, and save the fit with its record.
 
     The files are binned as they are read, a byte a value, and never held. Rows whose
@@ -69,20 +85,16 @@ def train(
         Parquet files to train on, none of whose eras is in two of them.
     features : sequence of str
         The columns to train on, in the order in which the model will ask for them.
-    folder : path
+    folder, name : path and str, default="model" for the name
         Where ``<name>.skops`` and ``<name>.json`` appear once the fit is complete.
-    name : str, default="model"
-        The name of the fit.
-    model_name : str, default=""
-        The name of the model at Numerai, for the record.
-    version : str, default=""
-        The version of the data, ``"v5.3"`` for one, for the record.
+    model_name, version : str, default=""
+        For the record: the model at Numerai, and the data, such as ``"v5.3"``.
     restart : bool, default=False
         Whether to train from the first tree although there is a checkpoint. One of
         another fit, or a damaged one, is not resumed either: a warning says why.
     on_progress : callable, default=None
-        Called as ``on_progress(stage, done, total)``: with features of the stage
-        ``"reading"``, and with trees of the stage `name`.
+        Called as ``on_progress(stage, done, total)``: of ``"reading"`` with features,
+        and of `name` with trees.
 
     Returns
     -------
@@ -99,20 +111,17 @@ def train(
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> import pandas as pd
     >>> from sklearn_era.numerai import train
     >>> from sklearn_era.numerai.config import TrainSection
-    >>> folder, a = tempfile.mkdtemp(), np.arange(2000, dtype=np.int8) % 5
-    >>> eras = np.repeat([f"{era:04}" for era in range(1, 21)], 100)
-    >>> frame = pd.DataFrame({"era": eras, "a": a, "target_demo_20": a / 4})
-    >>> frame.to_parquet(f"{folder}/train.parquet")
-    >>> wanted = {"target": "target_demo_20", "files": ["train"], "last_era": "0012"}
-    >>> settings = TrainSection(**wanted, parameters={"split_criterion": "era"})
-    >>> files = [f"{folder}/train.parquet"]
-    >>> record = train(settings, files=files, features=["a"], folder=folder)
-    >>> record.n_eras, record.last_era, record.n_rows, record.n_trees
-    (12, '0012', 1200, 100)
+    >>> folder, a = tempfile.mkdtemp(), [0, 1, 2, 3] * 50
+    >>> eras, file = ["0001"] * 100 + ["0002"] * 100, f"{folder}/train.parquet"
+    >>> pd.DataFrame({"era": eras, "a": a, "target_demo_20": a}).to_parquet(file)
+    >>> parameters = {"split_criterion": "era"}
+    >>> settings = TrainSection(target="target_demo_20", parameters=parameters)
+    >>> record = train(settings, files=[file], features=["a"], folder=folder)
+    >>> record.n_eras, record.n_rows, record.n_trees
+    (2, 200, 100)
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
@@ -122,7 +131,7 @@ def train(
     estimator = make_estimator(settings, features)
     tell = on_progress or (lambda *_: None)
     asked = _request(settings, paths, features, version=version, model_name=model_name)
-    selection = select_eras(paths, settings)
+    eras, n_unlabelled = select_eras(paths, settings)
     tell("reading", 0, len(features))
     try:
         with decoding(", ".join(asked.files), "Cannot train on {shown}: {reason}."):
@@ -134,7 +143,7 @@ def train(
                 max_bins=estimator.max_bins,
                 random_state=settings.random_state,
                 drop_missing_target=True,
-                keep_eras=selection.labels,
+                keep_eras=eras,
                 on_progress=partial(tell, "reading"),
             )
     except DataError:
@@ -144,20 +153,20 @@ def train(
             with decoding(path):
                 deque(columns.iter_batches(features), maxlen=0)
         raise
-    eras, missing = [*selection.labels], dataset.bin_mapper.missing_values_bin_idx_
+    missing = dataset.bin_mapper.missing_values_bin_idx_
     by_name = zip(features, dataset.X_binned.T, strict=True)
     found = {
-        "first_era": eras[0],
-        "last_era": eras[-1],
+        "first_era": min(eras),
+        "last_era": max(eras),
         "n_eras": len(eras),
         "n_rows": len(dataset),
-        "n_rows_without_target": selection.n_rows_without_target,
+        "n_rows_without_target": n_unlabelled,
         "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
         "data_fingerprint": fingerprint(dataset),
     }
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
-    own = Checkpoints(folder_of(folder, name), record, due, partial(tell, name))
+    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(tell, name))
     if not restart:
         estimator = own.resume(estimator)
     estimator.set_callbacks(own)
@@ -167,8 +176,9 @@ def train(
         raise ConfigError(f"{settings.table_of(error)} {error}") from error
     tell(name, estimator.max_iter, estimator.max_iter)
     estimator.set_callbacks().set_params(warm_start=False)
-    record = save_fit(folder, name, estimator, record)
-    own.remove()
+    record = store.save_fit(folder, name, estimator, record)
+    (own.folder / _DOCUMENT).unlink(missing_ok=True)  # first what makes a checkpoint
+    shutil.rmtree(own.folder, ignore_errors=True)
     return record
 
 
@@ -187,39 +197,39 @@ def why_train(
     """
     wanted = _request(settings, files, features, version=version)
     with suppress(DataError):  # of which the training warns
-        checkpoint = read_checkpoint(folder_of(folder, name))
-        if checkpoint is not None and not differences(checkpoint.fit, wanted):
-            n = checkpoint.n_trees
-            return f"interrupted training resumes after tree {n:,}"
+        checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
+        if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
+            return f"interrupted training resumes after tree {checkpoint.n_trees:,}"
     try:
-        stored = read_record(folder, name)
+        trained = store.read_record(folder, name)
     except NoModelError:
         return "not trained yet"
-    return "; ".join(differences(stored, wanted)) or None
+    return "; ".join(store.differences(trained, wanted)) or None
 
 
-def gain_settings(settings: TrainSection) -> TrainSection:
-    """The same fit by the plain gain, and without the parameters of eras."""
-    if CriterionPlan.of(make_estimator(settings, None)).is_plain_gain:
+def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
+    """A model's fits by the plain gain; those that are already stay as they are."""
+    found = []
+    for fit in fits:
+        if not CriterionPlan.of(make_estimator(fit, None)).is_plain_gain:
+            kept = {k: v for k, v in fit.parameters.items() if k not in _ERA_PARAMETERS}
+            kept["split_criterion"] = "gain"
+            fit = fit.model_copy(update={"parameters": kept})
+        found.append(fit)
+    if found == [*fits]:
         raise ConfigError(
             "compare_with_gain has nothing to compare: "
-            f"{settings.table_of('split_criterion')} split_criterion is already "
+            f"{fits[0].table_of('split_criterion')} split_criterion is already "
             "the gain. Choose another criterion, or set compare_with_gain = false."
         )
-    kept = {k: v for k, v in settings.parameters.items() if k not in _ERA_PARAMETERS}
-    kept["split_criterion"] = "gain"
-    return settings.model_copy(update={"parameters": kept})
+    return found
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """The estimator of a fit, unfitted, with its parameters checked.
-
-    Where the features are not known yet, what names them is not.
-    """
-    for name in settings.parameters:
-        if name in _REFUSED:
-            told = f"{settings.table_of(name)} {name} cannot be set"
-            raise ConfigError(f"{told}: {_REFUSED[name]}.")
+    """The estimator of a fit, unfitted, checked as far as the features are known."""
+    for name in filter(_REFUSED.get, settings.parameters):
+        told = f"{settings.table_of(name)} {name} cannot be set"
+        raise ConfigError(f"{told}: {_REFUSED[name]}.")
     known = Regressor().get_params().keys() - _REFUSED.keys()
     check_keys({x: settings.table_of(x) for x in settings.parameters}, sorted(known))
     estimator = Regressor(
@@ -258,9 +268,106 @@ def fingerprint(dataset: BinnedDataset) -> str:
 
 def _request(
     settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: str
-) -> ModelRecord:
+) -> store.ModelRecord:
     """The record as far as it is known before the data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]
-    return ModelRecord(**asked, features=list(features), sha256="")
+    return store.ModelRecord(**asked, features=list(features), sha256="")
+
+
+class Checkpoint(Record):
+    """A checkpoint: its model file, how many trees it has, and the fit they are of."""
+
+    format: int = 2
+    file: str
+    sha256: str
+    n_trees: int
+    fit: store.ModelRecord
+
+    @field_validator("fit", mode="before")
+    @classmethod
+    def _from_format_1(cls, fit: Any) -> Any:
+        if isinstance(fit, dict) and "data" in fit:
+            return {**fit, **fit["data"], "sha256": ""}
+        return fit
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """The checkpoint of a folder, None if there is none."""
+    advice = "Delete its folder to train from scratch."
+    checkpoint = Checkpoint.read(folder / _DOCUMENT, advice=advice)
+    if checkpoint is not None and Path(checkpoint.file).name != checkpoint.file:
+        return None  # of format 1: the model is complete, and was to be compared
+    return checkpoint
+
+
+@dataclass(eq=False)
+class Checkpoints:
+    """What a fit goes on from, and the callback of the fit that writes the next ones.
+
+    They are of the numbers of trees that are `due`; `on_tree` is told before each tree.
+    """
+
+    folder: Path
+    fit: store.ModelRecord
+    due: range
+    on_tree: Callable[[int, int], None]
+    n_trees: int = 0
+
+    def resume(self, estimator: Any) -> Any:
+        """The estimator to go on with: the checkpoint's, if it is of this fit."""
+        try:
+            checkpoint = read_checkpoint(self.folder)
+            if checkpoint is None:
+                return estimator
+            different = store.differences(checkpoint.fit, self.fit)
+            reason = f"it belongs to another fit: {'; '.join(different)}"
+            if not different:
+                path = self.folder / checkpoint.file
+                resumed = store.load_estimator(path, checkpoint.sha256)
+                self.n_trees = checkpoint.n_trees
+                return resumed.set_params(n_jobs=estimator.n_jobs, warm_start=True)
+        except DataError as error:
+            reason = str(error).rstrip(".")
+        told = f"Cannot resume the checkpoint in {self.folder}; training starts over"
+        warnings.warn(f"{told} ({reason}).", stacklevel=3)
+        return estimator
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    teardown = setup
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        if context.task_name == "iteration":
+            self.on_tree(self.n_trees, estimator.max_iter)
+            self.n_trees += 1
+
+    @property
+    def on_fit_task_end(self) -> Callable[..., None]:
+        """The hook, looked up each time: naming `fitted_estimator` costs a copy."""
+        return self._save if self.n_trees in self.due else self.setup
+
+    def _save(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> None:
+        """Write a checkpoint, which replaces the one before it once it is complete."""
+        n_trees, document = self.n_trees, self.folder / _DOCUMENT
+        file = self.folder / f"trees-{n_trees:06}.skops"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if file.exists():
+                # An earlier training's, and its checkpoint until this one is complete.
+                file = file.with_stem(f"{file.stem}-{secrets.token_hex(4)}")
+            save_model(fitted_estimator, file, target=self.fit.target)
+            made: dict[str, Any] = {"file": file.name, "sha256": file_sha256(file)}
+            Checkpoint(**made, n_trees=n_trees, fit=self.fit).write(document)
+            for other in {*self.folder.iterdir()} - {file, document}:
+                # Those before, and what a killed process has left half-written.
+                if other.is_dir():
+                    shutil.rmtree(other, ignore_errors=True)
+                else:
+                    other.unlink(missing_ok=True)
+        except (OSError, ModelFileError, DataError) as error:
+            # Hours of training are not to be lost for want of a checkpoint.
+            told = f"The checkpoint of {n_trees} trees in {self.folder} could not be"
+            warn(f"{told} written; training continues without it: {error}")

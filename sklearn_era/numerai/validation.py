@@ -11,20 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.config import Config, Member, Model, TrainSection, Workspace
-from sklearn_era.numerai.data import check_eras, read_columns, read_features
-from sklearn_era.numerai.eras import (
-    columns_missing_values,
+from sklearn_era.numerai.data import (
+    check_eras,
     era_runs,
     read_blocks,
+    read_columns,
+    read_features,
     select_eras,
 )
 from sklearn_era.numerai.errors import DataError, first_names
@@ -44,12 +46,13 @@ from sklearn_era.numerai.score_table import (
 from sklearn_era.numerai.store import load_fit, read_record
 from sklearn_era.numerai.training import gain_settings, train, why_train
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MODEL, GAIN = "model", "gain"
 _FNC_FEATURE_SET = "fncv3_features"
 # With fewer eras than this held out, walking forward says more.
 _MIN_HELD_OUT = 4
-
-Block = NDArray[Any]
 
 
 class Source(NamedTuple):
@@ -68,9 +71,7 @@ def purge_of(config: Config, model: Model) -> int:
 
 @dataclass
 class Validation:
-    """Scores a model and, as configured and as far as here, "gain", the benchmark model
-    and the example predictions, in the same eras. Fits that are missing are trained.
-    """
+    """Scores a model and, as configured and as far as here, "gain" and others' rows."""
 
     config: Config
     workspace: Workspace
@@ -83,7 +84,7 @@ class Validation:
         # What each row of the table that is trained here learns from.
         self.recipes = {MODEL: [member.train for member in self.model.members]}
         if asked.compare_with_gain:
-            self.recipes[GAIN] = [gain_settings(x) for x in self.recipes[MODEL]]
+            self.recipes[GAIN] = gain_settings(self.recipes[MODEL])
         self.metadata = read_features(self.workspace.need("features"))
         self.folder = self.workspace.model_dir(self.model.name)
         self.records = [read_record(self.folder, x.name) for x in self.model.members]
@@ -101,25 +102,32 @@ class Validation:
         rows = {name: Row() for name in (*self.recipes, *names.values())}
         labels = [label for source in self.sources.values() for label in source.eras]
         n_all, n_done = sum(fold.has(x) for fold in self.folds for x in labels), 0
-        features = list[str]()
+        columns_of = self.metadata.features
         for number, fold in enumerate(self.folds, 1):
             blends = {name: self._fits(number, name) for name in self.recipes}
             features = _unique(*(blend.features for blend in blends.values()))
-            for era, block, linear, by in self._blocks(fold, features):
-                predictions = {row: era.others[use] for use, row in names.items()}
-                for name, blend in blends.items():
-                    ranks = blend.ranks(block, features)
-                    predictions[name] = self._neutralized(ranks, by, era.run.label)
-                for name, row in rows.items():
-                    own = block if name in blends else None
-                    row.add(era, predictions[name], linear, own)
+            fnc = self.config.validation.fnc_feature_set
+            linear = columns_of(fnc) if fnc not in ("auto", "") else []
+            if fnc == "auto":
+                linear = self.metadata.feature_sets.get(_FNC_FEATURE_SET, features)
+            by = self.model.predict.neutralizers(features, columns_of)
+            for path, era, block in self._blocks(fold, _unique(features, linear, by)):
+                scored = {row: era.others[use] for use, row in names.items()}
+                try:
+                    for name, blend in blends.items():
+                        scored[name] = self._ranks(blend, block, by)
+                    for name, row in rows.items():
+                        own = block[features] if name in blends else None
+                        row.add(era, scored[name], block[linear], own)
+                except ValueError as error:
+                    where = f"{path}, era {era.run.label}"
+                    raise DataError(f"{where}: {error}") from error
                 n_done += 1
                 self.on_progress("validation eras", n_done, n_all)
         return make_results(
             rows,
             skipped=self.skipped,
             notes=self.notes,
-            features=features,
             target=self.target,
             way=self.way,
             folds=self.folds,
@@ -130,7 +138,7 @@ class Validation:
         """Hold out if enough eras are left for it, and else walk forward."""
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
-        held_out, usable, folds = list[str](), list[str](), list[Fold]()
+        held_out, usable = list[str](), list[str]()
         if last and self.workspace.newest("validation") is not None:
             eras = self._read("validation").eras
             held_out = sorted(era for era in eras if int(era) > int(last) + purge)
@@ -138,28 +146,26 @@ class Validation:
             usable = self._eras_to_walk()
             with suppress(ValueError):  # too few eras
                 split = EraWalkForwardSplit(n_folds, purge=purge).split_eras(usable)
-                folds += [Fold(*map(str, (x[-1], y[0], y[-1]))) for x, y in split]
-        if folds:
-            note = (
-                f"Walked forward through eras {folds[0].first} to {folds[-1].last} in "
-                f"{n_folds} folds: each was scored by fits on all earlier eras except "
-                f"the last {purge} (purge)."
-            )
-        elif held_out:
-            note = (
-                f"Scored on the {len(held_out)} eras {held_out[0]} to {held_out[-1]}: "
-                f"the model was trained up to era {last}, and {purge} eras were purged."
-            )
-            self.sources = {"validation": self.sources["validation"]}
-        else:
+                folds = [Fold(*map(str, (x[-1], y[0], y[-1]))) for x, y in split]
+                told = (
+                    f"Walked forward through eras {folds[0].first} to {folds[-1].last} "
+                    f"in {n_folds} folds: each was scored by fits on all earlier eras "
+                    f"except the last {purge} (purge)."
+                )
+                self.notes.insert(0, told)
+                return "walk-forward", folds
+        if not held_out:
             raise DataError(
                 f"There is nothing to validate on: {self.target!r} has no values "
                 f"after era {last} and a purge of {purge} eras, and {len(usable)} eras "
                 f"are too few for {n_folds} folds: lower [validate] folds."
             )
-        self.notes.insert(0, note)
-        if folds:
-            return "walk-forward", folds
+        told = (
+            f"Scored on the {len(held_out)} eras {held_out[0]} to {held_out[-1]}: the "
+            f"model was trained up to era {last}, and {purge} eras were purged."
+        )
+        self.notes.insert(0, told)
+        self.sources = {"validation": self.sources["validation"]}
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
     def _eras_to_walk(self) -> list[str]:
@@ -199,19 +205,21 @@ class Validation:
         self, member: Member, recipe: TrainSection, folder: Path, told: str
     ) -> Part:
         """A fit for the validation, trained unless it is there and whole."""
-        data: dict[str, Any] = {
-            "files": [self.workspace.need(name) for name in recipe.files],
+        files = [self.workspace.need(name) for name in recipe.files]
+        if groups := recipe.era_groups:
+            # Of fewer eras than the model's: each may be a group.
+            alone = recipe.model_copy(update={"era_groups": 0})
+            groups = min(groups, len(select_eras(files, alone)[0]))
+            recipe = recipe.model_copy(update={"era_groups": groups})
+        wanted: dict[str, Any] = {
+            "folder": folder,
+            "name": member.name,
+            "files": files,
             "features": self.metadata.features(recipe.feature_set),
             "version": self.config.data.version,
         }
-        if recipe.era_groups:
-            # Of fewer eras than the model's: each may be a group.
-            alone = recipe.model_copy(update={"era_groups": 0})
-            n_eras = len(select_eras(data["files"], alone).labels)
-            groups = min(recipe.era_groups, n_eras)
-            recipe = recipe.model_copy(update={"era_groups": groups})
         try:
-            reason = why_train(recipe, folder, member.name, **data)
+            reason = why_train(recipe, **wanted)
             if reason is None:
                 fit, record = load_fit(folder, member.name)
         except DataError:
@@ -222,57 +230,34 @@ class Validation:
             )
             train(
                 recipe,
-                folder=folder,
-                name=member.name,
+                **wanted,
                 model_name=self.model.name,
                 on_progress=lambda x, *done: self.on_progress(f"{x}{told}", *done),
-                **data,
             )
             fit, record = load_fit(folder, member.name)
         return Part(fit, record.features, member.weight)
 
     def _blocks(
-        self, fold: Fold, features: list[str]
-    ) -> Iterator[tuple[ScoredEra, Block, Block, Block]]:
-        """The eras of a fold, one at a time: the model's features, those that FNC takes
-        out, and those that the neutralization does.
-        """
-        fnc, known = self.config.validation.fnc_feature_set, self.metadata.feature_sets
-        linear = known.get(_FNC_FEATURE_SET, features) if fnc == "auto" else []
-        if fnc not in ("auto", ""):
-            linear = self.metadata.features(fnc)
-        by = self.model.predict.neutralizers(features, self.metadata.features)
-        names, regressed = _unique(features, linear, by), {*linear, *by}
-        places = {name: j for j, name in enumerate(names)}
-        at_linear, at_by = ([places[name] for name in part] for part in (linear, by))
+        self, fold: Fold, names: list[str]
+    ) -> Iterator[tuple[Path, ScoredEra, "pd.DataFrame"]]:
+        """The eras of a fold with their files and features, one at a time."""
+        pandas = import_optional("pandas", extra="numerai")
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
             runs = [era.run for era in inside]
             blocks = read_blocks(file, path, names, runs) if runs else ()
             for era, block in zip(inside, blocks, strict=True):
-                counts = columns_missing_values(block, names)
-                missing = {x: n for x, n in counts.items() if x in regressed}
-                if missing:
-                    raise DataError(
-                        f"{path}, era {era.run.label}: {sum(missing.values())} values "
-                        f"of {len(missing)} features to neutralize by are missing "
-                        f"(first: {next(iter(missing))}). Choose features without "
-                        "missing values."
-                    )
-                own = block[:, : len(features)]
-                yield era, own, block[:, at_linear], block[:, at_by]
+                yield path, era, pandas.DataFrame(block, columns=names, copy=False)
 
-    def _neutralized(
-        self, ranks: NDArray[np.float64], by: Block, era: str
+    def _ranks(
+        self, blend: Blend, block: "pd.DataFrame", by: list[str]
     ) -> NDArray[np.float64]:
         """Ranks as they would be submitted; constant ones are left alone."""
-        if not by.size or np.ptp(ranks) == 0:
-            return ranks
-        try:
-            proportion = self.model.predict.neutralize_proportion
-            return neutralize_ranks(ranks, by, proportion)
-        except ValueError as error:
-            raise DataError(f"Predictions of era {era}: {error}") from error
+        ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
+        if by and np.ptp(ranks) > 0:
+            share = self.model.predict.neutralize_proportion
+            ranks = neutralize_ranks(ranks, block[by], share)
+        return ranks
 
     def _read(self, name: str) -> Source:
         """Open a file, and find the eras in which the target is known."""

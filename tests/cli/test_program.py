@@ -20,7 +20,7 @@ from helpers.cli import fit, invoke, params, read, run, write
 from sklearn_era import cli
 from sklearn_era._criterion_table import CRITERIA
 from sklearn_era.cli._app import app
-from sklearn_era.cli._estimator import parse_value
+from sklearn_era.cli._tables import parse_value
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata

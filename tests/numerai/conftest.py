@@ -14,7 +14,7 @@ from helpers.numerai.server import (
     make_client,
 )
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai import figures
+from sklearn_era.numerai import report
 from sklearn_era.numerai.http import Http
 
 
@@ -27,7 +27,7 @@ def demo(tmp_path_factory) -> SmallDemo:
 def coarse_figures():
     """Figures of few pixels, which take less time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_DPI", 20)
+        patch.setattr(report, "_DPI", 20)
         yield
 
 

@@ -18,8 +18,9 @@ from helpers.numerai.server import (
     make_client,
     refused,
 )
-from sklearn_era.numerai import queries, resume
+from sklearn_era.numerai import api, pickle_upload, scores
 from sklearn_era.numerai.api import KEY_NAMES, Numerai
+from sklearn_era.numerai.download import Fetch
 from sklearn_era.numerai.errors import ApiError, ConfigError, DataError, UploadError
 from sklearn_era.numerai.http import Http, HttpFailure
 
@@ -82,7 +83,12 @@ def test_a_round_that_opens_in_minutes_is_the_next_one(server, client, monkeypat
     assert client.next_opening() is None
 
 
-ASKED = [x for x in vars(queries).values() if isinstance(x, queries.Query)]
+ASKED = [
+    query
+    for module in (api, pickle_upload, scores)
+    for query in vars(module).values()
+    if isinstance(query, api.Query)
+]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ ASKED = [x for x in vars(queries).values() if isinstance(x, queries.Query)]
 @pytest.mark.parametrize("query", [x for x in ASKED if x.shape is not Any])
 def test_an_answer_of_another_shape_is_one_error(query, value):
     """It was a KeyError or TypeError of ours, in 36 of 140 cases."""
-    if (query, value) == (queries.DATASET, "text"):
+    if (query, value) == (api.DATASET, "text"):
         assert query.read({"dataset": value}) == value
         return
     said = f"^{query.step}: .* answered in an unknown format .*: upgrade sklearn-era"
@@ -125,7 +131,7 @@ def download(server, tmp_path):
 
     def run(**options):
         client = make_client(server, retries=options.pop("retries", 2))
-        client.download(NAME, path, **{"round_number": 1401, **options})
+        Fetch(client, NAME, path, **{"round_number": 1401, **options})()
         assert [entry.name for entry in path.parent.iterdir()] == [path.name]
         return path.read_bytes()
 
@@ -158,7 +164,7 @@ def test_a_download_goes_on_where_it_broke_off(
     server, download, any_range, monkeypatch
 ):
     """Each attempt began anew, and gigabytes never came down a line that broke."""
-    monkeypatch.setattr(resume, "_PROGRESS", 1)
+    monkeypatch.setattr("sklearn_era.numerai.download._PROGRESS", 1)
     server.any_range = any_range  # as a storage that does not know If-Range
     seen = []
     break_off(server)

@@ -26,13 +26,17 @@ from helpers.numerai.training import (
     why,
     write_frame,
 )
-from sklearn_era.numerai import checkpoints
-from sklearn_era.numerai.checkpoints import read_checkpoint
+from sklearn_era.numerai import training
 from sklearn_era.numerai.config import load_config
 from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
-from sklearn_era.numerai.training import gain_settings, train, why_train
+from sklearn_era.numerai.training import (
+    gain_settings,
+    read_checkpoint,
+    train,
+    why_train,
+)
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
 
@@ -321,7 +325,7 @@ def test_a_full_disk_costs_the_checkpoint_not_the_training(
     tmp_path, path, trained, monkeypatch, name
 ):
     full = Mock(side_effect=OSError(28, "No space left on device"))
-    monkeypatch.setattr(checkpoints, name, full)
+    monkeypatch.setattr(training, name, full)
     with pytest.warns(
         UserWarning, match="checkpoint-model could not be .*No space left"
     ):
@@ -332,7 +336,7 @@ def test_a_full_disk_costs_the_checkpoint_not_the_training(
 
 
 def test_copies_are_asked_for_only_where_one_is_due(tmp_path):
-    kept = checkpoints.Checkpoints(tmp_path, None, range(4, 8, 4), lambda *_: None, 2)
+    kept = training.Checkpoints(tmp_path, None, range(4, 8, 4), lambda *_: None, 2)
     due = []
     for _ in range(6):
         task = SimpleNamespace(task_name="iteration")
@@ -359,7 +363,7 @@ def test_the_fits_of_the_version_before_are_those_configured(
     }  # fmt: skip
     live = read_columns(workspace.newest("live"), known["features"])
     recorded = json.loads((root / "recorded.json").read_text())
-    for name, wanted in (("model", settings), ("gain", gain_settings(settings))):
+    for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):
         model, record = load_fit(folder, name)
         assert model.predict(live[record.features]).tolist() == recorded[name]
         assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)

@@ -49,7 +49,9 @@ def test_the_template_spells_out_every_key_with_its_default(path):
     ):
         assert document[name].keys() == section.model_fields.keys(), name
     config, workspace = load_config(path)
-    assert config.model_dump() == resolved().model_dump()
+    # Of the file of a new user alone; an older one does not ask for it.
+    compared = resolved(validate={"compare_with_gain": True})
+    assert config.model_dump() == compared.model_dump() != resolved().model_dump()
     assert workspace.root == path.parent
     (member,) = config.models[0].members
     assert (member.name, member.train) == ("model", config.models[0].train)
@@ -134,7 +136,7 @@ def member(*entries):
         (train(target="target_ender"), "not 'target_ender': set purge"),
         ({"train": [TRAIN]}, "[train] must be a table."),
         ({"trainn": TRAIN}, "[trainn] is not a valid key; did you mea"),
-        ({"format": 3}, "format = 3 is not supported by this"),
+        ({"format": 3}, "format = 3 is not supported: upgrade"),
         ({"model": []}, "[[model]] is missing"),
         ({"model": ["a"]}, "[[model]] must be a table."),
         ({"model": [{}]}, "[[model]] name is missing"),
@@ -185,6 +187,8 @@ def test_a_damaged_file_is_one_sentence_with_its_name(path, old, new, said):
     ("after", "parameters", "said"),
     [
         ("[train.parameters]", "max_itr = 3", "[train.parameters] max_itr is not"),
+        ("[train.parameters]", "split_criterion = 3",
+         "[train.parameters] The 'split_criterion' parameter of "),
         ("[[model]]", "parameters.max_itr = 3", "[[model]] 'm' parameters max_itr is"),
         ("[[model.member]]", "parameters.max_depth = -3",
          "[[model]] 'm', [[model.member]] 'x' parameters The 'max_depth' parameter"),
@@ -215,6 +219,19 @@ def test_wrong_parameters_are_told_with_their_table_and_file(
         Steps(config, workspace, Mock()).check_parameters()
     assert str(caught.value).startswith(f"'{path}': ")
     assert said in str(caught.value)
+
+
+def test_a_model_is_compared_with_the_gain_unless_all_its_fits_are_by_it(tmp_path):
+    shared = train(parameters={"split_criterion": "gain"})
+    shared["validate"] = {"compare_with_gain": True}
+    workspace = Workspace(tmp_path, "v5.3", tmp_path / "numerai.toml")
+    other = {"name": "y", "parameters": {"split_criterion": "era"}}
+    for members in ([{"name": "x"}, other], [other]):
+        config = resolved(**shared, **member(*members))
+        Steps(config, workspace, Mock()).check_parameters()
+    config = resolved(**shared, **member({"name": "x"}, {"name": "z"}))
+    with pytest.raises(ConfigError, match=r"nothing to compare: \[train.parameters\]"):
+        Steps(config, workspace, Mock()).check_parameters()
 
 
 _KEYS = ["name", "member", "target", "parameters", "split_criterion", "x"]

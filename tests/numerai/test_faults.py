@@ -14,7 +14,7 @@ from helpers.grids import slow
 from helpers.numerai.program import Program
 from helpers.numerai.server import PUBLIC_ID, SECRET_KEY
 from numerai.test_kills import start
-from sklearn_era.cli.numerai import _terminal
+from sklearn_era.cli import _ui
 from sklearn_era.numerai.files import lock
 
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
@@ -28,7 +28,7 @@ REFUSED = f"Numerai's API answered HTTP 401: check {' and '.join(KEY_NAMES)}"
         ("rounds", "hang", 4, "did not answer within 0.3 sec"),
         slow("models", "errors", 4, "Numerai's API refused: *** and <address> ?"),
         slow("dataset", 403, 4, "Downloading v5.3/live.parquet: Numerai's API answ"),
-        slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage refused to"),
+        slow("GET", 500, 4, "Downloading v5.3/live.parquet: the storage answered"),
         ("GET", "corrupt", 3, "v5.3/live.parquet is damaged"),
         slow("submissions", "drop", 4, "Numerai's API could"),
         slow("submissions", "garbage", 4, "Numerai's API did not answer with data"),
@@ -185,13 +185,13 @@ def test_bars_are_for_terminals(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setenv("TERM", "xterm")
         patch.setattr(sys, "stderr", screen)
-        with _terminal.terminal() as told:
+        with (told := _ui.Terminal()).bars:
             told.progress("model", 3, 2000)
             told.progress("live", 10**7, 10**8)
     assert "3/2000" in screen.getvalue()
     assert "live (MB)" in screen.getvalue()
-    monkeypatch.setattr(_terminal, "_LOG_EVERY", 0.0)
-    with _terminal.terminal() as told:
+    monkeypatch.setattr(_ui, "_LOG_EVERY", 0.0)
+    with (told := _ui.Terminal()).bars:
         told.progress("model", 300, 2000)
     assert capsys.readouterr().err == "model: 300 of 2,000\n"
 

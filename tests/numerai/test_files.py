@@ -42,7 +42,10 @@ def test_records_of_other_versions_are_read(tmp_path):
         ('{"name": "a", "size": "x"}', "is damaged (size: "),
         ("[" * 100_000, "is damaged"),
         ('{"name": "\xff"}', "is damaged"),
-        ('{"format": 3, "name": "a"}', "reads formats up to 2: upgrade sklearn-era."),
+        (
+            '{"format": 3, "name": "a"}',
+            "this version reads formats up to 2: upgrade sklearn-era.",
+        ),
     ],
 )
 def test_a_damaged_record_is_one_sentence(tmp_path, text, said):
@@ -111,11 +114,12 @@ def test_a_command_imports_no_more_than_it_needs(tmp_path):
     """Reading the configuration needs neither an HTTP client nor a table."""
     program = (
         "import sys; from pathlib import Path\n"
-        "from sklearn_era.numerai.config import write_config\n"
-        "from sklearn_era.cli.numerai._common import load\n"
+        "from sklearn_era.numerai.config import load_config, write_config\n"
+        "from sklearn_era.cli._numerai import check_packages\n"
         "path = Path(sys.argv[1])\n"
         "write_config(path, name='m', target='target_x_20', version='v5.3')\n"
-        "load(path)\n"
+        "check_packages()\n"
+        "load_config(path)\n"
         "print(sorted({'requests', 'pandas', 'pyarrow', 'numerai_tools', 'lightgbm'}"
         " & sys.modules.keys()))\n"
     )

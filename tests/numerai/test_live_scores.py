@@ -7,12 +7,8 @@ import pytest
 
 from helpers.numerai.server import MODEL_ID
 from sklearn_era.numerai.config import Workspace
-from sklearn_era.numerai.scores import (
-    RoundScore,
-    draw_scores,
-    live_scores,
-    promised_scores,
-)
+from sklearn_era.numerai.report import live_scores as draw_scores
+from sklearn_era.numerai.scores import RoundScore, live_scores, promised_scores
 
 IDS = {"my_model": MODEL_ID, "other": "22222222"}
 

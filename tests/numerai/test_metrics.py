@@ -300,8 +300,6 @@ BAD = [
      lambda: feature_neutral_corr(x, y, NAN_F, e)),
     ("^neutralizers is NaN or infinite in 1 of 2 columns in rows, the first 'g': fill",
      lambda: neutralize(x, TABLE)),
-    ("the first 'h'", lambda: neutralize(x, TABLE, neutralizer_names=["f", "h"])),
-    (r"inconsistent .*: \[2, 1\]", lambda: neutralize(x, F, neutralizer_names=["f"])),
     ("^Nothing is left of the predictions of era b: they are all equal, or",
      lambda: neutralize(np.where(e == "b", 0.5, x), F[:, :1], 0.5, e)),
     (r"^Nothing is left of the predictions: .* or the neutralizers \(6\) explain them",

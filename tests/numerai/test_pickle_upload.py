@@ -88,7 +88,7 @@ def test_without_a_result_the_status_is_that_of_the_moment(server, upload, wait,
     ("operation", "fault", "error", "said"),
     [
         ("computePickleUploadAuth", "errors", ApiError, "the slot has a webhook"),
-        ("PUT", 403, UploadError, "refused the file"),
+        ("PUT", 403, UploadError, "the storage answered HTTP 403"),
         ("createComputePickleUpload", 500, ApiError, "HTTP 500"),
         ("computePickles", "shape", ApiError, "does not list pickle-1"),
     ],

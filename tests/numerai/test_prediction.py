@@ -8,10 +8,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from helpers.numerai.live import NAMES, expected_ranks, fit, make_blend, make_frame
-from sklearn_era.numerai.blend import Blend, Part
+from sklearn_era.numerai.blend import Blend, Part, predict_live
 from sklearn_era.numerai.config import PredictSection
 from sklearn_era.numerai.errors import DataError, SubmissionError
-from sklearn_era.numerai.prediction import predict_live
 from sklearn_era.numerai.store import ModelRecord
 
 RECORD = ModelRecord(
@@ -36,7 +35,7 @@ def predict(model, tmp_path):
         change(make_frame(60)).to_parquet(path)
         return predict_live(
             blend, records or [RECORD] * len(blend.parts), path, version=version,
-            predict=PredictSection(neutralize_proportion=share), neutralizers=by,
+            neutralizers=by, proportion=share,
         )  # fmt: skip
 
     return predict
@@ -121,10 +120,10 @@ def test_neutralization_leaves_no_linear_exposure_but_by_ranking(predict):
         for one in (predict(), predict(share=1.0, by=few))
     )
     assert after < 0.1 * before
-    # Without features it is by the model's own.
-    half = predict(share=0.5)
-    pd.testing.assert_series_equal(half, predict(share=0.5, by=NAMES))
-    assert not half.equals(predict())
+    # Without a feature set it is by the model's own.
+    own = PredictSection(neutralize_proportion=0.5).neutralizers(NAMES, {}.__getitem__)
+    assert own == NAMES
+    assert not predict(share=0.5, by=own).equals(predict())
 
 
 def test_another_file_than_a_live_file_is_refused(predict):

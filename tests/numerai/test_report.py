@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from helpers.numerai.demo import Constant
-from sklearn_era.cli.numerai._terminal import Terminal
+from sklearn_era.cli._ui import Terminal
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.numerai import figures, report, validation
+from sklearn_era.numerai import report, validation
 from sklearn_era.numerai.blend import Blend, Part
 from sklearn_era.numerai.report import read_training_sample, write_report
 from sklearn_era.numerai.score_table import EXAMPLE
@@ -55,12 +55,12 @@ def record(own):
 
 
 def rows_of(results):
-    return [("someone" if k == MODEL else k, one) for k, one in results.items()]
+    return {"someone" if k == MODEL else k: one for k, one in results.items()}
 
 
 def write(own, config, results):
-    model = config.models[0]
-    paths = write_report(config, own.workspace, model, [record(own)], results)
+    validation = Validation(config, own.workspace, config.models[0])
+    paths = write_report(validation, results)
     return json.loads(paths[0].read_text(), parse_constant=pytest.fail), paths
 
 
@@ -119,11 +119,13 @@ def test_constant_predictions_are_undefined_noted_null_and_drawn(own, monkeypatc
 
 def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
     rows = rows_of(results)
-    total, by_era = figures.cumulative_corr(rows), figures.corr_by_era(rows)
+    total, by_era = report.cumulative_corr(rows), report.corr_by_era(rows)
     (ax,) = total.axes
     assert ax.get_title() == "Cumulative CORR, target_amber_20, hold-out"
     (legend,) = total.legends
-    parts = zip(rows, ax.get_lines(), legend.get_texts(), by_era.axes, strict=False)
+    parts = zip(
+        rows.items(), ax.get_lines(), legend.get_texts(), by_era.axes, strict=False
+    )
     for (name, result), line, text, own_ax in parts:
         corr = result.scores["corr"].scores
         assert line.get_ydata() == pytest.approx(np.cumsum(corr))
@@ -133,8 +135,8 @@ def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
         assert own_ax.get_legend().get_texts()[1].get_text().startswith("mean: ")
     assert len(by_era.axes) == len(legend.get_texts()) == len(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_MOST_BARS", 11)
-        points = figures.corr_by_era(rows).axes[0].get_lines()[0]
+        patch.setattr(report, "_MOST_BARS", 11)
+        points = report.corr_by_era(rows).axes[0].get_lines()[0]
     assert points.get_ydata() == pytest.approx(results[MODEL].scores["corr"].scores)
     assert points.get_linestyle() == "None"
     # Beside the lines, and not over them.
@@ -143,7 +145,7 @@ def test_corr_is_drawn_by_era_and_summed_up_in_the_eras_of_all(results):
 
 
 def test_exposures_are_the_largest_of_the_model_and_those_of_gain(results):
-    figure = figures.feature_exposure(rows_of(results))
+    figure = report.feature_exposure(rows_of(results))
     (ax,) = figure.axes
     largest = list(results[MODEL].exposures)
     assert [text.get_text() for text in ax.get_yticklabels()] == largest
@@ -164,7 +166,7 @@ def test_split_agreement_is_of_a_sample_of_the_training(own, sample, named):
     rows = train[train["era"].isin(eras)]
     assert np.array_equal(sample.X, rows[own.features])
     assert np.array_equal(sample.y, rows[own.target])
-    figure = figures.split_agreement([("one", named), ("two", named)], sample)
+    figure = report.split_agreement({"one": named, "two": named}, sample)
     assert "in 24 of 30 training eras" in figure.get_suptitle()
     assert "Each bubble is all splits of one" in figure.get_supxlabel()
     assert [ax.get_title() for ax in figure.axes] == ["one", "two"]
@@ -175,22 +177,23 @@ def test_split_agreement_is_of_a_sample_of_the_training(own, sample, named):
 
 
 def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
-    drawn, original = [], figures.split_agreement
+    drawn, original = [], report.split_agreement
 
     def draw(estimators, sample):
-        drawn.extend(name for name, _ in estimators)
+        drawn.extend(estimators)
         return original(estimators, sample)
 
-    monkeypatch.setattr(figures, "split_agreement", draw)
+    monkeypatch.setattr(report, "split_agreement", draw)
     members = [{"name": "first"}, {"name": "second", "target": "target_birch_20"}]
     validation_of = {"folds": 1, "compare_with_gain": True}
     files = ["train", "validation"]
     config = own.config(members=members, files=files, validate=validation_of)
     records, (model,) = own.fit(config), config.models
-    results = validate(own, config)
+    validation = Validation(config, own.workspace, model)
+    results = validation.run()
     assert results[MODEL].way == "walk-forward"
     assert list(results)[:2] == [MODEL, GAIN]
-    write_report(config, own.workspace, model, records, results)
+    write_report(validation, results)
     # No fit by plain gain has seen what the submitted one has.
     assert drawn == ["someone, member first"]
     assert report.report_is_current(config, own.workspace, model, records)
@@ -207,13 +210,13 @@ def test_a_blend_is_drawn_with_its_first_member(own, monkeypatch):
 def test_a_model_without_splits_has_a_sentence(sample):
     model = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=10**6)
     model.fit(sample.X, sample.y)
-    (ax,) = figures.split_agreement([("none", model)], sample).axes
+    (ax,) = report.split_agreement({"none": model}, sample).axes
     (text,) = ax.texts
     assert text.get_text() == "no split has a gain on these rows"
 
 
 def test_importing_needs_no_optional_package(tmp_path):
-    modules = ("demo", "metrics", "validation", "report", "figures", "score_table")
+    modules = ("demo", "metrics", "validation", "report", "score_table")
     absent = "lightgbm matplotlib numerai_tools pandas pyarrow"
     code = f"import sys\nsys.modules.update(dict.fromkeys({absent!r}.split()))\n"
     code += "\n".join(f"import sklearn_era.numerai.{module}" for module in modules)

@@ -13,12 +13,13 @@ import pytest
 from helpers.cli import fail, run
 from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, Program, shuffled_ids
 from helpers.numerai.training import VERSION_BEFORE
-from sklearn_era.cli.numerai import _demo
-from sklearn_era.numerai import demo, pipeline, steps
+from sklearn_era.cli import _numerai_demo as _demo
+from sklearn_era.numerai import data, demo, pipeline, training
 from sklearn_era.numerai.demo import DEMO_TARGETS
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import lock
 from sklearn_era.numerai.steps import Steps
+from sklearn_era.numerai.store import read_record
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -106,14 +107,16 @@ def test_a_dry_run_shows_the_plan_and_touches_nothing(empty: Program, first_run)
     told = "Would train 'my_model': max_iter changed from 10 to 13."
     assert told in empty.run("run --dry-run")
     empty.server.fail("rounds", 500, 9)
-    assert "The current round is unknown" in empty.run("run --dry-run")
+    said = empty.run("run --dry-run")
+    assert "The current round is unknown" in said
+    assert "Would predict and submit 'my_model' for the current round." in said
     empty.change(max_iter="10")
     assert snapshot(empty.folder) == before
 
 
 def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
-    read = Mock(side_effect=steps.read_features)
-    monkeypatch.setattr(steps, "read_features", read)
+    read = Mock(side_effect=data.read_features)
+    monkeypatch.setattr(data, "read_features", read)
     model = program.model()
     for count, command in enumerate(("run", "weekly", "run"), 1):
         said = program.run(command)
@@ -441,6 +444,16 @@ def test_init_lists_what_there_is(empty: Program):
     empty.run("init", "--name", NAME, *target, warned="latest version")
 
 
+@pytest.mark.parametrize("n", [5, 4])
+def test_trees_without_splits_are_told_and_warned_of(program: Program, monkeypatch, n):
+    counts = {"n_trees": 10, "n_trees_with_splits": n}
+    record = read_record(program.model_folder, "model").model_copy(update=counts)
+    monkeypatch.setattr(training, "train", lambda *_, **__: record)
+    told = f"Only {n} of 10 trees have splits: the eras agree on too little for the "
+    said = program.run("train --restart", warned=told if n < 5 else "")
+    assert (told in said) == (n == 5)
+
+
 def test_predict_warns_of_another_configuration(program: Program):
     program.change(max_iter="13")
     program.run("predict", warned="'my_model' is out of date: max_iter changed")
@@ -455,7 +468,8 @@ def test_an_upload_and_scores_are_shown(program: Program, tmp_path):
     program.server.add_score(1390, v2_corr20=0.02, mmc20=0.01)
     figure = tmp_path / "scores.png"
     said = program.run("scores", "--out", figure)
-    assert "CORR" in said
+    (row,) = [line.split() for line in said.splitlines() if "1390" in line]
+    assert row[:6] == ["1390", NAME, "0.0200", "0.0100", "-", "-"]
     assert figure.stat().st_size > 0
 
 
@@ -468,7 +482,7 @@ def test_the_demo_can_be_repeated_and_has_the_era_model_ahead(
     if not whole:
         small = partial(demo.write_demo_data, **{**SMALL_DEMO, "n_future_eras": 3})
         monkeypatch.setattr(demo, "write_demo_data", small)
-        toml = _demo._TOML.replace("max_iter = 200", "max_iter = 10")
+        toml = _demo._TOML.replace("max_iter = 100", "max_iter = 10")
         monkeypatch.setattr(_demo, "_TOML", toml)
     told = run("numerai", "run", "--demo")
     assert "Nothing was uploaded" in told

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.numerai.live import make_frame
 from sklearn_era.numerai import submit as submitting
-from sklearn_era.numerai.api import Round
+from sklearn_era.numerai.api import Listed, Round
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.download import NotPublishedError
 from sklearn_era.numerai.errors import (
@@ -24,9 +24,8 @@ from sklearn_era.numerai.errors import (
     SubmissionError,
     UploadError,
 )
-from sklearn_era.numerai.files import lock
-from sklearn_era.numerai.queries import Listed
-from sklearn_era.numerai.submission import make_submission, write_submission
+from sklearn_era.numerai.files import file_sha256, lock, write_whole
+from sklearn_era.numerai.submission import make_submission, submission_csv
 from sklearn_era.numerai.submit import (
     PredictionRecord,
     SubmissionRecord,
@@ -96,7 +95,7 @@ class Numerai:
         return self.round
 
     @call
-    def download(self, filename, path, *, round_number, check):
+    def download(self, filename, path, round_number, check):
         assert (filename, round_number) == ("v5.3/live.parquet", 1401)
         path.write_bytes(self.live)
         check(path)
@@ -171,7 +170,10 @@ class Desk:
     def predict(self, seed=0, name="my_model"):
         values = np.random.default_rng(seed).uniform(size=len(LIVE))
         path = self.workspace.round_dir(1401, name) / "predictions.csv"
-        sha256 = write_submission(make_submission(LIVE.index, values), path)
+        write_whole(
+            path, submission_csv(make_submission(pd.Series(values, LIVE.index)))
+        )
+        sha256 = file_sha256(path)
         record = PredictionRecord(predictions_sha256=sha256, model_sha256="ab" * 32)
         record.write(path.with_suffix(".json"))
         return sha256
@@ -204,7 +206,12 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path):
-    return Desk(tmp_path)
+    def fetch(client, *arguments):
+        return functools.partial(client.download, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(submitting, "Fetch", fetch)
+        yield Desk(tmp_path)
 
 
 @pytest.fixture
@@ -347,7 +354,9 @@ def test_the_live_file_of_an_earlier_round_is_not_submitted(desk):
     desk.write_live(1399, LIVE.rename(index=str.upper))
     desk.workspace.data_file("live_example_preds", 1400).write_bytes(b"")
     older = desk.write_live(1400, LIVE)
-    assert "1401 are not published yet" in desk.refusal(NotPublishedError)
+    for file in (None, desk.predictions):
+        message = desk.refusal(NotPublishedError, file=file)
+        assert "1401 are not published yet" in message
     assert desk.client.stored == {}
     older.unlink()
     desk.assert_submits_once()

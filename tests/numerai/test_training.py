@@ -112,13 +112,17 @@ def test_eras_of_several_files_are_grouped(tmp_path, path):
 
 def test_the_plain_model_has_no_parameters_of_eras(tmp_path, path):
     parameters = {"min_era_coverage": 0.5, "era_weighting": "equal", "n_jobs": 1}
-    settings = gain_settings(make_settings(parameters=parameters))
+    asked = make_settings(parameters=parameters)
+    (settings,) = gain_settings([asked])
     plain = {"split_criterion": "gain", "n_jobs": 1}
     assert settings == make_settings(parameters=plain)
     train_on(path, tmp_path, name="gain", parameters=plain)
     assert_same_model(load_fit(tmp_path, "gain")[0], fit_in_memory(FRAME, **plain))
+    # A member of a blend that is plain already stays as it is.
+    weighted = make_settings(parameters={**plain, "era_weighting": "equal"})
+    assert gain_settings([weighted, asked]) == [weighted, settings]
     with pytest.raises(ConfigError, match="compare_with_gain has nothing to compare"):
-        gain_settings(settings)
+        gain_settings([weighted, settings])
 
 
 SECTION = r"\[train.parameters\]"
@@ -127,7 +131,7 @@ SECTION = r"\[train.parameters\]"
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_iters": 5}, rf"{SECTION} max_iters is not .* did you mean 'max_iter'\?"),
+        ({"max_iters": 5}, rf"{SECTION} max_iters is not .* did you mean 'max_iter'"),
         ({"zzz": 5}, "zzz is not .*; use .* loss, max_bins"),
         ({"tol": 0.1}, "tol cannot be set: training never stops"),
         ({"random_state": 1}, r"set random_state in \[train\]"),

@@ -217,7 +217,7 @@ def test_a_model_gets_named_columns_and_missing_features(own, named, given):
     own.change("validation", lambda x: x.assign(**masked))
     config = own.config(validate={"fnc_feature_set": ""})
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()
-    with pytest.raises(DataError, match=f"0045: 60 values of 1 feature.*{name}"):
+    with pytest.raises(DataError, match=f"era 0045: features is NaN .* first '{name}'"):
         judge(own, own.config(validate={"fnc_feature_set": "small"}))
     given(named, own.features)
     assert np.isfinite(judge(own, config).scores["corr"].scores).all()

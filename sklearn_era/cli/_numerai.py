@@ -1,33 +1,32 @@
-"""The commands; what they import heavily is imported as they run, for ``--help``."""
+"""The commands, whose heavy imports wait until they run, as ``--help`` needs none."""
 
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import typer.core
 from rich.prompt import Prompt
 
-from sklearn_era.cli._errors import InputError, option
-from sklearn_era.cli.numerai._common import (
-    CONFIG,
-    ConfigOption,
-    ModelOption,
-    RoundOption,
-    check_packages,
-    chosen,
-    opened,
-)
-from sklearn_era.cli.numerai._terminal import number, print_table
+from sklearn_era.cli import _ui
+from sklearn_era.cli._ui import InputError, number, option, print_table
 from sklearn_era.numerai.errors import ApiError, ConfigError, NumeraiError
 
 if TYPE_CHECKING:
-    from sklearn_era.numerai.api import Numerai
+    from sklearn_era.numerai.config import Model
+    from sklearn_era.numerai.steps import Steps
 
+_PACKAGES = ("filelock", "lightgbm", "numerai-tools", "pandas", "pyarrow", "pydantic")
+check_packages = partial(_ui.check_packages, "numerai", *_PACKAGES, "requests")
 _Text = str | None
+_TOML = Path("numerai.toml")
+_CONFIG = option("TOML", "Configuration; files go next to it.", "--config", "-c")
+_Config = Annotated[Path, _CONFIG]
+_Model = Annotated[_Text, option("NAME", "Only this model.", "--model", "-m")]
+_ROUND = option("INT", "Round; by default the newest downloaded.", "--round", min=0)
 _DRY_RUN = typer.Option("--dry-run", help="Print what would be done and exit.")
 _NO_SUBMIT = typer.Option("--no-submit", help="Skip the upload; needs no keys.")
 _RETRAIN = typer.Option("--retrain", help="Also train models that are up to date.")
@@ -37,33 +36,14 @@ _FOLDER = typer.Option(metavar="FOLDER", help="Folder for --demo.", file_okay=Fa
 _REFRESH = option("NAME", "A file to download again, like 'train'; repeatable.")
 _RESTART = typer.Option("--restart", help="Start again from the first tree.")
 _FILE = typer.Argument(metavar="FILE", help="Predictions, as CSV or Parquet.")
-_OPEN_HELP = "Fail if the round is closed, or let Numerai queue the upload."
-_OPEN = typer.Option("--require-open/--allow-closed", help=_OPEN_HELP)
+_QUEUE = "Fail if the round is closed, or let Numerai queue the upload."
+_OPEN = typer.Option("--require-open/--allow-closed", help=_QUEUE)
 _FORCE = typer.Option("--force", "--again", help="Upload even if already submitted.")
 _PICKLE = option("PICKLE", "By default, export's output.", "--file", exists=True)
-_ASSIGN_HELP = "Let it make the submissions; Numerai then refuses predictions."
-_ASSIGN = typer.Option("--assign/--no-assign", help=_ASSIGN_HELP)
-
-
-class _Group(typer.core.TyperGroup):
-    """Commands whose interruption loses nothing, and that say so."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            told = "Interrupted. Run the command again to resume"
-            typer.echo(f"{told}, without --restart or --retrain.", err=True)
-            raise typer.Exit(130) from None
-        except MemoryError:
-            message = "Out of memory: use fewer features or eras."
-            typer.echo(f"Error: {message}", err=True)
-            raise typer.Exit(1) from None
-
+_ASSIGN = "Let it make the submissions; Numerai then refuses predictions."
 
 numerai = typer.Typer(
     name="numerai",
-    cls=_Group,
     no_args_is_help=True,
     help="Train, validate and submit models for the Numerai tournament.",
     epilog="Exit codes: 0 success, 1 missing package or memory, 2 configuration or "
@@ -72,14 +52,40 @@ numerai = typer.Typer(
 )
 
 
+@contextmanager
+def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
+    """The steps for a configuration's models, which are told of on the terminal."""
+    check_packages()
+    from sklearn_era.numerai.config import Config, SubmitSection, Workspace, load_config
+
+    if needed or path.exists():
+        config, workspace = load_config(path)
+    else:  # as a file of predictions can be submitted without one
+        from sklearn_era.numerai.api import Numerai
+        from sklearn_era.numerai.download import latest_version
+
+        root = path.absolute().parent
+        version = latest_version(Numerai.from_environment(root).datasets())
+        config = Config.model_construct(models=(), submit=SubmitSection())
+        workspace = Workspace(root, version or "")
+    from sklearn_era.numerai.steps import Steps
+
+    told = _ui.Terminal()
+    with told.bars:
+        yield Steps(config, workspace, told)
+
+
+def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
+    """The models to work on: the one named, or all."""
+    return steps.config.models if name is None else [steps.config.model(name)]
+
+
 @numerai.command()
 def init(
     name: Annotated[_Text, option("NAME", "Your model's name at Numerai.")] = None,
     target: Annotated[_Text, option("COL", "Target, like 'target_ender_60'.")] = None,
-    version: Annotated[
-        _Text, option("V", "Data version; by default the latest.")
-    ] = None,
-    config: ConfigOption = CONFIG,
+    version: Annotated[_Text, option("V", "Data version, if not the latest.")] = None,
+    config: _Config = _TOML,
 ) -> None:
     """Write a configuration file that explains every default.
 
@@ -88,7 +94,8 @@ def init(
     check_packages()
     from sklearn_era.numerai.api import Numerai
     from sklearn_era.numerai.config import DataSection, check_target, write_config
-    from sklearn_era.numerai.download import latest_version
+    from sklearn_era.numerai.data import read_features
+    from sklearn_era.numerai.download import Fetch, latest_version, served_name
 
     client, served = Numerai.from_environment(config.absolute().parent), list[str]()
     try:
@@ -97,14 +104,18 @@ def init(
         if target is None:
             raise
         if version is None:
-            told = f"The latest version of the data is unknown. {error}"
-            typer.echo(f"Warning: {told}", err=True)
-    default = DataSection.model_fields["version"].default
-    version = version or latest_version(served) or default
-    versions = sorted({file.partition("/")[0] for file in served if "/" in file})
-    if served and version not in versions:
-        raise InputError(f"--version: Numerai only has {', '.join(versions)}.")
-    targets = _targets(client, version) if served else []
+            told = "Warning: The latest version of the data is unknown."
+            typer.echo(f"{told} {error}", err=True)
+    version = version or latest_version(served) or DataSection().version
+    targets = list[str]()
+    if served:
+        versions = sorted({file.partition("/")[0] for file in served if "/" in file})
+        if version not in versions:
+            raise InputError(f"--version: Numerai only has {', '.join(versions)}.")
+        with TemporaryDirectory(prefix="sklearn-era-") as folder:
+            path, file = Path(folder, "features.json"), served_name(version, "features")
+            Fetch(client, file, path)()
+            targets = read_features(path).targets
     if target is None:
         named = [one for one in targets if one != "target"]
         target = _ask("--target", f"Targets of {version}", named)
@@ -115,21 +126,8 @@ def init(
         with suppress(ConfigError):  # without keys, the name is taken as it is
             client.model_id(name)
     write_config(config, name=name, target=target, version=version)
-    typer.echo(
-        f"Wrote {config} for {target} of {version}. Edit it as you like, then run "
-        "'sklearn-era numerai run --dry-run' to see what would be done."
-    )
-
-
-def _targets(client: "Numerai", version: str) -> list[str]:
-    """The targets of a version, by its features.json."""
-    from sklearn_era.numerai.data import read_features
-    from sklearn_era.numerai.download import served_name
-
-    with TemporaryDirectory(prefix="sklearn-era-") as folder:
-        path = Path(folder) / "features.json"
-        client.download(served_name(version, "features"), path, round_number=None)
-        return read_features(path).targets
+    tip = "'sklearn-era numerai run --dry-run' shows what would be done"
+    typer.echo(f"Wrote {config} for {target} of {version}. Edit it as you like; {tip}.")
 
 
 def _ask(option: str, what: str, choices: Sequence[str]) -> str:
@@ -149,7 +147,7 @@ def run(
     wait: Annotated[float, _WAIT] = 0.0,
     demo: Annotated[bool, _DEMO] = False,
     demo_folder: Annotated[Path, _FOLDER] = Path("numerai-demo"),
-    config: ConfigOption = CONFIG,
+    config: _Config = _TOML,
 ) -> None:
     """Bring everything up to date for the current round.
 
@@ -160,7 +158,7 @@ def run(
     if demo:
         if dry_run or no_submit or retrain or wait:
             raise InputError("--demo can only be combined with --demo-folder.")
-        from sklearn_era.cli.numerai._demo import run_demo
+        from sklearn_era.cli._numerai_demo import run_demo
 
         run_demo(demo_folder)
         return
@@ -185,7 +183,7 @@ def run(
 
 @numerai.command()
 def download(
-    refresh: Annotated[list[str] | None, _REFRESH] = None, config: ConfigOption = CONFIG
+    refresh: Annotated[list[str] | None, _REFRESH] = None, config: _Config = _TOML
 ) -> None:
     """Download missing files and the live files of the current round."""
     with opened(config) as steps:
@@ -196,10 +194,10 @@ def download(
 
 @numerai.command()
 def train(
-    model: ModelOption = None,
+    model: _Model = None,
     restart: Annotated[bool, _RESTART] = False,
     resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
-    config: ConfigOption = CONFIG,
+    config: _Config = _TOML,
 ) -> None:
     """Train the models that are not up to date.
 
@@ -217,7 +215,7 @@ def train(
 
 
 @numerai.command()
-def validate(model: ModelOption = None, config: ConfigOption = CONFIG) -> None:
+def validate(model: _Model = None, config: _Config = _TOML) -> None:
     """Score models era by era, next to the benchmark.
 
     Writes report.json and figures for each model.
@@ -229,9 +227,9 @@ def validate(model: ModelOption = None, config: ConfigOption = CONFIG) -> None:
 
 @numerai.command()
 def predict(
-    model: ModelOption = None,
-    round_number: RoundOption = None,
-    config: ConfigOption = CONFIG,
+    model: _Model = None,
+    round_number: Annotated[int | None, _ROUND] = None,
+    config: _Config = _TOML,
 ) -> None:
     """Predict the live era and write the submission."""
     with opened(config) as steps:
@@ -245,11 +243,11 @@ def predict(
 @numerai.command()
 def submit(
     file: Annotated[Path | None, _FILE] = None,
-    model: ModelOption = None,
-    round_number: RoundOption = None,
+    model: _Model = None,
+    round_number: Annotated[int | None, _ROUND] = None,
     require_open: Annotated[bool | None, _OPEN] = None,
     force: Annotated[bool, _FORCE] = False,
-    config: ConfigOption = CONFIG,
+    config: _Config = _TOML,
 ) -> None:
     """Check and upload predictions, and confirm that they arrived.
 
@@ -274,17 +272,16 @@ def submit(
             record = submit(
                 steps, name, number, file, require_open=require_open, force=force
             )
-            typer.echo(
-                f"Round {number}: {name!r} has submission {record.submission_id}."
-            )
+            told = f"has submission {record.submission_id}"
+            typer.echo(f"Round {number}: {name!r} {told}.")
 
 
 @numerai.command()
 def export(
-    model: ModelOption = None,
+    model: _Model = None,
     out: Annotated[Path | None, option("PICKLE", "Output.", "--out", "-o")] = None,
     python: Annotated[_Text, option("PROGRAM", "Python to test it with.")] = None,
-    config: ConfigOption = CONFIG,
+    config: _Config = _TOML,
 ) -> None:
     """Write a portable model, a pickle that Numerai can run.
 
@@ -302,12 +299,12 @@ def export(
 
 @numerai.command()
 def upload(
-    model: ModelOption = None,
+    model: _Model = None,
     file: Annotated[Path | None, _PICKLE] = None,
     image: Annotated[_Text, option("NAME", "Docker image, if not the default.")] = None,
     wait: Annotated[float, option("MIN", "Minutes to wait.", min=0)] = 30.0,
-    assign: Annotated[bool, _ASSIGN] = False,
-    config: ConfigOption = CONFIG,
+    assign: Annotated[bool, typer.Option(help=_ASSIGN)] = False,
+    config: _Config = _TOML,
 ) -> None:
     """Upload a portable model and wait until Numerai has run it.
 
@@ -321,37 +318,28 @@ def upload(
         one = steps.config.model(model)
         path = file or steps.portable(one)
         if file is None and not steps.is_exported(one):
-            raise InputError(
-                f"{path} is missing or out of date: run 'sklearn-era numerai export' "
-                "first."
-            )
+            told = "is missing or out of date: run 'sklearn-era numerai export' first"
+            raise InputError(f"{path} {told}.")
         steps.client.check_keys()
         check_portable_model(path, steps.workspace.need("live"))
         typer.echo(f"{path.name} runs within Numerai's limits.")
         upload_pickle(
-            steps.client,
-            one.name,
-            path,
-            image=image,
-            data_version=steps.workspace.version,
-            wait=60 * wait,
-            assign=assign,
-            on_step=typer.echo,
-        )
+            steps.client, one.name, path, image=image, assign=assign, wait=60 * wait,
+            data_version=steps.workspace.version, on_step=typer.echo,
+        )  # fmt: skip
 
 
 @numerai.command()
 def scores(
-    model: ModelOption = None,
+    model: _Model = None,
     rounds: Annotated[int, option("INT", "Number of rounds to show.", min=1)] = 60,
     out: Annotated[Path, option("PNG", "Figure.", "--out", "-o")] = Path("scores.png"),
-    config: ConfigOption = CONFIG,
+    config: _Config = _TOML,
 ) -> None:
     """Show your models' live scores next to their validation scores."""
     with opened(config) as steps:
-        from sklearn_era.numerai import scores
+        from sklearn_era.numerai import report, scores
         from sklearn_era.numerai.config import horizon_of
-        from sklearn_era.numerai.figures import as_png
         from sklearn_era.numerai.files import write_whole
 
         known, models = steps.client.models(), chosen(steps, model)
@@ -359,18 +347,18 @@ def scores(
         horizons = {one.name: horizon_of(one.train.target) for one in models}
         found = scores.live_scores(steps.client, ids, rounds, horizons)
         promised = scores.promised_scores(steps.workspace, [*ids])
-        rows = []
-        for score in found:
-            cells = map(number, score[2:6])
-            state = "" if score.resolved else "not final"
-            rows.append([str(score.round_number), score.model, *cells, state])
-        for name, means in promised.items():
-            cells = map(number, map(means.get, ("corr", "mmc", "bmc", "fnc")))
-            rows.append(["report", name, *cells, "validation"])
         if not found:
             typer.echo("Numerai has no scores for these models yet.")
             return
-        headings = ("Round", "Model", "CORR", "MMC", "BMC", "FNC", "")
+        metrics, rows = ("corr", "mmc", "bmc", "fnc"), list[list[str]]()
+        for score in found:
+            cells = (number(getattr(score, metric)) for metric in metrics)
+            state = "" if score.resolved else "not final"
+            rows.append([str(score.round_number), score.model, *cells, state])
+        for name, means in promised.items():
+            cells = (number(means.get(metric)) for metric in metrics)
+            rows.append(["report", name, *cells, "validation"])
+        headings = ("Round", "Model", *map(str.upper, metrics), "")
         print_table("Scores at Numerai", headings, rows)
-        write_whole(out, as_png(scores.draw_scores(found, promised)))
+        write_whole(out, report.as_png(report.live_scores(found, promised)))
         typer.echo(f"Figure: {out}")

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sklearn_era.cli._errors import InputError
-from sklearn_era.cli.numerai._common import opened
-from sklearn_era.cli.numerai._terminal import number, print_table
+from sklearn_era.cli._numerai import opened
+from sklearn_era.cli._ui import InputError, number, print_table
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
@@ -35,7 +34,10 @@ feature_set = "all"
 files = ["train"]
 
 [train.parameters]
-max_iter = 200
+# The data are made for it: what lasts has the same direction in all eras.
+min_direction_agreement = 0.4
+min_era_coverage = 0.5
+max_iter = 100
 learning_rate = 0.05
 colsample_bytree = 0.2
 
@@ -48,10 +50,8 @@ def run_demo(folder: Path) -> None:
     """Do a round's work in a folder of the demo's own, without download and upload."""
     is_own = (folder / _MARK).is_file()
     if folder.exists() and not is_own and any(folder.iterdir()):
-        raise InputError(
-            f"--demo-folder: '{folder}' is not empty and was not made by the demo: "
-            "choose another folder."
-        )
+        told = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
+        raise InputError(f"{told}: choose another folder.")
     try:
         if is_own:
             shutil.rmtree(folder)
@@ -99,7 +99,4 @@ def _show_live_scores(folder: Path, model: "Model", future: Path) -> None:
         rows.append([name, *map(number, cells), str(len(np.unique(eras)))])
     headings = ("Model", "CORR mean", "std", "sharpe", "eras")
     print_table("The live eras, as they turned out", headings, rows)
-    typer.echo(
-        "The data were made to show this difference; see the validation report for "
-        "yours."
-    )
+    typer.echo("The data were made to show this; for yours, see the validation report.")

@@ -1,0 +1,188 @@
+"""Options of commands, errors in a sentence, and what is shown of the work."""
+
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TaskID
+from rich.table import Table
+
+from sklearn_era._optional import MissingPackageError
+from sklearn_era.numerai.errors import ConfigError, alternatives
+
+if TYPE_CHECKING:
+    from sklearn_era.numerai.config import Model
+
+# Seconds between two lines about a stage where there is no terminal, as in a log.
+_LOG_EVERY = 60.0
+_MEGABYTE = 10**6
+
+
+def argument(name: str, help: str) -> Any:
+    """An argument of a command that is an existing file."""
+    return typer.Argument(metavar=name, help=help, exists=True, dir_okay=False)
+
+
+def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+    """An option of a command; paths are of files."""
+    return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
+
+
+class InputError(ConfigError):
+    """Bad input. The message is a sentence that names the argument or column."""
+
+
+def check_packages(extra: str, *packages: str) -> None:
+    """Check that packages are installed, without importing them."""
+    for package in packages:
+        if find_spec(package.replace("-", "_")) is None:
+            told = f"{package} is not installed, and this needs it"
+            raise MissingPackageError(f"{told}: pip install 'sklearn-era[{extra}]'")
+
+
+def one_sentence(message: BaseException | str) -> str:
+    """Bring another library's message, often of many lines, onto one line."""
+    return " ".join(str(message).split()) or type(message).__name__
+
+
+def count(number: int, noun: str) -> str:
+    """Spell a number of things: "1 row", "2,000 rows"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def check_known(name: str, known: Collection[str], subject: str) -> str:
+    """Return a name if it is known, or raise InputError with those that are alike."""
+    if name in known:
+        return name
+    from sklearn_era._tables.columns import list_columns
+
+    hint = alternatives(name, known, list_columns)
+    if len(known) == 1 and re.search("[,;|\t]", only := next(iter(known))):
+        hint = f"the only one is {only!r}: pass its separator with --sep."
+    raise InputError(f"{subject} '{name}'; {hint}")
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Print warnings as lines of their own, each once, and at once."""
+    printed = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if (text := one_sentence(str(message))) not in printed:
+            printed.add(text)
+            typer.echo(f"Warning: {text}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def check_suffix(path: Path, suffixes: Collection[str], argument: str) -> str:
+    """Return which of some suffixes a file's name has, or raise InputError."""
+    for suffix in suffixes:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise InputError(f"{argument}: '{path}' must end in {', '.join(suffixes)}.")
+
+
+def check_output(path: Path, suffixes: Collection[str], *inputs: Path) -> None:
+    """Check that --out can be written and replaces no input, or raise InputError."""
+    check_suffix(path, suffixes, "--out")
+    if path.exists() and any(path.samefile(file) for file in inputs):
+        raise InputError(f"--out: '{path}' is an input and would be overwritten.")
+    with writable(path):
+        tempfile.TemporaryFile(dir=path.parent).close()
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Raise InputError if --out cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or one_sentence(error)
+        raise InputError(f"--out: cannot write '{path}': {reason}.") from error
+
+
+class Terminal:
+    """Tells of the work: on standard output what was done, on standard error bars."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._is_terminal = console.file.isatty()
+        columns = *Progress.get_default_columns(), MofNCompleteColumn()
+        hidden = not self._is_terminal
+        self.bars = Progress(*columns, console=console, disable=hidden, transient=True)
+        self._tasks: dict[str, TaskID] = {}
+        self._logged: dict[str, float] = {}
+
+    def step(self, text: str) -> None:
+        """Print a sentence about what was done."""
+        typer.echo(text)
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage has come: trees, eras, columns, or bytes."""
+        if not self._is_terminal:
+            now = time.monotonic()
+            if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
+                self._logged[stage] = now
+                typer.echo(f"{stage}: {done:,} of {total:,}", err=True)
+            return
+        if total >= _MEGABYTE:  # bytes, and no trees
+            stage, done, total = f"{stage} (MB)", done // _MEGABYTE, total // _MEGABYTE
+        if stage not in self._tasks:
+            self._tasks[stage] = self.bars.add_task(stage, total=total or None)
+        self.bars.update(self._tasks[stage], completed=done, total=total or None)
+        if total and done >= total:
+            self.bars.remove_task(self._tasks.pop(stage))
+
+    def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
+        """Print the scores of a model beside those of others, and where they are."""
+        statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
+        rows, notes = [], list[str]()
+        for name, result in results.items():
+            shown, of = (model.name, "") if name == "model" else (name, f"{name}: ")
+            for metric, summary in result.summary.items():
+                cells = (number(summary[statistic]) for statistic in statistics)
+                rows.append([shown, metric.replace("max_feature_", "max "), *cells])
+                shown = ""  # a long one would be folded in each line
+            if name == "model":
+                left = result.skipped.items()
+                notes += (f"{metric} was left out: {why}" for metric, why in left)
+            notes += (f"{of}{note}" for note in result.notes)
+        title = f"Validation of {model.name}, on {model.train.target}"
+        headings = ("Model", "Metric", "mean", "std", "sharpe", "drawdown", "eras")
+        print_table(title, headings, rows)
+        for note in dict.fromkeys(notes):
+            typer.echo(note)
+        typer.echo("Report: " + ", ".join(map(str, files)))
+
+
+def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
+    """Print a table; where there is no terminal, there is no width it has to fit."""
+    table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in headings:
+        left = heading in ("Model", "Metric")
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else 200
+    Console(highlight=False, width=width).print(table)
+
+
+def number(value: float | int | None) -> str:
+    """A cell of a table: a score, or a number of eras."""
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
