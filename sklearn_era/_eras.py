@@ -282,6 +282,19 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
             return
 
 
+def warn_of_names(labels: NDArray[Any], what: str, otherwise: str) -> None:
+    """Warn where labels are names, without a digit, and `what` carries the last on.
+
+    `labels` are distinct and sorted; `otherwise` is what groups without an order need.
+    """
+    names = [x for x in labels.tolist() if isinstance(x, str)]
+    if len(names) == labels.size > 1 and not re.search(r"\d", "".join(names)):
+        warn_user(
+            f"{what} takes {names[-1]!r} for the latest era, as the alphabet does. "
+            f"Pass {otherwise} for groups without an order; else numbers or dates."
+        )
+
+
 def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
     """``0.5 ** (age / half_life)`` of each era, the last one's age being 0."""
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)

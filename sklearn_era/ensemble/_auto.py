@@ -167,8 +167,13 @@ class _AutoEra(EraSearchCV):
         return self.estimator
 
     def _list_candidates(self) -> list[dict[str, Any]]:
-        is_ordered = self.era_order_ == "ordered"
-        return [*_CANDIDATES, *(_OF_ORDERED_ERAS if is_ordered else [])]
+        if self.era_order_ == "unordered":
+            return _CANDIDATES
+        if self._plain_model().early_stopping is False:
+            return [*_CANDIDATES, *_OF_ORDERED_ERAS]
+        # Were the last eras held out, the level carried on would be that before them.
+        rows = {"validation_eras": None}
+        return [*_CANDIDATES, *(one | rows for one in _OF_ORDERED_ERAS)]
 
 
 class AutoEraRegressor(RegressorMixin, _AutoEra):

@@ -161,8 +161,8 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
     era_forecast : {'last', 'mean', 'exponential'}, default='last'
         What the intercept of an era that is not known is taken for: the mean of the
         last `n_forecast_eras` intercepts in the order of the labels, the mean of all,
-        or a mean whose weights halve with each `n_forecast_eras` eras. Used with
-        `era_effects`.
+        or a mean whose weights halve with each `n_forecast_eras` eras. Groups without
+        an order, such as hospitals, need 'mean'. Used with `era_effects`.
     n_forecast_eras : int, default=3
         How many eras 'last' takes, or the half-life of 'exponential'. Used with
         `era_effects`.

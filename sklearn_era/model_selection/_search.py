@@ -209,7 +209,8 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             rows.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, for `fit` and for a `scoring` that takes them.
+            Weights of rows, for `fit` and for a `scoring` that takes them, as the
+            default does.
 
         Returns
         -------

@@ -314,15 +314,20 @@ def test_bins_of_all_rows_are_no_rows_to_search(data):
         EraSearchCV(Ridge(), ALPHAS).fit(rows, y, eras=eras)
 
 
-def test_the_level_of_later_eras_is_found():
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_the_level_of_later_eras_is_found(early_stopping):
+    """It is that of the last eras, and not of those before eras that are held out."""
     rng = np.random.default_rng(0)
     eras = np.repeat(np.arange(16), 60)
     X = rng.normal(size=(960, 2))
     y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=16))[eras]
     y += 0.1 * rng.normal(size=960)
-    plain = HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=10)
+    plain = HistGradientBoostingRegressor(
+        max_iter=30, min_samples_leaf=10, early_stopping=early_stopping
+    )
     model = AutoEraRegressor(plain, n_averaged=1).fit(X, y, eras=eras)
     assert model.best_params_["era_effects"] == "intercept"
+    assert list(model.estimators_[0].era_intercepts_) == list(range(16))
     assert len(model.cv_results_["params"]) == 8
     assert is_regressor(model)
 

@@ -9,7 +9,14 @@ from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoisso
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
-from ..._eras import EncodedEras, check_eras, encode_eras, half_life_weights
+from ..._eras import (
+    EncodedEras,
+    check_eras,
+    encode_eras,
+    half_life_weights,
+    warn_of_names,
+)
+from ..._warnings import warn_user
 from .._exchange import ALONE, Exchange
 from .leaf_shrinkage import cell_values, empirical_bayes_factors
 
@@ -41,6 +48,8 @@ class EraIntercepts:
                 )
             self._in_raw += estimator._era_forecast
         else:
+            if estimator.era_forecast != "mean":
+                _warn_of_forecast(estimator, eras.labels)
             estimator._era_labels = eras.labels
             estimator._era_intercepts = self._in_raw
             estimator._era_forecast = np.zeros(shape[1])
@@ -189,6 +198,19 @@ def _line_search(
         if weights is None or weights.any():
             steps[j] = loss.fit_intercept_only(residuals[rows], weights).item()
     return steps
+
+
+def _warn_of_forecast(estimator: Any, labels: NDArray[Any]) -> None:
+    """Warn where the eras carried on are not the latest, or are so by name alone."""
+    what = f"era_forecast={estimator.era_forecast!r}"
+    warn_of_names(labels, what, "era_forecast='mean'")
+    held_out = getattr(estimator, "validation_eras_", None)
+    if held_out is not None and estimator.validation_eras == "last":
+        warn_user(
+            f"{what} carries on the level of era {labels[-1]}, since early stopping "
+            f"holds out the {held_out.size} after it. Pass validation_eras=None, which "
+            "holds out rows, or early_stopping=False."
+        )
 
 
 def forecast_weights(

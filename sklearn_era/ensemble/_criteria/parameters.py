@@ -259,7 +259,7 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
 def warn_if_few_splits_are_covered(
     estimator: Any, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Say so where coverage ends the trees of a booster, or leaves them to the gain.
+    """Say so where thresholds end the trees of a booster, or leave them to the gain.
 
     `splitter` has counted the nodes that the gain would split, and those of them at
     which no split was covered. A tree without a split is another warning's.
@@ -277,6 +277,13 @@ def warn_if_few_splits_are_covered(
     )
     if max(leaves) == 1:
         return
+    agreement = estimator.min_direction_agreement
+    if agreement > 0 and (n_unsplit := leaves.count(1)) > 0.9 * len(leaves):
+        warn_user(
+            f"{n_unsplit:,} of {len(leaves):,} trees have no split: eras agree too "
+            f"little for min_direction_agreement={agreement}. Lower it, or expect "
+            "little more than a constant."
+        )
     if plan.min_gain_share > 0:
         if share > 0.9:
             warn_user(

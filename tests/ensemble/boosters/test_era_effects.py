@@ -333,7 +333,10 @@ def test_early_stopping_scores_the_forecast(scoring):
     X, y, eras = make_drift()
     params = {"early_stopping": True, "scoring": scoring, "validation_fraction": 4}
     model = Regressor(max_iter=5, era_effects="intercept", **params)
-    model.fit(X, y, eras=eras)
+    carried = "carries on the level of era 15, since early stopping holds out the 4 aft"
+    with pytest.warns(UserWarning, match=carried):
+        model.fit(X, y, eras=eras)
+    clone_of(model, validation_eras=None).fit(X, y, eras=eras)  # without a warning
     held_out = np.isin(eras, model.validation_eras_)
     assert held_out.sum() == 400
     assert list(model.era_intercepts_) == list(range(16))
@@ -456,6 +459,21 @@ def test_no_effect_and_order_of_text_are_warned_of(params, message):
         Regressor(era_effects="intercept", era_forecast="mean").fit(
             X, y, eras=[f"era{8 + era}" for era in eras]
         )
+
+
+def test_hospitals_by_the_alphabet_are_warned_of():
+    X, y, _, eras = make_data(n_samples=60)
+    names = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[eras]
+    with pytest.warns(
+        UserWarning, match=r"^era_forecast='last' takes '\w' for the lat"
+    ):
+        Regressor(era_effects="intercept").fit(X, y, eras=names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for forecast, labels in (("mean", names), ("last", np.char.add("H1", names))):
+            Regressor(era_effects="intercept", era_forecast=forecast).fit(
+                X, y, eras=labels
+            )
 
 
 def test_predicting_with_eras_needs_intercepts():

@@ -254,6 +254,23 @@ def test_trees_that_coverage_ends_are_warned_of():
     assert 25 < int(share) <= 100 * sum(counts) / (2 * sum(counts) - len(counts)) + 1
 
 
+def test_agreement_that_leaves_nearly_all_trees_without_a_split_is_warned_of():
+    rng, eras = np.random.default_rng(0), np.repeat(np.arange(40), 50)
+    X = rng.normal(size=(2000, 5))
+    y = 0.05 * X.sum(axis=1) + rng.normal(size=2000)
+    model = ours(
+        split_criterion="directional", min_era_coverage=0.5, learning_rate=0.5,
+        min_direction_agreement=0.4, max_iter=100,
+    )  # fmt: skip
+    message = r"^(\d+) of 100 trees have no split: .* min_direction_agreement=0\.4\."
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(X, y, eras=eras)
+    n_unsplit = int(re.search(message, str(caught[0].message))[1])
+    counts = [tree.get_n_leaf_nodes() for (tree,) in model._predictors]
+    assert 90 < n_unsplit == counts.count(1) < 100
+    model.set_params(min_direction_agreement=0.1).fit(X, y, eras=eras)
+
+
 def test_criterion_without_a_say_is_warned_of():
     """No split has two eras on both sides."""
     rng, eras = np.random.default_rng(0), np.arange(200) % 20
