@@ -7,6 +7,7 @@ python -m experiments all --data DIR
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -80,7 +81,12 @@ def measure(name: str, options: argparse.Namespace) -> None:
     """
     experiment = load_experiment(name)
     n_runs = options.runs or (1 if options.quick else experiment.N_RUNS)
-    frame = experiment.run(data_dir=options.data, n_runs=n_runs, quick=options.quick)
+    with warnings.catch_warnings():
+        # Of trees that end early and of eras without an effect: the table shows them.
+        warnings.simplefilter("ignore", UserWarning)
+        frame = experiment.run(
+            data_dir=options.data, n_runs=n_runs, quick=options.quick
+        )
     print(experiment.TITLE)
     if n_runs != experiment.N_RUNS:
         print(f"With {n_runs} of {experiment.N_RUNS} runs.")

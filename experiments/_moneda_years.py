@@ -15,7 +15,6 @@ each year in time is left out once, and the candidate whose worst year is best i
 for the random forest as for the others.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -239,18 +238,15 @@ def _aucs_from_year(
 ) -> dict[str, float]:
     """The area under the curve in the holdout, trained on the latest years only."""
     train, holdout = parts["train"], parts["holdout"]
-    with warnings.catch_warnings():
-        # Of the first point, which has no years to compare.
-        warnings.simplefilter("ignore", UserWarning)
-        curve = reverse_learning_curve(
-            forest,
-            table.X.loc[train],
-            table.y[train],
-            eras=table.years[train],
-            X_test=table.X.loc[holdout],
-            y_test=table.y[holdout],
-            scoring="roc_auc",
-        )
+    curve = reverse_learning_curve(
+        forest,
+        table.X.loc[train],
+        table.y[train],
+        eras=table.years[train],
+        X_test=table.X.loc[holdout],
+        y_test=table.y[holdout],
+        scoring="roc_auc",
+    )
     points = zip(curve.oldest_eras, curve.scores, strict=True)
     return {f"{_FROM}{year}": float(score) for year, score in points}
 

@@ -103,6 +103,13 @@ def _auto(task: Task, seed: int) -> Any:
 
 _SEARCHES = ("AutoEra", "tuned", "LightGBM tuned")
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
+# By the gain, as `REFERENCE`.
+_EFFECTS = {
+    "intercepts": booster(era_effects="intercept"),
+    "leaf shrinkage": booster(leaf_shrinkage="eras"),
+    "equal eras": booster(era_weighting="equal"),
+    "recency": booster(era_weighting="recency"),
+}
 
 _LEAVES, _RATES = [8, 15, 31, 63], [0.05, 0.1]
 
@@ -111,6 +118,7 @@ MODELS: dict[str, Factory] = {
     "AutoEra": _auto,
     "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
+    **_EFFECTS,
     "EraForest": _of(
         EraForestRegressor,
         EraForestClassifier,
@@ -165,13 +173,16 @@ def show(frame: pd.DataFrame) -> str:
     """The tables in Markdown: differences ± s.e., bold beyond two of them."""
     measured = [name for name in dict.fromkeys(frame["model"]) if name != REFERENCE]
     first = [name for name in (*_SEARCHES, *_CRITERIA) if name in measured]
-    others = [name for name in measured if name not in first]
+    effects = [name for name in _EFFECTS if name in measured]
+    others = [name for name in measured if name not in [*first, *effects]]
     is_fresh = frame["scenario"].isin([*FRESH, ALL_FRESH])
     texts = []
     for name, rows in ((ALL, frame[~is_fresh]), (ALL_FRESH, frame[is_fresh])):
         if not rows.empty:
             texts += [
-                _markdown(rows, SCORES[0], part, name) for part in (first, others)
+                _markdown(rows, SCORES[0], part, name)
+                for part in (first, effects, others)
+                if part
             ]
             worst = _markdown(rows, SCORES[1], measured, name, only_all=True)
             texts += ["The worst era of each test:", worst]

@@ -20,7 +20,6 @@ eras of one size in place of a majority of 50 or 90 %, on data sets of the seeds
 eras, and two clusters of the invariant features by k-means.
 """
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,10 +139,8 @@ def run(
             seed = seed_of("rules", number)
             names = {"run": number, "data": case.data, "eras": f"K = {case.n_eras}"}
             for model_name, model, arguments in _models(case, data, seed, quick):
-                with warnings.catch_warnings():
-                    # JustTrainTwice is then the plain booster, and so it is reported.
-                    warnings.filterwarnings("ignore", "The first classifier is right")
-                    model.fit(data.X_train, data.y_train, **arguments)
+                # Where its first classifier is right, JustTrainTwice is the booster.
+                model.fit(data.X_train, data.y_train, **arguments)
                 rows += [
                     {**names, "model": model_name, "part": part, "value": value}
                     for part, value in accuracies(model, data, PARTS).items()

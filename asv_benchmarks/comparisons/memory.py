@@ -1,4 +1,4 @@
-"""The rows about memory: the peak of a fit, in a process of its own."""
+"""The rows about memory: the peak of a call, in a process of its own."""
 
 import json
 import subprocess
@@ -14,15 +14,17 @@ FOLDER = Path(__file__).resolve().parents[1]
 CRITERION = "directional"
 
 
-def probe(task: Task, n_threads: int, source: str, parameters: dict) -> dict:
+def probe(
+    task: Task, n_threads: int, call: str, criterion: str, parameters: dict
+) -> dict:
     """Run the probe: its docstring says what it returns."""
     if not sys.platform.startswith("linux"):
         raise NotPossibleHere("the peak is read from Linux's /proc")
     question = {
         "task": asdict(task),
         "n_threads": n_threads,
-        "source": source,
-        "split_criterion": CRITERION,
+        "call": call,
+        "split_criterion": criterion,
         "parameters": parameters,
     }
     done = subprocess.run(
@@ -37,22 +39,25 @@ def probe(task: Task, n_threads: int, source: str, parameters: dict) -> dict:
 
 @dataclass(frozen=True)
 class MemoryPerCell:
-    """Bytes that a fit takes beyond its input, over rows times features."""
+    """Bytes that a call takes beyond its input, over rows times features."""
 
     task: Task
-    source: str  # "array" or "BinnedDataset"
+    call: str  # as `memory_probe.make_call` has them
+    criterion: str | None = None
 
     def case(self, settings: Settings) -> str:
         task = settings.resize(self.task)
-        return f"`{CRITERION}`, peak memory beyond the {self.source}: {task}"
+        by = f"`{self.criterion}`, " if self.criterion else ""
+        return f"{by}{self.call}, peak memory beyond its input: {task}"
 
     def measure(self, settings: Settings) -> Result:
         task = settings.resize(self.task)
-        found = probe(task, settings.n_threads, self.source, {})
+        criterion = self.criterion or "gain"
+        found = probe(task, settings.n_threads, self.call, criterion, {})
         taken = found["peak_bytes"] - found["bytes_before"]
         return Result(
             f"{taken / (task.n_rows * task.n_features):.2f} bytes a cell",
-            f"{found['leaves']:.1f}",
+            "" if found["leaves"] is None else f"{found['leaves']:.1f}",
             f"{found['seconds']:.2f} s",
         )
 
@@ -73,7 +78,8 @@ class WholeProcess:
         found = probe(
             settings.resize(self.task),
             settings.n_threads,
-            "array",
+            "fit",
+            CRITERION,
             {"colsample_bytree": self.colsample_bytree},
         )
         return Result(
@@ -83,9 +89,15 @@ class WholeProcess:
         )
 
 
+BYTES, BYTES_AND_GAIN = Task(dtype="uint8"), Task(n_eras=1, dtype="uint8")
 MEMORY_ROWS: tuple[Row, ...] = (
-    MemoryPerCell(Task(dtype="uint8"), "array"),
-    MemoryPerCell(Task(dtype="uint8"), "BinnedDataset"),
+    MemoryPerCell(BYTES, "fit", CRITERION),
+    MemoryPerCell(BYTES, "fit to a BinnedDataset", CRITERION),
+    MemoryPerCell(BYTES_AND_GAIN, "fit", "gain"),
+    MemoryPerCell(BYTES_AND_GAIN, "scikit-learn's fit"),
+    MemoryPerCell(BYTES, "BinnedDataset.from_arrays"),
+    MemoryPerCell(BYTES, "predict", CRITERION),
+    MemoryPerCell(BYTES, "scikit-learn's predict"),
 )
 LARGE_ROWS: tuple[Row, ...] = (
     WholeProcess(

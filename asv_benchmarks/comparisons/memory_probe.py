@@ -1,10 +1,10 @@
-"""Fit once, and print the memory that it took.
+"""Fit or predict once, and print the memory that it took.
 
 ``python -m comparisons.memory_probe QUESTION``, in the folder ``asv_benchmarks``.
 
 A process of its own, because freed memory is not always given back: a second fit would
-seem to take less. Prints, as JSON, the process's resident bytes before the fit, their
-peak in the fit, the seconds that it took, and the mean number of leaves.
+seem to take less. Prints, as JSON, the process's resident bytes before the call, their
+peak in it, the seconds that it took, and a fit's mean number of leaves.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.common import (
+    SKLEARN,
     Task,
     era_booster,
     limit_threads,
@@ -38,35 +39,43 @@ def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def make_fit(question: dict, task: Task):
-    """The fit of a task, with its input made already and nothing else alive."""
+def make_call(question: dict, task: Task):
+    """What is asked about, with its input made already and nothing else alive."""
     data = make_data(task)
     make_data.cache_clear()
-    model = era_booster(
-        data, question["split_criterion"], task.n_trees, **question["parameters"]
-    )
-    if question["source"] == "array":
-        return partial(model.fit, data.X, data.y, eras=data.eras)
-    return partial(model.fit, BinnedDataset.from_arrays(data.X, data.y, eras=data.eras))
+    call, criterion = question["call"], question["split_criterion"]
+    if call == "scikit-learn's fit":
+        return partial(SKLEARN.fit, data, task.n_trees)
+    if call == "scikit-learn's predict":
+        return partial(SKLEARN.fit(data, task.n_trees).predict, data.X)
+    bin_rows = partial(BinnedDataset.from_arrays, data.X, data.y, eras=data.eras)
+    if call == "BinnedDataset.from_arrays":
+        return bin_rows
+    model = era_booster(data, criterion, task.n_trees, **question["parameters"])
+    if call == "fit to a BinnedDataset":
+        return partial(model.fit, bin_rows())
+    eras = None if criterion == "gain" else data.eras
+    fit = partial(model.fit, data.X, data.y, eras=eras)
+    return partial(fit().predict, data.X) if call == "predict" else fit
 
 
 def main(question: dict) -> dict:
     task = Task(**question["task"])
     with limit_threads(question["n_threads"]):
-        # What the first fit of a process imports and starts is not the fit's.
-        make_fit(question, Task(n_rows=2_000, n_eras=5, n_features=5, n_trees=1))()
-        fit = make_fit(question, task)
+        # What the first call of a process imports and starts is not the call's.
+        make_call(question, Task(n_rows=2_000, n_eras=5, n_features=5, n_trees=1))()
+        call = make_call(question, task)
         reset_peak()
         before = resident_bytes("VmRSS")
         start = perf_counter()
-        model = fit()
+        result = call()
         seconds = perf_counter() - start
         peak = resident_bytes("VmHWM")
     return {
         "bytes_before": before,
         "peak_bytes": peak,
         "seconds": seconds,
-        "leaves": mean_leaves(model),
+        "leaves": mean_leaves(result) if hasattr(result, "predict") else None,
     }
 
 

@@ -155,7 +155,7 @@ def over_random_forest() -> list[Ratio]:
 SPEED_HEADLINES: tuple[Row, ...] = (
     Ratio(Task(n_eras=100), DIRECTIONAL, SKLEARN),
     Ratio(Task(n_eras=1000), DIRECTIONAL, SKLEARN),
-    Ratio(Task(n_eras=100, n_bins=255), DIRECTIONAL, SKLEARN),
+    Ratio(Task(100_000, n_bins=255, dtype="float64"), DIRECTIONAL, SKLEARN),
     Ratio(replace(OTHERS, kind="classes"), DIRECTIONAL, SKLEARN),
     Ratio(NUMERAI, DIRECTIONAL, LIGHTGBM),
     Ratio(Task(n_eras=1), FAST_GAIN, LIGHTGBM),

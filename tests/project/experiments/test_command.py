@@ -64,6 +64,7 @@ def stub(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # as the command does
 @pytest.mark.parametrize("name", experiment_names())
 def test_experiment_runs_reduced(name, request):
     experiment = load_experiment(name)

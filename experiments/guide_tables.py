@@ -1,0 +1,251 @@
+"""The guide's tables on made-up data: early stopping, made eras, a model of ranks.
+
+No table of a paper: each shows what one option does where the answer is known.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+from sklearn.metrics import mean_squared_error
+
+from experiments.common import draw_bars, seed_of, summarize
+from sklearn_era.datasets import make_numerai_like
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.environments import (
+    decorrelated_partition,
+    kmeans_partition,
+    within_era_correlation,
+)
+from sklearn_era.metrics import era_scores
+
+TITLE = "Tables of the guide on made-up data"
+DATA_FILES: tuple[str, ...] = ()
+N_RUNS = 5
+
+
+class Cell(NamedTuple):
+    """A number of a table, by its row and its column."""
+
+    row: str
+    column: str
+    value: float
+
+
+def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
+    """What is held out: rows or whole eras; tested on 20 new eras."""
+    rng = np.random.default_rng(seed)
+    lasting = rng.normal(size=10) / 4
+
+    def draw() -> tuple[NDArray[Any], ...]:
+        eras = np.repeat(np.arange(20), 200)
+        level, identity = 2 * rng.normal(size=20), rng.normal(size=20)
+        effects = rng.normal(size=(20, 9)) / 4
+        X = rng.normal(size=(eras.size, 20))
+        y = X[:, :10] @ lasting + (X[:, 10:19] * effects[eras]).sum(axis=1)
+        y += level[eras] + rng.normal(size=eras.size)
+        X[:, 19] = identity[eras]
+        return X, y, eras
+
+    (X, y, eras), (X_test, y_test, _) = draw(), draw()
+    for criterion in ("gain", "directional"):
+        for held_out, validation_eras in (("rows", None), ("the last eras", "last")):
+            model = HistGradientBoostingRegressor(
+                split_criterion=criterion, max_iter=10 if quick else 1000,
+                early_stopping=True, validation_fraction=0.25, n_iter_no_change=20,
+                validation_eras=validation_eras, scoring="r2", random_state=seed,
+            )  # fmt: skip
+            model.fit(X, y, eras=eras)
+            row = f"{criterion}, {held_out}"
+            yield Cell(row, "trees", model.n_iter_)
+            yield Cell(row, "best R² held out", model.validation_score_.max())
+            yield Cell(row, "R² on new eras", model.score(X_test, y_test))
+
+
+def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
+    """Eras that the functions of `environments` make where four regimes are hidden."""
+    rng = np.random.default_rng(seed)
+    regimes = np.repeat(np.arange(4), 1500)
+
+    def draw(follows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        causes = rng.normal(size=(follows.size, 3))
+        y = causes.sum(axis=1) + rng.normal(size=follows.size)
+        effects = follows[:, None] * y[:, None] + rng.normal(size=(follows.size, 2))
+        return np.column_stack([causes, effects]), y
+
+    X, y = draw(np.array([1.5, 1.0, 0.3, 0.0])[regimes])
+    X_test, y_test = draw(np.full(3000, -1.0))
+    partitions = {
+        "the hidden regimes": regimes,
+        "at random": rng.permutation(regimes),
+        "kmeans_partition": kmeans_partition(X, 4, random_state=seed),
+        "decorrelated_partition": decorrelated_partition(X, 4, random_state=seed),
+        "the same, min_share=0.2": decorrelated_partition(
+            X, 4, min_share=0.2, random_state=seed
+        ),
+    }
+    parameters: dict[str, dict[str, Any]] = {
+        "gain": {},
+        "era, worst era": {"split_criterion": "era", "boltzmann_alpha": -np.inf},
+        "directional": {"split_criterion": "directional"},
+        "invariant, λ = 10": {
+            "split_criterion": "invariant", "invariance_penalty": 10,
+        },
+    }  # fmt: skip
+    for row, eras in partitions.items():
+        for column, of_criterion in parameters.items():
+            model = HistGradientBoostingRegressor(
+                max_iter=5 if quick else 60, max_leaf_nodes=8, min_era_coverage=1.0,
+                early_stopping=False, **of_criterion,
+            )  # fmt: skip
+            model.fit(X, y, eras=eras)
+            error = mean_squared_error(y_test, model.predict(X_test))
+            yield Cell(row, column, error)
+
+
+def correlation_in_made_eras(seed: int, quick: bool) -> Iterator[Cell]:
+    """The mean squared correlation J_e of features with three common factors."""
+    rng = np.random.default_rng(seed)
+    n_rows = 2_000 if quick else 100_000
+    X = rng.normal(size=(n_rows, 3)) @ rng.normal(size=(3, 50)) / 2
+    X += rng.normal(size=X.shape)
+    share_of = {f"min_share={share}": share for share in (None, 0.25)}
+    partitions = {
+        "all in one era": np.zeros(n_rows, dtype=int),
+        "at random": rng.integers(4, size=n_rows),
+        **{
+            name: decorrelated_partition(X, 4, min_share=share, random_state=seed)
+            for name, share in share_of.items()
+        },
+    }
+    for row, eras in partitions.items():
+        shares = np.bincount(eras) / n_rows
+        within = within_era_correlation(X, eras)
+        for place, era in enumerate(np.argsort(-shares, kind="stable"), start=1):
+            yield Cell(row, f"J of era {place}", within[era])
+            yield Cell(row, f"share of era {place}", shares[era])
+
+
+def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
+    """Rank correlation by era: effects that reverse, and weak ones that last."""
+    data = make_numerai_like(random_state=seed)
+    train = data.eras <= np.unique(data.eras)[99]
+    y, y_live = data.y.ravel(), data.y_live.ravel()
+    reversing = {
+        "": (data.X[train], y[train], data.eras[train]),
+        "reversing, validation": (data.X[~train], y[~train], data.eras[~train]),
+        "reversing, live-like": (data.X_live, y_live, data.eras_live),
+    }
+    for name, parts in (("reversing", reversing), ("weak", weak_effects(seed, quick))):
+        (X, y, eras), *_ = parts.values()
+        for agreement in (None, 0.0, 0.1, 0.2, 0.4):
+            row = "gain"
+            parameters: dict[str, Any] = {}
+            if agreement is not None:
+                row = f"directional, agreement {agreement}"
+                parameters = {
+                    "split_criterion": "directional", "min_era_coverage": 0.5,
+                    "min_direction_agreement": agreement,
+                }  # fmt: skip
+            model = HistGradientBoostingRegressor(
+                max_iter=10 if quick else 200, learning_rate=0.05, max_depth=5,
+                max_leaf_nodes=32, min_samples_leaf=100, early_stopping=False,
+                colsample_bytree=0.1, random_state=seed, **parameters,
+            )  # fmt: skip
+            model.fit(X, y, eras=eras)
+            n_split = sum(tree.get_n_leaf_nodes() > 1 for (tree,) in model._predictors)
+            yield Cell(row, f"{name}, trees with splits", n_split)
+            for column, (X_later, y_later, later) in parts.items():
+                if not column:
+                    continue
+                predicted = model.predict(X_later)
+                scores = era_scores(
+                    y_later, predicted, eras=later, metric=_correlation
+                ).scores
+                yield Cell(row, column, np.mean(scores))
+
+
+def weak_effects(
+    seed: int, quick: bool
+) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """140 eras of 60 features whose effects vary more than they last, as Numerai's."""
+    rng = np.random.default_rng(seed)
+    eras = np.repeat(np.arange(140), 200 if quick else 2000)
+    X = rng.integers(5, size=(eras.size, 60), dtype=np.int8)
+    lasting = 0.004 * rng.choice([-1, 1], size=60)
+    effects = lasting + 0.02 * rng.normal(size=(140, 60))
+    standardised = (X - np.float32(2)) / np.float32(np.sqrt(2))
+    y = np.einsum("ij,ij->i", standardised, effects[eras]) + rng.normal(size=eras.size)
+    train = eras < 100
+    return {"": (X[train], y[train], eras[train]),
+            "weak, later eras": (X[~train], y[~train], eras[~train])}  # fmt: skip
+
+
+def _correlation(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
+    """Of ranks; 0 where all is predicted the same."""
+    if np.ptp(y_pred) == 0:
+        return 0.0
+    return float(spearmanr(y_true, y_pred).statistic)
+
+
+TABLES: dict[str, Callable[[int, bool], Iterator[Cell]]] = {
+    "early stopping": early_stopping,
+    "made eras": made_eras,
+    "correlation in made eras": correlation_in_made_eras,
+    "made-up ranks": made_up_ranks,
+}
+
+
+def run(
+    *, data_dir: Path | None = None, n_runs: int = N_RUNS, quick: bool = False
+) -> pd.DataFrame:
+    """Measure the tables; `quick` has fewer trees and rows.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each cell of each table.
+    """
+    cells = [
+        {"table": name, **cell._asdict(), "run": run}
+        for name, measure in TABLES.items()
+        for run in range(n_runs)
+        for cell in measure(seed_of(name, run), quick)
+    ]
+    by = ["table", "row", "column"]
+    return summarize(pd.DataFrame(cells), by=by, value="value")
+
+
+def show(frame: pd.DataFrame) -> str:
+    """The means and the standard deviations over the runs, as tables of Markdown."""
+    return "\n\n".join(
+        _markdown(name, frame[frame["table"] == name]) for name in TABLES
+    )
+
+
+def _markdown(name: str, cells: pd.DataFrame) -> str:
+    rows, columns = cells["row"].unique(), cells["column"].unique()
+    text_of = {
+        (row, column): f"{mean:.3g}" if np.isnan(std) else f"{mean:.3g} (std {std:.2g})"
+        for row, column, mean, std in zip(
+            *(cells[key] for key in ("row", "column", "mean", "std")), strict=True
+        )
+    }
+    lines = [[name, *columns], ["---"] * (len(columns) + 1)]
+    lines += [[row, *(text_of.get((row, c), "") for c in columns)] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def draw(frame: pd.DataFrame, figure: Figure) -> None:
+    """Draw each table's first column of numbers by row."""
+    figure.set_size_inches(8, 3 * len(TABLES))
+    for axes, name in zip(figure.subplots(len(TABLES)), TABLES, strict=True):
+        cells = frame[frame["table"] == name]
+        column = cells["column"].iloc[-1]
+        draw_bars(axes, cells[cells["column"] == column], label="row")
+        axes.set_title(f"{name}: {column}")
