@@ -6,6 +6,7 @@ is the same in the repository and on the site. From there:
     python -m sphinx -W -n -c docs . build/site
 """
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -38,6 +39,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = project
 html_extra_path = ["site_root"]  # index.html, which leads to that of docs/
 html_show_sourcelink = False
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # links to headings, as in the repository
@@ -46,6 +49,7 @@ extlinks = {"arxiv": ("https://arxiv.org/abs/%s", "arXiv:%s")}
 autosummary_generate = True
 autosummary_ignore_module_all = False  # what is public is in __all__
 autosummary_imported_members = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # types are in the docstrings
 numpydoc_show_class_members = False
 # scikit-learn's own docstrings, which ours contain, refer to its manual and glossary.
@@ -59,6 +63,7 @@ sphinx_gallery_conf = {
     "reference_url": {"sklearn_era": None},
     "backreferences_dir": "docs/api/backreferences",
     "show_memory": False,
+    "capture_repr": (),  # of figures' titles and the like
     "write_computation_times": False,
 }
 
@@ -107,6 +112,26 @@ def _write_command_line(app):
     page.write_text(printed.stdout, encoding="utf-8")
 
 
+def _for_readers(app, what, name, obj, options, lines):
+    """Leave out private modules, and what scikit-learn says of its own site.
+
+    Its labels lead to pages that are not here, and its versions are not this package's.
+    """
+    text = "\n".join(lines)
+    if what == "module":
+        paragraphs = text.split("\n\n")
+        text = "\n\n".join(x for x in paragraphs if not re.search(r"``_\w", x))
+    if what == "class" and "HistGradientBoosting" in name:
+        text = re.sub(
+            r"\n( *)\.\. version(?:added|changed):: .*(?:\n\1 +.*)*\n", "\n", text
+        )
+        guide = "https://scikit-learn.org/stable/modules/ensemble.html"
+        text = re.sub(r":ref:`([^`<]*?)\s*<[^`]*>`", rf"`\1 <{guide}>`__", text)
+        text = re.sub(r":ref:`[^`]*`", f"`scikit-learn's guide <{guide}>`__", text)
+    lines[:] = [*text.split("\n"), ""]
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", _for_readers, priority=400)
     app.connect("builder-inited", _write_command_line)
     app.connect("missing-reference", _link_other_packages)

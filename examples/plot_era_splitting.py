@@ -9,6 +9,8 @@ at each split can take the spiral, and on data where eras do not differ they pay
 their caution.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # The data
 # --------
