@@ -89,7 +89,7 @@ def _program(version: Annotated[bool, _VERSION] = False) -> None:
 def fit(
     data: Annotated[Path, _DATA],
     target: Annotated[str, option("COL", "Column to predict.")],
-    out: Annotated[Path, option("FILE", "Model file, *.skops.", "--out", "-o")],
+    out: Annotated[Path, option("FILE", "Model file, *.era.", "--out", "-o")],
     era: Annotated[_Text, option("COL", "Column of eras: weeks, regions.")] = None,
     features: Annotated[_Names, _FEATURES] = None,
     exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
@@ -119,13 +119,13 @@ def fit(
     values.
     """
     # What the last step needs, before the work that leads there.
-    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    _ui.check_packages("cli", "pandas", "pyarrow")
     from rich.console import Console
 
     from sklearn_era.cli import _tables
     from sklearn_era.model_files import save_model
 
-    _ui.check_output(out, (".skops",), data)
+    _ui.check_output(out, (".era",), data)
     criterion = _tables.parse_value(split_criterion)
     if not isinstance(criterion, dict):
         subject = "--split-criterion: there is no criterion"
@@ -211,7 +211,7 @@ def predict(
     classifier, that is the class, and each class adds a column 'probability_CLASS'.
     Categories that the model has not seen count as missing, with a warning.
     """
-    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
     from sklearn_era._tables.columns import list_columns

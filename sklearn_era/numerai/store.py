@@ -1,6 +1,6 @@
 """A fit in its folder, with the record of how it came about.
 
-``<name>.skops`` is the estimator and ``<name>.json`` the record, which people can read.
+``<name>.era`` is the estimator and ``<name>.json`` the record, which people can read.
 """
 
 import json
@@ -75,7 +75,7 @@ def save_fit(
 
     Whenever the process may be killed, `load_fit` finds the old fit or the new one.
     """
-    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".sklearn-era-*"):  # of a process that was killed
@@ -109,7 +109,7 @@ def save_fit(
 def load_fit(folder: Path, name: str) -> tuple[Regressor, ModelRecord]:
     """Read a fit and its record, having checked that they belong together."""
     record = read_record(folder, name)
-    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     # A process that was killed between its last two steps left the model waiting.
     if waiting.is_file() and file_sha256(waiting) == record.sha256:
         path = waiting

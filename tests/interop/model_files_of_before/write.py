@@ -51,7 +51,7 @@ def main():
     for name, model in models().items():
         is_classes = name.endswith("classifier")
         model.fit(X, labels if is_classes else y, eras=eras)
-        save_model(model, folder / f"{name}.skops", era="week")
+        save_model(model, folder / f"{name}.era", era="week")
         predictions[name] = (model.predict_proba if is_classes else model.predict)(X)
     np.savez_compressed(folder / "predictions.npz", X=X, **predictions)
 
