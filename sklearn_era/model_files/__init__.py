@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_era
 
+from .._files import printable, put_in_place
 from ._estimators import CLASSES, inner_models
 from ._values import ValueReader, ValueWriter
 
@@ -150,14 +151,12 @@ def save_model(
             except (TypeError, ValueError, RecursionError) as error:
                 raise ModelFileError(
                     f"This {name} holds {error}, which a model file cannot: name its "
-                    "`scoring` and `loss` by strings, set its `oob_score` to a bool, "
-                    "fit `era_effects` or `era_weighting` to eras that are text, "
+                    "`scoring` by a string, set its `oob_score` to a bool, fit "
+                    " `era_effects` or `era_weighting` to eras that are text, "
                     "numbers or NumPy's dates, or pickle the estimator."
                 ) from error
             archive.writestr(_MODEL_MEMBER, json.dumps(model, allow_nan=False))
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        put_in_place(temporary, path)
     return metadata
 
 
@@ -222,7 +221,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
         If the file cannot be read.
     """
     metadata = read_metadata(path)
-    written = str(metadata.versions.get("scikit-learn"))
+    written = printable(str(metadata.versions.get("scikit-learn")))
     if _minor(written) != _minor(sklearn.__version__):
         raise ModelFileError(
             f"{path} was written with scikit-learn {written}, and this is scikit-learn "
@@ -242,7 +241,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     except OSError:
         raise
     except Exception as error:
-        raise ModelFileError(f"{path} is damaged: {error}.") from error
+        reason = printable(str(error))
+        raise ModelFileError(f"{path} is damaged: {reason}.") from error
     return estimator, metadata
 
 
@@ -263,8 +263,8 @@ def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
     if document.pop("format") != _FORMAT:
         raise ModelFileError(
             f"{path} is a model file of a newer sklearn_era "
-            f"({document['versions']['sklearn_era']}); this is sklearn_era "
-            f"{sklearn_era.__version__}."
+            f"({printable(str(document['versions']['sklearn_era']))}); this is "
+            f"sklearn_era {sklearn_era.__version__}."
         )
     known = {field.name for field in fields(ModelMetadata)}
     metadata = ModelMetadata(

@@ -4,7 +4,6 @@ A file names a class and its attributes, out of the lists below; what compiled c
 handed, the preprocessor, bins and trees, is made anew from checked numbers.
 """
 
-from itertools import chain
 from typing import Any
 
 import numpy as np

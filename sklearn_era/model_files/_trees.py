@@ -26,6 +26,8 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
 
     ``n_nodes`` and ``n_bitsets`` have the shape (n_iterations, n_trees_per_iteration).
     """
+    if len({*map(len, predictors)}) != 1:
+        raise ValueError("iterations of different numbers of trees")
     trees = list(chain.from_iterable(predictors))
     counts = [[len(tree.nodes) for tree in iteration] for iteration in predictors]
     n_bitsets = [
@@ -36,7 +38,6 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
         name: np.concatenate([getattr(tree, name) for tree in trees])
         for name in list(_DTYPES)[:3]
     }
-    # ValueError if an iteration lacks trees.
     return {
         **packed,
         "n_nodes": np.array(counts, dtype=np.int64),

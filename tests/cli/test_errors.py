@@ -10,6 +10,7 @@ import pytest
 
 from helpers.cli import fail, fit, params, predict, run, write
 from sklearn_era import cli
+from sklearn_era.cli._ui import print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import save_model
 
@@ -304,3 +305,16 @@ def test_wrong_separator(small, separator, given):
     assert told == f"--target: there is no column 'y'; {hint}"
     told = fail(*predict(), "--sep", given)
     assert told == f"DATA: there is no column 'alpha'; {hint}"
+
+
+EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"
+
+
+def test_names_in_files_do_not_command_the_terminal(small, capsys):
+    small.rename(columns={"sector": EVIL}).to_csv("d.csv", index=False)
+    told = fail(*fit(features=[]))
+    assert told.startswith(f"DATA: column '{SHOWN}' is not numeric ('energy' in row ")
+    small.rename(columns={"y": EVIL}).to_csv("d.csv", index=False)
+    assert f"of '{SHOWN}' to 60 rows" in run(*fit(target=EVIL))
+    print_table("Scores", ["Model"], [[EVIL]])
+    assert SHOWN in capsys.readouterr().out
