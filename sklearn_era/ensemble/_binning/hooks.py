@@ -12,14 +12,14 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.utils.validation import _check_categorical_features, validate_data
 
 from .dataset import BinnedDataset
-from .errors import blame_missing_values
+from .errors import feature_columns
+from .floats import fit_float_mapper
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import (
     allocate_binned,
     bin_columns,
     fit_bin_mapper,
     matrix_of_own_bins,
-    rows_of_bins,
     take_rows,
 )
 
@@ -165,14 +165,6 @@ class BinningMixin(BaseHistGradientBoosting):
             self._fit_state.keeps_integers = False
         if self._fit_state.has_unit_weights:
             sample_weight = None
-        if not isinstance(X, DatasetRows | IntegerColumns):
-            try:
-                return super()._bin_data(X, sample_weight, is_training_data)
-            except ValueError:
-                if is_training_data:
-                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
-                    blame_missing_values(self, X, rows)
-                raise
         is_binned = isinstance(X, DatasetRows)
         if self.verbose:
             print(
@@ -189,6 +181,10 @@ class BinningMixin(BaseHistGradientBoosting):
             if is_training_data:
                 X.copy_bin_mapper(mapper)
             binned = X.bins(order, mapper.n_threads)
+        elif not isinstance(X, IntegerColumns):
+            if is_training_data:
+                fit_float_mapper(mapper, X, sample_weight, feature_columns(self))
+            binned = np.asarray(mapper.transform(X), order=order)
         else:
             binned = None
             if is_training_data:
@@ -197,7 +193,8 @@ class BinningMixin(BaseHistGradientBoosting):
             if binned is None:
                 binned = allocate_binned(X.shape, order)
                 bin_columns(mapper, X, binned)
-        X.forget()
+        if isinstance(X, UnbinnedRows):
+            X.forget()
         if self.verbose:
             print(f"{time() - tic:.3f} s")
         return binned
