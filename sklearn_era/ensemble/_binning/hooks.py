@@ -99,7 +99,9 @@ class BinningMixin(BaseHistGradientBoosting):
         if hasattr(self, "_fit_state") and self._fit_state.keeps_integers:
             columns = as_integer_columns(X)
         if columns is None:
-            return super()._preprocess_X(X, reset=reset)
+            # An encoder that knows NaN alone makes one of integers on its way.
+            with np.errstate(invalid="ignore"):
+                return super()._preprocess_X(X, reset=reset)
         if reset:
             self.is_categorical_ = _check_categorical_features(
                 X, self.categorical_features
@@ -144,15 +146,23 @@ class BinningMixin(BaseHistGradientBoosting):
             del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but an error counts columns as X does."""
+        """As in scikit-learn, but an error counts columns as X does.
+
+        Of a column without a category, the encoder has to take text and numbers alike.
+        """
         try:
-            return super()._check_categories()
+            known = super()._check_categories()
         except ValueError as error:
             columns = np.flatnonzero(self.is_categorical_)
             message = re.sub(
                 r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
             )
             raise ValueError(message) from None
+        encoder = self._preprocessor.named_transformers_["encoder"]
+        for i, codes in enumerate(x for x in known if x is not None):
+            if codes.size == 0:
+                encoder.categories_[i] = np.array([np.nan])
+        return known
 
     def _bin_data(
         self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
