@@ -288,8 +288,8 @@ def mutual_information_ratios(
     Raises
     ------
     ValueError
-        If no column is invariant, one is not in X, they say nothing of the target, a
-        column has no value, `y` misses some, or `max_bins` is out of range.
+        If no column is invariant, one is not in X, they say nothing of the target, `y`
+        misses some values, or `max_bins` is out of range.
 
     References
     ----------

@@ -49,7 +49,7 @@ class PartSummary:
     ----------
     n_rows : int
     kinds : dict
-        What each column holds: numbers, text, categories.
+        What each column holds: numbers, text, categories; None of nothing.
     head : ndarray or DataFrame of shape (1, n_features)
         Its first row.
     era_labels, y_values : ndarray

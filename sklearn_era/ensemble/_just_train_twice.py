@@ -34,7 +34,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from .._warnings import no_value_noted, warn_user
+from .._tables.no_value import no_value_noted
+from .._warnings import warn_user
 from ..model_selection._fit_arguments import name_in_fit
 
 

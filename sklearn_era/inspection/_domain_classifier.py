@@ -15,8 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
-from sklearn_era._warnings import no_value_noted, warn_of_no_value
 from sklearn_era._tables.columns import as_matrix, check_same_columns, read_columns
+from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 
 # Most categories that histogram boosting takes; columns of more are taken for numbers.

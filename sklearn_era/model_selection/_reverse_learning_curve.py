@@ -22,7 +22,7 @@ from sklearn_era._eras import (
     encode_eras,
     warn_of_text_order,
 )
-from sklearn_era._warnings import no_value_noted, warn_of_no_value
+from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.metrics import EraScorer
 from sklearn_era.model_selection._fit_arguments import (
     check_target,

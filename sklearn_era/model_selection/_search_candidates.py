@@ -22,7 +22,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from sklearn_era._eras import EncodedEras, check_eras, encode_eras, warn_of_text_order
-from sklearn_era._warnings import no_value_noted, warn_user
+from sklearn_era._tables.no_value import no_value_noted
+from sklearn_era._warnings import warn_user
 from sklearn_era.model_selection._fit_arguments import takes
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 

@@ -266,7 +266,7 @@ def test_memory(tmp_path):
 
 
 def test_a_feature_without_a_value(tmp_path):
-    """It is trained on as a column of missing values, and predictions are blind to it."""
+    """The model is trained, and blind to it."""
     frame = FRAME.assign(**{FEATURES[1]: np.nan})
     path = write_frame(frame, tmp_path / "train_7.parquet")
     message = rf"X: column\(s\) '{FEATURES[1]}' have no value in the rows"

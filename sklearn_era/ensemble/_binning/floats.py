@@ -85,8 +85,8 @@ class FloatColumns:
             )
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"X: column {self.names[feature]!r} is not numeric: {error}. Encode it as "
-                "numbers, or drop it."
+                f"X: column {self.names[feature]!r} is not numeric: {error}. Encode it "
+                "as numbers, or drop it."
             ) from error
         return np.ascontiguousarray(values[:, 0])
 

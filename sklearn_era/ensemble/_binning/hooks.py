@@ -185,7 +185,8 @@ class BinningMixin(BaseHistGradientBoosting):
                 flush=True,
             )
         tic = time()
-        mapper, order = self._bin_mapper, "F" if is_training_data else "C"
+        order: Any = "F" if is_training_data else "C"
+        mapper = self._bin_mapper
         binned: NDArray[np.uint8] | None
         if isinstance(X, DatasetRows):
             if is_training_data:

@@ -17,7 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import (
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..._warnings import warn_of_no_value
+from ..._tables.no_value import warn_of_no_value
 from .codes import count_codes, map_codes
 from .integer_columns import IntegerColumns, values_of_codes
 
@@ -54,8 +54,8 @@ def set_thresholds(
     mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
     mapper.bin_thresholds_ = [
-        categories if categories is not None else np.empty(0) if found is None else found
-        for categories, found in zip(known, thresholds, strict=True)
+        next((x for x in pair if x is not None), np.empty(0))
+        for pair in zip(known, thresholds, strict=True)
     ]
     mapper.n_bins_non_missing_ = np.array(
         [values.shape[0] for values in mapper.bin_thresholds_], dtype=np.uint32

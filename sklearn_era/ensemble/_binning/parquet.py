@@ -284,8 +284,7 @@ def _find_thresholds(
     for i, values in zip(
         others,
         in_parallel(
-            delayed(find_thresholds)(sample[i], max_bins, sample_weight)
-            for i in others
+            delayed(find_thresholds)(sample[i], max_bins, sample_weight) for i in others
         ),
         strict=True,
     ):
@@ -323,7 +322,7 @@ def _read_bins(
 
 
 def _make_small_tables(
-    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64]]
+    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64] | None]
 ) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
     """By the bytes of a value: the columns of small integers, and their tables."""
     tables = {}

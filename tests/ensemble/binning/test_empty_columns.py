@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from helpers.criteria import CRITERIA, RATIO
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model, trees_of
-from sklearn_era._warnings import NoValueWarning
+from sklearn_era._tables.no_value import NoValueWarning
 from sklearn_era.ensemble import (
     BinnedDataset,
     EraForestClassifier,
@@ -67,7 +67,8 @@ def assert_blind(model, other, X, empty):
     expected = model.predict(X)
     assert_array_equal(expected, other.predict(X.drop(columns=empty)))
     for number, text in ((np.inf, "x"), (-np.inf, "?"), (1e300, "u"), (0.0, None)):
-        values = {"never": number, "neither": pd.Categorical([text] * len(X), list("x?u"))}
+        category = pd.Categorical([text] * len(X), categories=list("x?u"))
+        values = {"never": number, "neither": category}
         odd = X.assign(**{name: values[name] for name in empty})
         assert_array_equal(model.predict(odd), expected)
 

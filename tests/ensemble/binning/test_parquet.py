@@ -418,7 +418,7 @@ def test_columns_without_a_value(tmp_path):
     pq.write_table(first, files[0], row_group_size=50)
     pq.write_table(table[200:], files[1], row_group_size=50)
     X = table.drop_columns(["target", "era"])
-    message = r"^X: column\(s\) 'null', 'small', 'flag', 'nan' have no value in the rows"
+    message = r"^X: column\(s\) 'null', 'small', 'flag', 'nan' have no value"
     with pytest.warns(UserWarning, match=message) as caught:
         dataset = read(files, features=None)
     assert len(caught) == 1
