@@ -104,6 +104,7 @@ class ParquetColumns:
                     types.is_integer(arrow_type)
                     or types.is_floating(arrow_type)
                     or types.is_boolean(arrow_type)
+                    or types.is_null(arrow_type)
                 ):
                     raise ValueError(
                         f"{argument}: column {name!r} of {file} is not numeric: it "
@@ -165,6 +166,8 @@ class ParquetColumns:
     def read_labels(self, name: str) -> NDArray[Any]:
         """All values of a column, as NumPy has them."""
         column = self._read(name)
+        if self._arrow.types.is_null(column.type):
+            column = column.cast(self._arrow.float64())
         if self._arrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         return np.array(column.to_numpy())

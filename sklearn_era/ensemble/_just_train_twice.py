@@ -34,6 +34,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
 from ..model_selection._fit_arguments import name_in_fit
 
@@ -198,7 +199,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = None if sample_weight is None else weights
         # Before the first fit, which may take long.
         self._arguments("estimator", self.estimator, weights, fit_params)
-        with warnings.catch_warnings():
+        with no_value_noted():  # the second fit warns of the same columns
             if shortened:
                 # To end early is what it is meant to do.
                 warnings.simplefilter("ignore", ConvergenceWarning)

@@ -239,7 +239,8 @@ class RuleEnsembleClassifier(
             n_threads=n_threads,
         )
         X_binned = mapper.transform(values)
-        has_missing = (X_binned == mapper.missing_values_bin_idx_).any(axis=0)
+        is_missing = X_binned == mapper.missing_values_bin_idx_
+        has_missing = is_missing.any(axis=0) & ~is_missing.all(axis=0)
         conditions = list_conditions(mapper, has_missing)
         counter = RefinementCounter(
             X_binned,

@@ -36,7 +36,7 @@ class BinnedDataset:
     Make one with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features, and no raw values: ``predict``, `X_val` and callbacks that ask
     for `X` need raw rows. It cannot be split, as cross-validation does; make one for
-    each fold.
+    each fold. A warning names columns without a value, which no tree splits.
 
     Attributes
     ----------

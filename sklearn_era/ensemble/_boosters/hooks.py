@@ -150,6 +150,12 @@ class EraFitMixin(EraScoringMixin):
             unknown names or no positive weight; or if `invariance_statistic="ratio"`
             meets a target of other values than 0 and 1. If `X` is a `BinnedDataset`
             of another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
+
+        Warns
+        -----
+        UserWarning
+            If columns of `X` have no value in the training rows with a weight: no tree
+            splits them, and any value of theirs gets the same prediction.
         """
         warn_of_row_order(eras, X)
         warn_of_row_order(eras_val, X_val, "eras_val", "X_val")

@@ -111,10 +111,14 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             `warm_start` meets fewer trees, other columns, categories or classes than
             before, or, with `oob_score`, other rows or eras; or if
             ``invariance_statistic="ratio"`` meets a target of other values than 0 and
-            1. If a column of `X` has no value in rows with a weight, or `y` times the
-            weights is too large or too small for single precision. If `X` is a
-            `BinnedDataset` of another `max_bins`, or `y`, `sample_weight` or `eras`
-            come with it.
+            1. If `y` times the weights is too large or too small for single precision.
+            If `X` is a `BinnedDataset` of another `max_bins`, or `y`, `sample_weight`
+            or `eras` come with it.
+
+        Warns
+        -----
+        UserWarning
+            If columns of `X` have no value in rows with a weight: no tree splits them.
         """
         before = self.__dict__.copy()
         self._fit_state = FitState()
