@@ -181,6 +181,7 @@ def _restore_preprocessor(estimator: Any) -> None:
     _need(len(categories) == is_categorical.sum(), "categories")
     _need(all(type(known) is np.ndarray for known in categories), "categories")
     _need(all(known.ndim == 1 for known in categories), "categories")
+    _need(all(known.dtype.kind in "OUSbiuf" for known in categories), "categories")
     table = np.zeros((max(1, *map(len, categories)), n_features), dtype=object)
     for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
         table[:, column] = known[0] if known.size else np.nan
@@ -216,8 +217,6 @@ def _bins(mapper: Any) -> dict[str, Any]:
         "thresholds": np.concatenate(thresholds),
         "missing_bin": int(mapper.missing_values_bin_idx_),
         "n_bins": int(mapper.n_bins),
-        "random_state": mapper.random_state,
-        "n_threads": mapper.n_threads,
     }
 
 
@@ -226,13 +225,13 @@ def _bin_mapper(
     n_thresholds: NDArray[np.int64],
     thresholds: NDArray[np.float64],
     missing_bin: int,
-    **parameters: Any,
+    n_bins: int,
 ) -> _BinMapper:
     """Return a fitted bin mapper, whose bins are bytes and whose categories are too."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
-    n_bins = n_thresholds + ~is_categorical
+    used = n_thresholds + ~is_categorical
     _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")
-    _need(n_bins.max() <= missing_bin <= 255, "bins")
+    _need(used.max() <= missing_bin <= 255 and type(n_bins) is int, "bins")
     _need(n_thresholds.sum() == thresholds.size, "bins")
     cut = np.split(thresholds, np.cumsum(n_thresholds)[:-1])
     for each, is_category in zip(cut, is_categorical, strict=True):
@@ -240,16 +239,16 @@ def _bin_mapper(
         if is_category:
             _need(np.isin(each, np.arange(256)).all(), "bins")
     mapper = _BinMapper(
+        n_bins=n_bins,
         is_categorical=is_categorical,
         known_categories=[
             each if is_category else None
             for each, is_category in zip(cut, is_categorical, strict=True)
         ],
-        **parameters,
     )
     mapper.is_categorical_ = is_categorical.astype(np.uint8)
     mapper.bin_thresholds_ = cut
-    mapper.n_bins_non_missing_ = n_bins.astype(np.uint32)
+    mapper.n_bins_non_missing_ = used.astype(np.uint32)
     mapper.missing_values_bin_idx_ = missing_bin
     return mapper
 
