@@ -1,7 +1,7 @@
 """The warning of columns without a value, which many fits may share."""
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,29 +12,30 @@ from .columns import list_columns
 class NoValueWarning(UserWarning):
     """Columns have no value in rows to train on; `columns` are their names."""
 
-    columns: Collection[Any] = ()
+    columns: Sequence[Any] = ()
 
 
-def warn_of_no_value(columns: Collection[Any], rows: str) -> None:
+def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
     """Warn of columns without a value in some rows, if there are any."""
     if columns:
+        columns = list(dict.fromkeys(columns))
         warning = NoValueWarning(
-            f"X: column(s) {list_columns(list(columns))} have no value in {rows}; a "
-            "model takes all values of such a column for the same."
+            f"X: column(s) {list_columns(columns)} have no value in {rows}; a model "
+            "takes all values of such a column for the same."
         )
         warning.columns = columns
         warn_user(warning)
 
 
 @contextmanager
-def no_value_noted() -> Iterator[dict[Any, None]]:
+def no_value_noted() -> Iterator[list[Any]]:
     """Note the columns that fits would warn of, for one warning about many fits."""
-    noted: dict[Any, None] = {}
+    noted: list[Any] = []
     show = warnings.showwarning
 
     def note(message: Warning | str, *args: Any, **options: Any) -> None:
         if isinstance(message, NoValueWarning):
-            noted.update(dict.fromkeys(message.columns))
+            noted.extend(message.columns)
         else:
             show(message, *args, **options)
 

@@ -49,7 +49,7 @@ class PartSummary:
     ----------
     n_rows : int
     kinds : dict
-        What each column holds: numbers, text, categories; None of nothing.
+        What each column holds: numbers, text, categories.
     head : ndarray or DataFrame of shape (1, n_features)
         Its first row.
     era_labels, y_values : ndarray
@@ -62,7 +62,7 @@ class PartSummary:
     """
 
     n_rows: int
-    kinds: dict[Any, str | None]
+    kinds: dict[Any, str]
     head: Any
     era_labels: NDArray[Any]
     y_values: NDArray[Any]
@@ -242,15 +242,11 @@ def frame_of_categories(
     return frame if hasattr(head, "iloc") else frame.to_numpy()
 
 
-def _kinds(X: Any) -> dict[Any, str | None]:
-    """What each column of a frame holds, None of nothing; of a matrix, all of them."""
+def _kinds(X: Any) -> dict[Any, str]:
+    """What each column of a frame holds; of a matrix, all of them."""
     if not hasattr(X, "dtypes"):
         return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
-    kinds = {name: _kind(dtype) for name, dtype in X.dtypes.items()}
-    return {
-        name: None if kind == "text" and X[name].isna().all() else kind
-        for name, kind in kinds.items()
-    }
+    return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
 
 
 def _kind(dtype: Any) -> str:
@@ -294,7 +290,7 @@ def check_alike(summaries: Sequence[PartSummary]) -> None:
             )
         ]
         for name, kind, kind_of_first in pairs:
-            if kind != kind_of_first and None not in (kind, kind_of_first):
+            if kind != kind_of_first:
                 raise ValueError(
                     f"{name} holds {kind} in partition {i}, and {kind_of_first} in "
                     f"partition {first}: give it one type."

@@ -212,7 +212,7 @@ default='from_dtype'
     fold_aucs = np.array([auc for auc, *_ in results]).reshape(-1, n_folds)
     names = np.array([column.name for column in columns], dtype=object)
     name_of = dict(enumerate(names))
-    empty = {name_of.get(j, j): None for *_, noted in results for j in noted}
+    empty = [name_of.get(j, j) for *_, noted in results for j in noted]
     warn_of_no_value(empty, "rows that a classifier is trained on")
     aucs = fold_aucs.mean(axis=1)
     result = Bunch(
@@ -272,7 +272,7 @@ def _fit_and_score(
     test: NDArray[np.intp],
     seed: int,
     n_repeats: int,
-) -> tuple[float, NDArray[np.float64], dict[Any, None]]:
+) -> tuple[float, NDArray[np.float64], list[Any]]:
     """The AUC of a fold, what each feature's permutation takes, and empty columns."""
     scorer = get_scorer("roc_auc")
     with no_value_noted() as empty:

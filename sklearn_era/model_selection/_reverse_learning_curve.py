@@ -242,9 +242,7 @@ def reverse_learning_curve(
         for rows, count, oldest in steps
     )
     models, scores, fit_times, empty = zip(*results, strict=True)
-    warn_of_no_value(
-        dict.fromkeys(chain.from_iterable(empty)), "rows that a fit is trained on"
-    )
+    warn_of_no_value(list(chain(*empty)), "rows that a fit is trained on")
     result = Bunch(
         n_train_eras=counts,
         oldest_eras=encoded.labels[train_codes[train_codes.size - counts]],
@@ -388,7 +386,7 @@ def _fit_and_score(
     y_test: Any,
     score_arguments: dict[str, Any],
     what: str,
-) -> tuple[Any, float, float, dict[Any, None]]:
+) -> tuple[Any, float, float, list[Any]]:
     """One point of the curve: model, score, seconds of the fit, and empty columns."""
     start = time.perf_counter()
     try:

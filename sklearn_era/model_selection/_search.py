@@ -256,7 +256,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
                 clone(plain).set_params(**params).fit(X, y, **arguments)
                 for params in (chosen if isinstance(chosen, list) else [chosen])
             ]
-        warn_of_no_value(search.empty_columns | empty, "rows that some fold trains on")
+        warn_of_no_value(search.empty_columns + empty, "rows that some fold trains on")
         if self.verbose:
             print(f"chosen: {text_of(chosen)}")
         for name in ("classes_", "n_features_in_", "feature_names_in_"):

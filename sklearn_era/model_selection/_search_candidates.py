@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,8 @@ class Candidates:
         By era, in the order of `era_codes`.
     seconds : list of float
         The mean time of a fit.
-    empty_columns : dict of column to None
-        Those without a value in the training rows of a fold.
+    empty_columns : list
+        Those without a value in the training rows of a fold, each once or more.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Candidates:
         self.predictions: list[NDArray[np.float64]] = []
         self.scores: list[NDArray[np.float64]] = []
         self.seconds: list[float] = []
-        self.empty_columns: dict[Any, None] = {}
+        self.empty_columns: list[Any] = []
 
     def try_all(self, candidates: Sequence[dict[str, Any]]) -> None:
         """Fit candidates, the plain model first, as long as there is time."""
@@ -162,8 +163,7 @@ class Candidates:
             for train, test in self.folds
         )
         predictions, seconds, empty = zip(*found, strict=True)
-        for columns in empty:
-            self.empty_columns.update(columns)
+        self.empty_columns += chain(*empty)
         self._add(params, np.concatenate(predictions), float(np.mean(seconds)))
 
     def _add(self, params: Any, predicted: NDArray[np.float64], seconds: float) -> None:
@@ -280,7 +280,7 @@ def _fit_and_predict(
     arguments: dict[str, Any],
     X_test: Any,
     classes: NDArray[Any] | None,
-) -> tuple[NDArray[np.float64], float, dict[Any, None]]:
+) -> tuple[NDArray[np.float64], float, list[Any]]:
     """The predictions of a fold's test rows, the fit's seconds, and empty columns."""
     start = time.perf_counter()
     with no_value_noted() as empty:
