@@ -31,10 +31,7 @@ from repository import BASE, BRANCH, git
 from unified_diff import Patch, PatchError
 
 # What names the pinned release.
-PINNED = (
-    *("patches/UPSTREAM", "pyproject.toml"),
-    *(".ci/constraints.txt", "docs/contributing.md"),
-)
+PINNED = ("patches/UPSTREAM", "pyproject.toml")
 
 # By default, fits are scikit-learn's bit for bit; brute force finds the same splits;
 # scikit-learn's own tests pass with our classes. A minute or two.
