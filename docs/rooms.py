@@ -18,7 +18,8 @@ PICTURE = Path(__file__).with_suffix(".svg")
 LAYERS = {
     "Beneath all": (
         "#8290a6",
-        "_optional _plotting _warnings _threads _criterion_table _eras _tables _trees",
+        "_optional _files _plotting _warnings _threads _criterion_table _eras _tables "
+        "_trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "_criteria"),

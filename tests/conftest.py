@@ -25,7 +25,7 @@ TESTS = Path(__file__).parent
 CLUSTER = {"dask", "distributed", "xgboost"}
 OPTIONAL = CLUSTER | {
     "dotenv", "filelock", "lightgbm", "matplotlib", "numerai_tools", "pandas", "polars",
-    "pyarrow", "pydantic", "requests", "rich", "skops", "typer",
+    "pyarrow", "pydantic", "requests", "rich", "typer",
 }  # fmt: skip
 # Of these folders, what is tested needs them.
 NEEDS = {

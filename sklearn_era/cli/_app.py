@@ -58,7 +58,7 @@ class _PlainErrors(typer.core.TyperGroup):
             told = "Interrupted. Run the command again to resume"
             typer.echo(f"{told}, without --restart or --retrain.", err=True)
             raise typer.Exit(130) from None
-        typer.echo(f"Error: {message}", err=True)
+        _ui.echo(f"Error: {message}", err=True)
         raise typer.Exit(code)
 
 
@@ -89,7 +89,7 @@ def _program(version: Annotated[bool, _VERSION] = False) -> None:
 def fit(
     data: Annotated[Path, _DATA],
     target: Annotated[str, option("COL", "Column to predict.")],
-    out: Annotated[Path, option("FILE", "Model file, *.skops.", "--out", "-o")],
+    out: Annotated[Path, option("FILE", "Model file, *.era.", "--out", "-o")],
     era: Annotated[_Text, option("COL", "Column of eras: weeks, regions.")] = None,
     features: Annotated[_Names, _FEATURES] = None,
     exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
@@ -119,13 +119,13 @@ def fit(
     values.
     """
     # What the last step needs, before the work that leads there.
-    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    _ui.check_packages("cli", "pandas", "pyarrow")
     from rich.console import Console
 
     from sklearn_era.cli import _tables
     from sklearn_era.model_files import save_model
 
-    _ui.check_output(out, (".skops",), data)
+    _ui.check_output(out, (".era",), data)
     criterion = _tables.parse_value(split_criterion)
     if not isinstance(criterion, dict):
         subject = "--split-criterion: there is no criterion"
@@ -177,7 +177,7 @@ def fit(
     with _ui.writable(out):
         save_model(estimator, out, target=target, era=era)
     of_eras = "" if eras is None else f" of {count(len(set(eras.tolist())), 'era')}"
-    typer.echo(
+    _ui.echo(
         f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
         f"{count(estimator.n_iter_, 'iteration')} in {seconds:.1f} s."
@@ -186,12 +186,12 @@ def fit(
     n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
     if n_split < len(trees):
         typer.echo(f"{n_split:,} of {len(trees):,} trees have splits.")
-    typer.echo(f"Wrote {out}.")
+    _ui.echo(f"Wrote {out}.")
     lines = _tables.score_held_out(estimator, X, y, eras)
     try:
         with console.status("Scoring"):
             for line in lines if score else ():
-                typer.echo(line)
+                _ui.echo(line)
     except ValueError as error:
         warnings.warn(f"cannot score: {error}", stacklevel=1)
 
@@ -211,7 +211,7 @@ def predict(
     classifier, that is the class, and each class adds a column 'probability_CLASS'.
     Categories that the model has not seen count as missing, with a warning.
     """
-    _ui.check_packages("cli", "pandas", "pyarrow", "skops")
+    _ui.check_packages("cli", "pandas", "pyarrow")
     import pandas as pd
 
     from sklearn_era._tables.columns import list_columns
@@ -248,7 +248,7 @@ def predict(
     results = [estimator.predict(X), *(estimator.predict_proba(X).T if classes else ())]
     predictions = pd.DataFrame(dict(zip(headings, results, strict=True)))
     _tables.write_table(pd.concat([frame[kept], predictions], axis=1), out)
-    typer.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
+    _ui.echo(f"Wrote {count(len(X), 'prediction')} to {out}.")
 
 
 @app.command()
@@ -304,7 +304,7 @@ def demo(
     figure.suptitle("Predictions over the spiral, and accuracy on the test rows")
     with _ui.writable(out):
         figure.savefig(out, dpi=120)
-    typer.echo(f"Wrote {out}.")
+    _ui.echo(f"Wrote {out}.")
 
 
 app.add_typer(numerai)

@@ -12,7 +12,7 @@ import typer
 from rich.prompt import Prompt
 
 from sklearn_era.cli import _ui
-from sklearn_era.cli._ui import InputError, number, option, print_table
+from sklearn_era.cli._ui import InputError, echo, number, option, print_table
 from sklearn_era.numerai.errors import ApiError, ConfigError, NumeraiError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def init(
             raise
         if version is None:
             told = "Warning: The latest version of the data is unknown."
-            typer.echo(f"{told} {error}", err=True)
+            echo(f"{told} {error}", err=True)
     version = version or latest_version(served) or DataSection().version
     targets = list[str]()
     if served:
@@ -127,14 +127,14 @@ def init(
             client.model_id(name)
     write_config(config, name=name, target=target, version=version)
     tip = "'sklearn-era numerai run --dry-run' shows what would be done"
-    typer.echo(f"Wrote {config} for {target} of {version}. Edit it as you like; {tip}.")
+    echo(f"Wrote {config} for {target} of {version}. Edit it as you like; {tip}.")
 
 
 def _ask(option: str, what: str, choices: Sequence[str]) -> str:
     listed = f"{what}: {', '.join(choices) or 'none'}."
     if not choices or not sys.stdin.isatty():
         raise InputError(f"{option} is required. {listed}")
-    typer.echo(listed)
+    echo(listed)
     return Prompt.ask(option[2:], choices=[*choices], show_choices=False)
 
 
@@ -168,13 +168,13 @@ def run(
         work = Run(steps, upload=not no_submit, retrain=retrain, wait=wait)
         if dry_run:
             for line in work.plan():
-                typer.echo(line)
+                echo(line)
             return
         failures = work()
     if no_submit:
-        typer.echo("Nothing was uploaded (--no-submit).")
+        echo("Nothing was uploaded (--no-submit).")
     for what, error in failures[1:]:
-        typer.echo(f"Error: While {what}: {error}", err=True)
+        echo(f"Error: While {what}: {error}", err=True)
     for what, error in failures[:1]:
         if not isinstance(error, NumeraiError):
             raise error
@@ -211,7 +211,7 @@ def train(
             if steps.reasons_to_train(one, restart=restart):
                 steps.train(one, restart=restart)
             else:
-                typer.echo(f"{one.name!r} is up to date; use --restart to train it.")
+                echo(f"{one.name!r} is up to date; use --restart to train it.")
 
 
 @numerai.command()
@@ -237,7 +237,7 @@ def predict(
         for one in chosen(steps, model):
             steps.predict(one, number)
             for shown, reason in steps.reasons_to_train(one).items():
-                typer.echo(f"Warning: {shown} is out of date: {reason}.", err=True)
+                echo(f"Warning: {shown} is out of date: {reason}.", err=True)
 
 
 @numerai.command()
@@ -273,7 +273,7 @@ def submit(
                 steps, name, number, file, require_open=require_open, force=force
             )
             told = f"has submission {record.submission_id}"
-            typer.echo(f"Round {number}: {name!r} {told}.")
+            echo(f"Round {number}: {name!r} {told}.")
 
 
 @numerai.command()
@@ -322,10 +322,10 @@ def upload(
             raise InputError(f"{path} {told}.")
         steps.client.check_keys()
         check_portable_model(path, steps.workspace.need("live"))
-        typer.echo(f"{path.name} runs within Numerai's limits.")
+        echo(f"{path.name} runs within Numerai's limits.")
         upload_pickle(
             steps.client, one.name, path, image=image, assign=assign, wait=60 * wait,
-            data_version=steps.workspace.version, on_step=typer.echo,
+            data_version=steps.workspace.version, on_step=echo,
         )  # fmt: skip
 
 
@@ -348,7 +348,7 @@ def scores(
         found = scores.live_scores(steps.client, ids, rounds, horizons)
         promised = scores.promised_scores(steps.workspace, [*ids])
         if not found:
-            typer.echo("Numerai has no scores for these models yet.")
+            echo("Numerai has no scores for these models yet.")
             return
         metrics, rows = ("corr", "mmc", "bmc", "fnc"), list[list[str]]()
         for score in found:
@@ -361,4 +361,4 @@ def scores(
         headings = ("Round", "Model", *map(str.upper, metrics), "")
         print_table("Scores at Numerai", headings, rows)
         write_whole(out, report.as_png(report.live_scores(found, promised)))
-        typer.echo(f"Figure: {out}")
+        echo(f"Figure: {out}")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import typer
 from numpy.typing import NDArray
 from pandas.api import types
 from pyarrow import csv, dataset
@@ -172,7 +171,7 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
         if n_unknown := n_values - own.count():
             values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
             told = f"the model has not seen {values}, and treats them as missing."
-            typer.echo(f"Warning: DATA: {told}", err=True)
+            _ui.echo(f"Warning: DATA: {told}", err=True)
         # As the estimator knows it: None and NaN are two categories to it.
         missing = [*categories[is_missing], np.nan][0]
         X[name] = own.astype(object).where(own.notna(), missing)

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 from rich.table import Table
 
+from sklearn_era._files import printable
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.numerai.errors import ConfigError, alternatives
 
@@ -52,7 +53,12 @@ def check_packages(extra: str, *packages: str) -> None:
 
 def one_sentence(message: BaseException | str) -> str:
     """Bring another library's message, often of many lines, onto one line."""
-    return " ".join(str(message).split()) or type(message).__name__
+    return printable(" ".join(str(message).split())) or type(message).__name__
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Print a line, in which names may come from a file or a server."""
+    typer.echo(printable(text), err=err)
 
 
 def count(number: int, noun: str) -> str:
@@ -80,7 +86,7 @@ def warnings_printed() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if (text := one_sentence(str(message))) not in printed:
             printed.add(text)
-            typer.echo(f"Warning: {text}", err=True)
+            echo(f"Warning: {text}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -129,7 +135,7 @@ class Terminal:
 
     def step(self, text: str) -> None:
         """Print a sentence about what was done."""
-        typer.echo(text)
+        echo(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage has come: trees, eras, columns, or bytes."""
@@ -137,7 +143,7 @@ class Terminal:
             now = time.monotonic()
             if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
                 self._logged[stage] = now
-                typer.echo(f"{stage}: {done:,} of {total:,}", err=True)
+                echo(f"{stage}: {done:,} of {total:,}", err=True)
             return
         if total >= _MEGABYTE:  # bytes, and no trees
             stage, done, total = f"{stage} (MB)", done // _MEGABYTE, total // _MEGABYTE
@@ -165,8 +171,8 @@ class Terminal:
         headings = ("Model", "Metric", "mean", "std", "sharpe", "drawdown", "eras")
         print_table(title, headings, rows)
         for note in dict.fromkeys(notes):
-            typer.echo(note)
-        typer.echo("Report: " + ", ".join(map(str, files)))
+            echo(note)
+        echo("Report: " + ", ".join(map(str, files)))
 
 
 def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
@@ -176,7 +182,7 @@ def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> N
         left = heading in ("Model", "Metric")
         table.add_column(heading, justify="left" if left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     width = None if sys.stdout.isatty() else 200
     Console(highlight=False, width=width).print(table)
 

@@ -7,12 +7,13 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import dask
 from distributed import Client, Future, Semaphore
 
+from .._warnings import warn_user
 from ._training import TOPIC, Outcome
 
 # Whether this thread is in a fit.
@@ -164,6 +165,18 @@ class Cluster:
             raise
         return answers[address]
 
+    def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
+        """Let a worker run a function beside its tasks, if it can; nobody waits."""
+
+        async def run() -> None:
+            with suppress(OSError):  # the scheduler is gone
+                await self.client._run(
+                    function, *args, workers=[address], on_error="ignore"
+                )
+
+        if self.client.status == "running":
+            self.client.loop.add_callback(run)
+
     def gather_outcomes(
         self,
         futures: Mapping[str, Future],
@@ -304,26 +317,44 @@ class Cluster:
 
         The tasks of two would else hold each other's workers.
         """
+        if getattr(_here, "is_fitting", False):
+            raise DaskFitError("A fit cannot begin in a callback of another.")
         lock = Semaphore(
             name="sklearn-era-fit",
             scheduler_rpc=self.client.scheduler,
             loop=self.client.loop,
         )
-        if getattr(_here, "is_fitting", False):
-            raise DaskFitError("A fit cannot begin in a callback of another.")
-        lock.acquire()
         _here.is_fitting = True
         try:
+            self._acquire(lock)
             # Now, as they may have been others before the wait.
             self.addresses = self._answering()
             yield
         finally:
             _here.is_fitting = False
+            # A lease that is granted, but not known of here, shall run out.
+            lock.refresh_leases = False
             if self.client.status == "running":
-                lock.release()
                 # It would go on for the lifetime of the client.
                 if (refresh := getattr(lock, "refresh_callback", None)) is not None:
                     self.client.loop.add_callback(refresh.stop)
+                with suppress(RuntimeError):  # there is no lease to release
+                    lock.release()
+
+    def _acquire(self, lock: Semaphore) -> None:
+        """Wait until no other fit runs on the cluster, and warn of the wait."""
+        is_warned = False
+        try:
+            # Of a wait that is interrupted, the scheduler hears when it times out.
+            while not lock.acquire(timeout=_GRACE):
+                if not is_warned:
+                    warn_user(
+                        "Another fit runs on this cluster: this one waits for it."
+                    )
+                is_warned = True
+        except (OSError, RuntimeError, asyncio.CancelledError):
+            self._check_open()
+            raise
 
     @contextmanager
     def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
@@ -332,7 +363,8 @@ class Cluster:
 
         def hear(event: tuple[float, dict[str, Any]]) -> None:
             _, message = event
-            if message["fit"] == fit_id:
+            # Every client and worker of the scheduler can write to the topic.
+            if isinstance(message, dict) and message.get("fit") == fit_id:
                 heard.put(message)
 
         self.client.subscribe_topic(TOPIC, hear)

@@ -19,7 +19,8 @@ from ..ensemble._exchange import ALONE, Exchange
 _N_RETRIES = 1
 # Seconds that the collective has to say itself that time is up.
 _GRACE = 5
-_trackers: dict[str, RabitTracker] = {}
+# Of fits, and what is set once a tracker has ended.
+_trackers: dict[str, tuple[RabitTracker, threading.Event]] = {}
 
 
 class ExchangeError(RuntimeError):
@@ -56,7 +57,8 @@ def start_tracker(
 ) -> dict[str, Any]:
     """Let a group meet at this worker; returns what its members need to know.
 
-    They have to join within `timeout` seconds. Dask passes the worker.
+    They have to join within `timeout` seconds, after which the tracker is gone: the
+    client may be, too. Dask passes the worker.
     """
     tracker = RabitTracker(
         n_workers=n_workers,
@@ -65,7 +67,16 @@ def start_tracker(
         timeout=timeout,
     )
     tracker.start()
-    _trackers[fit_id] = tracker
+    ended = threading.Event()
+    _trackers[fit_id] = tracker, ended
+
+    def wait() -> None:
+        with suppress(XGBoostError):  # nobody has joined, or has left without a word
+            tracker.wait_for()
+        ended.set()
+        _free(fit_id)
+
+    threading.Thread(target=wait, daemon=True).start()
     return tracker.worker_args()
 
 
@@ -74,15 +85,21 @@ def stop_tracker(fit_id: str, timeout: int) -> None:
 
     Of a group that lost one, that is after `timeout` seconds; none of them waits.
     """
-    if (tracker := _trackers.pop(fit_id, None)) is not None:
-        threading.Thread(target=_stop, args=(tracker, timeout), daemon=True).start()
+
+    def stop(ended: threading.Event) -> None:
+        ended.wait(timeout)
+        _free(fit_id)
+
+    if (found := _trackers.get(fit_id)) is not None:
+        threading.Thread(target=stop, args=found[1:], daemon=True).start()
 
 
-def _stop(tracker: RabitTracker, timeout: int) -> None:
-    with suppress(XGBoostError):  # of a group that lost a member: nothing new
-        tracker.wait_for(timeout)
-    with suppress(XGBoostError):
-        tracker.free()
+def _free(fit_id: str) -> None:
+    # By one thread alone: the library has no check for a tracker that is gone.
+    tracker, _ = _trackers.pop(fit_id, (None, None))
+    if tracker is not None:
+        with suppress(XGBoostError):
+            tracker.free()
 
 
 def call_in_group(

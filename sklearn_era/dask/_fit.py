@@ -33,7 +33,7 @@ from ._bins import (
     take_sample,
 )
 from ._cluster import Cluster, DaskFitError
-from ._collective import start_tracker
+from ._collective import start_tracker, stop_tracker
 from ._partitions import (
     PartSummary,
     categories_of,
@@ -53,6 +53,9 @@ from ._survey import (
     training_weights,
 )
 from ._training import train
+
+# Seconds that the members of a group have to leave it, once a fit has failed.
+_GRACE = 5
 
 
 class ClusterFit:
@@ -361,6 +364,9 @@ class ClusterFit:
                     for rank, (address, shard) in enumerate(shards.items())
                 }
                 outcomes = cluster.gather_outcomes(futures, progress.hear, messages)
+        except BaseException:
+            cluster.post(first, stop_tracker, fit_id, _GRACE)
+            raise
         finally:
             # Also of a fit that goes on without its client wanting it.
             cluster.cancel(list(futures.values()))

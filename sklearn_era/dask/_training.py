@@ -304,7 +304,6 @@ def train(
     vars(estimator).update(vars(local))
     training, estimator._held_out = shards
     estimator._training_weights = training.sample_weight
-    estimator._lockstep = Lockstep(fit_id, rank, has_callbacks)
     eras = None
     if era_labels is not None:
         eras = EncodedEras(era_labels, training.codes)
@@ -324,6 +323,7 @@ def train(
         outcome.n_bytes = getattr(exchange, "n_bytes", 0)
 
     try:
+        estimator._lockstep = Lockstep(fit_id, rank, has_callbacks)
         call_in_group(group, rank, timeout, fit)
         if rank == 0:
             outcome.fitted = _fitted_attributes(estimator)

@@ -301,7 +301,7 @@ class Numerai:
             except HttpFailure as error:
                 failure = error
             unclear |= failure.unclear
-            if not (failure.unclear or failure.transient):
+            if failure.asks_too_much or not (failure.unclear or failure.transient):
                 break
             self.http.wait(count, failure.retry_after)
             try:  # the list first, as a second submission is no error to Numerai

@@ -256,7 +256,10 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
 
 
 def write_config(path: Path, *, name: str, target: str, version: str) -> None:
-    """Write the template with a model's name, its target and a version of the data."""
+    """Write the template with a model's name, its target and a version of the data.
+
+    Beside it, ``.gitignore`` lists ``.env``, the file that the keys may be in.
+    """
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:
@@ -267,6 +270,10 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
+        with (path.parent / ".gitignore").open("a+b") as ignored:
+            ignored.seek(0)
+            if b".env" not in (lines := ignored.read()).splitlines():
+                ignored.write(b".env\n" if lines[-1:] in b"\n" else b"\n.env\n")
     except FileExistsError:
         told = "already exists: edit it, or pass another path with --config"
         raise ConfigError(f"'{path}' {told}.") from None
@@ -317,13 +324,14 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
     """Of each table of an array, what is of a fit, and apart from that its own keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
-    seen = set()
+    seen = dict[str, str]()
     for entry in given if isinstance(given, list) else [given]:
         named = isinstance(entry, dict) and "name" in entry
         at = f"{where} {entry['name']!r}" if named else where
-        if at in seen:
-            raise ConfigError(f"{at} is defined twice.")
-        seen.add(at)
+        if twin := seen.get(at.casefold()):
+            told = f", as folders may not tell it from {twin}: choose another name"
+            raise ConfigError(f"{at} is defined twice{'' if twin == at else told}.")
+        seen[at.casefold()] = at
         settings, origins = _merge((at, entry))
         check_keys(origins, [*own, *TrainSection.model_fields])
         yield (at, settings), {key: settings.pop(key) for key in own if key in settings}

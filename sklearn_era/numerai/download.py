@@ -6,7 +6,6 @@ another file gets into it.
 """
 
 import errno
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sklearn_era._files import put_in_place
 from sklearn_era.numerai import errors
 from sklearn_era.numerai.api import DATASET, Numerai
 from sklearn_era.numerai.config import DataSection, Workspace
@@ -140,10 +140,12 @@ class Fetch:
             try:
                 whole = self.client.http.retry(self._attempt)
                 self.check(whole)
-                os.replace(whole, self.path)
+                put_in_place(whole, self.path)
                 return
             except HttpFailure as failure:
-                if not failure.transient or self._size() < before + _PROGRESS:
+                if not failure.transient or failure.asks_too_much:
+                    raise
+                if self._size() < before + _PROGRESS:
                     raise
             except DataError:
                 whole.unlink()
@@ -191,8 +193,6 @@ class Fetch:
             for chunk in chunks:
                 file.write(chunk)
                 self.on_bytes(file.tell(), start + size if size else 0)
-            file.flush()
-            os.fsync(file.fileno())
 
     def _begun(self) -> Path | None:
         """What earlier attempts left, or those of an earlier round."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sklearn_era._files import make_folder, put_in_place
 from sklearn_era._optional import import_optional
 from sklearn_era.numerai.errors import BusyError, DataError, warn
 
@@ -89,13 +89,11 @@ def file_sha256(path: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a path to write to; the file gets its name once it is whole and on disk."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
         try:
             yield partial
-            with partial.open("rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(partial, path)
+            put_in_place(partial, path)
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ chain of exceptions shows one.
 
 import json
 import logging
+import math
 import random
 import re
 import threading
@@ -20,6 +21,7 @@ from io import BytesIO
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from sklearn_era._files import printable
 from sklearn_era._optional import import_optional
 from sklearn_era.numerai.errors import ApiError
 
@@ -30,8 +32,10 @@ MOST_BYTES = 32 << 20  # of an answer that is held in memory
 _CHUNK = 1 << 16  # which a thousandfold compression makes 64 MB of
 # Bytes a second, below which a download has stalled, and for which an upload has time.
 _LEAST_SPEED, _UPLOAD_SPEED = 1_000, 100_000
-_MOST_WAIT = 64.0
+# Seconds between two attempts, and those that a server may ask for.
+_MOST_WAIT, _MOST_ASKED = 64.0, 900.0
 _MOST_REDIRECTS = 5
+_THREAD = "sklearn-era-http"
 _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
@@ -45,6 +49,11 @@ class HttpFailure(ApiError):
         self.status, self.transient, self.unclear = status, transient, unclear
         self.retry_after = 0.0  # seconds that the server asks to wait
 
+    @property
+    def asks_too_much(self) -> bool:
+        """Whether the server asks for a longer wait than a run may take."""
+        return self.retry_after > _MOST_ASKED
+
 
 class Http:
     """Sends requests; `timeout` is in seconds, for each part of an answer.
@@ -57,17 +66,17 @@ class Http:
         self._skew = timedelta(0)
         # They log addresses, at DEBUG and, where headers are odd, as warnings.
         for name in ("urllib3.connectionpool", "urllib3.connection"):
-            logging.getLogger(name).setLevel(logging.ERROR)
+            logging.getLogger(name).addFilter(_is_of_others)
 
     def now(self) -> datetime:
         """The time by Numerai's clock, as far as it has been heard."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait after a failed attempt, counted from 0, as long as the server asks."""
+        """Wait after a failed attempt, counted from 0, at least what is asked for."""
         # Clients that failed at the same time shall not come back at the same time.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
-        time.sleep(min(max(backoff, asked), _MOST_WAIT))
+        time.sleep(max(min(backoff, _MOST_WAIT), asked))
 
     def retry(self, attempt: Callable[[], _T]) -> _T:
         """Call until it succeeds, fails for good, or has been retried often enough."""
@@ -75,7 +84,7 @@ class Http:
             try:
                 return attempt()
             except HttpFailure as failure:
-                if not failure.transient:
+                if not failure.transient or failure.asks_too_much:
                     raise
                 self.wait(count, failure.retry_after)
         return attempt()
@@ -146,7 +155,7 @@ class Http:
 
         # In a thread, which is left behind when the time is up: the timeout of a socket
         # begins anew with every byte that comes in.
-        threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=run, name=_THREAD, daemon=True).start()
         try:
             return outcome.result(seconds)
         except TimeoutError:
@@ -170,24 +179,58 @@ class Http:
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
         """A body as it comes in, from a peer that neither stalls nor goes on and on."""
-        read = partial(reply.raw.read1, _CHUNK, decode_content=True)
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
-        began = time.monotonic()
-        while chunk := self._told_apart(peer, read):
-            spent, taken = spent + time.monotonic() - began, taken + len(chunk)
-            total += len(chunk)
-            if limited and total > MOST_BYTES:
-                told = f"{peer} sent more than {MOST_BYTES:,} bytes."
-                raise HttpFailure(told, unclear=True)
-            if spent >= self.timeout:
-                elapsed += spent
-                late = limited and elapsed >= 10 * self.timeout
-                if late or taken < _LEAST_SPEED * spent:
-                    told = f"{peer} sent only {total:,} bytes in {elapsed:.3g} seconds."
-                    raise HttpFailure(told, transient=True, unclear=True)
-                spent, taken = 0.0, 0
-            yield chunk
+        with self._reader(reply.raw) as read:
             began = time.monotonic()
+            while chunk := self._told_apart(peer, read):
+                spent, taken = spent + time.monotonic() - began, taken + len(chunk)
+                total += len(chunk)
+                if limited and total > MOST_BYTES:
+                    told = f"{peer} sent more than {MOST_BYTES:,} bytes."
+                    raise HttpFailure(told, unclear=True)
+                if spent >= self.timeout:
+                    elapsed += spent
+                    late = limited and elapsed >= 10 * self.timeout
+                    if late or taken < _LEAST_SPEED * spent:
+                        told = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
+                        raise HttpFailure(f"{peer} {told}.", 0, True, unclear=True)
+                    spent, taken = 0.0, 0
+                yield chunk
+                began = time.monotonic()
+
+    @contextmanager
+    def _reader(self, raw: Any) -> Iterator[Callable[[], bytes]]:
+        """Yield what reads some of a body, in no more than twice the timeout.
+
+        That of a socket begins anew with every byte, as of those that give the size of
+        a chunk.
+        """
+        requests = import_optional("requests", extra="numerai")
+        due, late, ended = math.inf, threading.Event(), threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(self.timeout / 4):
+                if time.monotonic() > due:
+                    late.set()
+                    with suppress(OSError, RuntimeError, ValueError):  # it is closed
+                        raw.shutdown()
+                    return
+
+        def read() -> bytes:
+            nonlocal due
+            due = time.monotonic() + 2 * self.timeout
+            try:
+                return raw.read1(_CHUNK, decode_content=True)
+            finally:
+                due = math.inf
+                if late.is_set():
+                    raise requests.Timeout
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield read
+        finally:
+            ended.set()
 
     def _told_apart(self, peer: str, call: Callable[[], _T]) -> _T:
         """Call; what goes wrong in the network is told in our words."""
@@ -219,14 +262,24 @@ class Http:
         unclear = status >= 500 or status == 408
         # In place of a signed address that has expired, there is another.
         transient = unclear or status == 429 or (is_signed and status == 403)
-        told = f"{peer} answered HTTP {status}{advice}."
-        failure = HttpFailure(told, status, transient, unclear)
-        asked = response.headers.get("Retry-After", "").strip()
+        asked, seconds = response.headers.get("Retry-After", "").strip(), 0.0
         if date := _date(asked):
-            failure.retry_after = (date - self.now()).total_seconds()
+            seconds = (date - self.now()).total_seconds()
         elif asked.isdecimal():
-            failure.retry_after = float(asked)
+            seconds = float(asked)
+        if seconds > _MOST_ASKED:
+            asks = f"asks to wait {seconds:,.0f} seconds: run this command again then"
+            advice += f" and {asks}"
+        failure = HttpFailure(
+            f"{peer} answered HTTP {status}{advice}.", status, transient, unclear
+        )
+        failure.retry_after = seconds
         raise failure
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Whether a record is not of a request that is sent here."""
+    return threading.current_thread().name != _THREAD
 
 
 def is_loopback(url: str) -> bool:
@@ -245,9 +298,7 @@ def may_be_called(url: str) -> bool:
 
 def tell(text: object, *secrets: str) -> str:
     """What a server said, on one line, without secrets or signed addresses."""
-    line = " ".join(str(text).split())
-    # What a terminal would take for commands.
-    line = "".join(letter if letter.isprintable() else "?" for letter in line)
+    line = printable(" ".join(str(text).split()))
     for secret in filter(None, secrets):
         line = line.replace(secret, "***")
     line = re.sub(r"https?://\S+", "<address>", line)

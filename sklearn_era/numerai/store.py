@@ -1,10 +1,9 @@
 """A fit in its folder, with the record of how it came about.
 
-``<name>.skops`` is the estimator and ``<name>.json`` the record, which people can read.
+``<name>.era`` is the estimator and ``<name>.json`` the record, which people can read.
 """
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -14,6 +13,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from sklearn_era._files import make_folder, put_in_place
 from sklearn_era._optional import import_optional
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
@@ -75,15 +75,15 @@ def save_fit(
 
     Whenever the process may be killed, `load_fit` finds the old fit or the new one.
     """
-    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for left in folder.glob(".sklearn-era-*"):  # of a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     if waiting.exists():
         before = ModelRecord.read(document, advice=_ADVICE)
         if before is not None and before.sha256 == file_sha256(waiting):
-            os.replace(waiting, path)  # as the run that was killed did not
+            put_in_place(waiting, path)  # as the run that was killed did not
     trees = estimator._predictors
     grown = [i for i, (tree,) in enumerate(trees, 1) if len(tree.nodes) > 1]
     told: dict[str, Any] = {
@@ -100,7 +100,7 @@ def save_fit(
         record = record.model_copy(update=told)
         # From here on the record is that of the file that waits; `load_fit` knows.
         record.write(document)
-        os.replace(waiting, path)
+        put_in_place(waiting, path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     return record
@@ -109,7 +109,7 @@ def save_fit(
 def load_fit(folder: Path, name: str) -> tuple[Regressor, ModelRecord]:
     """Read a fit and its record, having checked that they belong together."""
     record = read_record(folder, name)
-    path, waiting = folder / f"{name}.skops", folder / f"{name}.new.skops"
+    path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     # A process that was killed between its last two steps left the model waiting.
     if waiting.is_file() and file_sha256(waiting) == record.sha256:
         path = waiting

@@ -2,7 +2,7 @@
 
 The fit called `name` has the folder ``checkpoint-<name>`` until it is complete::
 
-    trees-000300.skops    the estimator with its first 300 trees
+    trees-000300.era    the estimator with its first 300 trees
     checkpoint.json       names that file and its sha256, and says which fit it is of
 
 The JSON file is replaced once the estimator's is complete, and then the one before is
@@ -86,7 +86,7 @@ def train(
     features : sequence of str
         The columns to train on, in the order in which the model will ask for them.
     folder, name : path and str, default="model" for the name
-        Where ``<name>.skops`` and ``<name>.json`` appear once the fit is complete.
+        Where ``<name>.era`` and ``<name>.json`` appear once the fit is complete.
     model_name, version : str, default=""
         For the record: the model at Numerai, and the data, such as ``"v5.3"``.
     restart : bool, default=False
@@ -352,7 +352,7 @@ class Checkpoints:
     def _save(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> None:
         """Write a checkpoint, which replaces the one before it once it is complete."""
         n_trees, document = self.n_trees, self.folder / _DOCUMENT
-        file = self.folder / f"trees-{n_trees:06}.skops"
+        file = self.folder / f"trees-{n_trees:06}.era"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if file.exists():

@@ -29,7 +29,7 @@ def features(frame):
 
 @pytest.fixture
 def small(empty_folder):
-    """A small table, which is in ``d.csv``, and a model of it in ``m.skops``."""
+    """A small table, which is in ``d.csv``, and a model of it in ``m.era``."""
     from helpers.cli import make_small_folder
 
     return make_small_folder(empty_folder)

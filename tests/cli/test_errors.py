@@ -10,6 +10,7 @@ import pytest
 
 from helpers.cli import fail, fit, params, predict, run, write
 from sklearn_era import cli
+from sklearn_era.cli._ui import print_table
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_files import save_model
 
@@ -30,7 +31,7 @@ ONE = "--sep: '{}' is not a single ASCII character."
     ("arguments", "message"),
     [
         (fit(data="none.csv"), ABSENT.format("DATA", "none.csv", "fit")),
-        (fit(data="m.skops"), f"DATA: 'm.skops' {SUFFIX}"),
+        (fit(data="m.era"), f"DATA: 'm.era' {SUFFIX}"),
         (fit(target="Y"), NONE("--target", "Y", "y")),
         (fit(target="price"), "--target: " + USE("price")),
         ([*fit(), "--era", "weak"], NONE("--era", "weak", "week")),
@@ -47,14 +48,14 @@ ONE = "--sep: '{}' is not a single ASCII character."
          "--categorical: 'sector' is not one of the features."),
         ([*fit(), "--categorical", "sektor"],
          NONE("--categorical", "sektor", "sector")),
-        (fit(out="new.pkl"), "--out: 'new.pkl' must end in .skops."),
-        (fit(out="none/new.skops"),
-         "--out: cannot write 'none/new.skops': No such file or directory."),
+        (fit(out="new.pkl"), "--out: 'new.pkl' must end in .era."),
+        (fit(out="none/new.era"),
+         "--out: cannot write 'none/new.era': No such file or directory."),
         (fit(out="."),
          "Invalid value for '--out' / '-o': file '.' is a directory" + SEE),
-        (predict(model="none.skops"), ABSENT.format("MODEL", "none.skops", "predict")),
+        (predict(model="none.era"), ABSENT.format("MODEL", "none.era", "predict")),
         (predict(model="d.csv"), "MODEL: d.csv is not a model file of sklearn_era."),
-        (predict(data="m.skops"), f"DATA: 'm.skops' {SUFFIX}"),
+        (predict(data="m.era"), f"DATA: 'm.era' {SUFFIX}"),
         (predict(out="p.txt"), f"--out: 'p.txt' {SUFFIX}"),
         (predict(out="d.csv"), "--out: 'd.csv' is an input and would be overwritten."),
         ([*predict(), "--id", "weeks"], NONE("--id", "weeks", "week")),
@@ -119,7 +120,7 @@ def test_bad_parameters(options, message):
 
 
 COMMANDS = [
-    (fit(), "new.skops"),
+    (fit(), "new.era"),
     (predict(), "p.csv"),
     (["demo"], "sklearn-era-demo.png"),
 ]
@@ -147,7 +148,7 @@ LACKS = "{} is not installed, and this needs it: pip install 'sklearn-era[{}]'".
 EXTRAS = {"matplotlib": ("plot", ["demo"]), "filelock": ("numerai", ["numerai", "run"])}
 
 
-@pytest.mark.parametrize("package", ["pandas", "skops", "pyarrow", *EXTRAS])
+@pytest.mark.parametrize("package", ["pandas", "pyarrow", *EXTRAS])
 def test_missing_package_names_the_extra(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     extra, *commands = EXTRAS.get(package, ("cli", fit(), predict()))
@@ -260,7 +261,7 @@ def test_values_that_cannot_be_used(small, columns, arguments, message, tmp_path
     write(small.assign(**changed), "d.parquet")
     told = fail(*arguments)
     assert told == message if message.endswith(".") else told.startswith(message)
-    assert not (tmp_path / "new.skops").exists()
+    assert not (tmp_path / "new.era").exists()
 
 
 def test_predict_lacking_features(small, tmp_path):
@@ -271,11 +272,11 @@ def test_predict_lacking_features(small, tmp_path):
     # A model without names of columns.
     estimator = HistGradientBoostingRegressor(max_iter=1)
     estimator.fit(small[["alpha", "beta"]].to_numpy(), small["y"])
-    save_model(estimator, "m.skops")
-    assert fail(*predict()) == "MODEL: m.skops was fitted without column names."
-    content = (tmp_path / "m.skops").read_bytes()
-    (tmp_path / "m.skops").write_bytes(content[: len(content) // 2])
-    assert fail(*predict()) == "MODEL: m.skops is not a model file of sklearn_era."
+    save_model(estimator, "m.era")
+    assert fail(*predict()) == "MODEL: m.era was fitted without column names."
+    content = (tmp_path / "m.era").read_bytes()
+    (tmp_path / "m.era").write_bytes(content[: len(content) // 2])
+    assert fail(*predict()) == "MODEL: m.era is not a model file of sklearn_era."
 
 
 @pytest.mark.parametrize("path", ["e.csv", "e.parquet"])
@@ -304,3 +305,16 @@ def test_wrong_separator(small, separator, given):
     assert told == f"--target: there is no column 'y'; {hint}"
     told = fail(*predict(), "--sep", given)
     assert told == f"DATA: there is no column 'alpha'; {hint}"
+
+
+EVIL, SHOWN = "b\x1b]0;owned\x07\x1b[2J\u202e", "b?]0;owned??[2J?"
+
+
+def test_names_in_files_do_not_command_the_terminal(small, capsys):
+    small.rename(columns={"sector": EVIL}).to_csv("d.csv", index=False)
+    told = fail(*fit(features=[]))
+    assert told.startswith(f"DATA: column '{SHOWN}' is not numeric ('energy' in row ")
+    small.rename(columns={"y": EVIL}).to_csv("d.csv", index=False)
+    assert f"of '{SHOWN}' to 60 rows" in run(*fit(target=EVIL))
+    print_table("Scores", ["Model"], [[EVIL]])
+    assert SHOWN in capsys.readouterr().out

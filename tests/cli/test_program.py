@@ -26,7 +26,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata
 
 CHOICE = ["--exclude", "row,y,up,class", "--categorical", "sector,grade", "--no-score"]
-FAST = [*params(max_iter=3), "--no-score", "--out", "m.skops"]
+FAST = [*params(max_iter=3), "--no-score", "--out", "m.era"]
 
 
 @pytest.mark.parametrize(
@@ -40,27 +40,27 @@ def test_regression_round_trip(frame, features, table, out):
     parameters = {"max_iter": 8, "min_direction_agreement": 0.6}
     base = ["--target", "y", "--era", "week", "--split-criterion", "directional"]
     write(frame, table)
-    output = run("fit", table, *base, *CHOICE, *params(**parameters), "-o", "m.skops")
+    output = run("fit", table, *base, *CHOICE, *params(**parameters), "-o", "m.era")
     assert output.startswith(
         "Fitted a regressor of 'y' to 600 rows of 5 eras and 6 features: 8 iterations "
     )
-    assert output.endswith("Wrote m.skops.\n")
-    output = run("predict", "m.skops", table, "--out", out, "--id", "row")
+    assert output.endswith("Wrote m.era.\n")
+    output = run("predict", "m.era", table, "--out", out, "--id", "row")
     assert output == f"Wrote 600 predictions to {out}.\n"
     estimator = Regressor(split_criterion="directional", **parameters)
     estimator.fit(features, frame["y"], eras=frame["week"])
     predictions = read(out)
     assert list(predictions.columns) == ["row", "prediction"]
     assert np.array_equal(predictions["prediction"], estimator.predict(features))
-    metadata = read_metadata("m.skops")
+    metadata = read_metadata("m.era")
     assert metadata.feature_names == list(features.columns)
     assert metadata.categorical_features == ["sector", "grade"]
     assert (metadata.target, metadata.era) == ("y", "week")
-    assert {path.name for path in Path().iterdir()} == {table, "m.skops", out}
+    assert {path.name for path in Path().iterdir()} == {table, "m.era", out}
     # Those of text are kept as they are spelled, and numbers to the last bit.
-    run("predict", "m.skops", table, "-o", "p.csv", "--id", "row")
+    run("predict", "m.era", table, "-o", "p.csv", "--id", "row")
     assert read("p.csv", dtype=str)["row"].tolist() == frame["row"].tolist()
-    run("predict", "m.skops", table, "-o", "p.csv", "--id", "a")
+    run("predict", "m.era", table, "-o", "p.csv", "--id", "a")
     assert read("p.csv")["a"].equals(frame["a"])
 
 
@@ -69,9 +69,9 @@ def test_regression_round_trip(frame, features, table, out):
 def test_classification_round_trip(frame, features, table, target):
     write(frame.astype({"up": float}), table)
     options = ["--target", target, *CHOICE, "--exclude", "week", *params(max_iter=5)]
-    output = run("fit", table, *options, "--out", "m.skops")
+    output = run("fit", table, *options, "--out", "m.era")
     assert f"a classifier of '{target}'" in output
-    run("predict", "m.skops", table, "--out", "p.parquet")
+    run("predict", "m.era", table, "--out", "p.parquet")
     estimator = Classifier(max_iter=5)
     estimator.fit(features, np.array(frame[target].tolist()))
     predictions = read("p.parquet")
@@ -148,7 +148,7 @@ def test_estimator_gets_every_option(small):
     options = ["--split-criterion", json.dumps(own["split_criterion"]), "--era", "week"]
     options += ["--verbose", "--random-state", 11, "--n-jobs", 1, "--no-score"]
     assert "[7/7]" in run(*fit(), *options, *params(**given))
-    model, metadata = load_model("new.skops")
+    model, metadata = load_model("new.era")
     expected = Regressor(**given, **own)
     assert model.get_params() == {**expected.get_params(), "verbose": 2}
     assert type(model.era_half_life) is int
@@ -160,8 +160,8 @@ def test_estimator_gets_every_option(small):
 
 @pytest.mark.usefixtures("small")
 def test_defaults_are_the_estimators():
-    assert run(*fit(), "--no-score").endswith("s.\nWrote new.skops.\n")
-    assert load_model("new.skops")[0].get_params() == Regressor().get_params()
+    assert run(*fit(), "--no-score").endswith("s.\nWrote new.era.\n")
+    assert load_model("new.era")[0].get_params() == Regressor().get_params()
     # Of 60 rows, no leaf has 40.
     output = run(*fit(), *params(min_samples_leaf=40, max_iter=2), "--no-score")
     assert "\n0 of 2 trees have splits.\n" in output
@@ -190,12 +190,12 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
         )
         what = "12 of 60 rows, drawn at random"
     _, wrote, held_out, *lines = run(*fit(), *options).splitlines()
-    assert wrote == "Wrote new.skops."
+    assert wrote == "Wrote new.era."
     assert held_out == f"Score on held-out data ({what}; a model fitted to the rest):"
     model = Model(split_criterion="era" if with_eras else "gain")
     # The model is of all rows.
     whole = model.fit(X, y, eras=eras).predict(X)
-    assert np.array_equal(load_model("new.skops")[0].predict(X), whole)
+    assert np.array_equal(load_model("new.era")[0].predict(X), whole)
     model.fit(X.iloc[train], y[train], eras=weeks[train] if with_eras else None)
 
     metrics = {"R²": (r2_score, model.predict(X))}
@@ -223,7 +223,7 @@ def test_a_score_that_cannot_be_had_leaves_a_model(small, week):
     result = invoke(*fit(), "--era", "week")
     assert result.exit_code == 0
     assert "Warning: cannot score: " in result.stderr
-    assert load_model("new.skops")[0].classes_.tolist() == ["a", "b"]
+    assert load_model("new.era")[0].classes_.tolist() == ["a", "b"]
 
 
 def test_warnings_are_printed_once(small):
@@ -278,15 +278,15 @@ def test_console_script(frame):
     script = shutil.which("sklearn-era", path=Path(sys.executable).parent)
     assert script is not None
     write(frame[["a", "b", "y"]], "d.csv")
-    command = [script, "fit", "d.csv", "--target", "y", "--out", "m.skops"]
+    command = [script, "fit", "d.csv", "--target", "y", "--out", "m.era"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert load_model("m.skops")[0].n_iter_ == 100
+    assert load_model("m.era")[0].n_iter_ == 100
 
 
 def test_a_failure_is_a_sentence_and_an_exit_status(frame, monkeypatch, capsys):
     write(frame[["a", "b", "y"]], "d.csv")
-    arguments = ["sklearn-era", "fit", "d.csv", "--target", "z", "-o", "m.skops"]
+    arguments = ["sklearn-era", "fit", "d.csv", "--target", "z", "-o", "m.era"]
     monkeypatch.setattr(sys, "argv", arguments)
     with pytest.raises(SystemExit) as raised:
         cli.main()

@@ -16,7 +16,7 @@ from sklearn_era.cli._tables import TableFile, make_features
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata, save_model
 
-BASE = ["--no-score", "--out", "m.skops"]
+BASE = ["--no-score", "--out", "m.era"]
 
 
 def fit(path, *options, max_iter=1):
@@ -28,7 +28,7 @@ def fit(path, *options, max_iter=1):
 
 def predict(path, *options):
     """Predict from a table, without a warning."""
-    result = invoke("predict", "m.skops", path, "--out", "p.csv", *options)
+    result = invoke("predict", "m.era", path, "--out", "p.csv", *options)
     assert (result.exit_code, result.stderr) == (0, "")
     return read("p.csv")["prediction"]
 
@@ -45,7 +45,7 @@ def predict(path, *options):
 )
 def test_choice_of_features(frame, options, expected):
     fit(write(frame, "d.parquet"), *options.split())
-    assert read_metadata("m.skops").feature_names == expected
+    assert read_metadata("m.era").feature_names == expected
 
 
 @pytest.mark.parametrize("path", ["d.csv", "d.parquet", "d.feather"])
@@ -53,7 +53,7 @@ def test_columns_with_odd_names(frame, path):
     write(frame[["a", "b", "y"]].set_axis(["a, b", "x.y[0]", "[red]y"], axis=1), path)
     names = ["--features", "a, b", "--features", "x.y[0]", "--target", "[red]y"]
     assert "of '[red]y' to" in fit(path, *names)
-    assert read_metadata("m.skops").feature_names == ["a, b", "x.y[0]"]
+    assert read_metadata("m.era").feature_names == ["a, b", "x.y[0]"]
     predict(path)
 
 
@@ -65,7 +65,7 @@ def test_saved_index_is_a_column_if_named_and_none_if_not(frame):
         index.to_csv("d.csv")
         for path in ("d.csv", "d.parquet"):
             fit(path, *options)
-            assert read_metadata("m.skops").feature_names == ["a", "b"]
+            assert read_metadata("m.era").feature_names == ["a", "b"]
     predict("d.parquet", "--id", "row")
     assert read("p.csv", dtype=str)["row"].tolist() == list(named.index)
 
@@ -91,7 +91,7 @@ def test_eras_of_any_kind(frame, eras, path):
     assert "5 eras" in fit(path, "--era", "when", *params(**parameters)[2:], max_iter=3)
     expected = Regressor(**parameters)
     expected.fit(data[["a", "b"]], data["y"], eras=frame["week"])
-    predictions = load_model("m.skops")[0].predict(data[["a", "b"]])
+    predictions = load_model("m.era")[0].predict(data[["a", "b"]])
     assert np.allclose(predictions, expected.predict(data[["a", "b"]]))
 
 
@@ -112,13 +112,13 @@ def test_columns_of_odd_types_are_numbers(frame):
     # Nothing at all is a type of its own in Parquet.
     pq.write_table(pa.table({**columns, "price": pa.nulls(N_ROWS)}), "d.parquet")
     X = pd.read_parquet("d.parquet")[["flag", "small", "price"]].astype(float)
-    assert np.array_equal(predict("d.parquet"), load_model("m.skops")[0].predict(X))
+    assert np.array_equal(predict("d.parquet"), load_model("m.era")[0].predict(X))
 
 
 def test_categories_of_parquet_need_no_declaration(frame):
     data = frame[["a", "sector", "y"]].astype({"sector": "category"})
     fit(write(data, "d.parquet"))
-    assert read_metadata("m.skops").categorical_features == ["sector"]
+    assert read_metadata("m.era").categorical_features == ["sector"]
 
 
 def test_separator_and_encoding(frame):
@@ -204,7 +204,7 @@ def test_a_whole_number_is_one_category_however_it_is_spelled(coded, fitted_on):
 def test_other_categories_stay_as_they_are_spelled(coded, text):
     coded = coded.assign(c=np.where(coded["c"] == 2, text, "1"))
     fit(write(coded, "d.csv"), *CATEGORY)
-    encoder = load_model("m.skops")[0]._preprocessor.named_transformers_["encoder"]
+    encoder = load_model("m.era")[0]._preprocessor.named_transformers_["encoder"]
     assert set(encoder.categories_[0]) == {text, "1"}
 
 
@@ -216,14 +216,14 @@ def test_predict_warns_of_categories_that_the_model_never_saw(coded, path):
     cases = {"1 of 599": c, "600 of 600": [f"x{value}" for value in coded["c"]]}
     for told, values in cases.items():
         write(coded.assign(c=values), path)
-        result = invoke("predict", "m.skops", path, "--out", "p.csv")
+        result = invoke("predict", "m.era", path, "--out", "p.csv")
         assert result.exit_code == 0
         assert result.stderr == (
             f"Warning: DATA: the model has not seen {told} values of column 'c', and "
             "treats them as missing.\n"
         )
     X = coded[["a"]].assign(c=pd.Categorical([None] * N_ROWS, ["0"]))
-    expected = load_model("m.skops")[0].predict(X)
+    expected = load_model("m.era")[0].predict(X)
     assert np.array_equal(read("p.csv")["prediction"], expected)
 
 
@@ -232,7 +232,7 @@ def test_predict_warns_of_categories_that_the_model_never_saw(coded, path):
 def test_model_whose_categories_are_numbers(coded, kind, missing):
     X = coded[["a"]].assign(c=coded["c"].astype(kind).mask(coded["c"].isin(missing)))
     model = Regressor(max_iter=5, categorical_features=["c"]).fit(X, coded["y"])
-    save_model(model, "m.skops")
+    save_model(model, "m.era")
     for path in (write(X, "d.csv"), write(X.astype({"c": float}), "d.parquet")):
         assert np.array_equal(predict(path), model.predict(X))
 
@@ -241,10 +241,10 @@ def test_missing_category_is_not_the_text_of_its_name(coded):
     X = coded[["a", "c"]].astype({"c": object})
     X.loc[X["c"] == 2, "c"] = None
     model = Regressor(max_iter=5, categorical_features=["c"])
-    save_model(model.fit(X, coded["y"]), "m.skops")
+    save_model(model.fit(X, coded["y"]), "m.era")
     write(coded.assign(c=[str(value) for value in X["c"]]), "d.parquet")
     n_none = int(X["c"].isna().sum())
-    stderr = invoke("predict", "m.skops", "d.parquet", "--out", "p.csv").stderr
+    stderr = invoke("predict", "m.era", "d.parquet", "--out", "p.csv").stderr
     assert f"has not seen {n_none:,} of 600 values of column 'c'" in stderr
     assert np.array_equal(read("p.csv")["prediction"], model.predict(X))
 
@@ -277,7 +277,7 @@ def test_names_of_nothing_are_eras_classes_and_missing_numbers_in_csv(coded):
     arguments = ["fit", "d.csv", "--features", "a", *BASE]
     write(coded, "d.csv")
     assert "of 2 eras" in run(*arguments, "--target", "label", "--era", "region")
-    assert load_model("m.skops")[0].classes_.tolist() == ["None", "some"]
+    assert load_model("m.era")[0].classes_.tolist() == ["None", "some"]
     write(coded.assign(label=coded["label"].where(coded.index != 4, "")), "d.csv")
     told = fail(*arguments, "--target", "label")
     assert told.startswith("--target: column 'label' has 1 missing value:")

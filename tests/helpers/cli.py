@@ -82,7 +82,7 @@ def make_features(frame):
 
 
 def make_small_folder(folder):
-    """A table, ``d.csv``, and a model fitted on it, ``m.skops``; return the table."""
+    """A table, ``d.csv``, and a model fitted on it, ``m.era``; return the table."""
     rng = np.random.RandomState(0)
     frame = pd.DataFrame(rng.standard_normal((60, 2)), columns=["alpha", "beta"])
     frame["sector"] = rng.choice(["energy", "tech"], 60)
@@ -91,17 +91,17 @@ def make_small_folder(folder):
     frame.to_csv(Path(folder) / "d.csv", index=False)
     estimator = HistGradientBoostingRegressor(max_iter=1)
     estimator.fit(frame[["alpha", "beta"]], frame["y"])
-    save_model(estimator, Path(folder) / "m.skops", target="y")
+    save_model(estimator, Path(folder) / "m.era", target="y")
     return frame
 
 
-def fit(data="d.csv", target="y", out="new.skops", features=("alpha,beta",)):
+def fit(data="d.csv", target="y", out="new.era", features=("alpha,beta",)):
     """The arguments of a fit on the small table, those that are given changed."""
     chosen = [argument for value in features for argument in ("--features", value)]
     return ["fit", data, "--target", target, "--out", out, *chosen]
 
 
-def predict(model="m.skops", data="d.csv", out="p.csv"):
+def predict(model="m.era", data="d.csv", out="p.csv"):
     """The arguments of a prediction of the small table, those given changed."""
     return ["predict", model, data, "--out", out]
 

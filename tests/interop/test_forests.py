@@ -95,12 +95,11 @@ def test_classes_are_refused_in_one_sentence():
 @pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 @pytest.mark.parametrize("make", [regressor, classifier])
 def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
-    pytest.importorskip("skops")
     X, y, eras = make_data(missing=0.1)
     y = y if make is regressor else make_classes(y)
     model = make(**parameters).fit(X, y, eras=eras)
-    metadata = save_model(model, tmp_path / "f.skops", era="week")
-    loaded, read = load_model(tmp_path / "f.skops")
+    metadata = save_model(model, tmp_path / "f.era", era="week")
+    loaded, read = load_model(tmp_path / "f.era")
     assert metadata == read
     assert read.estimator == type(model).__name__
     assert type(loaded) is type(model)
@@ -113,11 +112,10 @@ def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
 
 
 def test_a_score_of_ones_own_does_not_go_into_a_file(tmp_path):
-    pytest.importorskip("skops")
     X, y, _ = make_data()
     model = regressor(n_estimators=40, oob_score=lambda y, p: 0.0).fit(X, y)
     with pytest.raises(ModelFileError, match="set its `oob_score` to a bool"):
-        save_model(model, tmp_path / "f.skops")
+        save_model(model, tmp_path / "f.era")
 
 
 def test_the_command_line_predicts_with_a_forest(tmp_path):
@@ -125,9 +123,9 @@ def test_the_command_line_predicts_with_a_forest(tmp_path):
     X, y, _ = make_data()
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = EraForestClassifier(5, random_state=0).fit(frame, make_classes(y, 2))
-    save_model(model, tmp_path / "f.skops")
+    save_model(model, tmp_path / "f.era")
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    model_file, rows, out = (tmp_path / n for n in ("f.skops", "rows.csv", "out.csv"))
+    model_file, rows, out = (tmp_path / n for n in ("f.era", "rows.csv", "out.csv"))
     program.run("predict", model_file, rows, "--out", out)
     found = pd.read_csv(out)
     assert_array_equal(found["prediction"], model.predict(frame))

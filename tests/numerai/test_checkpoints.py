@@ -148,7 +148,7 @@ def files_of(folder):
         # The second checkpoint's trees are there, and its JSON file is not.
         slow(at_writing("checkpoint.json", 2), {}, 5, ["trees-000005", "trees-000010"]),
         # The record of the model is there, and its file has yet to be renamed.
-        slow(at_writing("/model.skops"), {}, 20, ["trees-000020"]),
+        slow(at_writing("/model.era"), {}, 20, ["trees-000020"]),
     ],
 )
 def test_a_killed_training_makes_the_same_model(
@@ -157,7 +157,7 @@ def test_a_killed_training_makes_the_same_model(
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     train_killed(path, killed, how, parameters=parameters)
     folder = killed / "checkpoint-model"
-    assert sorted(file.stem for file in folder.glob("*.skops")) == left
+    assert sorted(file.stem for file in folder.glob("*.era")) == left
     assert read_checkpoint(folder).n_trees == n_trees
     said = f"interrupted training resumes after tree {n_trees}"
     assert why(path, killed, parameters=parameters) == said
@@ -165,7 +165,7 @@ def test_a_killed_training_makes_the_same_model(
         assert_as_in_one_go(path, killed, whole)
     told = train_and_tell(path, killed, parameters=parameters)
     assert told == list(range(n_trees, 24))
-    assert files_of(killed) == ["model.json", "model.skops"]
+    assert files_of(killed) == ["model.json", "model.era"]
     assert why(path, killed, parameters=parameters) is None
     assert_as_in_one_go(path, killed, whole, parameters=parameters)
 
@@ -204,7 +204,7 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
     # Once it has ended, a training starts anew.
     train_interrupted(path, folder, 7)
     assert train_and_tell(path, folder, restart=True) == list(range(24))
-    assert files_of(folder) == ["model.json", "model.skops"]
+    assert files_of(folder) == ["model.json", "model.era"]
     assert train_and_tell(path, folder)[0] == 0
 
 
@@ -215,10 +215,10 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
     """Both have a checkpoint of as many trees, and the second is killed in writing."""
     train_killed(path, folder, at_writing("checkpoint.json"), restart=True)
     left = folder / "checkpoint-model"
-    assert len(list(left.glob("trees-000005*.skops"))) == 2
+    assert len(list(left.glob("trees-000005*.era"))) == 2
     assert train_and_tell(path, folder) == list(range(5, 24))
     assert_as_in_one_go(path, folder, tmp_path / "whole")
-    assert files_of(folder) == ["model.json", "model.skops"]
+    assert files_of(folder) == ["model.json", "model.era"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_another_fit_is_told_apart(
         train_interrupted(path, folder, 12, **changes)
     assert files_of(folder / "checkpoint-model") == [
         "checkpoint.json",
-        "trees-000010.skops",
+        "trees-000010.era",
     ]
 
 
@@ -294,8 +294,8 @@ def test_threads_and_checkpoints_may_change(tmp_path, path, folder):
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("trees-000005.skops", lambda x: x[:-1], "was changed or damaged: sha256"),
-        ("trees-000005.skops", None, "cannot be read: No such file"),
+        ("trees-000005.era", lambda x: x[:-1], "was changed or damaged: sha256"),
+        ("trees-000005.era", None, "cannot be read: No such file"),
         ("checkpoint.json", lambda x: x[:50], r"is damaged \(Invalid JSON"),
         ("checkpoint.json", lambda x: b"{}", "Field required"),
     ],
@@ -308,16 +308,16 @@ def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, s
         file.write_bytes(change(content))
     with pytest.warns(UserWarning, match=f"Cannot resume .*{name} .*{said}"):
         assert train_and_tell(path, folder)[0] == 0
-    assert files_of(folder) == ["model.json", "model.skops"]
+    assert files_of(folder) == ["model.json", "model.era"]
 
 
 def test_what_a_killed_write_left_is_removed(path, folder):
     own = folder / "checkpoint-model"
     (own / ".sklearn-era-left").mkdir()
-    (own / ".sklearn-era-left" / "trees-000010.skops").touch()
+    (own / ".sklearn-era-left" / "trees-000010.era").touch()
     (own / "checkpoint.json.1.partial").touch()
     train_interrupted(path, folder, 12)
-    assert sorted(os.listdir(own)) == ["checkpoint.json", "trees-000010.skops"]
+    assert sorted(os.listdir(own)) == ["checkpoint.json", "trees-000010.era"]
 
 
 @pytest.mark.parametrize("name", ["save_model", "file_sha256"])
@@ -331,7 +331,7 @@ def test_a_full_disk_costs_the_checkpoint_not_the_training(
     ):
         assert train_and_tell(path, tmp_path) == list(range(24))
     assert full.call_count == 4  # of 5, 10, 15 and 20 trees
-    assert files_of(tmp_path) == ["model.json", "model.skops"]
+    assert files_of(tmp_path) == ["model.json", "model.era"]
     assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 
@@ -370,7 +370,7 @@ def test_the_fits_of_the_version_before_are_those_configured(
         assert why_train(wanted, folder, name, **known) is None
     told = []
     expected = load_fit(folder, "model")[0]
-    for suffix in ("json", "skops"):
+    for suffix in ("json", "era"):
         (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
     train(settings, folder=folder, on_progress=lambda *x: told.append(x), **known)
     assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
@@ -390,7 +390,7 @@ def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
     folder = copy_version_before(tmp_path) / "models" / "someone" / "checkpoint-model"
     path, document = folder / "checkpoint.json", read_checkpoint(folder).model_dump()
     assert document["n_trees"] == 8
-    path.write_text(json.dumps({**document, "file": "../model.skops"}))
+    path.write_text(json.dumps({**document, "file": "../model.era"}))
     assert read_checkpoint(folder) is None
     path.write_text("{")
     with pytest.raises(DataError, match="Delete its folder to train from scratch"):

@@ -142,6 +142,9 @@ def member(*entries):
         ({"model": [{}]}, "[[model]] name is missing"),
         ({"model": [{"name": "../x"}]}, "name = '../x' must be made of letters, dig"),
         ({"model": [{"name": "a"}] * 2}, "[[model]] 'a' is defined twice."),
+        ({"model": [{"name": "Alice"}, {"name": "alice"}]},
+         "[[model]] 'alice' is defined twice, as folders may not tell it from "
+         "[[model]] 'Alice': choose another name."),
         (model(feature_set=3), "[[model]] 'a' feature_set = 3 must be a name."),
         (model(predikt={}), "[[model]] 'a' predikt is not a valid key;"
          " did you mean 'predict'?"),
@@ -270,6 +273,18 @@ def test_a_file_of_the_first_format_keeps_its_defaults():
     assert config.models[0].train.parameters == {"max_iter": 7}
     assert (config.validation.purge, config.validation.compare_with_gain) == (3, True)
     assert not config.export.automatic
+
+
+@pytest.mark.parametrize("before", ["", "data/", "data/\n", "# .env\n", "x\n.env\n"])
+def test_git_ignores_the_file_that_the_keys_are_in(tmp_path, before):
+    ignored = tmp_path / ".gitignore"
+    if before:
+        ignored.write_text(before)
+    for name in ("a.toml", "b.toml"):
+        write_config(tmp_path / name, name="m", target="target_x_20", version="v5.3")
+    lines = ignored.read_text().splitlines()
+    assert lines[: len(before.splitlines())] == before.splitlines()
+    assert lines.count(".env") == 1
 
 
 def test_an_existing_file_is_not_overwritten_and_a_missing_one_is_told(path):

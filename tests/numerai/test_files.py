@@ -1,6 +1,8 @@
 """Files that appear whole, records that later versions can read, and locks."""
 
 import errno
+import os
+import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -77,6 +79,40 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="file cannot be written: No space left"):
         write_json(path, {"a": 1})
     assert [one.name for one in path.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folders")
+def test_a_file_is_on_disk_before_its_name_and_so_are_new_folders(
+    tmp_path, monkeypatch
+):
+    """After a power cut, the record of an upload was that of before."""
+    sync, replace, done = os.fsync, os.replace, []
+
+    def note_sync(file):
+        status = os.fstat(file)
+        done.append(status.st_ino)
+        sync(file)
+
+    def note_replace(source, target):
+        done.append("replace")
+        replace(source, target)
+
+    monkeypatch.setattr("os.fsync", note_sync)
+    monkeypatch.setattr("os.replace", note_replace)
+    path = tmp_path / "rounds" / "1401" / "file"
+    write_whole(path, b"new")
+    folders = [x.stat().st_ino for x in (tmp_path, path.parents[1], path.parent)]
+    assert done == [*folders[:2], path.stat().st_ino, "replace", folders[2]]
+
+
+def test_a_file_system_that_syncs_no_folders_will_do(tmp_path, monkeypatch):
+    def refuse(file):
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    write_whole(tmp_path / "new" / "file", b"new")
+    assert (tmp_path / "new" / "file").read_bytes() == b"new"
 
 
 def test_one_run_at_a_time_and_a_killed_one_holds_nothing(tmp_path):

@@ -94,7 +94,7 @@ def test_attempts_wait_twice_as_long_each_time_up_to_a_minute(server, waits):
 
 
 @pytest.mark.parametrize(
-    ("asked", "waited"), [("7", 7), ("86400", 64), ("soon", 0), ("-3", 0), ("0.5", 0)]
+    ("asked", "waited"), [("7", 7), ("900", 900), ("soon", 0), ("-3", 0), ("0.5", 0)]
 )
 @pytest.mark.parametrize("operation", ["rounds", "GET"])
 def test_a_server_that_asks_for_time_is_given_it(
@@ -104,6 +104,30 @@ def test_a_server_that_asks_for_time_is_given_it(
     make_client(server).current_round()
     fetch(server, tmp_path / "notes")
     assert waits == [waited]
+
+
+@pytest.mark.parametrize("operation", ["rounds", "GET"])
+def test_a_server_that_asks_for_more_time_than_there_is_is_not_called_again(
+    server, tmp_path, waits, operation
+):
+    server.fail(operation, 503, headers={"Retry-After": "901"})
+    call = make_client(server).current_round
+    if operation == "GET":
+        call = partial(fetch, server, tmp_path / "notes")
+    told = "HTTP 503 and asks to wait 901 seconds: run this command again then."
+    assert refused(server, ApiError, call).endswith(told)
+    assert waits == []
+    assert server.operations.count(operation) == 1
+
+
+def test_a_submission_waits_no_longer_than_a_run_may(server, client, waits):
+    for status, said in ((429, "nothing was submitted"), (503, "it is unclear")):
+        server.fail("create_submission", status, headers={"Retry-After": "86400"})
+        call = partial(client.create, "a.csv", MODEL_ID, [], "0" * 64)
+        message = refused(server, UploadError, call)
+        assert f"wait 86,400 seconds: run this command again then; {said}" in message
+    assert waits == []
+    assert server.operations == ["create_submission"] * 2
 
 
 def test_a_date_to_come_back_at_is_by_the_servers_clock(server, waits):
@@ -136,6 +160,7 @@ def test_what_cannot_be_called_is_named_without_its_address(server, monkeypatch)
         ("rounds", "hang", r"did not answer within 0\.2 seconds"),
         ("rounds", "drip", r"sent only \d+ bytes in 0\.\d+ seconds"),
         ("rounds", "drip head", "did not finish answering within 2 seconds"),
+        ("rounds", "drip size", r"did not answer within 0\.2 seconds"),
         ("PUT", "hang", r"did not answer within 0\.2 seconds; nothing was submitted"),
         ("PUT", "drip head", "did not finish answering within 2 seconds; nothing was"),
     ],
@@ -153,7 +178,7 @@ def test_a_call_has_an_end_however_slow_the_peer(server, operation, kind, said):
     assert time.monotonic() - began < 4
 
 
-@pytest.mark.parametrize("kind", ["hang", "drip", "drip head"])
+@pytest.mark.parametrize("kind", ["hang", "drip", "drip head", "drip size"])
 def test_a_download_that_stalls_is_given_up(server, tmp_path, kind):
     server.fail("GET", kind)
     with pytest.raises(ApiError):
@@ -226,6 +251,9 @@ def test_neither_netrc_nor_a_proxy_nor_logging_matter(
     assert client.model_id("my_model") == MODEL_ID
     fetch(server, tmp_path / "notes")
     assert "X-Amz-Signature" not in caplog.text
+    # What others send is theirs to log.
+    logging.getLogger("urllib3.connectionpool").debug("of others")
+    assert "of others" in caplog.text
     assert_discreet(server, repr(client), str(client), repr(vars(client)))
 
 

@@ -272,7 +272,7 @@ def test_several_models_and_a_blend_share_one_download(empty: Program):
     sha256 = [empty.model(name)["sha256"] for name in ("amber", "birch")]
     assert empty.submission()["model_sha256"] == "+".join(sha256)
     # One model's trouble is not the other's.
-    (empty.folder / "models" / "other" / "model.skops").write_bytes(b"PK")
+    (empty.folder / "models" / "other" / "model.era").write_bytes(b"PK")
     empty.begin_round()
     result = empty.invoke("run")
     assert result.exit_code == 3
@@ -423,7 +423,7 @@ def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
     assert "Validation" not in said
     after = snapshot(empty.folder)
     model = "models/someone/model"
-    for name in (f"{model}.skops", f"{model}.json", "rounds/1/someone/predictions.csv"):
+    for name in (f"{model}.era", f"{model}.json", "rounds/1/someone/predictions.csv"):
         assert after[name] == before[name]
     # The record of the submission is read, and Numerai is asked for it.
     assert "submission" in empty.run("run --dry-run")
@@ -487,7 +487,7 @@ def test_the_demo_can_be_repeated_and_has_the_era_model_ahead(
     told = run("numerai", "run", "--demo")
     assert "Nothing was uploaded" in told
     for name in (
-        "numerai.toml", "models/demo/amber.skops", "models/demo/birch.json",
+        "numerai.toml", "models/demo/amber.era", "models/demo/birch.json",
         "models/demo/portable.pkl", "reports/demo/report.json",
         "reports/demo/cumulative_corr.png", "rounds/1/demo/predictions.csv",
     ):  # fmt: skip

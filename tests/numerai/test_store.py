@@ -42,7 +42,7 @@ def test_a_fit_is_read_back_with_its_record(tmp_path):
     read, record = load_fit(folder, "ender")
     np.testing.assert_array_equal(read.predict(X), model.predict(X))
     assert record == saved == read_record(folder, "ender")
-    content = (folder / "ender.skops").read_bytes()
+    content = (folder / "ender.era").read_bytes()
     assert record.sha256 == hashlib.sha256(content).hexdigest()
     age = datetime.now(UTC) - datetime.fromisoformat(record.created)
     assert 0 <= age.total_seconds() < 60
@@ -94,7 +94,7 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
     save_fit(tmp_path, "model", models[0], records[0])
     there = 0
     for number, n_done in ((1, first), (2, second)):
-        goes_on = there == 1 and (tmp_path / "model.new.skops").exists()
+        goes_on = there == 1 and (tmp_path / "model.new.era").exists()
         with stopping_before(n_done), suppress(KeyboardInterrupt):
             save_fit(tmp_path, "model", models[number], records[number])
         there = number if n_done >= 2 + goes_on else there
@@ -103,7 +103,7 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
         np.testing.assert_array_equal(model.predict(X), models[there].predict(X))
     save_fit(tmp_path, "model", models[3], records[3])
     assert load_fit(tmp_path, "model")[1].version == "v3"
-    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.skops"]
+    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.era"]
 
 
 def test_the_model_file_is_on_disk_before_its_name(tmp_path):
@@ -112,23 +112,23 @@ def test_the_model_file_is_on_disk_before_its_name(tmp_path):
         patch.object(os, "fsync") as sync,
         patch.object(os, "replace", side_effect=lambda *_: sync.assert_called_once()),
     ):
-        save_model(fit(), tmp_path / "model.skops")
+        save_model(fit(), tmp_path / "model.era")
         os.replace.assert_called_once()
 
 
 def test_what_a_killed_save_left_is_swept(tmp_path):
     left = tmp_path / ".sklearn-era-abc"
     left.mkdir()
-    (left / "model.skops").touch()
+    (left / "model.era").touch()
     save_fit(tmp_path, "model", fit(), RECORD)
-    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.skops"]
+    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.era"]
 
 
 def test_a_full_disk_names_the_file(tmp_path):
     full = patch.object(store, "save_model", side_effect=OSError(28, "No space left"))
     with (
         full,
-        pytest.raises(DataError, match=r"/model\.skops cannot be written: No sp"),
+        pytest.raises(DataError, match=r"/model\.era cannot be written: No sp"),
     ):
         save_fit(tmp_path, "model", fit(), RECORD)
 
@@ -166,11 +166,11 @@ def test_records_of_other_versions_are_read(tmp_path):
 
 def test_another_model_file_is_refused(tmp_path):
     save_fit(tmp_path, "model", fit(), RECORD)
-    path, document = tmp_path / "model.skops", tmp_path / "model.json"
+    path, document = tmp_path / "model.era", tmp_path / "model.json"
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     for content, said in (
-        (b"nothing", "model.skops was changed or damaged: .* Train again with --rest"),
-        (None, "model.skops cannot be read: No such file or directory. Train again"),
+        (b"nothing", "model.era was changed or damaged: .* Train again with --rest"),
+        (None, "model.era cannot be read: No such file or directory. Train again"),
         (b"nothing", "is not a model file"),
     ):
         path.unlink()

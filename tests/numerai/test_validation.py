@@ -419,7 +419,7 @@ def test_groups_are_no_more_than_the_eras_of_a_fold(own):
         assert record.era_groups == min(record.n_eras, 10)
 
 
-@pytest.mark.parametrize("suffix", ["skops", "json"])
+@pytest.mark.parametrize("suffix", ["era", "json"])
 def test_a_damaged_fit_of_a_fold_is_trained_again(own, suffix):
     config, steps = own.config(**WALK), []
     own.fit(config)

@@ -63,7 +63,7 @@ def test_import_brings_in_no_optional_package(tmp_path):
     assert result.returncode == 0, result.stderr
     brought_in = set(result.stdout.split())
     assert "sklearn_era" in brought_in
-    optional = {"matplotlib", "networkx", "pandas", "pyarrow", "rich", "skops", "typer"}
+    optional = {"matplotlib", "networkx", "pandas", "pyarrow", "rich", "typer"}
     assert not brought_in & optional
 
 

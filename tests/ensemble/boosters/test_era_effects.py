@@ -311,7 +311,7 @@ def test_all_of_a_model_agrees_in_the_forecast(target, tmp_path):
     loss = model._loss(model._encode_y_val(y), own, product)
     assert -model.train_score_[-1] == pytest.approx(loss)
     # In every copy.
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.era"
     save_model(model, path)
     for copied in (load_model(path)[0], pickle.loads(pickle.dumps(model))):
         assert np.array_equal(

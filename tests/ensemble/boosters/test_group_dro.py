@@ -415,7 +415,7 @@ def test_copies_keep_the_weights_of_their_iterations(tmp_path):
     # And go on from there.
     third = recorder.fitted[2].set_params(warm_start=True).fit(X, y, eras=eras)
     np.testing.assert_allclose(table(third), table(model), rtol=1e-10)
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.era"
     save_model(model, path)
     for copied in (load_model(path)[0], pickle.loads(pickle.dumps(model))):
         assert np.array_equal(table(copied), table(model))

@@ -256,3 +256,30 @@ def test_an_error_of_the_exchange_ends_the_tree():
     data = make_data()
     with pytest.raises(ConnectionError, match="a process is gone"):
         grow(data, np.arange(len(data[1])), Broken(), CRITERIA["era"] | LOOSE)
+
+
+class Stranger(Exchange):
+    """Another process that sends, for the rows of the first bin, what it likes."""
+
+    is_alone = False
+
+    def __init__(self, n_rows):
+        self._n_rows = n_rows
+
+    def sum(self, values):
+        values = values.copy()
+        if values.size > 3:
+            values[2] = self._n_rows
+        return values
+
+
+@pytest.mark.parametrize("n_rows", [np.nan, np.inf, -1.0, 2.0**32, 1e300])
+@pytest.mark.parametrize("criterion", ["gain", "era"])
+def test_numbers_that_count_no_rows_end_the_fit(n_rows, criterion):
+    data = make_data()
+    rows = np.arange(data[4].size)
+    params = {"split_criterion": criterion, "min_gain_share": 0.5}
+    with pytest.raises(
+        ValueError, match=f"count {n_rows:g} rows in a bin".replace("+", ".")
+    ):
+        grow(data, rows, Stranger(n_rows), params)

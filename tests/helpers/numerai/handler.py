@@ -34,9 +34,9 @@ class Fault:
 
     - "errors", GraphQL's; "garbage", which is no JSON; "deep", JSON that nests too
       deeply; "shape", an answer that is `value` instead;
-    - "hang", no answer; "drip", one that comes byte by byte, and "drip head", the same
-      from its first line on; "drop", a connection closed without one; "lost", the same,
-      after what was asked for is done;
+    - "hang", no answer; "drip", one that comes byte by byte, "drip head", the same from
+      its first line on, and "drip size", from the size of its first chunk on; "drop", a
+      connection closed without one; "lost", the same, after what was asked for is done;
     - "truncated" and "corrupt", of what is sent, the second of the right size;
       "compressed", sent so; "bomb", 100 MB of zeros, compressed; "part", sent unasked;
     - "unlisted", a submission that the list lacks.
@@ -159,6 +159,11 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, _BODIES[kind])
         elif kind == "drip head":
             self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 10_000)
+        elif kind == "drip size":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self._drip(b"0" * 10_000)
         elif kind == "hang":
             self.numerai.closing.wait(30)
         elif kind != "drop":

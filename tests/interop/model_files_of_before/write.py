@@ -43,6 +43,12 @@ def models():
     }
 
 
+def predictor(model):
+    """Sums of leaves, where a model has them: exponentials depend on the processor."""
+    methods = ("decision_function", "predict_proba", "predict")
+    return next(getattr(model, name) for name in methods if hasattr(model, name))
+
+
 def main():
     folder = Path(__file__).parent / sklearn_era.__version__
     folder.mkdir()
@@ -51,8 +57,8 @@ def main():
     for name, model in models().items():
         is_classes = name.endswith("classifier")
         model.fit(X, labels if is_classes else y, eras=eras)
-        save_model(model, folder / f"{name}.skops", era="week")
-        predictions[name] = (model.predict_proba if is_classes else model.predict)(X)
+        save_model(model, folder / f"{name}.era", era="week")
+        predictions[name] = predictor(model)(X)
     np.savez_compressed(folder / "predictions.npz", X=X, **predictions)
 
 

@@ -7,6 +7,7 @@ are accumulated, the sums of other processes, which hold other eras, are merged 
 them, and then it is ranked.
 """
 
+from libc.limits cimport UINT_MAX
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -21,6 +22,16 @@ from ..._criteria.exchanged_sums cimport (
     MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
 )
 from ..._criteria.split_sums cimport clear_sums, split_sums
+
+
+cdef unsigned int to_count(double n_rows) except? 0:
+    """Return a number of rows that processes have summed up, if it can be one."""
+    if not 0.0 <= n_rows <= UINT_MAX:  # no C compiler says what becomes of others
+        raise ValueError(
+            f"The workers of the fit count {n_rows:g} rows in a bin: a stranger has "
+            "joined them, or one of them is damaged."
+        )
+    return <unsigned int> n_rows
 
 
 cdef class CandidateTable:
@@ -238,7 +249,7 @@ cdef class CandidateTable:
                         if reads:
                             pooled[k].sum_gradients = numbers[n]
                             pooled[k].sum_hessians = numbers[n + 1]
-                            pooled[k].count = <unsigned int> numbers[n + 2]
+                            pooled[k].count = to_count(numbers[n + 2])
                         else:
                             numbers[n] = pooled[k].sum_gradients
                             numbers[n + 1] = pooled[k].sum_hessians

@@ -1,0 +1,315 @@
+"""The estimators of model files: their parts, and how they are put together again.
+
+A file names a class and its attributes, out of the lists below; what compiled code is
+handed, the preprocessor, bins and trees, is made anew from checked numbers.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import ensemble as stock
+from sklearn._loss.loss import BaseLoss
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
+
+from ..ensemble import (
+    AutoEraClassifier,
+    AutoEraRegressor,
+    EraForestClassifier,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    JustTrainTwice,
+)
+from ..model_selection import EraSearchCV
+from ..rules import RuleEnsembleClassifier
+from ..rules._beam import Rule
+from ..rules._rates import WeightedRule
+from ._trees import pack_trees, unpack_trees
+
+CLASSES: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        HistGradientBoostingRegressor,
+        HistGradientBoostingClassifier,
+        EraForestRegressor,
+        EraForestClassifier,
+        RuleEnsembleClassifier,
+        AutoEraRegressor,
+        AutoEraClassifier,
+        EraSearchCV,
+        JustTrainTwice,
+    )
+}
+
+# What early stopping scored with is of no use after a fit, callbacks belong to fits,
+# and the rest is made from other attributes.
+_DROPPED = {
+    "_scorer",
+    "_raw_predict",
+    "_skl_callbacks",
+    "_label_encoder",
+    "_is_categorical_remapped",
+}
+_FITTED: dict[str, Any] = {
+    name: kind
+    for kind, names in (
+        (int, "n_features_in_ n_trees_per_iteration_ _n_features _forest_seed"),
+        (int, "best_index_"),
+        (int | np.integer, "_random_seed"),
+        (float | np.floating, "oob_score_"),
+        (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw"),
+        (str, "era_order_ _draws"),
+        (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
+        (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
+        (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
+        (np.ndarray, "_weighted_eras _era_weights _era_log_weights era_scores_"),
+        (np.ndarray, "oob_prediction_ oob_decision_function_ oob_era_scores_"),
+        (np.ndarray | None, "is_categorical_"),
+        (dict, "_bin_mapper _predictors cv_results_ rules_"),
+        (dict | list, "best_params_"),
+        (list, "_rules estimators_"),
+        (list | None, "_preprocessor"),
+        (BaseEstimator, "estimator_ identification_estimator_"),
+        (np.random.Generator, "_feature_subsample_rng"),
+        (BaseLoss, "_loss"),
+    )
+    for name in names.split()
+}
+
+
+def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the class, parameters and attributes of an estimator, as `rebuild` takes.
+
+    TypeError if it is none of ours, or has what a model file does not hold.
+    """
+    if hasattr(estimator, "to_local"):  # of a Dask cluster
+        estimator = estimator.to_local()
+    cls = type(estimator)
+    if CLASSES.get(cls.__name__) is not cls:
+        raise TypeError(f"{cls.__module__}.{cls.__qualname__}")
+    names = {*cls._get_param_names()}
+    parameters = {k: v for k, v in vars(estimator).items() if k in names}
+    attributes = {
+        name: _PARTS[name](value) if name in _PARTS else value
+        for name, value in vars(estimator).items()
+        if name not in names | _DROPPED
+    }
+    _check_attributes(attributes)
+    return cls.__name__, parameters, attributes
+
+
+def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
+    """Return the estimator of some parts; an exception if they do not fit together."""
+    estimator = CLASSES[name](**parameters)
+    _check_attributes(attributes)
+    if not attributes:
+        return estimator
+    vars(estimator).update(attributes)
+    n_features = estimator.n_features_in_
+    names = attributes.get("feature_names_in_")
+    if names is not None:
+        _need(names.shape == (n_features,) and names.dtype == object, "names")
+        _need(all(type(name) is str for name in names), "names")
+    if is_classifier(estimator):
+        _need(estimator.classes_.ndim == 1 and estimator.classes_.size > 0, "classes")
+    if not hasattr(estimator, "_preprocess_X"):
+        for model in inner_models(estimator):
+            classes = [getattr(each, "classes_", None) for each in (model, estimator)]
+            _need(model.n_features_in_ == n_features, "features")
+            _need(np.array_equal(*classes), "classes")
+        return estimator
+    bins = estimator._bin_mapper
+    _need(bins["n_thresholds"].shape == (n_features,), "bins")
+    _restore_preprocessor(estimator)
+    if name == "RuleEnsembleClassifier":
+        is_categorical = estimator.is_categorical_
+    else:
+        is_categorical = estimator._is_categorical_remapped
+    if is_categorical is None:
+        is_categorical = np.zeros(n_features, dtype=bool)
+    estimator._bin_mapper = _bin_mapper(is_categorical, **bins)
+    if name == "RuleEnsembleClassifier":
+        _restore_rules(estimator)
+    else:
+        _restore_trees(estimator, is_categorical)
+    return estimator
+
+
+def inner_models(estimator: Any) -> list[Any]:
+    """Return the fitted models by which an estimator predicts; none for a model."""
+    if hasattr(estimator, "estimator_"):
+        return [estimator.estimator_]
+    return getattr(estimator, "estimators_", [])
+
+
+def _check_attributes(attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        if name not in _FITTED or not isinstance(value, _FITTED[name]):
+            raise TypeError(f"the attribute {name!r} of {type(value).__qualname__}")
+
+
+def _need(holds: Any, what: str) -> None:
+    if not holds:
+        raise ValueError(f"its {what} do not fit the rest of it")
+
+
+def _categories(preprocessor: Any) -> list[NDArray[Any]] | None:
+    if preprocessor is None:
+        return None
+    encoder = type(preprocessor) is ColumnTransformer and (
+        preprocessor.named_transformers_.get("encoder")
+    )
+    if type(encoder) is not OrdinalEncoder:
+        raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
+    return list(encoder.categories_)
+
+
+def _restore_preprocessor(estimator: Any) -> None:
+    """Make the preprocessor by scikit-learn's own fit, to a table of the categories."""
+    is_categorical, categories = estimator.is_categorical_, estimator._preprocessor
+    estimator._is_categorical_remapped = None
+    if is_categorical is None:
+        _need(categories is None, "categories")
+        return
+    n_features = estimator.n_features_in_
+    _need(is_categorical.shape == (n_features,), "categories")
+    _need(is_categorical.dtype == bool and is_categorical.any(), "categories")
+    _need(len(categories) == is_categorical.sum(), "categories")
+    _need(all(type(known) is np.ndarray for known in categories), "categories")
+    _need(all(known.ndim == 1 for known in categories), "categories")
+    table = np.zeros((max(1, *map(len, categories)), n_features), dtype=object)
+    for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
+        table[:, column] = known[0] if known.size else np.nan
+        table[: known.size, column] = known
+    fitted = stock.HistGradientBoostingRegressor(categorical_features=is_categorical)
+    fitted._preprocess_X(table, reset=True)
+    estimator._preprocessor = preprocessor = fitted._preprocessor
+    estimator._is_categorical_remapped = fitted._is_categorical_remapped
+    encoder = preprocessor.named_transformers_["encoder"]
+    for known, found in zip(categories, encoder.categories_, strict=True):
+        _need(known.size in (0, found.size), "categories")
+    encoder.categories_ = categories  # as they were, in their own types
+    if hasattr(estimator, "feature_names_in_"):
+        names = estimator.feature_names_in_
+        numbers = preprocessor.named_transformers_["numerical"]
+        preprocessor.feature_names_in_ = names
+        encoder.feature_names_in_ = names[is_categorical]
+        numbers.feature_names_in_ = names[~is_categorical]
+
+
+def _bins(mapper: Any) -> dict[str, Any]:
+    """Return the parts of a bin mapper that `_bin_mapper` takes."""
+    if type(mapper) is not _BinMapper:
+        raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
+    known = vars(_BinMapper()).keys() | {
+        name for name in vars(mapper) if name[-1] == "_"
+    }
+    if unknown := sorted(vars(mapper).keys() - known):
+        raise TypeError(f"the attribute {unknown[0]!r} of a bin mapper")
+    thresholds = mapper.bin_thresholds_
+    return {
+        "n_thresholds": np.array([each.size for each in thresholds], dtype=np.int64),
+        "thresholds": np.concatenate(thresholds),
+        "missing_bin": int(mapper.missing_values_bin_idx_),
+        "n_bins": int(mapper.n_bins),
+        "random_state": mapper.random_state,
+        "n_threads": mapper.n_threads,
+    }
+
+
+def _bin_mapper(
+    is_categorical: NDArray[np.bool_],
+    n_thresholds: NDArray[np.int64],
+    thresholds: NDArray[np.float64],
+    missing_bin: int,
+    **parameters: Any,
+) -> _BinMapper:
+    """Return a fitted bin mapper, whose bins are bytes and whose categories are too."""
+    _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
+    n_bins = n_thresholds + ~is_categorical
+    _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")
+    _need(n_bins.max() <= missing_bin <= 255, "bins")
+    _need(n_thresholds.sum() == thresholds.size, "bins")
+    cut = np.split(thresholds, np.cumsum(n_thresholds)[:-1])
+    for each, is_category in zip(cut, is_categorical, strict=True):
+        _need(np.all(each[1:] >= each[:-1]) and not np.isnan(each).any(), "bins")
+        if is_category:
+            _need(np.isin(each, np.arange(256)).all(), "bins")
+    mapper = _BinMapper(
+        is_categorical=is_categorical,
+        known_categories=[
+            each if is_category else None
+            for each, is_category in zip(cut, is_categorical, strict=True)
+        ],
+        **parameters,
+    )
+    mapper.is_categorical_ = is_categorical.astype(np.uint8)
+    mapper.bin_thresholds_ = cut
+    mapper.n_bins_non_missing_ = n_bins.astype(np.uint32)
+    mapper.missing_values_bin_idx_ = missing_bin
+    return mapper
+
+
+def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
+    n_outputs = 1
+    if is_classifier(estimator):
+        estimator._label_encoder = LabelEncoder()
+        estimator._label_encoder.classes_ = estimator.classes_
+        if estimator.classes_.size > 2:
+            n_outputs = estimator.classes_.size
+    _need(estimator.n_trees_per_iteration_ == n_outputs, "classes")
+    loss = estimator._loss
+    _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
+    for name, shape in (
+        ("_baseline_prediction", (1, n_outputs)),
+        ("_era_forecast", (n_outputs,)),
+        ("_era_intercepts", (len(getattr(estimator, "_era_labels", ())), n_outputs)),
+    ):
+        value = getattr(estimator, name, None)
+        if value is not None or name == "_baseline_prediction":
+            _need(value.shape == shape and value.dtype == np.float64, "predictions")
+    estimator._predictors = unpack_trees(
+        estimator._predictors, is_categorical, n_outputs
+    )
+
+
+def _rule_parts(rules: list[WeightedRule]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.rule.others,
+            each.rule.last,
+            each.text,
+            int(each.class_index),
+            float(each.coefficient),
+        )
+        for each in rules
+    ]
+
+
+def _restore_rules(estimator: Any) -> None:
+    n_features, classes = estimator.n_features_in_, estimator.classes_
+    intercept = estimator.intercept_
+    _need(intercept.shape == classes.shape, "classes")
+    _need(intercept.dtype == np.float64, "classes")
+    rules = []
+    for others, last, text, class_index, coefficient in estimator._rules:
+        rule = Rule(others, last)
+        for column, bins in (
+            condition for part in rule.conjunctions for condition in part
+        ):
+            _need(0 <= column < n_features and 0 <= bins < 2**256, "rules")
+        _need(0 <= class_index < classes.size and text == str(text), "rules")
+        rules.append(WeightedRule(rule, text, class_index, float(coefficient)))
+    estimator._rules = rules
+
+
+_PARTS = {
+    "_preprocessor": _categories,
+    "_bin_mapper": _bins,
+    "_predictors": pack_trees,
+    "_rules": _rule_parts,
+}

@@ -1,0 +1,177 @@
+"""Values as JSON and plain .npy arrays, and back.
+
+JSON has what its own types and Python's share. All else is an object with one key, the
+kind of the value: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
+"""
+
+import io
+import math
+import zipfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn._loss import loss as losses
+from sklearn.base import BaseEstimator
+from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.utils import Bunch
+
+from ._estimators import rebuild, take_apart
+
+_SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_MAPPINGS: dict[str, Any] = {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
+_LOSSES = {
+    "AbsoluteError",
+    "HalfBinomialLoss",
+    "HalfGammaLoss",
+    "HalfMultinomialLoss",
+    "HalfPoissonLoss",
+    "HalfSquaredError",
+    "PinballLoss",
+}
+
+
+class UnknownValueError(TypeError):
+    """A value is of a type that model files do not have."""
+
+
+class ValueWriter:
+    """Makes JSON of values, and members of an archive of their arrays."""
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self._archive = archive
+        self._n_arrays = 0
+
+    def encode(self, value: Any) -> Any:
+        """Return what JSON writes for a value; UnknownValueError if it cannot be."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is list:
+            return [self.encode(item) for item in value]
+        for name, sequence in _SEQUENCES.items():
+            if kind is sequence:
+                return {name: [self.encode(item) for item in value]}
+        if isinstance(value, dict):
+            name = "bunch" if kind is Bunch else "dict"
+            return {name: [[self.encode(x) for x in item] for item in value.items()]}
+        if isinstance(value, np.generic) and not value.dtype.hasobject:
+            return {"scalar": self._add(np.asarray(value))}
+        if kind is np.ndarray:
+            if value.dtype.hasobject:
+                return {"objects": [self.encode([*value.flat]), list(value.shape)]}
+            return {"array": self._add(value)}
+        if isinstance(value, BaseEstimator):
+            name, *parts = take_apart(value)
+            return {"estimator": [name, *map(self.encode, parts)]}
+        if kind.__name__ in _LOSSES and kind is getattr(losses, kind.__name__):
+            arguments = {}
+            if kind is losses.PinballLoss:
+                arguments["quantile"] = value.closs.quantile
+            if kind is losses.HalfMultinomialLoss:
+                arguments["n_classes"] = value.n_classes
+            return {"loss": [kind.__name__, arguments, value.constant_hessian]}
+        if kind is np.random.RandomState:
+            return {"random": self.encode(value.get_state(legacy=False))}
+        if kind is np.random.Generator:
+            return {"random": self.encode(value.bit_generator.state)}
+        raise UnknownValueError(f"{kind.__module__}.{kind.__qualname__}")
+
+    def _add(self, array: NDArray[Any]) -> int:
+        number = self._n_arrays
+        self._n_arrays += 1
+        with self._archive.open(_member(number), "w", force_zip64=True) as file:
+            np.lib.format.write_array(file, array, (1, 0), allow_pickle=False)
+        return number
+
+
+class ValueReader:
+    """Makes values of JSON and of the arrays of an archive, each of which is used once.
+
+    It raises an exception of any type, mostly ValueError or TypeError, for what
+    `ValueWriter` does not write.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self._archive = archive
+        self._read: set[int] = set()
+
+    def decode(self, node: Any) -> Any:
+        """Return the value that some JSON stands for."""
+        if isinstance(node, list):
+            return [self.decode(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        ((kind, content),) = node.items()
+        if kind == "float":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+        if kind in _SEQUENCES:
+            return _SEQUENCES[kind](map(self.decode, content))
+        if kind in _MAPPINGS:
+            return _MAPPINGS[kind](map(self.decode, content))
+        if kind == "scalar":
+            return self._array(content)[()]
+        if kind == "array":
+            return self._array(content)
+        if kind == "objects":
+            return _object_array(*self.decode(content))
+        if kind == "estimator":
+            name, parameters, attributes = content
+            return rebuild(name, self.decode(parameters), self.decode(attributes))
+        if kind == "loss":
+            name, arguments, constant_hessian = content
+            if name not in _LOSSES or type(constant_hessian) is not bool:
+                raise ValueError(f"it has the unknown loss {name!r}")
+            loss = getattr(losses, name)(**arguments)
+            loss.constant_hessian = constant_hessian
+            return loss
+        if kind == "random":
+            return _generator(self.decode(content))
+        raise ValueError(f"it has a value of the unknown kind {kind!r}")
+
+    def _array(self, number: int) -> NDArray[Any]:
+        """Return an array that its header describes to the byte, and has no objects."""
+        if number in self._read:
+            raise ValueError("it uses an array twice")
+        self._read.add(number)
+        content = bytearray(self._archive.read(_member(number)))
+        file = io.BytesIO(content)
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("an array is of another version")
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+        is_node = dtype.names == PREDICTOR_RECORD_DTYPE.names and not dtype.hasobject
+        if dtype.kind not in "biufcmMUS" and not is_node:
+            raise ValueError(f"an array has the dtype {dtype}")
+        if math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+            raise ValueError("an array has another length than its shape")
+        flat = np.frombuffer(content, dtype, math.prod(shape), file.tell())
+        array = flat.reshape(shape, order="F" if is_fortran else "C")
+        return np.require(array, requirements="A")
+
+
+def _member(number: int) -> str:
+    return f"arrays/{int(number)}.npy"
+
+
+def _object_array(items: list[Any], shape: list[int]) -> NDArray[Any]:
+    array = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):  # in one go, lists would become rows
+        array[i] = item
+    return array.reshape(shape)
+
+
+def _generator(state: dict[str, Any]) -> Any:
+    """Return the generator of a state, which NumPy sets without a look at it."""
+    if state["bit_generator"] == "MT19937":
+        if not 0 <= state["state"]["pos"] <= 624:
+            raise ValueError("a random state points outside its numbers")
+        generator = np.random.RandomState()
+        generator.set_state(state)
+        return generator
+    if state["bit_generator"] != "PCG64":
+        raise ValueError("it has an unknown generator of random numbers")
+    bits = np.random.PCG64()
+    bits.state = state
+    return np.random.Generator(bits)
