@@ -165,7 +165,7 @@ def test_a_killed_training_makes_the_same_model(
         assert_as_in_one_go(path, killed, whole)
     told = train_and_tell(path, killed, parameters=parameters)
     assert told == list(range(n_trees, 24))
-    assert files_of(killed) == ["model.json", "model.era"]
+    assert files_of(killed) == ["model.era", "model.json"]
     assert why(path, killed, parameters=parameters) is None
     assert_as_in_one_go(path, killed, whole, parameters=parameters)
 
@@ -204,7 +204,7 @@ def test_it_is_resumed_unless_told_to_restart(path, folder):
     # Once it has ended, a training starts anew.
     train_interrupted(path, folder, 7)
     assert train_and_tell(path, folder, restart=True) == list(range(24))
-    assert files_of(folder) == ["model.json", "model.era"]
+    assert files_of(folder) == ["model.era", "model.json"]
     assert train_and_tell(path, folder)[0] == 0
 
 
@@ -218,7 +218,7 @@ def test_a_training_anew_leaves_the_checkpoint_until_it_has_its_own(
     assert len(list(left.glob("trees-000005*.era"))) == 2
     assert train_and_tell(path, folder) == list(range(5, 24))
     assert_as_in_one_go(path, folder, tmp_path / "whole")
-    assert files_of(folder) == ["model.json", "model.era"]
+    assert files_of(folder) == ["model.era", "model.json"]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_damaged_checkpoint_is_told_and_replaced(path, folder, name, change, s
         file.write_bytes(change(content))
     with pytest.warns(UserWarning, match=f"Cannot resume .*{name} .*{said}"):
         assert train_and_tell(path, folder)[0] == 0
-    assert files_of(folder) == ["model.json", "model.era"]
+    assert files_of(folder) == ["model.era", "model.json"]
 
 
 def test_what_a_killed_write_left_is_removed(path, folder):
@@ -331,7 +331,7 @@ def test_a_full_disk_costs_the_checkpoint_not_the_training(
     ):
         assert train_and_tell(path, tmp_path) == list(range(24))
     assert full.call_count == 4  # of 5, 10, 15 and 20 trees
-    assert files_of(tmp_path) == ["model.json", "model.era"]
+    assert files_of(tmp_path) == ["model.era", "model.json"]
     assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 

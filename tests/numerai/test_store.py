@@ -103,7 +103,7 @@ def test_stopped_twice_it_is_the_old_fit_or_the_new(tmp_path, first, second):
         np.testing.assert_array_equal(model.predict(X), models[there].predict(X))
     save_fit(tmp_path, "model", models[3], records[3])
     assert load_fit(tmp_path, "model")[1].version == "v3"
-    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.era"]
+    assert sorted(os.listdir(tmp_path)) == ["model.era", "model.json"]
 
 
 def test_the_model_file_is_on_disk_before_its_name(tmp_path):
@@ -121,7 +121,7 @@ def test_what_a_killed_save_left_is_swept(tmp_path):
     left.mkdir()
     (left / "model.era").touch()
     save_fit(tmp_path, "model", fit(), RECORD)
-    assert sorted(os.listdir(tmp_path)) == ["model.json", "model.era"]
+    assert sorted(os.listdir(tmp_path)) == ["model.era", "model.json"]
 
 
 def test_a_full_disk_names_the_file(tmp_path):

@@ -70,7 +70,7 @@ def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):
     trees = [("ender", i, 23) for i in range(24)]
     assert told == [("reading", 0, 12), ("reading", 12, 12), *trees]
     names = sorted(item.name for item in tmp_path.iterdir())
-    assert names == ["ender.json", "ender.era"]
+    assert names == ["ender.era", "ender.json"]
 
 
 def test_bounds_nth_eras_and_missing_targets(tmp_path, path):

@@ -1,0 +1,174 @@
+"""Forged and damaged model files: refused, or harmless to predict with."""
+
+import warnings
+from copy import deepcopy
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from helpers.data import make_data
+from helpers.estimators import make_estimator
+from helpers.grids import slow
+from helpers.model_files import MODEL, Forgery
+from sklearn_era import ensemble
+from sklearn_era.model_files import ModelFileError, load_model, save_model
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.rules import RuleEnsembleClassifier
+
+N_CASES = 50  # of each seed
+SEEDS = [*range(4), *map(slow, range(4, 400))]
+ODD_NUMBERS = [
+    -1, 0, 1, 2, 7, 255, 256, 2**31 - 1, 2**31, 2**32 - 1, 2**62, -(2**62), 10**30,
+]  # fmt: skip
+ODD_VALUES = [
+    *ODD_NUMBERS, None, True, "", "nan", [], {}, 0.5, 1e308, [[]], {"dict": []},
+    {"tuple": [1]}, {"array": 0}, {"scalar": 1}, {"objects": [[1, 2], [3]]},
+    {"float": "nan"}, {"loss": ["PinballLoss", {"quantile": 0.5}, False]},
+    {"estimator": ["EraForestRegressor", {"dict": []}, {"dict": []}]},
+    {"random": {"dict": [["bit_generator", "MT19937"]]}},
+]  # fmt: skip
+ODD_DTYPES = ["u1", "i2", "u4", "u8", "f4", "f8", "U3", "M8[D]", "?", ">f8", "c16"]
+
+
+@cache
+def models():
+    """Fitted estimators, and rows that all of them predict."""
+    rng = np.random.default_rng(0)
+    X, y, _, eras = make_data()
+    labels = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    small = {"max_iter": 3, "max_leaf_nodes": 8, "categorical_features": [0, 3]}
+    large = {"max_iter": 2, "max_leaf_nodes": 200, "min_samples_leaf": 1}
+    X[:, 3] = rng.integers(0, 6, len(X))
+    regressor = make_estimator(ensemble, "real", **small, era_effects="intercept")
+    fitted = [
+        regressor.fit(X, y, eras=eras),
+        make_estimator(ensemble, "real", **large).fit(X, y, eras=eras),
+        make_estimator(ensemble, "multiclass", **small).fit(X, labels, eras=eras),
+        make_estimator(ensemble, "binary", **large).fit(X, labels > 0, eras=eras),
+        ensemble.EraForestClassifier(n_estimators=2).fit(X, labels, eras=eras),
+        ensemble.EraForestRegressor(
+            n_estimators=2, random_state=np.random.RandomState(0)
+        ).fit(X, y),
+        RuleEnsembleClassifier(n_estimators=3).fit(X, labels, eras=eras),
+        EraSearchCV(
+            make_estimator(ensemble, "real", **small), {"max_leaf_nodes": [4]}
+        ).fit(X, y, eras=eras),
+    ]  # fmt: skip
+    return fitted, X
+
+
+def nodes_of(document):
+    """The places of a JSON document, each as what holds it and the key."""
+    found, waiting = [], [document]
+    while waiting:
+        holder = waiting.pop()
+        keys = holder if isinstance(holder, dict) else range(len(holder))
+        for key in keys:
+            found.append((holder, key))
+            if isinstance(holder[key], dict | list):
+                waiting.append(holder[key])
+    return found
+
+
+def forge_document(document, rng):
+    places = nodes_of(document)
+    holder, key = places[rng.integers(len(places))]
+    how = rng.integers(4)
+    if how == 0:
+        del holder[key]
+    elif how == 1:
+        holder[key] = deepcopy(ODD_VALUES[rng.integers(len(ODD_VALUES))])
+    elif how == 2:
+        other, place = places[rng.integers(len(places))]
+        holder[key] = deepcopy(other[place])
+    elif isinstance(holder, list):  # an attribute, of another class, or again
+        name = ["_preprocessor", "_loss", "estimators_", "transform"][rng.integers(4)]
+        value = deepcopy(ODD_VALUES[rng.integers(len(ODD_VALUES))])
+        holder.append([name, value] if rng.random() < 0.5 else deepcopy(holder[key]))
+
+
+def forge_array(arrays, rng):
+    number = list(arrays)[rng.integers(len(arrays))]
+    array = arrays[number]
+    how = rng.integers(7)
+    if how < 3 and array.size:
+        names = array.dtype.names
+        target = array if names is None else array[names[rng.integers(len(names))]]
+        value = ODD_NUMBERS[rng.integers(len(ODD_NUMBERS) - 1)]
+        at = np.unravel_index(rng.integers(target.size), target.shape)
+        with np.errstate(all="ignore"):
+            target[at] = np.array(value).astype(target.dtype)
+    elif how == 3 and array.dtype.names is None:
+        dtype = ODD_DTYPES[rng.integers(len(ODD_DTYPES))]
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of complex numbers made real
+            arrays[number] = array.astype("f8", copy=True).astype(dtype)
+    elif how == 4 and array.ndim:
+        arrays[number] = array[: rng.integers(len(array) + 1)]
+    elif how == 5 and array.ndim:
+        arrays[number] = np.concatenate([array, array])
+    elif how == 6:
+        arrays[number] = np.asfortranarray(array.T)
+
+
+def predict_all(model, X):
+    """Predictions of rows of all types, few and many, by all methods."""
+    outcomes = []
+    for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
+        methods = ["predict_proba"] if is_classifier(model) else []
+        for name in ["predict", *methods]:
+            outcomes.append(getattr(model, name)(rows))
+    return outcomes
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forged_files(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    fitted, X = models()
+    path = tmp_path / "model.era"
+    n_refused = 0
+    for _ in range(N_CASES):
+        save_model(fitted[rng.integers(len(fitted))], path)
+        forgery = Forgery(path)
+        for _ in range(rng.integers(1, 4)):
+            if rng.random() < 0.5:
+                forge_array(forgery.arrays, rng)
+            elif nodes_of(forgery.documents):
+                forge_document(forgery.documents[MODEL], rng)
+        forgery.write(path)
+        try:
+            model, _ = load_model(path)
+        except ModelFileError:
+            n_refused += 1
+            continue
+        predict_all(model, X)
+    assert 0 < n_refused < N_CASES
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", SEEDS[::8])
+def test_damaged_files(seed, tmp_path):
+    """A damaged byte, or an end that is missing, never changes predictions."""
+    rng = np.random.default_rng(seed)
+    fitted, X = models()
+    path = tmp_path / "model.era"
+    for model in fitted:
+        save_model(model, path)
+        whole, expected = path.read_bytes(), predict_all(model, X)
+        for _ in range(N_CASES // len(fitted)):
+            content = bytearray(whole)
+            if rng.random() < 0.2:
+                del content[rng.integers(len(content)) :]
+            for _ in range(rng.integers(1, 4)):
+                if content:
+                    content[rng.integers(len(content))] = rng.integers(256)
+            path.write_bytes(content)
+            try:
+                loaded, _ = load_model(path)
+            except ModelFileError:
+                continue
+            for value, other in zip(predict_all(loaded, X), expected, strict=True):
+                np.testing.assert_array_equal(value, other)
