@@ -167,9 +167,9 @@ cdef class EraRows:
 
         self.values = self.of_gradients
         self.n_rows = sample_indices.shape[0]
-        self.sample_indices = &sample_indices[0]
-        if self.n_rows == self.n_samples and self.order is None:
-            self.sample_indices = NULL  # before the first split
+        self.sample_indices = NULL  # before the first split, and of no rows
+        if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
+            self.sample_indices = &sample_indices[0]
         self.n_blocks = 0
         self.n_chunks = 0
         self.n_present = 0
