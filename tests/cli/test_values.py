@@ -302,6 +302,6 @@ def test_columns_without_a_value(frame, path):
     write(table.assign(never=range(len(table))), path)
     np.testing.assert_array_equal(predict(path), expected)
     write(table.assign(kind="x"), path)
-    result = invoke("predict", "m.skops", path, "--out", "p.csv")
+    result = invoke("predict", "m.era", path, "--out", "p.csv")
     assert "has not seen" in result.stderr
     np.testing.assert_array_equal(read("p.csv")["prediction"], expected)
