@@ -123,15 +123,7 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Batches of rows of some columns, each with the number of its first row.
-
-        Parameters
-        ----------
-        names : list of str
-            The columns.
-        wanted : ndarray of shape (n_rows,), dtype=bool, default=None
-            Row groups of a file without any of these rows are not read.
-        """
+        """Batches of rows of some columns, each with the number of its first row."""
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
         for file, metadata in zip(self._files, self._metadata, strict=True):
@@ -227,22 +219,7 @@ def as_list(names: Any) -> list[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Row groups of a file that follow one another and are to be read.
-
-    Parameters
-    ----------
-    metadata : pyarrow.parquet.FileMetaData
-        The file's.
-    first : int
-        The number of its first row.
-    wanted : ndarray of shape (n_rows,), dtype=bool, or None
-        The rows to read, of all files; None for all rows.
-
-    Returns
-    -------
-    runs : list of (int, list of int)
-        The number of the first row of each run, and its row groups.
-    """
+    """Row groups of a file that follow one another and are to be read."""
     runs: list[tuple[int, list[int]]] = []
     follows = False
     for i in range(metadata.num_row_groups):

@@ -118,9 +118,9 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         _need(estimator.classes_.ndim == 1 and estimator.classes_.size > 0, "classes")
     if not hasattr(estimator, "_preprocess_X"):
         for model in inner_models(estimator):
-            classes = [getattr(each, "classes_", None) for each in (model, estimator)]
+            ours: Any = getattr(estimator, "classes_", None)
             _need(model.n_features_in_ == n_features, "features")
-            _need(np.array_equal(*classes), "classes")
+            _need(np.array_equal(getattr(model, "classes_", None), ours), "classes")
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
@@ -160,12 +160,11 @@ def _need(holds: Any, what: str) -> None:
 def _categories(preprocessor: Any) -> list[NDArray[Any]] | None:
     if preprocessor is None:
         return None
-    encoder = type(preprocessor) is ColumnTransformer and (
-        preprocessor.named_transformers_.get("encoder")
-    )
-    if type(encoder) is not OrdinalEncoder:
-        raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
-    return list(encoder.categories_)
+    if type(preprocessor) is ColumnTransformer:
+        encoder = preprocessor.named_transformers_.get("encoder")
+        if type(encoder) is OrdinalEncoder:
+            return list(encoder.categories_)
+    raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
 
 
 def _restore_preprocessor(estimator: Any) -> None:
@@ -263,13 +262,14 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     _need(estimator.n_trees_per_iteration_ == n_outputs, "classes")
     loss = estimator._loss
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
+    n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
         ("_baseline_prediction", (1, n_outputs)),
         ("_era_forecast", (n_outputs,)),
-        ("_era_intercepts", (len(getattr(estimator, "_era_labels", ())), n_outputs)),
+        ("_era_intercepts", (n_eras, n_outputs)),
     ):
-        value = getattr(estimator, name, None)
-        if value is not None or name == "_baseline_prediction":
+        if name == "_baseline_prediction" or hasattr(estimator, name):
+            value = getattr(estimator, name)
             _need(value.shape == shape and value.dtype == np.float64, "predictions")
     estimator._predictors = unpack_trees(
         estimator._predictors, is_categorical, n_outputs
@@ -306,7 +306,7 @@ def _restore_rules(estimator: Any) -> None:
     estimator._rules = rules
 
 
-_PARTS = {
+_PARTS: dict[str, Any] = {
     "_preprocessor": _categories,
     "_bin_mapper": _bins,
     "_predictors": pack_trees,

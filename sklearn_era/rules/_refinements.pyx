@@ -196,20 +196,7 @@ cdef class RefinementCounter:
         const double [::1] penalties,
         int min_samples_rule,
     ):
-        """The quality of each refinement of a rule; -inf where there is none.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), dtype=int32
-            The rows that the refinement can move: covered by the last conjunction
-            alone, or with `is_union` by nothing so far.
-        covered : tuple of float
-            `sums_struct` of the rows that stay covered whatever is refined.
-        covered_moments : ndarray of shape (n_groups, 2)
-            Their moments by group.
-        penalties : ndarray of shape (n_features,)
-            What is taken off the quality of a rule refined by each column.
-        """
+        """The quality of each refinement of a rule; -inf where there is none."""
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]

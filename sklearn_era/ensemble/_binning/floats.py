@@ -60,10 +60,7 @@ class FloatColumns:
     def batch(self, features: range) -> list[NDArray[np.float64]]:
         """The values of some columns that follow one another.
 
-        Raises
-        ------
-        ValueError
-            If a column is not numeric; the message names it.
+        ValueError if a column is not numeric; the message names it.
         """
         if self._array is None:
             return [self._convert(feature) for feature in features]

@@ -219,10 +219,7 @@ def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
     """An empty binned matrix.
 
-    Raises
-    ------
-    MemoryError
-        If there is no room for it; the message says for how much.
+    MemoryError if there is no room for it; the message says for how much.
     """
     try:
         return np.empty(shape, dtype=np.uint8, order=order)

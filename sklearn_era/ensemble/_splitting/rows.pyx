@@ -109,13 +109,7 @@ cdef class EraRows:
         free(self.block_sums)
 
     def start_tree(self, gradients, hessians, int n_threads):
-        """Take over the gradients of a tree about to be grown.
-
-        Returns
-        -------
-        sum_gradients, sum_hessians : float
-            Over all rows.
-        """
+        """Take over the gradients of a tree about to be grown."""
         cdef:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
