@@ -118,9 +118,9 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         _need(estimator.classes_.ndim == 1 and estimator.classes_.size > 0, "classes")
     if not hasattr(estimator, "_preprocess_X"):
         for model in inner_models(estimator):
-            ours: Any = getattr(estimator, "classes_", None)
+            classes: list[Any] = [getattr(x, "classes_", 0) for x in (model, estimator)]
             _need(model.n_features_in_ == n_features, "features")
-            _need(np.array_equal(getattr(model, "classes_", None), ours), "classes")
+            _need(np.array_equal(*classes), "classes")
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")

@@ -151,7 +151,7 @@ class BinningMixin(BaseHistGradientBoosting):
         Of a column without a category, the encoder has to take text and numbers alike.
         """
         try:
-            known = super()._check_categories()
+            known = BaseHistGradientBoosting._check_categories(self)
         except ValueError as error:
             columns = np.flatnonzero(self.is_categorical_)
             message = re.sub(
