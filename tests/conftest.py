@@ -55,6 +55,13 @@ def pytest_addoption(parser):
         help="run the slow tests too, and ten times as many random examples",
     )
     group.addoption(
+        "--examples",
+        type=int,
+        metavar="N",
+        help="how many random examples to draw for a test, in place of 30, or of 500 "
+        "with --slow",
+    )
+    group.addoption(
         "--data",
         type=Path,
         metavar="DIR",
@@ -64,7 +71,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    settings.load_profile("slow" if config.option.slow else "default")
+    profile = settings.get_profile("slow" if config.option.slow else "default")
+    n_examples = config.option.examples or profile.max_examples
+    settings.register_profile("chosen", profile, max_examples=n_examples)
+    settings.load_profile("chosen")
     config.stash[N_SLOW] = 0
 
 

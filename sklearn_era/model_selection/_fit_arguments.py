@@ -53,7 +53,9 @@ def fit_arguments(
 
 
 def check_target(y: Any, X: Any) -> None:
-    """Raise ValueError for a target of another length than X."""
+    """Raise ValueError for a target that is missing, or of another length than X."""
+    if y is None:
+        raise ValueError("The fit requires y to be passed, but the target y is None.")
     if _num_samples(y) != _num_samples(X):
         raise ValueError(
             f"y has {_num_samples(y)} rows, but X has {_num_samples(X)}; pass the same "

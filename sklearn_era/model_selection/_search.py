@@ -235,7 +235,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
             numbers; if columns have no value in the training rows of a fold.
         """
         self._validate_params()
-        (X,) = indexable(X)
+        (X,), (y,) = indexable(X), indexable(y)
         warn_of_row_order(eras, X)
         encoded, arguments = self._check_rows(X, y, eras, sample_weight)
         folds = era_folds(encoded, self.era_order_, self.cv)
@@ -374,6 +374,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self._plain_model())
         tags.estimator_type = inner.estimator_type
+        tags.target_tags = inner.target_tags
         tags.classifier_tags = inner.classifier_tags
         tags.regressor_tags = inner.regressor_tags
         tags.input_tags = inner.input_tags

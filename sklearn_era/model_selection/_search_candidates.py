@@ -48,8 +48,9 @@ def check_order(
         era_order = "unordered" if is_named else "ordered"
     if labels.size == 1:
         raise ValueError(
-            f"eras holds the single era {labels[0]!s}, and {name} tests on eras that a "
-            "model has not seen; pass the labels of two or more."
+            f"eras holds the single era {labels[0]!s} (n_samples={encoded.codes.size}),"
+            f" and {name} tests on eras that a model has not seen; pass the labels of "
+            "two or more."
         )
     if era_order == "ordered":
         warn_of_text_order(labels, name)

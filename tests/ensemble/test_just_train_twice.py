@@ -22,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers.data import make_data
 from helpers.estimators import ours
@@ -278,23 +277,3 @@ def test_iterations_without_effect_are_warned_of(params, reader):
     model.set_params(**params)
     with pytest.warns(UserWarning, match=rf"^{reader}.* makes no use of identificatio"):
         model.fit(np.nan_to_num(X), y)
-
-
-def expected_failures(model):
-    if not isinstance(model.estimator, Classifier):
-        return {}
-    name = "check_sample_weight_equivalence_on_dense_data"
-    # As of the booster itself.
-    return {name: "Thresholds of bins are quantiles of rows, whatever they weigh."}
-
-
-@pytest.mark.filterwarnings("ignore:The first classifier is right on all rows")
-@parametrize_with_checks(
-    [
-        JustTrainTwice(LogisticRegression(C=0.1)),
-        JustTrainTwice(Classifier(min_samples_leaf=5, max_iter=20)),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_check(estimator, check):
-    check(estimator)

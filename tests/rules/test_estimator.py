@@ -10,27 +10,9 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, cross_validate
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers import rules as reference
 from sklearn_era.rules import RuleDisplay, RuleEnsembleClassifier
-
-
-@parametrize_with_checks(
-    [
-        RuleEnsembleClassifier(n_estimators=5),
-        RuleEnsembleClassifier(
-            n_estimators=5, disjunctions=True, quality="laplace", binning="uniform"
-        ),
-    ],
-    # Quantiles are of rows, as in scikit-learn's boosters; and of 15 rows, the pure
-    # rules that the Laplace estimate takes leave the scores of classes tied.
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": "Bins of rows, or ties."
-    },
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def make_rows(n_samples=600, seed=0):

@@ -196,15 +196,15 @@ def make_target_weights(
     has other values than 0 and 1, or more than two classes.
     """
     others = y[(y != 0) & (y != 1)]
-    found = None
     if n_classes is not None and n_classes > 2:
-        found = f"has {n_classes} classes"
-    elif n_classes is None and others.size:
-        found = f"holds {others[0]:g}"
-    if found is not None:
         raise ValueError(
-            "invariance_statistic='ratio' needs a target of 0 and 1, or a classifier "
-            f"with two classes, but y {found}; use 'effect' or 'changing_rate'."
+            "Only binary classification is supported by invariance_statistic='ratio', "
+            f"but y has {n_classes} classes; use 'effect' or 'changing_rate'."
+        )
+    if n_classes is None and others.size:
+        raise ValueError(
+            "invariance_statistic='ratio' needs a target of 0 and 1, or a classifier, "
+            f"but y holds {others[0]:g}; use 'effect' or 'changing_rate'."
         )
     weights = np.ones(y.size, dtype=np.float32)
     if sample_weight is not None:

@@ -1,0 +1,244 @@
+"""Estimators, data, faults and interrupts of the tests of misuse."""
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sklearn
+from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+
+import sklearn_era
+from sklearn_era.ensemble import (
+    AutoEraClassifier,
+    AutoEraRegressor,
+    EraForestClassifier,
+    EraForestRegressor,
+    JustTrainTwice,
+)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.rules import RuleEnsembleClassifier
+
+BOOSTERS = (Classifier, Regressor)
+FORESTS = (EraForestClassifier, EraForestRegressor)
+SMALL = {"max_iter": 3, "max_leaf_nodes": 4, "min_samples_leaf": 3, "random_state": 0}
+FOREST = {"n_estimators": 3, "max_leaf_nodes": 4, "random_state": 0}
+STOPPING = {"early_stopping": True, "validation_fraction": 0.3, "scoring": "loss"}
+N_ROWS = 48
+
+
+def make_estimators() -> dict[str, Any]:
+    """Small estimators of each kind, by name, none of them fitted."""
+    auto = {"era_order": "unordered", "cv": 2, "random_state": 0}
+    return {
+        "regressor": Regressor(**SMALL),
+        "classifier": Classifier(**SMALL),
+        "stopping": Classifier(**SMALL | STOPPING),
+        "directional": Regressor(**SMALL, split_criterion="directional"),
+        "group_dro": Regressor(**SMALL, era_weighting="group_dro"),
+        "intercepts": Regressor(**SMALL, era_effects="intercept"),
+        "forest_regressor": EraForestRegressor(**FOREST),
+        "forest_classifier": EraForestClassifier(**FOREST, bootstrap="era"),
+        "rules": RuleEnsembleClassifier(3, beam_width=4, n_bins=8, random_state=0),
+        "auto_regressor": AutoEraRegressor(Regressor(**SMALL), **auto),
+        "auto_classifier": AutoEraClassifier(Classifier(**SMALL), **auto),
+        "search": EraSearchCV(
+            Classifier(**SMALL),
+            {"max_leaf_nodes": [3]},
+            cv=2,
+            n_averaged=2,
+            rule="best",
+        ),
+        "train_twice": JustTrainTwice(Classifier(**SMALL), identification_iterations=1),
+    }
+
+
+@dataclass
+class Rows:
+    """What a fit is given; `names` and `categories` are letters, '' for none."""
+
+    X: Any
+    y: np.ndarray
+    labels: np.ndarray  # of classes
+    eras: Any
+    names: str = ""
+    categories: str = ""
+    sample_weight: Any = None
+
+    def arguments(self, estimator: Any) -> dict[str, Any]:
+        """The arguments of a fit that is sound."""
+        y = self.labels if is_classifier(estimator) else self.y
+        arguments = {"X": self.X, "y": y, "eras": self.eras}
+        if self.sample_weight is not None:
+            arguments["sample_weight"] = self.sample_weight
+        return arguments
+
+    def is_like(self, other: "Rows", estimator: Any) -> bool:
+        """Whether a warm start may go on from one to the other.
+
+        Rows without names are taken for those that have some.
+        """
+        return (
+            self.X.shape[1] == other.X.shape[1]
+            and (self.names == other.names or "" in (self.names, other.names))
+            and self.categories == other.categories
+            and not (is_classifier(estimator) and set(self.labels) != set(other.labels))
+        )
+
+
+def _make_rows() -> dict[str, Rows]:
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(N_ROWS, 9))
+    numbers[rng.random(numbers.shape) < 0.1] = np.nan
+    eras = np.arange(N_ROWS) % 4
+    y = np.nan_to_num(numbers[:, 0] + 0.5 * numbers[:, 1]) + rng.normal(size=N_ROWS) / 5
+    two = np.where(y > 0, "up", "down")
+    three = np.array(["down", "flat", "up"])[np.digitize(y, [-0.4, 0.4])]
+
+    def with_categories(*names: str) -> pd.DataFrame:
+        frame = pd.DataFrame(numbers[:, :3], columns=["a", "b", "c"])
+        frame["c"] = pd.Categorical(rng.choice(names, N_ROWS), categories=names)
+        return frame
+
+    narrow = numbers[:, :3]
+    named = pd.DataFrame(narrow, columns=["a", "b", "c"])
+    integers = rng.integers(0, 5, (N_ROWS, 3)).astype(np.uint8)
+    letters = np.array(list("efgh"))[eras]
+    other = np.where(y > 0, "left", "right")
+    uvw, quvx = with_categories(*"uvw"), with_categories(*"quvx")
+    return {
+        "narrow": Rows(narrow, y, two, eras),
+        "wide": Rows(numbers, y, two, eras),
+        "one": Rows(numbers[:, :1], y, two, eras),
+        "other_rows": Rows(-narrow[::-1], y, two, eras),
+        "weighted": Rows(narrow, y, two, eras, sample_weight=1.0 + eras),
+        "integers": Rows(integers, y, two, eras),
+        "named": Rows(named, y, two, eras, names="abc"),
+        "renamed": Rows(named.rename(columns=str.upper), y, two, eras, names="ABC"),
+        "reordered": Rows(named[["c", "a", "b"]], y, two, eras, names="cab"),
+        "categories": Rows(uvw, y, two, eras, "abc", "uvw"),
+        "other_categories": Rows(quvx, y, two, eras, "abc", "quvx"),
+        "three_classes": Rows(narrow, y, three, eras),
+        "other_classes": Rows(narrow, y, other, eras),
+        "other_eras": Rows(numbers[:, 3:6], -y, two[::-1], letters),
+    }
+
+
+ROWS = _make_rows()
+
+
+def _with_nan(y: np.ndarray) -> np.ndarray:
+    numbers = (
+        y.astype(float) if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
+    )
+    return np.where(np.arange(y.size) == 7, np.nan, numbers)
+
+
+def _with_text(X: Any) -> Any:
+    return np.where(
+        np.arange(N_ROWS)[:, np.newaxis] == 5, "text", np.asarray(X, object)
+    )
+
+
+# What is wrong with a fit's arguments: the name of one, and what becomes of it.
+FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "nan_in_y": ("y", _with_nan),
+    "short_y": ("y", lambda y: y[:-1]),
+    "no_y": ("y", lambda y: None),
+    "continuous_or_text_y": (
+        "y",
+        lambda y: np.linspace(0, 1, N_ROWS) if y.dtype.kind == "U" else ["x"] * N_ROWS,
+    ),
+    "short_X": ("X", lambda X: X[:-3]),
+    "no_rows": ("X", lambda X: X[:0]),
+    "sparse_X": ("X", lambda X: csr_array(np.ones((N_ROWS, 3)))),
+    "flat_X": ("X", lambda X: np.asarray(X)[:, 0]),
+    "text_in_X": ("X", _with_text),
+    "complex_X": ("X", lambda X: np.ones((N_ROWS, 2), complex)),
+    "short_eras": ("eras", lambda eras: eras[:5]),
+    "missing_era": ("eras", lambda eras: [None, *eras[1:]]),
+    "mixed_eras": ("eras", lambda eras: [*eras[1:].tolist(), b"x"]),
+    "eras_of_two_columns": ("eras", lambda eras: np.ones((N_ROWS, 2, 2))),
+    "short_weights": ("sample_weight", lambda _: np.ones(N_ROWS - 1)),
+    "nan_weights": ("sample_weight", lambda _: np.full(N_ROWS, np.nan)),
+    "text_weights": ("sample_weight", lambda _: np.full(N_ROWS, "heavy")),
+}  # fmt: skip
+
+
+def bad_parameters(estimator: Any) -> dict[str, Any]:
+    """Values of parameters with which a fit is refused, now and then only late."""
+    if isinstance(estimator, EraSearchCV):
+        return {"cv": 1, "scoring": "no_such_score", "estimator": 3, "n_averaged": 0}
+    if isinstance(estimator, JustTrainTwice):
+        return {"upweight": -1.0, "estimator__max_iter": -1}
+    if isinstance(estimator, RuleEnsembleClassifier):
+        return {"n_bins": 1, "feature_penalty": [1.0] * 20, "variance_penalty": -1.0}
+    refused = {
+        "max_bins": 1, "split_criterion": "no_such", "categorical_features": [99],
+        "feature_penalty": {"no_such_column": 1.0},
+    }  # fmt: skip
+    if isinstance(estimator, BOOSTERS):
+        return refused | {
+            "max_iter": 0, "interaction_cst": [{99}], "monotonic_cst": [1] * 20,
+        }  # fmt: skip
+    return refused | {"random_segments": 99, "n_estimators": 0}
+
+
+def trees_parameter(estimator: Any) -> str | None:
+    """The parameter by which a warm start asks for more trees, if there is one."""
+    if isinstance(estimator, BOOSTERS):
+        return "max_iter"
+    return "n_estimators" if isinstance(estimator, FORESTS) else None
+
+
+class Interrupt:
+    """Raise KeyboardInterrupt at one of the calls of Python functions in a block.
+
+    Only functions of these packages count. None does that is called to tidy up, where
+    an interrupt leaves what it leaves, nor where NumPy takes it for another error.
+    """
+
+    folders = tuple(
+        str(Path(package.__file__).parent) for package in (np, sklearn, sklearn_era)
+    )
+    spared = (
+        "end_fit", "undone_on_failure", "__exit__", "teardown", "blame_column",
+        "blame_weights", "_dtype_from_pep3118",
+    )  # fmt: skip
+
+    def __init__(self, at: int | None = None):
+        self.at = at
+        self.n_calls = 0
+        self.place: str | None = None
+
+    def _count(self, frame: Any, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(self.folders):
+            return
+        above = frame
+        while above is not None:
+            if above.f_code.co_name in self.spared:
+                return
+            above = above.f_back
+        self.n_calls += 1
+        if self.n_calls == self.at:
+            sys.setprofile(None)
+            self.place = f"{code.co_qualname} of {Path(code.co_filename).name}"
+            raise KeyboardInterrupt(self.place)
+
+    @contextmanager
+    def watch(self):
+        assert threading.current_thread() is threading.main_thread()
+        sys.setprofile(self._count)
+        try:
+            yield self
+        finally:
+            sys.setprofile(None)
