@@ -23,7 +23,7 @@ from .._warnings import warn_user
 from ..ensemble._binning.errors import blame_column, feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
 from ..ensemble._binning.integers import set_thresholds
-from ..ensemble._fit_state import FitState, end_fit
+from ..ensemble._fit_state import begin_fit
 from ._bins import (
     bin_part,
     draw_sample,
@@ -77,7 +77,7 @@ class ClusterFit:
 
     def run(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> None:
         estimator = self.estimator
-        estimator._fit_state = FitState()
+        estimator._fit_state = begin_fit(estimator)
         try:
             parts, summaries = self._load(X, y, sample_weight, eras)
             known_categories = self._prepare_columns(parts, summaries)
@@ -104,8 +104,6 @@ class ClusterFit:
             # The error, as long as it is kept, would keep them on the workers.
             self.cluster.cancel(list(self._futures))
             raise
-        finally:
-            end_fit(estimator)
 
     def _load(
         self, X: Any, y: Any, sample_weight: Any, eras: Any

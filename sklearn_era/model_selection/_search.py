@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sklearn_era._eras import EncodedEras, warn_of_row_order
+from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import check_target, fit_arguments
 from sklearn_era.model_selection._search_candidates import (
@@ -192,6 +193,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @fits_or_fails
     def fit(
         self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
     ) -> "EraSearchCV":

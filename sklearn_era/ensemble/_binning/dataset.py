@@ -345,6 +345,21 @@ class BinnedDataset:
         self.__dict__.update(state)
         self._freeze()
 
+    def check_bins(self) -> None:
+        """Raise ValueError if X_binned has bins that its bin mapper lacks.
+
+        As where either was changed, or was unpickled from another version.
+        """
+        mapper = self.bin_mapper
+        for j in range(self.shape[1]):
+            n_bins = int(mapper.n_bins_non_missing_[j : j + 1].sum())
+            column = self.X_binned[:, j]
+            if ((column >= n_bins) & (column != mapper.missing_values_bin_idx_)).any():
+                raise ValueError(
+                    f"Column {j} of the BinnedDataset holds bins beyond the {n_bins} "
+                    "of its bin_mapper; make the data set again from the raw rows."
+                )
+
     def _arrays(self) -> list[NDArray[Any]]:
         arrays = [self.X_binned, self.y, self.sample_weight]
         if self.eras is not None:

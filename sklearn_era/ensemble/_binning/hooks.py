@@ -136,6 +136,7 @@ class BinningMixin(BaseHistGradientBoosting):
                 "has no categorical features. Fit to the raw rows, or set "
                 "categorical_features=None."
             )
+        X.check_bins()
         self.is_categorical_ = None
         self._preprocessor = None
         self._is_categorical_remapped = None

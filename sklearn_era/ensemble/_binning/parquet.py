@@ -310,6 +310,12 @@ def _read_bins(
             continue
         places = places[kept]
         arrays = [columns.values(batch, name) for name in group]
+        for name, values in zip(group, arrays, strict=True):
+            if values.dtype not in (np.float64, columns.sample_dtype(name)):
+                raise ValueError(
+                    f"Column {name!r} has become {values.dtype}: its file was changed "
+                    "while it was read; read it again."
+                )
         # A run of rows goes where it belongs at once, others by way of a copy.
         if kept.size == batch.num_rows and (np.diff(places) == 1).all():
             out = binned[places[0] : places[0] + kept.size]
