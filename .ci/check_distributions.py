@@ -1,6 +1,6 @@
-"""Check what an sdist and a wheel hold: ``check_distributions.py DIR``.
+"""Check what an sdist and its wheels hold: ``check_distributions.py DIR``.
 
-The sdist must hold no source of scikit-learn's, both must hold the licences, and the
+The sdist must hold no source of scikit-learn's, all must hold the licences, and a
 wheel must hold the type marker and nothing that only a build needs.
 """
 
@@ -18,28 +18,32 @@ VENDORED = (
 
 def problems(folder: Path) -> list[str]:
     (sdist,) = folder.glob("*.tar.gz")
-    (wheel,) = folder.glob("*.whl")
+    wheels = sorted(folder.glob("*.whl"))
     with tarfile.open(sdist) as archive:
         in_sdist = archive.getnames()
-    with zipfile.ZipFile(wheel) as archive:
-        in_wheel = archive.namelist()
 
     def lacks(names: list[str], suffix: str) -> bool:
         return not any(name.endswith(suffix) for name in names)
 
-    found = []
-    for notice in NOTICES:
-        found += [f"sdist lacks {notice}"] if lacks(in_sdist, notice) else []
-        found += [f"wheel lacks {notice}"] if lacks(in_wheel, notice) else []
-    for name in VENDORED:
-        found += [] if lacks(in_sdist, name) else [f"sdist holds upstream's {name}"]
-        found += [f"wheel lacks {name}"] if lacks(in_wheel, name) else []
-    found += ["wheel lacks py.typed"] if lacks(in_wheel, "sklearn_era/py.typed") else []
+    found = [] if wheels else [f"{folder} holds no wheel"]
+    found += [f"sdist lacks {name}" for name in NOTICES if lacks(in_sdist, name)]
     found += [
-        f"wheel holds {name}"
-        for name in in_wheel
-        if name.startswith(("patches/", "tests/")) or name.endswith((".pyx", ".c"))
+        f"sdist holds upstream's {name}"
+        for name in VENDORED
+        if not lacks(in_sdist, name)
     ]
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            in_wheel = archive.namelist()
+        needed = (*NOTICES, *VENDORED, "sklearn_era/py.typed")
+        found += [
+            f"{wheel.name} lacks {name}" for name in needed if lacks(in_wheel, name)
+        ]
+        found += [
+            f"{wheel.name} holds {name}"
+            for name in in_wheel
+            if name.startswith(("patches/", "tests/")) or name.endswith((".pyx", ".c"))
+        ]
     return found
 
 

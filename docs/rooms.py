@@ -18,8 +18,8 @@ PICTURE = Path(__file__).with_suffix(".svg")
 LAYERS = {
     "Beneath all": (
         "#8290a6",
-        "_optional _files _plotting _warnings _threads _criterion_table _eras _tables "
-        "_trees",
+        "_optional _files _plotting _warnings _threads _fit_attributes "
+        "_criterion_table _eras _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
     "What a split is worth": ("#8b5cf6", "_criteria"),
@@ -27,8 +27,8 @@ LAYERS = {
     "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",
-        "_parameters _feature_penalty _docstrings _fit_state _callbacks _estimator "
-        "_hist_gradient_boosting _boosters _forests",
+        "_parameters _feature_penalty _docstrings _warm_start _fit_state _callbacks "
+        "_estimator _hist_gradient_boosting _boosters _forests",
     ),
     "What uses these": (
         "#ca8a04",

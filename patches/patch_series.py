@@ -18,16 +18,21 @@ FOLDER = Path(__file__).resolve().parent
 
 
 class Pin(NamedTuple):
-    """The release of scikit-learn to build with, and the files taken from it."""
+    """The release of scikit-learn to build with, and its files that are pinned."""
 
     version: str
     hashes: dict[str, str]  # SHA-256 of the text, by the path in the wheel
+
+    @property
+    def taken(self) -> list[str]:
+        """The files to patch; declarations are compiled against where they are."""
+        return [path for path in self.hashes if not path.endswith(".pxd")]
 
     def rename(self, text: str) -> str:
         """Move the modules taken, and no others, to ``sklearn_era``."""
         modules = "|".join(
             re.escape(PurePosixPath(path).with_suffix("").as_posix().replace("/", "."))
-            for path in self.hashes
+            for path in self.taken
         )
         return re.sub(rf"(?<![\w.])(?=(?:{modules})\b)sklearn\.", "sklearn_era.", text)
 
@@ -67,7 +72,7 @@ def _entries(path: Path) -> list[str]:
 
 
 def locate_upstream(pin: Pin) -> dict[str, Path]:
-    """Find the files taken in the installed scikit-learn, which is the one pinned."""
+    """Find the pinned files in the installed scikit-learn, which is the one pinned."""
     needed = f"scikit-learn {pin.version} is needed to build"
     try:
         found = importlib.metadata.distribution("scikit-learn")
@@ -79,7 +84,7 @@ def locate_upstream(pin: Pin) -> dict[str, Path]:
 
 
 def read_upstream(pin: Pin) -> dict[str, str]:
-    """Read the files taken, by their path in the wheel."""
+    """Check all pinned files; return the texts of those taken, by path in the wheel."""
     texts = {path: read_text(file) for path, file in locate_upstream(pin).items()}
     for path, expected in pin.hashes.items():
         found = hashlib.sha256(texts[path].encode("utf-8")).hexdigest()
@@ -88,4 +93,4 @@ def read_upstream(pin: Pin) -> dict[str, str]:
                 f"{path}: not the file of scikit-learn {pin.version} that "
                 f"patches/UPSTREAM pins: expected SHA-256 {expected}, found {found}"
             )
-    return texts
+    return {path: texts[path] for path in pin.taken}

@@ -31,10 +31,7 @@ from repository import BASE, BRANCH, git
 from unified_diff import Patch, PatchError
 
 # What names the pinned release.
-PINNED = (
-    *("patches/UPSTREAM", "pyproject.toml"),
-    *(".ci/constraints.txt", "docs/contributing.md"),
-)
+PINNED = ("patches/UPSTREAM", "pyproject.toml")
 
 # By default, fits are scikit-learn's bit for bit; brute force finds the same splits;
 # scikit-learn's own tests pass with our classes. A minute or two.
@@ -105,16 +102,18 @@ def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
     site, package = scratch / "site", folder.parent / "sklearn_era"
     pinned = Path(importlib.metadata.distribution("scikit-learn").locate_file(""))
     print(f"scikit-learn {release}, where {pin.version} is pinned\n\nFiles")
-    for path in [*pin.hashes, *used_names.declarations(package)]:
+    for path in dict.fromkeys([*pin.hashes, *used_names.declarations(package)]):
         state = "gone"
         if (site / path).is_file():
             old, new = (patch_series.read_text(root / path) for root in (pinned, site))
             state = "same" if old == new else "changed"
-        elif path in pin.hashes:
+        elif path in pin.taken:
             raise PatchError(f"{path}: pinned in UPSTREAM, not in release {release}")
         print(f"  {state:8}  {path}")
-    texts = {path: patch_series.read_text(site / path) for path in pin.hashes}
+    found = [path for path in pin.hashes if (site / path).is_file()]
+    texts = {path: patch_series.read_text(site / path) for path in found}
     _repin(scratch / "checkout", pin, release, texts)
+    texts = {path: texts[path] for path in pin.taken}
     print("\nPatches")
     n_conflicts = _rebase(folder, release, texts, scratch / "series")
     if not n_conflicts:

@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) 
         parser.error("either --list or both --out and --depfile are needed")
     try:
         if arguments.list:
-            # As this runs first of all, it also says so if it is another version.
-            for path in patch_series.locate_upstream(patch_series.read_pin(folder)):
+            # As this runs first of all, nothing is compiled against other bytes.
+            for path in patch_series.read_upstream(patch_series.read_pin(folder)):
                 print(Path(path).name)
         else:
             vendor(folder, arguments.out, arguments.depfile)

@@ -11,24 +11,8 @@ class MissingPackageError(ImportError):
 def import_optional(module: str, *, extra: str) -> ModuleType:
     """Import a module of a package that the core does not depend on.
 
-    Parameters
-    ----------
-    module : str
-        The module's full name, ``"pyarrow.parquet"`` for one.
-
-    extra : str
-        The extra of sklearn-era that installs it.
-
-    Returns
-    -------
-    module : module
-        The imported module.
-
-    Raises
-    ------
-    MissingPackageError
-        If the package is not installed; the message names the extra. An import that
-        fails further down, in an installed package, is left as it is.
+    MissingPackageError if the package is not installed; the message names the extra. An
+    import that fails further down, in an installed package, is left as it is.
     """
     package = module.partition(".")[0]
     try:

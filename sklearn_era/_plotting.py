@@ -18,32 +18,14 @@ _FEWEST_LABELS = 6
 def axes_or_new(ax: Any) -> Any:
     """The given axes, or those of a new figure of pyplot's.
 
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.
+    MissingPackageError if matplotlib is not installed.
     """
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
 def label_places(ax: Any, texts: Sequence[str]) -> tuple[int, dict[str, Any]]:
-    """How many ticks of the horizontal axis have room for their labels, and turned how.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes.
-    texts : sequence of str
-        The labels of ticks at equal distances over the whole axis.
-
-    Returns
-    -------
-    step : int
-        Label every `step`-th tick.
-    style : dict
-        Of the labels' text: long ones are upright, if else only a few would fit.
-    """
+    """Return how many ticks have room for their labels, and the turn of these."""
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]

@@ -43,19 +43,7 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
 
     It only ever lowers their number, and puts it back at the end of the block.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        None does nothing at all. A negative number counts from the threads that there
-        would be without it: -1 is all, -2 all but one, but one at least. Within another
-        such block it counts from those that there were before the outermost one.
-    caller : str
-        Whose parameter it is, for error messages.
-
-    Raises
-    ------
-    sklearn.utils._param_validation.InvalidParameterError
-        If `n_jobs` is 0 or no integer; a ValueError and TypeError.
+    InvalidParameterError if `n_jobs` is 0 or no integer; a ValueError and TypeError.
     """
     if n_jobs is None:
         yield

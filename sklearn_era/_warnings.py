@@ -4,7 +4,7 @@ import sys
 import warnings
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn of the line that called this package, from however deep within it."""
     frame, stacklevel = sys._getframe(), 1
     while frame.f_back is not None:

@@ -23,7 +23,7 @@ from ._tables.columns import (
     read_columns,
 )
 from .ensemble._binning.dataset import make_bin_mapper
-from .ensemble._binning.errors import no_values
+from .ensemble._binning.floats import fit_float_mapper
 from .ensemble._parameters import did_you_mean
 
 if TYPE_CHECKING:
@@ -288,8 +288,8 @@ def mutual_information_ratios(
     Raises
     ------
     ValueError
-        If no column is invariant, one is not in X, they say nothing of the target, a
-        column has no value, `y` misses some, or `max_bins` is out of range.
+        If no column is invariant, one is not in X, they say nothing of the target, `y`
+        misses some values, or `max_bins` is out of range.
 
     References
     ----------
@@ -378,10 +378,10 @@ def _ratios(
     is_missing = np.isnan(matrix)
     bins = np.where(is_missing, n_categories, matrix)
     numbers = np.flatnonzero([not column.is_categorical for column in columns])
-    for j in numbers[is_missing[:, numbers].all(axis=0)]:
-        raise no_values(f"X: column {names[j]!r}", len(matrix))
     if numbers.size:
-        bins[:, numbers] = mapper.fit_transform(matrix[:, numbers])
+        values = matrix[:, numbers]
+        fit_float_mapper(mapper, values, None, [names[j] for j in numbers])
+        bins[:, numbers] = mapper.transform(values)
     information = np.array([_mutual_information(column, classes) for column in bins.T])
     mean = information[is_invariant].mean()
     if mean == 0:

@@ -37,26 +37,8 @@ def read_columns(
 ) -> list[Column]:
     """Read a table column by column.
 
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        The table; a frame is pandas' or polars'.
-    categorical_features : 'from_dtype', None or array-like of {bool, int, str}
-        Which columns hold categories: by a mask, indices, or names of a frame.
-        'from_dtype' takes a frame's columns of category, string or object dtype; None
-        takes none.
-    name : str
-        What error messages call the table.
-
-    Returns
-    -------
-    columns : list of Column
-
-    Raises
-    ------
-    ValueError
-        If the table is no table, has no rows or columns, `categorical_features` does
-        not fit it, or a column is not numeric and not among the categorical ones.
+    ValueError if the table is no table, has no rows or columns, `categorical_features`
+    does not fit it, or a column is not numeric and not among the categorical ones.
     """
     if issparse(X):
         raise ValueError(
@@ -108,23 +90,7 @@ def is_data_frame(X: Any) -> bool:
 def as_matrix(
     columns: Sequence[Column], *others: Sequence[Column]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """One matrix of the rows of tables with the same columns, categories as codes.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        The columns of a table.
-    *others : sequences of Column
-        Those of further tables.
-
-    Returns
-    -------
-    matrix : ndarray of shape (n_samples, n_features), dtype=float64
-        The rows of the tables, one after the other; NaN where missing. Categories are
-        numbered from 0 in sorted order, over all tables.
-    n_categories : ndarray of shape (n_features,), dtype=intp
-        Categories of each column; 0 for numbers.
-    """
+    """One matrix of the rows of tables with the same columns, categories as codes."""
     tables = (columns, *others)
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = []
@@ -137,20 +103,7 @@ def as_matrix(
 
 
 def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
-    """Number the categories of a column from 0, in sorted order.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples,), dtype=object
-        As in a `Column` of categories.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_samples,), dtype=float64
-        NaN where the value is missing.
-    n_categories : int
-        How many there are.
-    """
+    """Number the categories of a column from 0, in sorted order."""
     # Values of several types, as 1 beside "1", have an order within their type only.
     distinct = set(values) - {None}
     try:
@@ -167,10 +120,7 @@ def check_same_columns(
 ) -> None:
     """Check that two tables have the same columns, in the same order.
 
-    Raises
-    ------
-    ValueError
-        If their number, names or kinds differ.
+    ValueError if their number, names or kinds differ.
     """
     if len(columns) != len(others):
         raise ValueError(
@@ -255,27 +205,7 @@ def choose_columns(
 ) -> NDArray[np.bool_]:
     """The mask of the columns that are given by name, index or a mask.
 
-    Parameters
-    ----------
-    given : array-like of {bool, int, str}
-        The argument; bools are one a column, names are of a frame.
-    names : sequence
-        Those of the table's columns.
-    is_frame : bool
-        Whether the user knows them by these.
-    name : str
-        The argument's name, for messages.
-    also : str
-        What else it may be, for messages.
-
-    Returns
-    -------
-    mask : ndarray of shape (n_features,), dtype=bool
-
-    Raises
-    ------
-    ValueError
-        If it is no such list, or the table has no such column.
+    ValueError if it is no such list, or the table has no such column.
     """
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(

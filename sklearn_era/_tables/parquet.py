@@ -104,6 +104,7 @@ class ParquetColumns:
                     types.is_integer(arrow_type)
                     or types.is_floating(arrow_type)
                     or types.is_boolean(arrow_type)
+                    or types.is_null(arrow_type)
                 ):
                     raise ValueError(
                         f"{argument}: column {name!r} of {file} is not numeric: it "
@@ -122,15 +123,7 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Batches of rows of some columns, each with the number of its first row.
-
-        Parameters
-        ----------
-        names : list of str
-            The columns.
-        wanted : ndarray of shape (n_rows,), dtype=bool, default=None
-            Row groups of a file without any of these rows are not read.
-        """
+        """Batches of rows of some columns, each with the number of its first row."""
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
         for file, metadata in zip(self._files, self._metadata, strict=True):
@@ -165,6 +158,8 @@ class ParquetColumns:
     def read_labels(self, name: str) -> NDArray[Any]:
         """All values of a column, as NumPy has them."""
         column = self._read(name)
+        if self._arrow.types.is_null(column.type):
+            column = column.cast(self._arrow.float64())
         if self._arrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         return np.array(column.to_numpy())
@@ -224,22 +219,7 @@ def as_list(names: Any) -> list[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Row groups of a file that follow one another and are to be read.
-
-    Parameters
-    ----------
-    metadata : pyarrow.parquet.FileMetaData
-        The file's.
-    first : int
-        The number of its first row.
-    wanted : ndarray of shape (n_rows,), dtype=bool, or None
-        The rows to read, of all files; None for all rows.
-
-    Returns
-    -------
-    runs : list of (int, list of int)
-        The number of the first row of each run, and its row groups.
-    """
+    """Row groups of a file that follow one another and are to be read."""
     runs: list[tuple[int, list[int]]] = []
     follows = False
     for i in range(metadata.num_row_groups):

@@ -11,16 +11,6 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
     """The column of X that each feature of the trees is.
 
     scikit-learn brings categorical features to the front before it bins.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-
-    Returns
-    -------
-    columns : ndarray of shape (n_features,), dtype=intp
-        Indexed by the `feature_idx` of a tree's nodes.
     """
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
@@ -42,20 +32,7 @@ def leaf_indices(predictor: TreePredictor) -> TreePredictor:
 
 
 def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Fill in the sums of split nodes, from the leaves, where the rows are, up.
-
-    Parameters
-    ----------
-    nodes : ndarray of shape (n_nodes,)
-        The nodes of a tree.
-    sums : ndarray of shape (n_nodes, ...), dtype=float64
-        Sums over the rows of each leaf; those of split nodes are overwritten.
-
-    Returns
-    -------
-    splits : ndarray of shape (n_splits,), dtype=intp
-        Indices of the split nodes.
-    """
+    """Fill in the sums of split nodes, from the leaves, where the rows are, up."""
     splits = np.flatnonzero(nodes["is_leaf"] == 0)
     depths = nodes["depth"][splits]
     for depth in np.unique(depths)[::-1]:

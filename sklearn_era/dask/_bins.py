@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from ..ensemble._binning.floats import FloatColumns, find_thresholds
 from ..ensemble._binning.integer_columns import UnbinnedRows
-from ..ensemble._binning.integers import allocate_binned, draw_rows, set_thresholds
+from ..ensemble._binning.integers import allocate_binned, draw_rows
 from ._survey import EncodedPart, Encoding
 
 # Columns whose thresholds are found together, and values that are float64 at a time.
@@ -124,27 +124,17 @@ def find_blocks(
     estimator: Any,
     known_categories: Sequence[NDArray[np.float64] | None],
 ) -> list[Any]:
-    """The thresholds of each block of columns, delayed; of categories, these.
+    """The thresholds of each block of columns, or their categories, delayed.
 
     `samples` are what `take_sample` has found at each worker.
     """
-    max_bins, names = estimator.max_bins, _column_names(estimator)
+    max_bins = estimator.max_bins
     find, pick = delayed(_find_thresholds), delayed(_pick)
     blocks = []
-    for i, start in enumerate(range(0, len(names), _BLOCK)):
-        columns = slice(start, start + _BLOCK)
+    for i, start in enumerate(range(0, len(known_categories), _BLOCK)):
         pieces = [pick(sample, i) for sample in samples]
-        blocks.append(find(pieces, max_bins, names[columns], known_categories[columns]))
+        blocks.append(find(pieces, max_bins, known_categories[start : start + _BLOCK]))
     return blocks
-
-
-def _column_names(estimator: Any) -> list[str]:
-    """The columns that are trained on, in their order: categorical ones first."""
-    n_features = estimator.n_features_in_
-    names = getattr(estimator, "feature_names_in_", np.arange(n_features))
-    if estimator.is_categorical_ is not None:
-        names = names[np.argsort(~estimator.is_categorical_, kind="stable")]
-    return [str(name) for name in names]
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
@@ -156,35 +146,18 @@ def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], A
 def _find_thresholds(
     samples: Sequence[tuple[list[Any], NDArray[np.float64] | None]],
     max_bins: int,
-    names: Sequence[str],
     known_categories: Sequence[NDArray[np.float64] | None],
-) -> list[NDArray[np.float64]]:
+) -> list[NDArray[np.float64] | None]:
     rows = [FloatColumns(piece) for pieces, _ in samples for piece in pieces]
     weighed = [weights for _, weights in samples if weights is not None]
     sample_weight = np.concatenate(weighed) if weighed else None
     thresholds = []
     for feature, categories in enumerate(known_categories):
-        if categories is not None:
-            thresholds.append(categories)
-            continue
         one = range(feature, feature + 1)
         values = np.concatenate([each.batch(one)[0] for each in rows])
-        found = find_thresholds(values, max_bins, sample_weight, names[feature])
+        found = find_thresholds(values, max_bins, sample_weight, categories)
         thresholds.append(found)
     return thresholds
-
-
-def make_mapper(
-    mapper: _BinMapper,
-    thresholds: list[NDArray[np.float64]],
-    is_categorical: NDArray[np.bool_] | None,
-) -> _BinMapper:
-    """Make of a mapper what its ``fit`` does, thresholds being known."""
-    set_thresholds(mapper, thresholds)
-    if is_categorical is not None:
-        mapper.is_categorical_ = is_categorical.astype(np.uint8)
-        mapper.n_bins_non_missing_ -= mapper.is_categorical_
-    return mapper
 
 
 def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
@@ -264,7 +237,6 @@ __all__ = [
     "bin_part",
     "draw_sample",
     "find_blocks",
-    "make_mapper",
     "make_shard",
     "new_mapper",
     "take_sample",

@@ -92,15 +92,7 @@ class Cluster:
         blame: Callable[[int, BaseException], Exception] | None = None,
         workers: Sequence[str] = (),
     ) -> list[Any]:
-        """The results of futures, once all are done, or one has failed.
-
-        Parameters
-        ----------
-        blame : callable or None
-            Makes of the number of a future and its error the one to raise.
-        workers : sequence of str
-            Addresses of the workers without which the futures will never be done.
-        """
+        """The results of futures, once all are done, or one has failed."""
         try:
             self.wait(futures, workers)
         except Exception:
@@ -185,12 +177,8 @@ class Cluster:
     ) -> list[Outcome]:
         """What the workers of a group return; `hear` is called for each message.
 
-        Raises
-        ------
-        DaskFitError
-            If a worker is gone, or does not answer in time.
-        Exception
-            What ended the fit on a worker, as it was raised there.
+        DaskFitError if a worker is gone, or does not answer in time. Exception: what
+        ended the fit on a worker, as it was raised there.
         """
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}

@@ -113,10 +113,7 @@ def call_in_group(
     That is in a thread of its own: XGBoost's collective belongs to the thread that has
     joined, and one that waits for others to join cannot be told to stop.
 
-    Raises
-    ------
-    ExchangeError
-        If the others have not joined within `timeout` seconds.
+    ExchangeError if the others have not joined within `timeout` seconds.
     """
     if group is None:
         function(ALONE)

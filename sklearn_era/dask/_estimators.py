@@ -17,9 +17,9 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from .._fit_attributes import copy_attributes, undone_on_failure
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from ..ensemble._callbacks import copy_attributes
-from ._cluster import Cluster
+from ._cluster import Cluster, DaskFitError
 from ._fit import ClusterFit
 from ._partitions import blocks_beside, blocks_of
 
@@ -139,7 +139,7 @@ class DaskMixin:
                 "it on the client."
             )
         cluster = Cluster(self._find_client(), self.timeout)
-        with cluster.only_fit():
+        with cluster.only_fit(), undone_on_failure(self, (DaskFitError,)):
             ClusterFit(self, cluster).run(X, y, sample_weight, eras)
         return self
 

@@ -20,14 +20,14 @@ from sklearn.utils.validation import (
 )
 
 from .._warnings import warn_user
-from ..ensemble._binning.errors import blame_column
+from ..ensemble._binning.errors import blame_column, feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
-from ..ensemble._fit_state import FitState, end_fit
+from ..ensemble._binning.integers import set_thresholds
+from ..ensemble._fit_state import begin_fit
 from ._bins import (
     bin_part,
     draw_sample,
     find_blocks,
-    make_mapper,
     make_shard,
     new_mapper,
     take_sample,
@@ -77,7 +77,7 @@ class ClusterFit:
 
     def run(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> None:
         estimator = self.estimator
-        estimator._fit_state = FitState()
+        estimator._fit_state = begin_fit(estimator)
         try:
             parts, summaries = self._load(X, y, sample_weight, eras)
             known_categories = self._prepare_columns(parts, summaries)
@@ -94,7 +94,7 @@ class ClusterFit:
             mapper = new_mapper(estimator, known_categories)
             is_weighted = sample_weight is not None or encoding.weighs
             drawn = self._draw(mapper, parts, n_trained, is_weighted, training_rows)
-            mapper = self._find_bins(mapper, parts, drawn, known_categories)
+            self._find_bins(mapper, parts, drawn, known_categories)
             local = self._local_estimator(encoding, random_state, mapper)
             local._known_categories = known_categories
             shards = self._place(parts, n_trained, survey, encoding, local, is_weighted)
@@ -104,8 +104,6 @@ class ClusterFit:
             # The error, as long as it is kept, would keep them on the workers.
             self.cluster.cancel(list(self._futures))
             raise
-        finally:
-            end_fit(estimator)
 
     def _load(
         self, X: Any, y: Any, sample_weight: Any, eras: Any
@@ -235,8 +233,8 @@ class ClusterFit:
         parts: Sequence[Future],
         drawn: Sequence[NDArray[np.intp] | None],
         known_categories: list[NDArray[np.float64] | None] | None,
-    ) -> _BinMapper:
-        """The mapper that scikit-learn would fit to all training rows."""
+    ) -> None:
+        """Fit the mapper as scikit-learn would to all training rows."""
         estimator = self.estimator
         self.cluster.wait(parts)
         held: dict[str, list[int]] = {}
@@ -254,10 +252,10 @@ class ClusterFit:
         categories = known_categories or [None] * estimator.n_features_in_
         blocks = find_blocks(samples, estimator, categories)
         thresholds = self.cluster.gather(self.client.compute(blocks))
-        return make_mapper(
+        set_thresholds(
             mapper,
             [each for block in thresholds for each in block],
-            estimator._is_categorical_remapped,
+            feature_columns(estimator),
         )
 
     def _local_estimator(

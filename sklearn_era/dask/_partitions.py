@@ -78,12 +78,8 @@ def delay_parts(
 
     `ordered_for` is the parameter that depends on the order of eras, if one does.
 
-    Raises
-    ------
-    TypeError
-        If an argument is no Dask collection.
-    ValueError
-        If they are not partitioned alike.
+    TypeError if an argument is no Dask collection. ValueError if they are not
+    partitioned alike.
     """
     blocks = [blocks_of("X", X)] + [
         blocks_beside(X, name, collection)

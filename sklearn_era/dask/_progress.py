@@ -58,8 +58,8 @@ class Progress:
             print(f"[{n_iter}/{estimator.max_iter}] ", end="")
             estimator._print_iteration_stats(self._iteration_began)
             self._iteration_began = time.time()
+        stop = bool(self._tasks.end_iteration())
         if hasattr(estimator, "_skl_callbacks"):
-            stop = bool(self._tasks.end_iteration())
             self._cluster.run_on(self._first, answer, self._fit_id, stop)
 
     def end(self) -> None:

@@ -232,11 +232,8 @@ def decide(
     `gather_rows` brings the codes of eras and the target of all rows here, which are
     needed for such rows alone. `estimator` has its classes, seed and plan.
 
-    Raises
-    ------
-    ValueError
-        As the local fit: if too many eras have too few rows to train on, no era is
-        left, or no row has weight.
+    ValueError, as of the local fit, if too many eras have too few rows to train on, no
+    era is left, or no row has weight.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None

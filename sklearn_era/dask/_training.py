@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .._eras import EncodedEras
+from .._fit_attributes import LISTS_OF_FIT, copy_attributes
 from .._threads import use_openmp_threads
 from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._boosters.era_effects import FITTED_INTERCEPTS
 from ..ensemble._boosters.era_weights import is_reweighted
 from ..ensemble._boosters.hooks import EraFitMixin
-from ..ensemble._callbacks import copy_attributes
 from ..ensemble._exchange import Exchange
-from ..ensemble._fit_state import LISTS_OF_FIT
 from ._bins import Shard, ShardRows
 from ._collective import ExchangeError, call_in_group, stop_tracker
 

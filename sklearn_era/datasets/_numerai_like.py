@@ -235,13 +235,7 @@ def make_numerai_like(
 def _draw_states(
     kinds: NDArray[np.str_], n_unstable: int, rng: np.random.RandomState
 ) -> NDArray[np.float64]:
-    """Draw h of each era and unstable feature.
-
-    Returns
-    -------
-    states : ndarray of shape (n_eras, n_unstable)
-        1, 0 or -1.
-    """
+    """Draw h of each era and unstable feature."""
     holds, is_reversed = np.array([_HOLDS_AND_REVERSED[kind] for kind in kinds]).T
     draws = rng.uniform(size=(kinds.size, n_unstable))
     return (draws < holds[:, np.newaxis]).astype(np.float64) - (
@@ -252,13 +246,7 @@ def _draw_states(
 def _deal_bins(
     n_eras: int, n_rows: int, n_features: int, rng: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Deal the values 0 to 4 to the rows of each era, each equally often.
-
-    Returns
-    -------
-    X : ndarray of shape (n_eras, n_rows, n_features)
-        C-ordered. Where 5 does not divide the rows, counts differ by one.
-    """
+    """Deal the values 0 to 4 to the rows of each era, each equally often."""
     X = np.empty((n_eras, n_rows, n_features), dtype=np.int8)
     for era in X:  # an era at a time: the draws are eight times as large
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")
@@ -267,13 +255,7 @@ def _deal_bins(
 
 
 def _cut(latent: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Cut ranks within eras into the target's values.
-
-    Parameters
-    ----------
-    latent : ndarray of shape (n_eras, n_rows, n_targets)
-        The latent returns.
-    """
+    """Cut ranks within eras into the target's values."""
     ranks = latent.argsort(axis=1).argsort(axis=1)
     shares = (ranks + 0.5) / latent.shape[1]
     return TARGET_VALUES[np.searchsorted(_TARGET_EDGES, shares)]

@@ -15,29 +15,7 @@ def check_per_era(
 ) -> NDArray[np.float64]:
     """Return one number of at least 0 for each era, or say what is wrong.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_eras,)
-        What the caller was given.
-
-    name : str
-        The parameter's name, for messages.
-
-    largest : float, default=inf
-        The largest number allowed. Infinity itself never is.
-
-    n_least : int, default=0
-        The fewest eras allowed.
-
-    Returns
-    -------
-    numbers : ndarray of shape (n_eras,)
-        The numbers, float64.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer numbers, or others.
+    ValueError if there are fewer numbers, or others.
     """
     bounds = "of at least 0" if largest == np.inf else f"from 0 to {largest:g}"
     wanted = f"give a sequence with a number {bounds} for each era"

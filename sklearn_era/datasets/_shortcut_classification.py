@@ -267,26 +267,12 @@ def _misleading_shifts(n_eras: int, n_classes: int) -> NDArray[np.int64]:
 
 
 def _contrasts(named: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
-    """The mean of each class's features at strength 1, centred over the classes.
-
-    Returns
-    -------
-    contrasts : ndarray of shape (n_samples, n_classes)
-        ``1 - 1 / n_classes`` in the column of the class named, else ``-1 / n_classes``.
-    """
+    """The mean of each class's features at strength 1, centred over the classes."""
     return np.eye(n_classes)[named] - 1 / n_classes
 
 
 def _best_accuracy(n_classes: int, lead: float) -> float:
-    """How often a standard normal score plus `lead` beats those of all other classes.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, with equal odds.
-    lead : float
-        The true class's lead, in standard deviations of a score.
-    """
+    """Return how often a normal score plus `lead` beats those of all other classes."""
 
     def density(score: float) -> float:
         normal = np.exp(-0.5 * score**2) / np.sqrt(2 * np.pi)

@@ -177,13 +177,7 @@ n_shortcut_features)
 def _draw_anchors(
     dealt: NDArray[np.intp], rng: np.random.RandomState
 ) -> NDArray[np.float64]:
-    """Draw one shortcut feature of the anchors that `dealt` deals to the eras.
-
-    Returns
-    -------
-    anchors : ndarray of shape (n_eras,)
-        The feature's value at each anchor of the pool, float64.
-    """
+    """Draw one shortcut feature of the anchors that `dealt` deals to the eras."""
     for _ in range(_MAX_DRAWS):
         anchors = rng.standard_normal(size=(dealt.shape[0],))
         if _is_contradicted(anchors[dealt]):
@@ -192,19 +186,7 @@ def _draw_anchors(
 
 
 def _is_contradicted(anchors: NDArray[np.float64]) -> bool:
-    """Whether each split on a shortcut feature turns round in one era at least.
-
-    Parameters
-    ----------
-    anchors : ndarray of shape (n_eras, n_anchors_per_era)
-        The feature's value at the anchors of each era.
-
-    Returns
-    -------
-    contradicted : bool
-        False if there is a threshold that every era has rows on both sides of, and
-        that no two eras see opposite classes prevail below.
-    """
+    """Whether each split on a shortcut feature turns round in one era at least."""
     n_anchors = anchors.shape[1]
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     class_0_below = np.zeros(cuts.size, dtype=bool)
@@ -229,13 +211,7 @@ def _spiral(
     radial_noise: float,
     rng: np.random.RandomState,
 ) -> NDArray[np.float64]:
-    """Draw a point on the spiral arm of each row's class.
-
-    Returns
-    -------
-    points : ndarray of shape (n_samples, 2)
-        The coordinates, float64, scaled to variance 1.
-    """
+    """Draw a point on the spiral arm of each row's class."""
     radius = rng.uniform(_INNER_RADIUS, _OUTER_RADIUS, size=y.shape)
     angle = 2 * np.pi * n_rotations * radius + np.pi * y
     # After the angle is taken: the noise moves a point off its arm, not along it.

@@ -6,7 +6,7 @@ object where they begin and end. Nothing is computed that no callback asks for.
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,9 @@ from sklearn.utils._metadata_requests import _routing_enabled
 from sklearn.utils.validation import _check_sample_weight
 
 from .._eras import EncodedEras
+from .._fit_attributes import Snapshot
 from ._binning.dataset import BinnedDataset
-from ._fit_state import RUNNING_FIT, asks_for_eras
-
-# What scikit-learn keeps on an estimator for the callbacks of a running fit.
-RUNNING_CALLBACKS = (
-    "_callback_fit_ctx",
-    "_parent_callback_ctx",
-    "_skl_callbacks_to_teardown",
-)
+from ._fit_state import asks_for_eras
 
 
 def begin_tasks(
@@ -38,33 +32,34 @@ def begin_tasks(
     """Report that a fit begins, all of its arguments checked, of so many tasks at most.
 
     `fitted` returns the attributes of the estimator of a fit that stopped here, or None
-    where that cannot predict yet; see `copy_attributes`.
+    where that cannot predict yet.
     """
     if not hasattr(estimator, "_skl_callbacks"):
-        return _NO_TASKS
+        return Tasks(estimator)
     return _ReportedTasks(estimator, rows, n_tasks, fitted)
 
 
-def copy_attributes(estimator: Any) -> dict[str, Any]:
-    """What an estimator has, but for what it has in the course of a fit only."""
-    running = (*RUNNING_FIT, *RUNNING_CALLBACKS)
-    return {name: x for name, x in vars(estimator).items() if name not in running}
-
-
-class _NoTasks:
+class Tasks:
     """The tasks of a fit that nobody follows."""
+
+    def __init__(self, estimator: Any):
+        self._estimator = estimator
 
     def begin_iteration(self) -> None:
         pass
 
     def end_iteration(self) -> bool:
+        """Whether a callback asks to stop."""
+        state = self._estimator._fit_state
+        if state.keeps_iterations:
+            state.last_whole = Snapshot(self._estimator)
         return False
 
     def end(self) -> None:
         pass
 
 
-class _ReportedTasks:
+class _ReportedTasks(Tasks):
     """The tasks of one fit, each reported to the callbacks as it begins and ends."""
 
     def __init__(
@@ -74,7 +69,7 @@ class _ReportedTasks:
         n_tasks: int,
         fitted: Callable[[], dict[str, Any] | None],
     ):
-        self._estimator = estimator
+        super().__init__(estimator)
         self._fitted = fitted
         # Functions, which are called if a callback asks for what they return.
         self._data = {
@@ -96,7 +91,7 @@ class _ReportedTasks:
         )
 
     def end_iteration(self) -> bool:
-        """Whether a callback asks to stop."""
+        super().end_iteration()
         return self._call(
             self._iteration.call_on_fit_task_end,
             reconstruction_attributes=self._stopped_here,
@@ -219,14 +214,8 @@ def _takes_eras(callback: Any) -> bool:
     return holds(asks_for_eras(scorer) for scorer in scoring.values())
 
 
-_NO_TASKS = _NoTasks()
-
-Tasks: TypeAlias = _NoTasks | _ReportedTasks
-
 __all__ = [
-    "RUNNING_CALLBACKS",
     "Tasks",
     "TrainingRows",
     "begin_tasks",
-    "copy_attributes",
 ]

@@ -10,13 +10,10 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._metadata_requests import _routing_enabled
 
 from .._eras import EncodedEras
+from .._fit_attributes import Snapshot
 from ._criteria.parameters import CriterionPlan
+from ._warm_start import PreviousFit
 
-# Ours, and what scikit-learn leaves of a fit that failed: with `_in_fit` it would take
-# rows to predict for bins, and with `_raw_predict` ignore them.
-RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict")
-# Lists while a fit goes on, and arrays after it.
-LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 # Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.
 N_ROWS_SCORED = 10_000
 
@@ -93,6 +90,12 @@ class FitState:
 
     Attributes
     ----------
+    previous : PreviousFit or None
+        The fit that a warm start goes on from, if it is one.
+    keeps_iterations : bool
+        Whether a fit that is interrupted keeps the iterations that were whole by then.
+    last_whole : Snapshot or None
+        The estimator after the last of them, if there is one.
     keeps_integers : bool
         Whether rows that come are to stay small integers until they are binned.
     plan : CriterionPlan
@@ -121,6 +124,9 @@ class FitState:
         Those that a forest has grown, an iteration after the other.
     """
 
+    previous: PreviousFit | None = None
+    keeps_iterations: bool = False
+    last_whole: Snapshot | None = None
     keeps_integers: bool = False
     plan: CriterionPlan = field(init=False)
     penalties: NDArray[np.float64] | None = None
@@ -136,13 +142,8 @@ class FitState:
     trees: list[list[TreePredictor]] = field(default_factory=list)
 
 
-def end_fit(estimator: Any) -> None:
-    """Drop what an estimator has in the course of a fit only.
-
-    What a fit that was interrupted leaves has to be of use to a warm start too.
-    """
-    for name in RUNNING_FIT:
-        estimator.__dict__.pop(name, None)
-    for name in LISTS_OF_FIT:
-        if isinstance(estimator.__dict__.get(name), list):
-            setattr(estimator, name, np.asarray(getattr(estimator, name)))
+def begin_fit(booster: Any) -> FitState:
+    """The state of a booster's fit, before anything is changed."""
+    goes_on = booster.warm_start and booster._is_fitted()
+    previous = PreviousFit.of(booster) if goes_on else None
+    return FitState(previous=previous, keeps_iterations=True)

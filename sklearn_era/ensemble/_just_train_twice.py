@@ -34,6 +34,8 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from .._fit_attributes import fits_or_fails
+from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
 from ..model_selection._fit_arguments import name_in_fit
 
@@ -137,6 +139,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.upweight = upweight
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @fits_or_fails
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
     ) -> "JustTrainTwice":
@@ -198,7 +201,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = None if sample_weight is None else weights
         # Before the first fit, which may take long.
         self._arguments("estimator", self.estimator, weights, fit_params)
-        with warnings.catch_warnings():
+        with no_value_noted():  # the second fit warns of the same columns
             if shortened:
                 # To end early is what it is meant to do.
                 warnings.simplefilter("ignore", ConvergenceWarning)

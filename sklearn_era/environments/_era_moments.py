@@ -52,17 +52,7 @@ class EraMoments:
         return EraMoments(counts, sums, products)
 
     def correlations(self) -> tuple[NDArray[np.float64], ...]:
-        """What the objective and its slopes are made of, era by era.
-
-        Returns
-        -------
-        means, scales : ndarrays of shape (n_eras, n_features)
-            Means and standard deviations.
-        correlations : ndarray of shape (n_eras, n_features, n_features)
-            R, with 0 on the diagonal.
-        mean_squares : ndarray of shape (n_eras,)
-            J_e.
-        """
+        """What the objective and its slopes are made of, era by era."""
         means = self.sums / self.counts[:, np.newaxis]
         covariances = (
             self.products / self.counts[:, np.newaxis, np.newaxis]

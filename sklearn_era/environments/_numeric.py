@@ -15,25 +15,8 @@ _LARGEST = 1e150
 def check_numbers(X: Any, missing: str) -> tuple[NDArray[np.float64], list[Any]]:
     """Read a table of numbers, without missing values or after filling them.
 
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        The table.
-    missing : {'raise', 'median'}
-        What to do about missing values.
-
-    Returns
-    -------
-    values : ndarray of shape (n_samples, n_features), dtype=float64
-        Without NaN.
-    names : list
-        Of the columns.
-
-    Raises
-    ------
-    ValueError
-        If a column holds categories, infinity or nearly that, or NaN that is not to be
-        filled.
+    ValueError if a column holds categories, infinity or nearly that, or NaN that is not
+    to be filled.
     """
     columns = read_columns(X)
     categorical = [column.name for column in columns if column.is_categorical]

@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.columns import as_matrix, check_same_columns, read_columns
+from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 
 # Most categories that histogram boosting takes; columns of more are taken for numbers.
@@ -208,8 +209,11 @@ default='from_dtype'
         delayed(_fit_and_score)(estimator, rows, *job, n_repeats) for job in jobs
     )
     n_folds = len(jobs) // labels.size
-    fold_aucs = np.array([auc for auc, _ in results]).reshape(-1, n_folds)
+    fold_aucs = np.array([auc for auc, *_ in results]).reshape(-1, n_folds)
     names = np.array([column.name for column in columns], dtype=object)
+    name_of = dict(enumerate(names))
+    empty = [name_of.get(j, j) for *_, noted in results for j in noted]
+    warn_of_no_value(empty, "rows that a classifier is trained on")
     aucs = fold_aucs.mean(axis=1)
     result = Bunch(
         auc=float(aucs.mean()),
@@ -219,7 +223,7 @@ default='from_dtype'
         feature_names=names,
     )
     if n_repeats:
-        losses = np.array([loss for _, loss in results])
+        losses = np.array([loss for _, loss, _ in results])
         result.importances = losses.reshape(labels.size, n_folds, -1).mean(axis=1)
     if pandas is not None:
         index = pandas.Index(labels, name="domain")
@@ -268,13 +272,14 @@ def _fit_and_score(
     test: NDArray[np.intp],
     seed: int,
     n_repeats: int,
-) -> tuple[float, NDArray[np.float64]]:
-    """The AUC of a fold, and what of it each feature's permutation takes away."""
+) -> tuple[float, NDArray[np.float64], list[Any]]:
+    """The AUC of a fold, what each feature's permutation takes, and empty columns."""
     scorer = get_scorer("roc_auc")
-    model = clone(estimator).fit(rows[train], is_in[train])
+    with no_value_noted() as empty:
+        model = clone(estimator).fit(rows[train], is_in[train])
     auc = float(scorer(model, rows[test], is_in[test]))
     if n_repeats == 0:
-        return auc, np.empty(0)
+        return auc, np.empty(0), empty
     permuted = permutation_importance(
         model,
         rows[test],
@@ -283,4 +288,4 @@ def _fit_and_score(
         n_repeats=n_repeats,
         random_state=seed,
     )
-    return auc, permuted.importances_mean
+    return auc, permuted.importances_mean, empty

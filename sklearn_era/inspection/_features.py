@@ -9,40 +9,14 @@ from sklearn.utils.validation import _check_feature_names_in
 
 
 def feature_names(estimator: Any) -> NDArray[Any]:
-    """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-
-    Returns
-    -------
-    names : ndarray of shape (n_features,), dtype=object
-    """
+    """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none."""
     return np.asarray(_check_feature_names_in(estimator), dtype=object)
 
 
 def left_categories(
     estimator: Any, predictor: TreePredictor, split: int
 ) -> tuple[Any, ...] | None:
-    """The categories that a split sends to the left, as X has them.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-    predictor : TreePredictor
-        One of its trees.
-    split : int
-        Index of a split node of the tree.
-
-    Returns
-    -------
-    categories : tuple or None
-        In sorted order; None for a split by a threshold. Whether missing values
-        and categories not seen in the fit go left is not in it.
-    """
+    """The categories that a split sends to the left, as X has them."""
     node = predictor.nodes[split]
     if not node["is_categorical"]:
         return None

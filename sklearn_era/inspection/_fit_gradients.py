@@ -34,27 +34,7 @@ def gradients_of_fit(
 ) -> FitGradients:
     """What the trees of a model were grown from, on these rows.
 
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        A fitted booster or forest.
-    y : ndarray of shape (n_samples,), dtype=float64
-        Encoded targets.
-    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-    eras : EncodedEras
-        By which Group DRO weighs the rows, where the fit did.
-    n_threads : int
-        OpenMP threads.
-
-    Returns
-    -------
-    gradients : FitGradients
-        To be asked for each iteration in turn.
-
-    Raises
-    ------
-    ValueError
-        If the model was fitted with `era_effects`.
+    ValueError if the model was fitted with `era_effects`.
     """
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(

@@ -19,30 +19,8 @@ def hold_column(
 ) -> Any:
     """X with one value in all rows of a column.
 
-    Parameters
-    ----------
-    estimator : object
-        The fitted model.
-    X : {ndarray, data frame} of shape (n_samples, n_features)
-        As `check_table` returned it.
-    column : int
-        Which of its columns.
-    value : object
-        A number, a category or a missing value: None, NaN or `pandas.NA`.
-    names : list
-        Names of the columns of `X`.
-
-    Returns
-    -------
-    held : {ndarray, data frame} of shape (n_samples, n_features)
-        A copy. The column keeps its dtype, but for numbers that an integer column
-        cannot hold.
-
-    Raises
-    ------
-    ValueError
-        If the column has no such value: text among numbers, or a category that the
-        model, or the column's dtype, does not know.
+    ValueError if the column has no such value: text among numbers, or a category that
+    the model, or the column's dtype, does not know.
     """
     what = f"fixed: {value!r} is not a value of column {names[column]!r}"
     if np.ndim(value) or isinstance(value, (list, tuple, dict, set)):

@@ -83,12 +83,7 @@ class TreeSums(NamedTuple):
 def check_hist_gradient_boosting(estimator: Any) -> None:
     """Check that `estimator` is a fitted booster or forest of histogram trees.
 
-    Raises
-    ------
-    ValueError
-        If it is another kind of estimator.
-    NotFittedError
-        If it is not fitted.
+    ValueError if it is another kind of estimator. NotFittedError if it is not fitted.
     """
     if not isinstance(estimator, BaseHistGradientBoosting):
         raise ValueError(
@@ -106,28 +101,8 @@ def check_replay_data(
 ) -> ReplayData:
     """Check and encode the rows that a fitted model is to be run over.
 
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    y : array-like of shape (n_samples,)
-        Their targets.
-    eras : array-like of shape (n_samples,)
-        Their eras.
-    sample_weight : array-like of shape (n_samples,) or None
-        Their weights.
-
-    Returns
-    -------
-    data : ReplayData
-
-    Raises
-    ------
-    ValueError
-        If the columns of X are not those of the fit, the arguments differ in length,
-        a label is missing, or y has a class that the fit has not seen.
+    ValueError if the columns of X are not those of the fit, the arguments differ in
+    length, a label is missing, or y has a class that the fit has not seen.
     """
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
@@ -176,18 +151,6 @@ def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
     Gradients are those which the fit would have had on these rows: a booster's are
     taken at the sum of the trees before, and on the rows of its fit they are the same;
     a forest's at the mean of the rows that the tree has drawn. See `gradients_of_fit`.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-    data : ReplayData
-        The rows.
-
-    Yields
-    ------
-    sums : TreeSums
-        Of one tree after the other, in the order of the fit.
     """
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()

@@ -314,26 +314,7 @@ def check_min_samples_per_era(estimator: Any, min_samples_per_era: Any) -> int:
 def compare_trees(
     estimator: Any, data: ReplayData, min_samples_per_era: int
 ) -> Iterator[tuple[TreeSums, EraComparison, EraComparison]]:
-    """The splits of each tree, compared over all rows and within each era.
-
-    Parameters
-    ----------
-    estimator : BaseHistGradientBoosting
-        The fitted model.
-    data : ReplayData
-        The rows.
-    min_samples_per_era : int
-        Rows that an era needs on both sides to have a gain.
-
-    Yields
-    ------
-    sums : TreeSums
-        The tree and its sums.
-    pooled : EraComparison
-        With all rows as one era: arrays of shape (n_splits, 1).
-    by_era : EraComparison
-        Arrays of shape (n_splits, n_eras).
-    """
+    """The splits of each tree, compared over all rows and within each era."""
     l2 = float(estimator.l2_regularization)
     for sums in replay_trees(estimator, data):
         pooled = compare_sides(

@@ -186,17 +186,7 @@ default='from_dtype'
 def _bins(
     column: Column, other: NDArray[Any], n_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
-    """Put the values of a column, and those of another set, into bins of the column's.
-
-    Returns
-    -------
-    bins : ndarray of shape (n_samples,)
-        -1 where the value is missing.
-    other_bins : ndarray of shape (n_other,)
-        The same of the other set, and -2 for a category that the column does not have.
-    is_unseen : ndarray of shape (n_other,), dtype=bool
-        Where the other set has what the column does not have.
-    """
+    """Put the values of a column, and another set's, into the bins of the column."""
     values = column.values
     if column.is_categorical:
         index: dict[Any, int] = {None: -1}

@@ -8,10 +8,7 @@ from sklearn_era.ensemble import EraForestClassifier
 def refuse_forest_classifier(model: Any) -> None:
     """Refuse a forest whose trees add up to proportions rather than to log-odds.
 
-    Raises
-    ------
-    ValueError
-        If `model` is an `EraForestClassifier`.
+    ValueError if `model` is an `EraForestClassifier`.
     """
     if isinstance(model, EraForestClassifier):
         raise ValueError(

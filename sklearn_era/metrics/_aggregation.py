@@ -242,10 +242,7 @@ default="mean"
 def check_direction(aggregation: Any, greater_is_better: bool) -> None:
     """Refuse the aggregations that only make sense of scores.
 
-    Raises
-    ------
-    ValueError
-        If errors are to be aggregated by "sharpe" or "max_drawdown".
+    ValueError if errors are to be aggregated by "sharpe" or "max_drawdown".
     """
     if not greater_is_better and aggregation in _ONLY_OF_SCORES:
         raise ValueError(
@@ -259,10 +256,7 @@ def check_direction(aggregation: Any, greater_is_better: bool) -> None:
 def check_undefined(undefined: Any) -> None:
     """Refuse True and False, which are numbers to Python.
 
-    Raises
-    ------
-    ValueError
-        If `undefined` is a bool.
+    ValueError if `undefined` is a bool.
     """
     if isinstance(undefined, bool):
         raise ValueError(

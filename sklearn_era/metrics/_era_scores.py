@@ -160,10 +160,7 @@ def is_number(value: Any) -> bool:
 def check_metric(metric: Any) -> None:
     """Refuse callables that are no metric of an era: scorers, or those that take eras.
 
-    Raises
-    ------
-    ValueError
-        If `metric` is one of scikit-learn's scorers, or has a parameter `eras`.
+    ValueError if `metric` is one of scikit-learn's scorers, or has a parameter `eras`.
     """
     if isinstance(metric, _BaseScorer):
         raise ValueError(

@@ -118,7 +118,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         _need(estimator.classes_.ndim == 1 and estimator.classes_.size > 0, "classes")
     if not hasattr(estimator, "_preprocess_X"):
         for model in inner_models(estimator):
-            classes = [getattr(each, "classes_", None) for each in (model, estimator)]
+            classes: list[Any] = [getattr(x, "classes_", 0) for x in (model, estimator)]
             _need(model.n_features_in_ == n_features, "features")
             _need(np.array_equal(*classes), "classes")
         return estimator
@@ -160,12 +160,11 @@ def _need(holds: Any, what: str) -> None:
 def _categories(preprocessor: Any) -> list[NDArray[Any]] | None:
     if preprocessor is None:
         return None
-    encoder = type(preprocessor) is ColumnTransformer and (
-        preprocessor.named_transformers_.get("encoder")
-    )
-    if type(encoder) is not OrdinalEncoder:
-        raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
-    return list(encoder.categories_)
+    if type(preprocessor) is ColumnTransformer:
+        encoder = preprocessor.named_transformers_.get("encoder")
+        if type(encoder) is OrdinalEncoder:
+            return list(encoder.categories_)
+    raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
 
 
 def _restore_preprocessor(estimator: Any) -> None:
@@ -181,6 +180,7 @@ def _restore_preprocessor(estimator: Any) -> None:
     _need(len(categories) == is_categorical.sum(), "categories")
     _need(all(type(known) is np.ndarray for known in categories), "categories")
     _need(all(known.ndim == 1 for known in categories), "categories")
+    _need(all(known.dtype.kind in "OUSbiuf" for known in categories), "categories")
     table = np.zeros((max(1, *map(len, categories)), n_features), dtype=object)
     for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
         table[:, column] = known[0] if known.size else np.nan
@@ -216,8 +216,6 @@ def _bins(mapper: Any) -> dict[str, Any]:
         "thresholds": np.concatenate(thresholds),
         "missing_bin": int(mapper.missing_values_bin_idx_),
         "n_bins": int(mapper.n_bins),
-        "random_state": mapper.random_state,
-        "n_threads": mapper.n_threads,
     }
 
 
@@ -226,13 +224,13 @@ def _bin_mapper(
     n_thresholds: NDArray[np.int64],
     thresholds: NDArray[np.float64],
     missing_bin: int,
-    **parameters: Any,
+    n_bins: int,
 ) -> _BinMapper:
     """Return a fitted bin mapper, whose bins are bytes and whose categories are too."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
-    n_bins = n_thresholds + ~is_categorical
+    used = n_thresholds + ~is_categorical
     _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")
-    _need(n_bins.max() <= missing_bin <= 255, "bins")
+    _need(used.max() <= missing_bin <= 255 and type(n_bins) is int, "bins")
     _need(n_thresholds.sum() == thresholds.size, "bins")
     cut = np.split(thresholds, np.cumsum(n_thresholds)[:-1])
     for each, is_category in zip(cut, is_categorical, strict=True):
@@ -240,16 +238,16 @@ def _bin_mapper(
         if is_category:
             _need(np.isin(each, np.arange(256)).all(), "bins")
     mapper = _BinMapper(
+        n_bins=n_bins,
         is_categorical=is_categorical,
         known_categories=[
             each if is_category else None
             for each, is_category in zip(cut, is_categorical, strict=True)
         ],
-        **parameters,
     )
     mapper.is_categorical_ = is_categorical.astype(np.uint8)
     mapper.bin_thresholds_ = cut
-    mapper.n_bins_non_missing_ = n_bins.astype(np.uint32)
+    mapper.n_bins_non_missing_ = used.astype(np.uint32)
     mapper.missing_values_bin_idx_ = missing_bin
     return mapper
 
@@ -264,13 +262,14 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     _need(estimator.n_trees_per_iteration_ == n_outputs, "classes")
     loss = estimator._loss
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
+    n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
         ("_baseline_prediction", (1, n_outputs)),
         ("_era_forecast", (n_outputs,)),
-        ("_era_intercepts", (len(getattr(estimator, "_era_labels", ())), n_outputs)),
+        ("_era_intercepts", (n_eras, n_outputs)),
     ):
-        value = getattr(estimator, name, None)
-        if value is not None or name == "_baseline_prediction":
+        if name == "_baseline_prediction" or hasattr(estimator, name):
+            value = getattr(estimator, name)
             _need(value.shape == shape and value.dtype == np.float64, "predictions")
     estimator._predictors = unpack_trees(
         estimator._predictors, is_categorical, n_outputs
@@ -307,7 +306,7 @@ def _restore_rules(estimator: Any) -> None:
     estimator._rules = rules
 
 
-_PARTS = {
+_PARTS: dict[str, Any] = {
     "_preprocessor": _categories,
     "_bin_mapper": _bins,
     "_predictors": pack_trees,

@@ -162,7 +162,7 @@ def _object_array(items: list[Any], shape: list[int]) -> NDArray[Any]:
     return array.reshape(shape)
 
 
-def _generator(state: dict[str, Any]) -> Any:
+def _generator(state: Any) -> Any:
     """Return the generator of a state, which NumPy sets without a look at it."""
     if state["bit_generator"] == "MT19937":
         if not 0 <= state["state"]["pos"] <= 624:

@@ -12,22 +12,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 
 def name_in_fit(estimator: Any, argument: str) -> str | None:
-    """The name by which an estimator's fit takes an argument.
-
-    Parameters
-    ----------
-    estimator : object
-        Any estimator, a pipeline or a search around one among them.
-    argument : str
-        ``"eras"`` or ``"sample_weight"``.
-
-    Returns
-    -------
-    name : str or None
-        The name itself; in a pipeline without metadata routing, that of its last step
-        with the step's name before it; None if neither the fit nor that of an estimator
-        inside takes it.
-    """
+    """The name by which an estimator's fit takes an argument."""
     if get_config()["enable_metadata_routing"]:
         requests = get_routing_for_object(estimator)
         return argument if requests.consumes("fit", [argument]) else None
@@ -79,19 +64,7 @@ def check_target(y: Any, X: Any) -> None:
 
 
 def takes(function: Callable[..., Any], argument: str) -> bool:
-    """Whether a function takes an argument, by its name or as one of any, as searches.
-
-    Parameters
-    ----------
-    function : callable
-        Such as a fit or a scorer.
-    argument : str
-        Its keyword.
-
-    Returns
-    -------
-    takes : bool
-    """
+    """Return if a function takes an argument, by its name or as one of any."""
     parameters = inspect.signature(function).parameters
     return argument in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()

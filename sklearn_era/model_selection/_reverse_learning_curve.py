@@ -3,6 +3,7 @@
 import inspect
 import time
 import warnings
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +22,7 @@ from sklearn_era._eras import (
     encode_eras,
     warn_of_text_order,
 )
+from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.metrics import EraScorer
 from sklearn_era.model_selection._fit_arguments import (
     check_target,
@@ -160,7 +162,8 @@ def reverse_learning_curve(
     Warns
     -----
     UserWarning
-        If labels are numbered texts, and their order is not that of the numbers.
+        If labels are numbered texts, and their order is not that of the numbers; if
+        columns have no value in the rows of a fit.
 
     See Also
     --------
@@ -238,7 +241,8 @@ def reverse_learning_curve(
         )
         for rows, count, oldest in steps
     )
-    models, scores, fit_times = zip(*results, strict=True)
+    models, scores, fit_times, empty = zip(*results, strict=True)
+    warn_of_no_value(list(chain(*empty)), "rows that a fit is trained on")
     result = Bunch(
         n_train_eras=counts,
         oldest_eras=encoded.labels[train_codes[train_codes.size - counts]],
@@ -382,11 +386,11 @@ def _fit_and_score(
     y_test: Any,
     score_arguments: dict[str, Any],
     what: str,
-) -> tuple[Any, float, float]:
-    """One point of the curve: the model, its score, and seconds of its fit."""
+) -> tuple[Any, float, float, list[Any]]:
+    """One point of the curve: model, score, seconds of the fit, and empty columns."""
     start = time.perf_counter()
     try:
-        with warnings.catch_warnings():
+        with no_value_noted() as empty:
             # The first point of the curve has one era, as it should.
             warnings.filterwarnings("ignore", message="eras holds the single era")
             model = clone(estimator).fit(X, y, **arguments)
@@ -401,4 +405,4 @@ def _fit_and_score(
         ) from error
     if np.ndim(score) or np.asarray(score).dtype.kind not in "iuf":
         raise ValueError(f"scoring must return one number; got {score!r}.")
-    return model, float(score), fit_time
+    return model, float(score), fit_time, empty

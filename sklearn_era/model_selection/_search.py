@@ -15,6 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sklearn_era._eras import EncodedEras, warn_of_row_order
+from sklearn_era._fit_attributes import fits_or_fails
+from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import check_target, fit_arguments
 from sklearn_era.model_selection._search_candidates import (
     Candidates,
@@ -191,6 +193,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @fits_or_fails
     def fit(
         self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
     ) -> "EraSearchCV":
@@ -231,7 +234,7 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         UserWarning
             If a candidate cannot be fitted, or is left out for want of time; if the
             labels of ordered eras are numbered texts in another order than the
-            numbers.
+            numbers; if columns have no value in the training rows of a fold.
         """
         self._validate_params()
         (X,), (y,) = indexable(X), indexable(y)
@@ -250,10 +253,12 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = self._choose()
         self.best_params_ = search.params[self.best_index_]
         chosen = self.best_params_
-        self.estimators_ = [
-            clone(plain).set_params(**params).fit(X, y, **arguments)
-            for params in (chosen if isinstance(chosen, list) else [chosen])
-        ]
+        with no_value_noted() as empty:
+            self.estimators_ = [
+                clone(plain).set_params(**params).fit(X, y, **arguments)
+                for params in (chosen if isinstance(chosen, list) else [chosen])
+            ]
+        warn_of_no_value(search.empty_columns + empty, "rows that some fold trains on")
         if self.verbose:
             print(f"chosen: {text_of(chosen)}")
         for name in ("classes_", "n_features_in_", "feature_names_in_"):

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from sklearn_era._eras import EncodedEras, check_eras, encode_eras, warn_of_text_order
+from sklearn_era._tables.no_value import no_value_noted
 from sklearn_era._warnings import warn_user
 from sklearn_era.model_selection._fit_arguments import takes
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
@@ -84,6 +86,8 @@ class Candidates:
         By era, in the order of `era_codes`.
     seconds : list of float
         The mean time of a fit.
+    empty_columns : list
+        Those without a value in the training rows of a fold, each once or more.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class Candidates:
         self.predictions: list[NDArray[np.float64]] = []
         self.scores: list[NDArray[np.float64]] = []
         self.seconds: list[float] = []
+        self.empty_columns: list[Any] = []
 
     def try_all(self, candidates: Sequence[dict[str, Any]]) -> None:
         """Fit candidates, the plain model first, as long as there is time."""
@@ -158,7 +163,8 @@ class Candidates:
             )
             for train, test in self.folds
         )
-        predictions, seconds = zip(*found, strict=True)
+        predictions, seconds, empty = zip(*found, strict=True)
+        self.empty_columns += chain(*empty)
         self._add(params, np.concatenate(predictions), float(np.mean(seconds)))
 
     def _add(self, params: Any, predicted: NDArray[np.float64], seconds: float) -> None:
@@ -275,22 +281,22 @@ def _fit_and_predict(
     arguments: dict[str, Any],
     X_test: Any,
     classes: NDArray[Any] | None,
-) -> tuple[NDArray[np.float64], float]:
-    """The predictions of a fold's test rows, and the seconds of the fit."""
+) -> tuple[NDArray[np.float64], float, list[Any]]:
+    """The predictions of a fold's test rows, the fit's seconds, and empty columns."""
     start = time.perf_counter()
-    with warnings.catch_warnings():
+    with no_value_noted() as empty:
         # A fold has fewer eras than there are, and its model is not the user's.
         warnings.filterwarnings("ignore", message="eras holds the single era")
         warnings.filterwarnings("ignore", message="Trees end early|.*has little say")
         model = clone(estimator).fit(X, y, **arguments)
     seconds = time.perf_counter() - start
     if classes is None:
-        return model.predict(X_test), seconds
+        return model.predict(X_test), seconds, empty
     # A fold may lack a class. Boosters of one class have a second column, of 0.
     predicted = np.zeros((_num_samples(X_test), classes.size))
     known = np.searchsorted(classes, model.classes_)
     predicted[:, known] = model.predict_proba(X_test) if known.size > 1 else 1.0
-    return predicted, seconds
+    return predicted, seconds, empty
 
 
 def text_of(params: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from ..ensemble._binning.errors import no_values
+from ..ensemble._binning.floats import fit_float_mapper
 
 # A column and the bins that a rule asks for in it, bit i for bin i.
 BinsOfColumn = tuple[int, int]
@@ -55,15 +55,14 @@ def fit_bins(
     A column of no more distinct values has one bin for each of them.
     """
     is_categorical = np.array([c is not None for c in known_categories])
-    for j in np.flatnonzero(np.isnan(X).all(axis=0) & ~is_categorical):
-        raise no_values(f"X: column {names[j]!r}", X.shape[0])
     mapper = _BinMapper(
         n_bins=n_bins + 1,
         is_categorical=is_categorical,
         known_categories=known_categories,
         random_state=random_state,
         n_threads=n_threads,
-    ).fit(X, sample_weight=sample_weight)
+    )
+    fit_float_mapper(mapper, X, sample_weight, names.tolist())
     if binning == "uniform":
         for j in np.flatnonzero(~is_categorical):
             if np.unique(X[~np.isnan(X[:, j]), j]).size > n_bins:

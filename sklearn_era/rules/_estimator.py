@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 )
 
 from .._eras import check_eras, encode_eras
+from .._fit_attributes import undone_on_failure
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._warnings import warn_user
 from ..ensemble._feature_penalty import penalties_by_column
@@ -35,6 +36,9 @@ from ._prediction import RulePredictionMixin
 from ._rates import WeightedRule, rate_rules
 from ._refinements import RefinementCounter
 from ._variance import VarianceTerm, make_groups
+
+# Rows and groups are numbered by C ints; there are no more groups than rows.
+MAX_ROWS = 2**31
 
 
 class RuleEnsembleClassifier(
@@ -161,14 +165,8 @@ class RuleEnsembleClassifier(
             eras, or a group of a single row; if the exponential loss overflows; or if
             `feature_penalty` is negative, of another length, or names no column.
         """
-        before = self.__dict__.copy()
-        try:
+        with undone_on_failure(self):
             self._fit(X, y, sample_weight, eras, groups)
-        except BaseException:
-            # An ensemble of an earlier fit is not lost by a failed one.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
@@ -181,6 +179,11 @@ class RuleEnsembleClassifier(
         values, known_categories = self._columns_of(X, reset=True)
         y = _check_y(y, estimator=self)
         check_consistent_length(values, y)
+        if values.shape[0] >= MAX_ROWS:
+            raise ValueError(
+                f"X has {values.shape[0]:,} rows, and rules count up to "
+                f"{MAX_ROWS - 1:,}: fit to fewer rows."
+            )
         check_classification_targets(y)
         weights = _check_sample_weight(
             sample_weight,
@@ -239,7 +242,8 @@ class RuleEnsembleClassifier(
             n_threads=n_threads,
         )
         X_binned = mapper.transform(values)
-        has_missing = (X_binned == mapper.missing_values_bin_idx_).any(axis=0)
+        is_missing = X_binned == mapper.missing_values_bin_idx_
+        has_missing = is_missing.any(axis=0) & ~is_missing.all(axis=0)
         conditions = list_conditions(mapper, has_missing)
         counter = RefinementCounter(
             X_binned,

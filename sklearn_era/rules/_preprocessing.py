@@ -9,6 +9,8 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from ..ensemble._binning.hooks import BinningMixin
+
 
 class ColumnsMixin(BaseEstimator):
     """Checks X and encodes its categories as `HistGradientBoostingClassifier` does."""
@@ -20,7 +22,7 @@ class ColumnsMixin(BaseEstimator):
     # this number, the most categories of a column.
     max_bins = 255
     _preprocess_X = BaseHistGradientBoosting._preprocess_X
-    _check_categories = BaseHistGradientBoosting._check_categories
+    _check_categories = BinningMixin._check_categories
 
     def _columns_of(
         self, X: Any, *, reset: bool

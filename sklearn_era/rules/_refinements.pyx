@@ -95,7 +95,7 @@ cdef class RefinementCounter:
         const double [::1] second_moments
         const double [:, ::1] group_totals  # (n_groups, 3)
         const uint8_t [::1] is_group_positive
-        int n_groups
+        Py_ssize_t n_groups                 # times bins, more than an int may hold
         bint is_of_loss
         double variance_penalty
         double variance_power
@@ -196,20 +196,7 @@ cdef class RefinementCounter:
         const double [::1] penalties,
         int min_samples_rule,
     ):
-        """The quality of each refinement of a rule; -inf where there is none.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows,), dtype=int32
-            The rows that the refinement can move: covered by the last conjunction
-            alone, or with `is_union` by nothing so far.
-        covered : tuple of float
-            `sums_struct` of the rows that stay covered whatever is refined.
-        covered_moments : ndarray of shape (n_groups, 2)
-            Their moments by group.
-        penalties : ndarray of shape (n_features,)
-            What is taken off the quality of a rule refined by each column.
-        """
+        """The quality of each refinement of a rule; -inf where there is none."""
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]
@@ -319,10 +306,11 @@ cdef class RefinementCounter:
     ) noexcept nogil:
         """Running sums over bins of the two moments, by group."""
         cdef:
-            int n_groups = self.n_groups
+            Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
             double * of_cell
-            int i, row
+            Py_ssize_t i
+            int row
         memset(moments, 0, 2 * (self.n_bins + 1) * n_groups * sizeof(double))
         for i in range(rows.shape[0]):
             row = rows[i]
@@ -344,7 +332,7 @@ cdef class RefinementCounter:
         Du et al. (2025), equations 5 and 6. The steps are the rule's own.
         """
         cdef:
-            int n_groups = self.n_groups
+            Py_ssize_t n_groups = self.n_groups
             const double * moments = &self.moments[thread, 0, 0]
             const double * below = moments + 2 * n_groups * self.lower[condition]
             const double * above = moments + 2 * n_groups * (self.upper[condition] + 1)
@@ -364,7 +352,7 @@ cdef class RefinementCounter:
             )
             double first, second, variance
             double sum_powers = 0.0
-            int g
+            Py_ssize_t g
         for g in range(n_groups):
             first = above[2 * g] - below[2 * g]
             second = above[2 * g + 1] - below[2 * g + 1]

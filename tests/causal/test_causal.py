@@ -357,7 +357,6 @@ FRAME = pd.DataFrame(X, columns=["weak", "strong", "idle"])
         (FRAME, Y, ["week"], "invariant: X has no column 'week'; its columns are 'w"),
         (FRAME.assign(idle=1), Y, ["idle"],
          r"invariant: column\(s\) 'idle' say nothing of the target"),
-        (FRAME.assign(idle=np.nan), Y, ["weak"], "'idle' has only missing values in"),
         (X, Y[1:], [0], "y has 199 labels, but X has 200 rows"),
         (X, np.where(Y == 0, np.nan, Y), [0], "y has .* missing label"),
         (X[:, 0], Y, [0], "X must have two dimensions"),
@@ -367,6 +366,14 @@ def test_columns_and_targets_are_checked(X, y, invariant, match):
     for function in (mutual_information_ratios, feature_penalties):
         with pytest.raises(ValueError, match=match):
             function(X, y, invariant)
+
+
+def test_a_column_without_a_value_says_nothing_of_the_target():
+    with pytest.warns(UserWarning, match=r"X: column\(s\) 'idle' have no value in"):
+        ratios = mutual_information_ratios(FRAME.assign(idle=np.nan), Y, ["weak"])
+    expected = mutual_information_ratios(FRAME.assign(idle=1), Y, ["weak"])
+    assert_array_equal(ratios, expected)
+    assert ratios[2] == 0
 
 
 @pytest.mark.parametrize("max_bins", [1, 256, 4.0])

@@ -287,3 +287,21 @@ def test_names_of_nothing_are_eras_classes_and_missing_numbers_in_csv(coded):
     told = fail(*arguments, "--target", "y")
     assert told.startswith("--target: column 'y' has 1 missing value:")
     run(*arguments, "--target", "c")
+
+
+@pytest.mark.parametrize("path", ["d.csv", "d.parquet"])
+def test_columns_without_a_value(frame, path):
+    table = frame[["a", "b", "y"]].assign(never=np.nan, kind=None)
+    write(table, path)
+    arguments = ["fit", path, "--target", "y", *BASE, *params(max_iter=2)]
+    result = invoke(*arguments, "--categorical", "kind")
+    told = "X: column(s) 'kind', 'never' have no value in the rows that bins are made"
+    assert (result.exit_code, result.stderr.count("Warning: ")) == (0, 1)
+    assert result.stderr.startswith(f"Warning: {told}")
+    expected = predict(path)
+    write(table.assign(never=range(len(table))), path)
+    np.testing.assert_array_equal(predict(path), expected)
+    write(table.assign(kind="x"), path)
+    result = invoke("predict", "m.era", path, "--out", "p.csv")
+    assert "has not seen" in result.stderr
+    np.testing.assert_array_equal(read("p.csv")["prediction"], expected)

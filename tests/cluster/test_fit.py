@@ -3,6 +3,7 @@
 import pickle
 import threading
 import warnings
+from itertools import pairwise
 
 import dask.array as da
 import dask.dataframe as dd
@@ -400,3 +401,28 @@ def test_missing_categories_of_pandas(client):
             split_criterion="era",
         )
     )
+
+
+def test_columns_without_a_value(client):
+    """On all workers, and in some partitions only."""
+    X, y, eras = make_rows()
+    frame = pd.DataFrame(X.astype(float)).add_prefix("x")
+    frame["never"] = np.nan
+    frame["kind"] = pd.Categorical(np.where(eras < 6, None, "a"))
+    frame["text"] = pd.Categorical([None] * len(y))
+    frame.loc[eras < 6, "x1"] = np.nan
+    bounds = np.flatnonzero(np.diff(eras, prepend=-1, append=-1))
+    parts = [frame[i:j] for i, j in pairwise(bounds)]
+    dX = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame[:0])
+    _, dy, labels = by_era(eras, None, y, eras)
+    params = {"max_iter": 3, "random_state": 0, "split_criterion": "era"}
+    fitted = DaskHistGradientBoostingRegressor(**params, client=client)
+    message = r"^X: column\(s\) 'text', 'never' have no value in the rows that bins are"
+    with pytest.warns(UserWarning, match=message) as caught:
+        fitted.fit(dX, dy, eras=labels)
+    assert sum("have no value" in str(x.message) for x in caught) == 1
+    with pytest.warns(UserWarning, match=message):
+        local = HistGradientBoostingRegressor(**params).fit(frame, y, eras=eras)
+    assert_same(fitted, local)
+    predicted = client.compute(fitted.predict(dX)).result()
+    assert np.isfinite(predicted).all()

@@ -203,3 +203,14 @@ def test_display_refuses(ax):
         display.plot(ax, kind="pie")
     with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
         display.plot(ax, max_features=0)
+
+
+def test_a_column_without_a_value_is_one_warning():
+    X, X_holdout = (pd.DataFrame(rows, columns=list("abc")) for rows in make_sets())
+    message = r"X: column\(s\) 'd' have no value in rows that a cl"
+    with pytest.warns(UserWarning, match=message) as caught:
+        result = domain_classifier_auc(
+            X.assign(d=np.nan), X_holdout.assign(d=np.nan), random_state=0
+        )
+    assert len(caught) == 1
+    assert result.auc == domain_classifier_auc(X, X_holdout, random_state=0).auc

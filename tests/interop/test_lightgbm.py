@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from helpers.grids import slow
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.interop import to_lightgbm_text
+from sklearn_era.interop import to_lightgbm_text, to_sklearn
 
 
 def booster(model, **keywords):
@@ -211,3 +211,16 @@ def test_other_models_are_refused():
     model = Regressor(CustomLoss()).fit(X, np.arange(100.0))
     with pytest.raises(ValueError, match=r"loss=.*CustomLoss.* has no counterpart"):
         to_lightgbm_text(model)
+
+
+def test_a_column_without_a_value():
+    X = np.clip(make_rows(500), -3, 3)
+    X[:, 1] = np.nan
+    with pytest.warns(UserWarning, match=r"X: column\(s\) 1 have no value in"):
+        model = Regressor(max_iter=3).fit(
+            X, np.nan_to_num(X[:, 0], posinf=3, neginf=-3)
+        )
+    assert 1 not in splits_of(model)["feature_idx"]
+    X[:, 1] = np.linspace(-1e9, 1e300, 500)
+    assert_same_predictions(model, X)
+    assert np.array_equal(to_sklearn(model).predict(X), model.predict(X))

@@ -119,7 +119,10 @@ def predict_all(model, X):
     for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
         methods = ["predict_proba"] if is_classifier(model) else []
         for name in ["predict", *methods]:
-            outcomes.append(getattr(model, name)(rows))
+            try:
+                outcomes.append(getattr(model, name)(rows))
+            except TypeError as error:  # of numbers where the file has text
+                outcomes.append(str(error))
     return outcomes
 
 

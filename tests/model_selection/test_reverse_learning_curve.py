@@ -300,3 +300,16 @@ def test_display_refuses():
         display.plot(Figure().subplots(), **{name: "green"})
         assert display.line_.get_color() == "green"
     assert display.ax_.get_legend() is None
+
+
+def test_columns_without_a_value_are_one_warning():
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(6), 40)
+    X = pd.DataFrame(rng.normal(size=(240, 2)), columns=["a", "early"])
+    X.loc[eras > 2, "early"] = np.nan
+    estimator = HistGradientBoostingRegressor(max_iter=2)
+    message = r"X: column\(s\) 'early' have no value in rows that a fit is trained on"
+    with pytest.warns(UserWarning, match=message) as caught:
+        curve = reverse_learning_curve(estimator, X, X["a"], eras=eras, test_eras=[5])
+    assert len(caught) == 1
+    assert np.isfinite(curve.scores).all()

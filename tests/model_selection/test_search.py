@@ -5,6 +5,7 @@ from datetime import date
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import coo_array
 from sklearn import config_context
@@ -24,6 +25,7 @@ from sklearn_era.ensemble import (
     AutoEraClassifier,
     AutoEraRegressor,
     BinnedDataset,
+    EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
@@ -350,3 +352,46 @@ def test_a_model_of_its_own_has_the_seed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(n_averaged=2)
+
+
+def make_late_columns():
+    """Rows of 12 eras; two columns begin in the second half, and one never does."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(12), 30)
+    X = pd.DataFrame(rng.normal(size=(eras.size, 3)), columns=["a", "b", "late"])
+    X.loc[eras < 6, "late"] = np.nan
+    X["kind"] = pd.Categorical(np.where(eras < 6, None, rng.choice(["u", "v"], 360)))
+    X["never"] = np.nan
+    return X, X["a"] + X["late"].fillna(0.0) + 0.1 * rng.normal(size=360), eras
+
+
+SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
+        AutoEraClassifier(HistGradientBoostingClassifier(**SMALL), n_averaged=2),
+        EraSearchCV(
+            HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}, n_jobs=2
+        ),
+        EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
+    ],
+)
+def test_columns_that_begin_later_are_one_warning(search):
+    X, y, eras = make_late_columns()
+    if is_classifier(search):
+        y = y > 0
+    names = "'kind', 'late', 'never'"
+    if search.era_order == "unordered":  # each fold has some of the late eras
+        names = "'never'"
+    message = rf"X: column\(s\) {names} have no value in rows that some fold trains on"
+    with pytest.warns(UserWarning, match=message) as caught:
+        search.fit(X, y, eras=eras)
+    (warning,) = (x for x in caught if "have no value" in str(x.message))
+    assert warning.filename == __file__
+    assert np.isfinite(search.era_scores_).all()
+    predicted = search.predict(X)
+    assert np.isfinite(predicted).all()
+    np.testing.assert_array_equal(search.predict(X.assign(never=1.0)), predicted)

@@ -263,3 +263,18 @@ def test_memory(tmp_path):
     assert n_rows == n
     # 90 MB are binned; the readers' part is the same for a file of any length.
     assert n_bytes / (n * 300) < 2.7
+
+
+def test_a_feature_without_a_value(tmp_path):
+    """The model is trained, and blind to it."""
+    frame = FRAME.assign(**{FEATURES[1]: np.nan})
+    path = write_frame(frame, tmp_path / "train_7.parquet")
+    message = rf"X: column\(s\) '{FEATURES[1]}' have no value in the rows"
+    with pytest.warns(UserWarning, match=message) as caught:
+        record = train_on(path, tmp_path)
+    assert len(caught) == 1
+    model, _ = load_fit(tmp_path, "model")
+    assert record.features_with_missing == [FEATURES[1]]
+    predicted = model.predict(frame[FEATURES])
+    assert np.isfinite(predicted).all()
+    np.testing.assert_array_equal(model.predict(FRAME[FEATURES]), predicted)

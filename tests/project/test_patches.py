@@ -16,9 +16,12 @@ with pytest.MonkeyPatch.context() as context:
     context.setattr(sys, "path", [str(PATCHES), *sys.path])
     import repository
     import tool
+    import used_names
     import vendor
 
 ALPHA, BETA = "sklearn/wood/alpha.pyx", "sklearn/wood/beta.py"
+GRAIN = "sklearn/wood/grain.pxd"  # compiled against, and not taken
+DECLARED = "cdef struct grain\n"
 LINES = "".join(f"line {n}\n" for n in range(1, 21))
 IMPORTS = "import sklearn.wood.alpha, sklearn.wood.alphabet, my_sklearn.wood.beta\n"
 PATCH = f"""\
@@ -45,11 +48,13 @@ FILES = {
     "site/scikit_learn-9.9.dist-info/METADATA": "Name: scikit-learn\nVersion: 9.9\n",
     f"site/{ALPHA}": LINES.replace("\n", "\r\n"),  # as in the Windows wheel
     f"site/{BETA}": LINES + IMPORTS,
+    f"site/{GRAIN}": DECLARED,
     "repository/tests/test_wood.py": "",
     "repository/tests/test_bark.py": "",
     "repository/patches/UPSTREAM": "version 9.9\n"
     f"{sha256(LINES.encode()).hexdigest()}  {ALPHA}\n"
-    f"{sha256((LINES + IMPORTS).encode()).hexdigest()}  {BETA}\n",
+    f"{sha256((LINES + IMPORTS).encode()).hexdigest()}  {BETA}\n"
+    f"{sha256(DECLARED.encode()).hexdigest()}  {GRAIN}\n",
     "repository/patches/series": "# order\n\nalpha.patch\n",
     "repository/patches/alpha.patch": PATCH,
 }
@@ -108,8 +113,8 @@ def test_vendor_writes_patched_and_renamed_files(folder, tmp_path, capsys):
     out = f"{tmp_path}/a\\ build"
     assert targets == f"{out}/alpha.pyx {out}/beta.py"
     scripts = [PATCHES / n for n in ("vendor.py", "patch_series.py", "unified_diff.py")]
-    taken = [tmp_path / "site" / path for path in (ALPHA, BETA)]
-    expected = {str(path) for path in [*folder.iterdir(), *scripts, *taken]}
+    pinned = [tmp_path / "site" / path for path in (ALPHA, BETA, GRAIN)]
+    expected = {str(path) for path in [*folder.iterdir(), *scripts, *pinned]}
     assert set(sources.replace("\\\n", "").split()) == expected
 
 
@@ -119,6 +124,22 @@ def test_vendor_lists_nothing_with_another_scikit_learn(folder, capsys):
     listed = capsys.readouterr()
     assert listed.out == ""
     assert "scikit-learn 9.8 is needed to build, found 9.9 at" in listed.err
+
+
+def test_vendor_lists_nothing_where_a_declaration_has_other_bytes(
+    folder, tmp_path, capsys
+):
+    edit(tmp_path / "site" / GRAIN, "grain", "knot")
+    assert vendor.main(["--list"], folder) == 1
+    listed = capsys.readouterr()
+    assert listed.out == ""
+    assert f"{GRAIN}: not the file of scikit-learn 9.9 that patches/UP" in listed.err
+
+
+def test_all_that_cython_is_compiled_against_is_pinned():
+    declared = used_names.declarations(PATCHES.parent / "sklearn_era")
+    pinned = tool.patch_series.read_pin(PATCHES).hashes
+    assert declared == sorted(path for path in pinned if path.endswith(".pxd"))
 
 
 def test_vendor_leaves_unchanged_files_untouched(folder, tmp_path):

@@ -267,7 +267,7 @@ def test_a_fit_that_is_refused_changes_nothing():
 
 
 def test_a_fit_that_fails_in_its_rules_changes_nothing():
-    """The loss overflows, and a column has no values: found when others are done."""
+    """The loss overflows, which is found when the rules of others are done."""
     X, y = make_rows()
     eras = np.arange(len(y)) % 2
     est = fitted(X, y, n_estimators=5)
@@ -275,9 +275,6 @@ def test_a_fit_that_fails_in_its_rules_changes_nothing():
     est.set_params(variance_penalty=1.0, learning_rate=1e6)
     with pytest.raises(ValueError, match="overflows"):
         est.fit(X, np.arange(len(y)) % 3, eras=eras)
-    est.set_params(variance_penalty=0.0)
-    with pytest.raises(ValueError, match="only missing values"):
-        est.fit(X[["age", "noise"]].assign(noise=np.nan), np.arange(len(y)) % 3)
     np.testing.assert_array_equal(est.predict_proba(X), before)
     assert est.classes_.tolist() == ["leaves", "stays"]
 
@@ -404,10 +401,20 @@ def test_a_single_class_is_refused():
         fitted(X, np.full(len(X), "a"))
 
 
-def test_a_column_of_missing_values_is_refused():
+@pytest.mark.parametrize("binning", ["uniform", "quantile"])
+def test_a_column_without_a_value_is_in_no_rule(binning):
     X, y = make_rows()
-    with pytest.raises(ValueError, match="X: column 'noise' has only missing values"):
-        fitted(X.assign(noise=np.nan), y)
+    X = X.assign(noise=np.nan, blank=pd.Categorical([None] * len(X)))
+    with pytest.warns(UserWarning, match=r"X: column\(s\) 'noise', 'blank' have no v"):
+        est = fitted(X, y, binning=binning)
+    assert est.rules_.text.size
+    assert not any("noise" in text or "blank" in text for text in est.rules_.text)
+    odd = X.assign(noise=np.arange(len(X)) - 5, blank=pd.Categorical(y))
+    np.testing.assert_array_equal(est.predict_proba(odd), est.predict_proba(X))
+    plain = fitted(X.drop(columns=["noise", "blank"]), y, binning=binning)
+    np.testing.assert_array_equal(
+        est.predict_proba(X), plain.predict_proba(X.drop(columns=["noise", "blank"]))
+    )
 
 
 def test_a_loss_that_overflows_is_refused():

@@ -36,7 +36,7 @@ class BinnedDataset:
     Make one with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
     categorical features, and no raw values: ``predict``, `X_val` and callbacks that ask
     for `X` need raw rows. It cannot be split, as cross-validation does; make one for
-    each fold.
+    each fold. A warning names columns without a value, which no tree splits.
 
     Attributes
     ----------
@@ -345,6 +345,21 @@ class BinnedDataset:
         self.__dict__.update(state)
         self._freeze()
 
+    def check_bins(self) -> None:
+        """Raise ValueError if X_binned has bins that its bin mapper lacks.
+
+        As where either was changed, or was unpickled from another version.
+        """
+        mapper = self.bin_mapper
+        for j in range(self.shape[1]):
+            n_bins = int(mapper.n_bins_non_missing_[j : j + 1].sum())
+            column = self.X_binned[:, j]
+            if ((column >= n_bins) & (column != mapper.missing_values_bin_idx_)).any():
+                raise ValueError(
+                    f"Column {j} of the BinnedDataset holds bins beyond the {n_bins} "
+                    "of its bin_mapper; make the data set again from the raw rows."
+                )
+
     def _arrays(self) -> list[NDArray[Any]]:
         arrays = [self.X_binned, self.y, self.sample_weight]
         if self.eras is not None:
@@ -360,10 +375,7 @@ class BinnedDataset:
 def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
     """An unfitted bin mapper, seeded as ``fit`` seeds its own.
 
-    Raises
-    ------
-    ValueError
-        If `max_bins` is not an integer in [2, 255].
+    ValueError if `max_bins` is not an integer in [2, 255].
     """
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._trees.walk import column_of_feature
 
@@ -32,34 +31,17 @@ def blame_column(X: Any, error: Exception) -> None:
             ) from error
 
 
-def blame_missing_values(
-    estimator: Any, X: NDArray[np.float64], rows: NDArray[np.intp]
-) -> None:
-    """Raise an error with the name of the first column without a value in some rows.
-
-    X has categorical features first, and bins are made from the rows. scikit-learn's
-    own error names neither the column nor what is wrong.
-    """
-    is_categorical = estimator._is_categorical_remapped
-    for feature in np.flatnonzero(np.isnan(X[rows]).all(axis=0)):
-        if is_categorical is not None and is_categorical[feature]:
-            continue
-        name = column_name(estimator, column_of_feature(estimator)[feature])
-        raise no_values(f"X: column {name}", rows.size)
-
-
-def no_values(column: str, n_rows: int) -> ValueError:
-    """The error about a column that no bins can be made of."""
-    return ValueError(
-        f"{column} has only missing values in the {n_rows} rows that its bins are made "
-        "from; leave it out."
-    )
-
-
 def column_name(estimator: Any, column: int) -> str:
     """What messages call a column of X: its quoted name, or its number."""
     names = getattr(estimator, "feature_names_in_", None)
     return str(column) if names is None else repr(str(names[column]))
 
 
-__all__ = ["blame_column", "blame_missing_values", "column_name", "no_values"]
+def feature_columns(estimator: Any) -> list[Any]:
+    """The column of X that each feature of the trees is, by name or by number."""
+    columns = column_of_feature(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    return (columns if names is None else names[columns]).tolist()
+
+
+__all__ = ["blame_column", "column_name", "feature_columns"]

@@ -1,6 +1,6 @@
 """Binning of any X into a matrix at hand, a few columns as float64 at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array
 
-from .errors import no_values
 from .integer_columns import is_pyarrow_table
 from .integers import draw_rows, set_thresholds
 
@@ -54,19 +53,14 @@ class FloatColumns:
                 f"X has no {'rows' if self.shape[0] == 0 else 'columns'}; its shape is "
                 f"{self.shape}."
             )
-        self._names = getattr(X, "column_names", getattr(X, "columns", None))
-
-    def name(self, feature: int) -> str:
-        """What messages call a column."""
-        return str(feature) if self._names is None else repr(self._names[feature])
+        names = getattr(X, "column_names", getattr(X, "columns", None))
+        # What messages call the columns.
+        self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range) -> list[NDArray[np.float64]]:
         """The values of some columns that follow one another.
 
-        Raises
-        ------
-        ValueError
-            If a column is not numeric; the message names it.
+        ValueError if a column is not numeric; the message names it.
         """
         if self._array is None:
             return [self._convert(feature) for feature in features]
@@ -88,10 +82,28 @@ class FloatColumns:
             )
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"X: column {self.name(feature)} is not numeric: {error}. Encode it as "
-                "numbers, or drop it."
+                f"X: column {self.names[feature]!r} is not numeric: {error}. Encode it "
+                "as numbers, or drop it."
             ) from error
         return np.ascontiguousarray(values[:, 0])
+
+
+def fit_float_mapper(
+    mapper: _BinMapper,
+    X: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    columns: Sequence[Any],
+) -> None:
+    """Fit a bin mapper as its ``fit`` does, but to `columns` without a value too."""
+    drawn = draw_rows(mapper, X.shape[0], sample_weight)
+    if drawn is not None:
+        X, sample_weight = X.take(drawn, axis=0), None
+    known = mapper.known_categories or [None] * X.shape[1]
+    thresholds = Parallel(n_jobs=mapper.n_threads, backend="threading")(
+        delayed(find_thresholds)(values, mapper.n_bins - 1, sample_weight, categories)
+        for values, categories in zip(X.T, known, strict=True)
+    )
+    set_thresholds(mapper, thresholds, columns)
 
 
 def fit_and_bin_columns(
@@ -111,7 +123,7 @@ def fit_and_bin_columns(
         sample_weight = None
     max_bins = mapper.n_bins - 1
     n_features = binned.shape[1]
-    thresholds: list[NDArray[np.float64]] = []
+    thresholds: list[NDArray[np.float64] | None] = []
     for start in range(0, n_features, _BATCH):
         features = range(start, min(n_features, start + _BATCH))
         batch = columns.batch(features)
@@ -122,47 +134,45 @@ def fit_and_bin_columns(
                 values if drawn is None else values[drawn],
                 max_bins,
                 sample_weight,
-                columns.name(feature),
             )
             for feature, values in zip(features, batch, strict=True)
         )
         for feature, values in zip(features, batch, strict=True):
             bin_floats(mapper, values, thresholds[feature], binned[:, feature])
         del batch, values  # before the next ones are made
-    set_thresholds(mapper, thresholds)
+    set_thresholds(mapper, thresholds, columns.names)
 
 
 def find_thresholds(
     values: NDArray[np.float64],
     max_bins: int,
     sample_weight: NDArray[np.float64] | None,
-    name: str,
-) -> NDArray[np.float64]:
-    """The thresholds that scikit-learn finds for one column.
+    categories: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64] | None:
+    """The thresholds that scikit-learn finds for one column, or its categories.
 
-    Raises
-    ------
-    ValueError
-        If all values are missing, or those that are not have no weight.
+    None if all values are missing, or those that are not have no weight.
     """
     is_known = ~np.isnan(values)
     if sample_weight is not None:
         is_known &= sample_weight != 0
     if not is_known.any():
-        raise no_values(f"Column {name}", values.size)
+        return None
+    if categories is not None:
+        return categories
     return _find_binning_thresholds(values, max_bins, sample_weight)
 
 
 def bin_floats(
     mapper: _BinMapper,
     values: NDArray[np.float64],
-    thresholds: NDArray[np.float64],
+    thresholds: NDArray[np.float64] | None,
     binned: NDArray[np.uint8],
 ) -> None:
     """Write the bins of one column's values into `binned`, a run of bytes."""
     _map_to_bins(
         values.reshape(-1, 1),
-        [thresholds],
+        [np.empty(0) if thresholds is None else thresholds],
         np.zeros(1, dtype=np.uint8),
         mapper.n_bins - 1,
         mapper.n_threads,
@@ -170,4 +180,10 @@ def bin_floats(
     )
 
 
-__all__ = ["FloatColumns", "bin_floats", "find_thresholds", "fit_and_bin_columns"]
+__all__ = [
+    "FloatColumns",
+    "bin_floats",
+    "find_thresholds",
+    "fit_and_bin_columns",
+    "fit_float_mapper",
+]

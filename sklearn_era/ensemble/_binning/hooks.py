@@ -12,14 +12,14 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.utils.validation import _check_categorical_features, validate_data
 
 from .dataset import BinnedDataset
-from .errors import blame_missing_values
+from .errors import feature_columns
+from .floats import fit_float_mapper
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import (
     allocate_binned,
     bin_columns,
     fit_bin_mapper,
     matrix_of_own_bins,
-    rows_of_bins,
     take_rows,
 )
 
@@ -99,7 +99,9 @@ class BinningMixin(BaseHistGradientBoosting):
         if hasattr(self, "_fit_state") and self._fit_state.keeps_integers:
             columns = as_integer_columns(X)
         if columns is None:
-            return super()._preprocess_X(X, reset=reset)
+            # An encoder that knows NaN alone makes one of integers on its way.
+            with np.errstate(invalid="ignore"):
+                return super()._preprocess_X(X, reset=reset)
         if reset:
             self.is_categorical_ = _check_categorical_features(
                 X, self.categorical_features
@@ -134,6 +136,7 @@ class BinningMixin(BaseHistGradientBoosting):
                 "has no categorical features. Fit to the raw rows, or set "
                 "categorical_features=None."
             )
+        X.check_bins()
         self.is_categorical_ = None
         self._preprocessor = None
         self._is_categorical_remapped = None
@@ -144,15 +147,23 @@ class BinningMixin(BaseHistGradientBoosting):
             del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but an error counts columns as X does."""
+        """As in scikit-learn, but an error counts columns as X does.
+
+        Of a column without a category, the encoder has to take text and numbers alike.
+        """
         try:
-            return super()._check_categories()
+            known = BaseHistGradientBoosting._check_categories(self)
         except ValueError as error:
             columns = np.flatnonzero(self.is_categorical_)
             message = re.sub(
                 r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
             )
             raise ValueError(message) from None
+        encoder = self._preprocessor.named_transformers_["encoder"]
+        for i, codes in enumerate(x for x in known if x is not None):
+            if codes.size == 0:
+                encoder.categories_[i] = np.array([np.nan])
+        return known
 
     def _bin_data(
         self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
@@ -165,14 +176,6 @@ class BinningMixin(BaseHistGradientBoosting):
             self._fit_state.keeps_integers = False
         if self._fit_state.has_unit_weights:
             sample_weight = None
-        if not isinstance(X, DatasetRows | IntegerColumns):
-            try:
-                return super()._bin_data(X, sample_weight, is_training_data)
-            except ValueError:
-                if is_training_data:
-                    rows = rows_of_bins(self._bin_mapper, X.shape[0], sample_weight)
-                    blame_missing_values(self, X, rows)
-                raise
         is_binned = isinstance(X, DatasetRows)
         if self.verbose:
             print(
@@ -183,12 +186,17 @@ class BinningMixin(BaseHistGradientBoosting):
                 flush=True,
             )
         tic = time()
-        mapper, order = self._bin_mapper, "F" if is_training_data else "C"
+        order: Any = "F" if is_training_data else "C"
+        mapper = self._bin_mapper
         binned: NDArray[np.uint8] | None
         if isinstance(X, DatasetRows):
             if is_training_data:
                 X.copy_bin_mapper(mapper)
             binned = X.bins(order, mapper.n_threads)
+        elif not isinstance(X, IntegerColumns):
+            if is_training_data:
+                fit_float_mapper(mapper, X, sample_weight, feature_columns(self))
+            binned = np.asarray(mapper.transform(X), order=order)
         else:
             binned = None
             if is_training_data:
@@ -197,7 +205,8 @@ class BinningMixin(BaseHistGradientBoosting):
             if binned is None:
                 binned = allocate_binned(X.shape, order)
                 bin_columns(mapper, X, binned)
-        X.forget()
+        if isinstance(X, UnbinnedRows):
+            X.forget()
         if self.verbose:
             print(f"{time() - tic:.3f} s")
         return binned

@@ -3,6 +3,7 @@
 import copy
 import sys
 from collections.abc import Callable, Iterator
+from mmap import mmap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -126,7 +127,8 @@ class IntegerColumns(UnbinnedRows):
     def as_one_matrix(self) -> NDArray[np.uint8] | None:
         """The bytes of all columns as a Fortran-ordered matrix, read-only; no copy.
 
-        None unless they lie so in memory already, each value in one byte.
+        None unless they lie so in memory already, each value in one byte. A memory map is
+        none: another process may write to its file, in the course of a fit.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
@@ -135,6 +137,8 @@ class IntegerColumns(UnbinnedRows):
         if len(arrays) < len(self._columns):
             return None
         owner = _owner(arrays[0])
+        if isinstance(owner, mmap):
+            return None
         first = arrays[0].__array_interface__["data"][0]
         for feature, array in enumerate(arrays):
             if (

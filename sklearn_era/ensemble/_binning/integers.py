@@ -5,6 +5,7 @@ int16 or bool has few distinct values, though: its thresholds follow from how of
 occurs, and its bins from a table with an entry for each.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import (
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..._tables.no_value import warn_of_no_value
 from .codes import count_codes, map_codes
 from .integer_columns import IntegerColumns, values_of_codes
 
@@ -38,25 +40,29 @@ def draw_rows(
     )
 
 
-def rows_of_bins(
-    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.intp]:
-    """The rows that scikit-learn makes bins from: those drawn, or all with a weight."""
-    rows = draw_rows(mapper, n_samples, sample_weight)
-    if rows is not None:
-        return rows
-    if sample_weight is None:
-        return np.arange(n_samples)
-    return np.flatnonzero(sample_weight > 0)
+def set_thresholds(
+    mapper: _BinMapper,
+    thresholds: Sequence[NDArray[np.float64] | None],
+    columns: Sequence[Any] = (),
+) -> None:
+    """Make of a bin mapper what its ``fit`` does, the thresholds being known.
 
-
-def set_thresholds(mapper: _BinMapper, thresholds: list[NDArray[np.float64]]) -> None:
-    """Make of a bin mapper what its ``fit`` does, the thresholds being known."""
-    mapper.is_categorical_ = np.zeros(len(thresholds), dtype=np.uint8)
+    They are None of a column without a value, to which trees are blind: it has one bin
+    for all values, or its categories. A warning names such `columns`.
+    """
+    known = mapper.known_categories or [None] * len(thresholds)
+    mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
     mapper.missing_values_bin_idx_ = mapper.n_bins - 1
-    mapper.bin_thresholds_ = thresholds
+    mapper.bin_thresholds_ = [
+        next((x for x in pair if x is not None), np.empty(0))
+        for pair in zip(known, thresholds, strict=True)
+    ]
     mapper.n_bins_non_missing_ = np.array(
-        [values.shape[0] + 1 for values in thresholds], dtype=np.uint32
+        [values.shape[0] for values in mapper.bin_thresholds_], dtype=np.uint32
+    ) + (mapper.is_categorical_ == 0)
+    warn_of_no_value(
+        [columns[j] for j, found in enumerate(thresholds) if found is None],
+        "the rows that bins are made from",
     )
 
 
@@ -139,7 +145,7 @@ def bin_columns(
 
 
 def make_tables(
-    thresholds: list[NDArray[np.float64]], dtypes: list[np.dtype[Any]]
+    thresholds: list[NDArray[np.float64] | None], dtypes: list[np.dtype[Any]]
 ) -> NDArray[np.uint8]:
     """The bin of each code of some columns, whose dtypes have as many bits.
 
@@ -147,7 +153,8 @@ def make_tables(
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
-        table[:] = np.searchsorted(column, values_of_codes(dtype))
+        edges = np.empty(0) if column is None else column
+        table[:] = np.searchsorted(edges, values_of_codes(dtype))
     return tables
 
 
@@ -212,10 +219,7 @@ def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
     """An empty binned matrix.
 
-    Raises
-    ------
-    MemoryError
-        If there is no room for it; the message says for how much.
+    MemoryError if there is no room for it; the message says for how much.
     """
     try:
         return np.empty(shape, dtype=np.uint8, order=order)
@@ -234,7 +238,6 @@ __all__ = [
     "fit_bin_mapper",
     "make_tables",
     "matrix_of_own_bins",
-    "rows_of_bins",
     "set_thresholds",
     "take_rows",
 ]

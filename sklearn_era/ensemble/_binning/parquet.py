@@ -217,7 +217,7 @@ def _bin_features(
     is_sampled = np.zeros(columns.n_rows, dtype=bool)
     is_sampled[sample_rows] = True
 
-    thresholds: list[NDArray[np.float64]] = []
+    thresholds: list[NDArray[np.float64] | None] = []
     for start in range(0, len(features), _GROUP):
         group = features[start : start + _GROUP]
         sample = _read_sample(columns, group, sample_rows, is_sampled)
@@ -229,7 +229,7 @@ def _bin_features(
         columns.release()
         if on_progress is not None:
             on_progress(end, len(features))
-    set_thresholds(mapper, thresholds)
+    set_thresholds(mapper, thresholds, features)
     return binned
 
 
@@ -264,7 +264,7 @@ def _find_thresholds(
     sample: list[NDArray[Any]],
     sample_weight: NDArray[np.float64] | None,
     mapper: _BinMapper,
-) -> list[NDArray[np.float64]]:
+) -> list[NDArray[np.float64] | None]:
     max_bins = mapper.n_bins - 1
     found: list[Any] = [None] * len(group)
     small = [i for i, values in enumerate(sample) if values.dtype != np.float64]
@@ -279,13 +279,12 @@ def _find_thresholds(
         fit_bin_mapper(whole, integers, sample_weight)
         for i, values in zip(small, whole.bin_thresholds_, strict=True):
             found[i] = values
-    others = [i for i in range(len(group)) if found[i] is None]
+    others = [i for i in range(len(group)) if i not in small]
     in_parallel = Parallel(n_jobs=mapper.n_threads, backend="threading")
     for i, values in zip(
         others,
         in_parallel(
-            delayed(find_thresholds)(sample[i], max_bins, sample_weight, repr(group[i]))
-            for i in others
+            delayed(find_thresholds)(sample[i], max_bins, sample_weight) for i in others
         ),
         strict=True,
     ):
@@ -296,7 +295,7 @@ def _find_thresholds(
 def _read_bins(
     columns: ParquetColumns,
     group: list[str],
-    thresholds: list[NDArray[np.float64]],
+    thresholds: list[NDArray[np.float64] | None],
     place: NDArray[np.intp],
     is_kept: NDArray[np.bool_],
     mapper: _BinMapper,
@@ -311,6 +310,12 @@ def _read_bins(
             continue
         places = places[kept]
         arrays = [columns.values(batch, name) for name in group]
+        for name, values in zip(group, arrays, strict=True):
+            if values.dtype not in (np.float64, columns.sample_dtype(name)):
+                raise ValueError(
+                    f"Column {name!r} has become {values.dtype}: its file was changed "
+                    "while it was read; read it again."
+                )
         # A run of rows goes where it belongs at once, others by way of a copy.
         if kept.size == batch.num_rows and (np.diff(places) == 1).all():
             out = binned[places[0] : places[0] + kept.size]
@@ -323,7 +328,7 @@ def _read_bins(
 
 
 def _make_small_tables(
-    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64]]
+    dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64] | None]
 ) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
     """By the bytes of a value: the columns of small integers, and their tables."""
     tables = {}
@@ -340,7 +345,7 @@ def _make_small_tables(
 def _bin_batch(
     arrays: list[NDArray[Any]],
     tables: dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]],
-    thresholds: list[NDArray[np.float64]],
+    thresholds: list[NDArray[np.float64] | None],
     mapper: _BinMapper,
     out: NDArray[np.uint8],
 ) -> None:

@@ -1,7 +1,6 @@
 """The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
 
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,11 +18,12 @@ from ..._eras import (
     warn_of_row_order,
     warn_of_text_order,
 )
+from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
-from .._callbacks import Tasks, TrainingRows, begin_tasks, copy_attributes
+from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criteria.parameters import (
     CriterionPlan,
     least_gain,
@@ -32,7 +32,7 @@ from .._criteria.parameters import (
 )
 from .._exchange import ALONE, Exchange
 from .._feature_penalty import feature_penalties
-from .._fit_state import LISTS_OF_FIT, FitState, ScoringEras, end_fit
+from .._fit_state import ScoringEras, begin_fit
 from .._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting as PatchedHistGradientBoosting,
 )
@@ -148,38 +148,44 @@ class EraFitMixin(EraScoringMixin):
             has the wrong length or missing labels; if too many eras have too few rows
             to train on; if early stopping would hold out all eras; if a blend has
             unknown names or no positive weight; or if `invariance_statistic="ratio"`
-            meets a target of other values than 0 and 1. If `X` is a `BinnedDataset`
-            of another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
+            meets a target of other values than 0 and 1; if `warm_start` meets other
+            columns, categories or classes than before. If `X` is a `BinnedDataset` of
+            another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
+
+        Warns
+        -----
+        UserWarning
+            If columns of `X` have no value in the training rows with a weight: no tree
+            splits them, and any value of theirs gets the same prediction.
         """
         warn_of_row_order(eras, X)
         warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
-        self._fit_state = state = FitState()
-        try:
-            # scikit-learn's own text, patched. It lives on another class, but calls
-            # nothing on `self` that this one lacks.
-            with openmp_threads(self.n_jobs, type(self).__name__):
-                PatchedHistGradientBoosting.fit(
-                    self,
-                    X,
-                    y,
-                    sample_weight,
-                    eras=eras,
-                    X_val=X_val,
-                    y_val=y_val,
-                    sample_weight_val=sample_weight_val,
-                    eras_val=eras_val,
-                )
-        except (TypeError, ValueError) as error:
-            blame_column(X, error)
-            blame_weights(sample_weight, error)
-            raise
-        finally:
-            end_fit(self)
-        if state.compares_eras:
-            warn_if_nothing_split(self, "model")
-            warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
-        warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
+        with undone_on_failure(self):
+            self._fit_state = state = begin_fit(self)
+            try:
+                # scikit-learn's own text, patched. It lives on another class, but calls
+                # nothing on `self` that this one lacks.
+                with openmp_threads(self.n_jobs, type(self).__name__):
+                    PatchedHistGradientBoosting.fit(
+                        self,
+                        X,
+                        y,
+                        sample_weight,
+                        eras=eras,
+                        X_val=X_val,
+                        y_val=y_val,
+                        sample_weight_val=sample_weight_val,
+                        eras_val=eras_val,
+                    )
+            except (TypeError, ValueError) as error:
+                blame_column(X, error)
+                blame_weights(sample_weight, error)
+                raise
+            if state.compares_eras:
+                warn_if_nothing_split(self, "model")
+                warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
+            warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
         return self
 
     fit.__qualname__ = "fit"  # what Python's errors about arguments say
@@ -197,7 +203,12 @@ class EraFitMixin(EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Check both arrays of labels against the rows that they label."""
+        """Check both arrays of labels against the rows that they label.
+
+        And the columns, by now known, against those that a warm start goes on with.
+        """
+        if self._fit_state.previous is not None:
+            self._fit_state.previous.check_same(self)
         self._fit_state.plan = plan = CriterionPlan.of(self)
         self._fit_state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
@@ -355,6 +366,8 @@ class EraFitMixin(EraScoringMixin):
     ) -> Tasks:
         """What hears of the iterations; the rows are as they were given to ``fit``."""
         state, is_warm = self._fit_state, first_iteration > 0
+        if state.previous is not None:
+            state.previous.warn_of_other_bins(self)
         state.era_intercepts = begin_intercepts(self, eras, is_warm, self._exchange)
         state.group_dro = begin_era_weights(self, eras, is_warm, self._exchange)
         rows = TrainingRows(self, X, y, y_train, sample_weight, eras)
@@ -363,13 +376,7 @@ class EraFitMixin(EraScoringMixin):
 
     def _fitted_so_far(self) -> dict[str, Any]:
         """The attributes of the estimator of a fit that stopped here."""
-        fitted = copy_attributes(self)
-        # What goes on to change: the copy may be kept, and even fitted further.
-        fitted["_predictors"] = list(fitted["_predictors"])
-        for name in fitted.keys() & LISTS_OF_FIT:
-            fitted[name] = np.array(fitted[name])
-        fitted["_feature_subsample_rng"] = deepcopy(fitted["_feature_subsample_rng"])
-        return fitted
+        return Snapshot(self).attributes()
 
     def _update_eras(
         self,

@@ -128,11 +128,8 @@ class CriterionPlan:
     def of(cls, estimator: Any) -> "CriterionPlan":
         """The plan of an estimator's parameters.
 
-        Raises
-        ------
-        ValueError
-            As `resolve_criterion`, or if a blend is to have an invariant part with the
-            statistic "ratio".
+        ValueError as of `resolve_criterion`, or if a blend is to have an invariant part
+        with the statistic "ratio".
         """
         name, weights = resolve_criterion(estimator.split_criterion)
         is_ratio = estimator.invariance_statistic == "ratio"

@@ -3,75 +3,16 @@
 import hashlib
 import math
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras, check_splittable, warn_of_text_order
 from ..._warnings import warn_user
 from .._criteria.parameters import CriterionPlan
 from .._parameters import uses_of_eras
-
-
-class PreviousFit(NamedTuple):
-    """What a warm start needs of the fit before it."""
-
-    n_features: int
-    feature_names: NDArray[Any] | None
-    classes: NDArray[Any] | None
-    categories: list[tuple[Any, ...]]
-    bin_thresholds: list[NDArray[Any]]
-    draws: str
-
-    def check_same(self, forest: Any) -> None:
-        """Check that a forest is fitted to the columns and classes of before."""
-        if forest.n_features_in_ != self.n_features:
-            raise ValueError(
-                f"X has {forest.n_features_in_} columns, but the trees that "
-                f"warm_start=True keeps were grown on {self.n_features}; pass the same "
-                "columns, or set warm_start=False."
-            )
-        if self.classes is not None and not np.array_equal(
-            forest.classes_, self.classes
-        ):
-            raise ValueError(
-                f"y has the classes {forest.classes_.tolist()}, but the trees that "
-                f"warm_start=True keeps know {self.classes.tolist()}; pass the same "
-                "classes, or set warm_start=False."
-            )
-        names = getattr(forest, "feature_names_in_", None)
-        if names is not None and self.feature_names is not None:
-            for name, known in zip(names, self.feature_names, strict=True):
-                if name != known:
-                    raise ValueError(
-                        f"X has the column {name!r} where the trees that "
-                        f"warm_start=True keeps had {known!r}; pass the same columns "
-                        "in the same order, or set warm_start=False."
-                    )
-        if _known_categories(forest) != self.categories:
-            raise ValueError(
-                "X has other categorical features, or other categories in them, than "
-                "the trees that warm_start=True keeps were grown on; pass the same "
-                "rows, or set warm_start=False."
-            )
-
-    def check_same_draws(self, forest: Any) -> None:
-        """Check that the rows of the trees of before can be drawn again."""
-        thresholds = forest._bin_mapper.bin_thresholds_
-        if forest._draws == self.draws and all(
-            # Between -inf and inf a threshold is NaN.
-            np.array_equal(now, before, equal_nan=True)
-            for now, before in zip(thresholds, self.bin_thresholds, strict=True)
-        ):
-            return
-        raise ValueError(
-            f"oob_score={forest.oob_score!r} draws the rows of the trees that "
-            "warm_start=True keeps again, but the rows or eras, or bootstrap, "
-            "max_samples or random_segments, are not those of before; pass the same, "
-            "or set oob_score=False or warm_start=False."
-        )
+from .._warm_start import PreviousFit
 
 
 def describe_draws(
@@ -83,18 +24,6 @@ def describe_draws(
     for eras in granularities:
         digest.update(eras.codes.tobytes())
     return digest.hexdigest()
-
-
-def _known_categories(forest: Any) -> list[tuple[Any, ...]]:
-    """The categories of each column that is categorical, after its number."""
-    if forest.is_categorical_ is None:
-        return []
-    columns = np.flatnonzero(forest.is_categorical_).tolist()
-    encoder = forest._preprocessor.named_transformers_["encoder"]
-    return [
-        (column, *(label for label in categories.tolist() if label == label))
-        for column, categories in zip(columns, encoder.categories_, strict=True)
-    ]
 
 
 def check_warm_start(forest: Any) -> PreviousFit | None:
@@ -115,14 +44,7 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
             f"warm_start=True adds no tree: there are n_estimators={n_grown} already. "
             "Raise n_estimators to grow more."
         )
-    return PreviousFit(
-        n_features=forest.n_features_in_,
-        feature_names=getattr(forest, "feature_names_in_", None),
-        classes=forest.classes_ if is_classifier(forest) else None,
-        categories=_known_categories(forest),
-        bin_thresholds=forest._bin_mapper.bin_thresholds_,
-        draws=forest._draws,
-    )
+    return PreviousFit.of(forest)
 
 
 def check_forest_eras(
@@ -254,7 +176,6 @@ def check_single_precision(
 
 
 __all__ = [
-    "PreviousFit",
     "check_bootstrap",
     "check_forest_eras",
     "check_single_precision",

@@ -182,12 +182,7 @@ def _shared_parameters() -> str:
 
 
 def forest_docstring(kind: str) -> str:
-    """The docstring of a forest.
-
-    Parameters
-    ----------
-    kind : {'regressor', 'classifier'}
-    """
+    """The docstring of a forest."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
     words = words | {"criteria": ", ".join(map(repr, CRITERIA))}
     return (

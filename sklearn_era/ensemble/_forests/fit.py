@@ -23,18 +23,13 @@ from sklearn.utils.validation import (
 )
 
 from ..._eras import blame_weights, warn_of_row_order, weigh_eras
+from ..._fit_attributes import copy_attributes, undone_on_failure
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
-from .._callbacks import (
-    RUNNING_CALLBACKS,
-    Tasks,
-    TrainingRows,
-    begin_tasks,
-    copy_attributes,
-)
+from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
-from .._fit_state import FitState, end_fit
+from .._fit_state import FitState
 from .._splitting.splitter_choice import target_weights_of
 from .checks import (
     check_bootstrap,
@@ -111,39 +106,36 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             `warm_start` meets fewer trees, other columns, categories or classes than
             before, or, with `oob_score`, other rows or eras; or if
             ``invariance_statistic="ratio"`` meets a target of other values than 0 and
-            1. If a column of `X` has no value in rows with a weight, or `y` times the
-            weights is too large or too small for single precision. If `X` is a
-            `BinnedDataset` of another `max_bins`, or `y`, `sample_weight` or `eras`
-            come with it.
+            1. If `y` times the weights is too large or too small for single precision.
+            If `X` is a `BinnedDataset` of another `max_bins`, or `y`, `sample_weight`
+            or `eras` come with it.
+
+        Warns
+        -----
+        UserWarning
+            If columns of `X` have no value in rows with a weight: no tree splits them.
         """
-        before = self.__dict__.copy()
-        self._fit_state = FitState()
-        try:
-            warn_of_row_order(eras, X)
-            y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
-            with openmp_threads(self.n_jobs, type(self).__name__):
-                n_threads = _openmp_effective_n_threads()
-                training, y = self._prepare(X, y, sample_weight, eras, n_threads)
-                labels = training.granularities[0] if training.granularities else None
-                rows = TrainingRows(self, X, y, y, sample_weight, labels)
-                n_trees = self.n_estimators - len(self._predictors)
-                tasks = begin_tasks(self, rows, n_trees, self._fitted_so_far)
-                self._grow_forest(training, tasks, n_threads)
-                self._score_out_of_bag(training, n_threads)
-                tasks.end()
-        except BaseException as error:
-            # Trees of an earlier fit, for a warm start, are not lost by a failed one.
-            # Callbacks are yet to be torn down.
-            for name in RUNNING_CALLBACKS:
-                if name in self.__dict__:
-                    before[name] = self.__dict__[name]
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if isinstance(error, TypeError | ValueError):
+        with undone_on_failure(self):
+            self._fit_state = FitState()
+            try:
+                warn_of_row_order(eras, X)
+                y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
+                with openmp_threads(self.n_jobs, type(self).__name__):
+                    n_threads = _openmp_effective_n_threads()
+                    training, y = self._prepare(X, y, sample_weight, eras, n_threads)
+                    labels = (
+                        training.granularities[0] if training.granularities else None
+                    )
+                    rows = TrainingRows(self, X, y, y, sample_weight, labels)
+                    n_trees = self.n_estimators - len(self._predictors)
+                    tasks = begin_tasks(self, rows, n_trees, self._fitted_so_far)
+                    self._grow_forest(training, tasks, n_threads)
+                    self._score_out_of_bag(training, n_threads)
+                    tasks.end()
+            except (TypeError, ValueError) as error:
                 blame_column(X, error)
                 blame_weights(sample_weight, error)
-            raise
-        end_fit(self)
+                raise
         return self
 
     fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
+from .packed_trees import check_trees
 from .trees import READABLE
 
 # Values of a block: 16 MiB as float64. Data frames need some time for any block.
@@ -83,18 +84,34 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
     def _add_trees(
         self, X: NDArray[Any], raw_predictions: NDArray[np.float64], n_threads: int
     ) -> None:
-        """Add the trees' predictions, scikit-learn's way where that is faster."""
-        if not _is_readable(X) or not lane_module(f"{__package__}.trees").add_trees(
-            X,
+        """Add the trees' predictions."""
+        lane_module(f"{__package__}.trees").add_trees(
+            X if _is_readable(X) else np.array(X, dtype=np.float64),
             self._predictors,
             *self._bin_mapper.make_known_categories_bitsets(),
             raw_predictions,
             n_threads,
-        ):
-            X = np.asarray(X, dtype=np.float64)
-            self._predict_iterations(
-                X, self._predictors, raw_predictions, False, n_threads
-            )
+        )
+
+    def _predict_iterations(
+        self,
+        X: NDArray[Any],
+        predictors: list[list[Any]],
+        raw_predictions: NDArray[np.float64],
+        is_binned: bool,
+        n_threads: int,
+    ) -> None:
+        """As scikit-learn, once it is known that its walk stays within its arrays."""
+        check_trees(
+            predictors,
+            X.shape,
+            raw_predictions.shape,
+            *self._bin_mapper.make_known_categories_bitsets(),
+            "binned_left_cat_bitsets" if is_binned else "raw_left_cat_bitsets",
+        )
+        super()._predict_iterations(
+            X, predictors, raw_predictions, is_binned, n_threads
+        )
 
     def _predicts_blocks_alike(self, X: Any) -> bool:
         """Whether blocks of X pass the same checks, with the same warnings, as X.

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
+
 cdef enum:
     MAX_LEAVES = 64  # of a small tree: bits of a word
 
@@ -28,6 +30,33 @@ cdef enum node_flag:
     CATEGORICAL = 1 << 30
 
 
+cdef struct tree_limits:
+    # What the indices of a tree's nodes are below.
+    uint32_t n_nodes
+    uint32_t n_features
+    uint32_t n_bitsets        # of the tree's categories, 8 words each
+    uint32_t n_known          # the same of the known categories
+    const uint32_t * f_idx_map
+
+
+cdef inline bint is_sound(
+    const node_struct * node, uint32_t node_idx, const tree_limits * limits
+) noexcept nogil:
+    """Whether the children of a split come after it, and all that it names is there."""
+    return (
+        node_idx < node.left < limits.n_nodes
+        and node_idx < node.right < limits.n_nodes
+        and 0 <= node.feature_idx < limits.n_features
+        and (
+            not node.is_categorical
+            or (
+                node.bitset_idx < limits.n_bitsets
+                and limits.f_idx_map[node.feature_idx] < limits.n_known
+            )
+        )
+    )
+
+
 cdef struct tree_struct:
     Py_ssize_t output                 # column of the raw predictions
     const uint32_t * left_categories  # 8 words for each categorical split
@@ -43,7 +72,10 @@ cdef class PackedTrees:
     cdef:
         const uint32_t[:, ::1] known_categories
         const uint32_t[::1] f_idx_map
-        list left_categories     # that trees point to
+        Py_ssize_t n_outputs
+        list node_arrays         # of the trees, as they were when this was made
+        list left_categories     # the same, if there are any; trees point to them
+        Py_ssize_t size          # of all arrays of nodes
         Py_ssize_t n_trees, n_small, n_splits, n_nodes
         tree_struct * trees
         split_struct * splits    # of small trees, one after the other
@@ -53,7 +85,10 @@ cdef class PackedTrees:
         int * columns            # of X that are read
         int n_columns
 
-    cdef bint pack(self, list predictors) except -1
+    cdef const node_struct[::1] open_tree(
+        self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
+    )
+    cdef int pack(self) except -1
     cdef void list_columns(self, char * is_read) noexcept
 
 

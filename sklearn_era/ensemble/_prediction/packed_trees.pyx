@@ -1,7 +1,8 @@
 """Trees packed for one call, in the two forms that `trees` adds up.
 
 They are packed anew for each call, in a fraction of its time: so whatever was done to
-an estimator's trees, these are the ones it has.
+an estimator's trees, these are the ones it has. Hence all that the kernels rely on is
+checked here, and with each call.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -12,23 +13,113 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
 
+UNSOUND = "a split names a node, column or category that it does not have"
+
+
+def damaged(how):
+    """The error for a tree that cannot be that of a fit."""
+    return ValueError(
+        f"A tree of the model is damaged: {how}; fit the model again, or read it again "
+        "from where it was saved."
+    )
+
 
 cdef class PackedTrees:
     """Trees of 64 leaves at most as splits, and larger ones as nodes.
 
-    `known_cat_bitsets` and `f_idx_map` are scikit-learn's, of the bin mapper; `n_nodes`
-    is the sum over the `n_trees`.
+    `predictors` are the trees of each iteration, one for each output; the shapes are
+    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` are
+    scikit-learn's, of the bin mapper, and `categories` its name for those that go to
+    the left.
     """
 
     def __cinit__(
-        self, Py_ssize_t n_nodes, Py_ssize_t n_trees, known_cat_bitsets, f_idx_map
+        self,
+        predictors,
+        tuple X_shape,
+        tuple out_shape,
+        known_cat_bitsets,
+        f_idx_map,
+        str categories="raw_left_cat_bitsets",
     ):
+        n_rows, n_outputs = out_shape
+        if X_shape != (n_rows, len(f_idx_map)):
+            raise ValueError(
+                f"X is of shape {X_shape}, in place of {n_rows} rows and the "
+                f"{len(f_idx_map)} columns that the model's trees were grown on; pass "
+                "these, or fit the model again."
+            )
         self.known_categories = known_cat_bitsets
         self.f_idx_map = f_idx_map
+        self.n_outputs = n_outputs
+        self.node_arrays = []
         self.left_categories = []
-        # Pages that are never written to take no memory.
-        n_trees += 1
-        n_nodes += 1
+        has_categories = self.known_categories.shape[0] > 0
+        # A list of one's own: a fit in another thread may add trees.
+        for trees in list(predictors):
+            if len(trees) != n_outputs:
+                raise ValueError(
+                    f"An iteration of the model has {len(trees)} trees in place of "
+                    f"{n_outputs}, as while it is fitted, or where its trees were "
+                    "changed; fit the model again."
+                )
+            for tree in trees:
+                nodes = tree.nodes
+                self.size += len(nodes)
+                self.node_arrays.append(nodes)
+                if has_categories:
+                    self.left_categories.append(getattr(tree, categories))
+
+    def __dealloc__(self):
+        free(self.trees)
+        free(self.splits)
+        free(self.values)
+        free(self.nodes)
+        free(self.node_values)
+        free(self.columns)
+
+    cdef const node_struct[::1] open_tree(
+        self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
+    ):
+        """The nodes of a tree, whose indices are yet to be checked by its limits."""
+        cdef:
+            const node_struct[::1] nodes
+            const uint32_t[:, ::1] bitsets
+        array = self.node_arrays[i]
+        # What a masked array hides is there for a kernel.
+        if type(array) is not np.ndarray and type(array) is not np.memmap:
+            raise damaged(f"its nodes are of type {type(array).__name__}")
+        try:
+            nodes = array
+        except ValueError as error:
+            raise damaged(f"its nodes are no array of nodes ({error})")
+        if not 0 < nodes.shape[0] < 2**32:
+            raise damaged(f"it has {nodes.shape[0]} nodes")
+        limits.n_nodes = <uint32_t> nodes.shape[0]
+        limits.n_features = <uint32_t> self.f_idx_map.shape[0]
+        limits.n_known = <uint32_t> self.known_categories.shape[0]
+        limits.f_idx_map = &self.f_idx_map[0] if limits.n_features else NULL
+        limits.n_bitsets = 0
+        if limits.n_known:
+            bitsets = self.left_categories[i]
+            if bitsets.shape[1] != 8 or self.known_categories.shape[1] != 8:
+                raise damaged("its categories are not of 8 words")
+            if bitsets.shape[0]:
+                limits.n_bitsets = <uint32_t> bitsets.shape[0]
+                tree.left_categories = &bitsets[0, 0]
+        tree.output = i % self.n_outputs
+        return nodes
+
+    cdef int pack(self) except -1:
+        """Pack all trees; ValueError if one reaches beyond its arrays."""
+        cdef:
+            const node_struct[::1] nodes
+            tree_struct * tree
+            tree_limits limits
+            Py_ssize_t i, n_packed
+            # Pages that are never written to take no memory.
+            Py_ssize_t n_trees = len(self.node_arrays) + 1
+            Py_ssize_t n_nodes = self.size + 1
         self.trees = <tree_struct *> calloc(n_trees, sizeof(tree_struct))
         self.splits = <split_struct *> malloc(
             n_trees * MAX_LEAVES * sizeof(split_struct)
@@ -41,47 +132,24 @@ cdef class PackedTrees:
             raise MemoryError
         if not (self.node_values and self.columns):
             raise MemoryError
-
-    def __dealloc__(self):
-        free(self.trees)
-        free(self.splits)
-        free(self.values)
-        free(self.nodes)
-        free(self.node_values)
-        free(self.columns)
-
-    cdef bint pack(self, list predictors) except -1:
-        """Pack all trees; False if one has more nodes than its array."""
-        cdef:
-            const node_struct[::1] nodes
-            const uint32_t[:, ::1] bitsets
-            tree_struct * tree
-            Py_ssize_t n_packed
-        for trees_of_iteration in predictors:
-            for output, predictor in enumerate(trees_of_iteration):
-                nodes = np.ascontiguousarray(predictor.nodes)
-                tree = &self.trees[self.n_trees]
-                self.n_trees += 1
-                tree.output = output
-                if self.known_categories.shape[0]:
-                    bitsets = predictor.raw_left_cat_bitsets
-                    self.left_categories.append(bitsets)
-                    if bitsets.shape[0]:
-                        tree.left_categories = &bitsets[0, 0]
-                tree.splits = self.splits + self.n_splits
-                tree.values = self.values + self.n_small * MAX_LEAVES
-                if pack_splits(&nodes[0], 0, tree):
-                    self.n_splits += tree.n_splits
-                    self.n_small += 1
-                    continue
-                tree.nodes = self.nodes + self.n_nodes
-                tree.values = self.node_values + self.n_nodes
-                n_packed = pack_nodes(&nodes[0], nodes.shape[0], tree)
-                if not n_packed:
-                    return False
-                self.n_nodes += n_packed
+        for i in range(n_trees - 1):
+            tree = &self.trees[i]
+            nodes = self.open_tree(i, tree, &limits)
+            self.n_trees += 1
+            tree.splits = self.splits + self.n_splits
+            tree.values = self.values + self.n_small * MAX_LEAVES
+            if pack_splits(&nodes[0], 0, &limits, tree):
+                self.n_splits += tree.n_splits
+                self.n_small += 1
+                continue
+            tree.nodes = self.nodes + self.n_nodes
+            tree.values = self.node_values + self.n_nodes
+            n_packed = pack_nodes(&nodes[0], &limits, tree)
+            if not n_packed:
+                raise damaged(UNSOUND)
+            self.n_nodes += n_packed
         self.list_columns(bytearray(self.f_idx_map.shape[0] + 1))
-        return True
+        return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
         """List the columns that are split on; all, if a tree is large."""
@@ -96,12 +164,39 @@ cdef class PackedTrees:
                 self.n_columns += 1
 
 
+def check_trees(
+    predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
+):
+    """Raise ValueError if a tree reaches beyond its arrays; as in `PackedTrees`.
+
+    All nodes are looked at, for a walk of scikit-learn's down these trees.
+    """
+    cdef:
+        PackedTrees trees = PackedTrees(
+            predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
+        )
+        const node_struct[::1] nodes
+        tree_struct tree
+        tree_limits limits
+        Py_ssize_t i
+        uint32_t j
+    for i in range(len(trees.node_arrays)):
+        nodes = trees.open_tree(i, &tree, &limits)
+        for j in range(limits.n_nodes):
+            if not nodes[j].is_leaf and not is_sound(&nodes[j], j, &limits):
+                raise damaged(UNSOUND)
+
+
 cdef uint64_t pack_splits(
-    const node_struct * nodes, uint32_t node_idx, tree_struct * tree
+    const node_struct * nodes,
+    uint32_t node_idx,
+    const tree_limits * limits,
+    tree_struct * tree,
 ) noexcept nogil:
     """Pack what is below a node; return its leaves, or 0 if it is not for words.
 
-    As there are too many, or a threshold is not a number, as between -inf and inf.
+    As there are too many, or a threshold is not a number, as between -inf and inf; or a
+    node is not sound.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]
@@ -116,6 +211,8 @@ cdef uint64_t pack_splits(
         return left
     if tree.n_splits == MAX_LEAVES - 1 or isnan(node.num_threshold):
         return 0
+    if not is_sound(node, node_idx, limits):
+        return 0
     split = &tree.splits[tree.n_splits]
     tree.n_splits += 1
     split.threshold = node.num_threshold
@@ -123,14 +220,14 @@ cdef uint64_t pack_splits(
     split.bitset_idx = node.bitset_idx
     split.missing_go_to_left = node.missing_go_to_left
     split.is_categorical = node.is_categorical
-    left = pack_splits(nodes, node.left, tree)
-    right = pack_splits(nodes, node.right, tree) if left else 0
+    left = pack_splits(nodes, node.left, limits, tree)
+    right = pack_splits(nodes, node.right, limits, tree) if left else 0
     split.leaves_if_right = ~left
     return left | right if right else 0
 
 
 cdef Py_ssize_t pack_nodes(
-    const node_struct * nodes, Py_ssize_t n_nodes, tree_struct * tree
+    const node_struct * nodes, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
     """Pack a tree level by level; return the number of nodes, or 0 if it is no tree."""
     cdef:
@@ -147,7 +244,9 @@ cdef Py_ssize_t pack_nodes(
             packed[i].threshold = INFINITY
             packed[i].feature = MISSING_LEFT
             packed[i].left = <uint32_t> i
-        elif n_packed + 2 > n_nodes:
+        elif n_packed + 2 > limits.n_nodes or not is_sound(
+            node, packed[i].left, limits
+        ):
             return 0
         else:
             packed[n_packed].left = node.left

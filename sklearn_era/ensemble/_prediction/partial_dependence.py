@@ -8,6 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 
 from ..._trees.walk import column_of_feature
 from .._binning.errors import column_name
+from .packed_trees import check_trees
 
 
 class PartialDependenceMixin(BaseHistGradientBoosting):
@@ -40,6 +41,9 @@ class PartialDependenceMixin(BaseHistGradientBoosting):
         NotImplementedError
             If the model was fitted with sample weights.
         """
+        bitsets = self._bin_mapper.make_known_categories_bitsets()
+        shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
+        check_trees(self._predictors, *shapes, *bitsets, "raw_left_cat_bitsets")
         targets = np.asarray(target_features, dtype=np.intp)
         if self.is_categorical_ is not None:
             for column in targets[self.is_categorical_[targets]]:

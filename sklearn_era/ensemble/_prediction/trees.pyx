@@ -9,6 +9,7 @@ leaves' values are added in the order of the trees. Only the way to a leaf is an
   remains. All rows of a tile pass a split in a loop without branches, which compilers
   turn into vectors.
 - Down a larger tree several rows go side by side, and so wait for memory together.
+- Trees that take longer to pack than to walk are walked as they are, a row at a time.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """
@@ -19,22 +20,28 @@ from libc.math cimport isnan
 from libc.stdint cimport int16_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
+import numpy as np
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
 from sklearn.utils._typedefs cimport int8_t, uint8_t
 
+from .packed_trees import UNSOUND, damaged
+
 from .packed_trees cimport (
-    CATEGORICAL, MISSING_LEFT, PackedTrees, packed_node, place, split_struct,
-    tree_struct,
+    CATEGORICAL, MISSING_LEFT, PackedTrees, is_sound, packed_node, place, split_struct,
+    tree_limits, tree_struct,
 )
 
 cdef enum:
     TILE_ROWS = 64
     TILES_PER_PASS = 16  # of a large tree, which is read from memory anew with each
     ROWS_ABREAST = 16
-    # Packing a tree of so many nodes takes no longer than a call of scikit-learn's, and
-    # of so many for each row no longer than the row's walk.
+    # Packing a tree of so many nodes takes no longer than to begin to walk it, and of so
+    # many for each row no longer than the row's walk.
     NODES_PER_CALL = 256
     NODES_PER_ROW = 8
     VISITS_PER_THREAD = 16_384  # of rows to trees, that are worth starting a thread
+    ROWS_PER_THREAD = 256       # the same of rows that walk one tree
 
 # NumPy's codes of the types of X that are read as they are.
 READABLE = "?bBhfd"
@@ -61,7 +68,7 @@ def add_trees(
     X, predictors, known_cat_bitsets, f_idx_map, double[:, :] raw_predictions,
     int n_threads,
 ):
-    """Add the predictions of trees, unless it takes longer to pack than to walk them.
+    """Add the predictions of trees.
 
     Parameters
     ----------
@@ -76,21 +83,25 @@ def add_trees(
         Is added to.
     n_threads : int
 
-    Returns
-    -------
-    is_done : bool
-        If not, `raw_predictions` is as it was.
+    Raises
+    ------
+    ValueError
+        If a tree reaches beyond its arrays, the columns of X or `raw_predictions`.
     """
     cdef:
+        Py_ssize_t n_trees
         PackedTrees trees
         Py_buffer buffer
         matrix rows
-    n_nodes = [len(tree.nodes) for pack in predictors for tree in pack]
-    if sum(n_nodes) > len(n_nodes) * (NODES_PER_CALL + NODES_PER_ROW * len(X)):
-        return False
-    trees = PackedTrees(sum(n_nodes), len(n_nodes), known_cat_bitsets, f_idx_map)
-    if not trees.pack(predictors):
-        return False
+    trees = PackedTrees(
+        predictors, X.shape, (raw_predictions.shape[0], raw_predictions.shape[1]),
+        known_cat_bitsets, f_idx_map,
+    )
+    n_trees = len(trees.node_arrays)
+    if trees.size > n_trees * (NODES_PER_CALL + NODES_PER_ROW * len(X)):
+        walk_trees(trees, np.asarray(X, dtype=np.float64), raw_predictions, n_threads)
+        return
+    trees.pack()
 
     rows.code = ord(X.dtype.char)
     PyObject_GetBuffer(X, &buffer, PyBUF_STRIDED_RO)
@@ -104,6 +115,69 @@ def add_trees(
         add_in_threads(trees, &rows, raw_predictions, n_threads)
     finally:
         PyBuffer_Release(&buffer)
+
+
+cdef int walk_trees(
+    PackedTrees trees,
+    const double[:, :] X,
+    double[:, :] raw_predictions,  # IN and OUT
+    Py_ssize_t n_threads,
+) except -1:
+    """Add the predictions of trees that are not packed; each node on the way is checked.
+    """
+    cdef:
+        const node_struct[::1] nodes
+        tree_struct tree
+        tree_limits limits
+        Py_ssize_t n_damaged = 0
+        Py_ssize_t n_rows = X.shape[0]
+        Py_ssize_t i, row
+    n_threads = max(1, min(n_threads, n_rows // ROWS_PER_THREAD))
+    for i in range(len(trees.node_arrays)):
+        nodes = trees.open_tree(i, &tree, &limits)
+        for row in prange(
+            n_rows, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            n_damaged += not walk_row(
+                trees, &tree, &limits, &nodes[0], X, row,
+                &raw_predictions[row, tree.output],
+            )
+        if n_damaged:
+            raise damaged(UNSOUND)
+    return 0
+
+
+cdef inline bint walk_row(
+    PackedTrees trees,
+    const tree_struct * tree,
+    const tree_limits * limits,
+    const node_struct * nodes,
+    const double[:, :] X,
+    Py_ssize_t row,
+    double * sum_of_row,         # IN and OUT
+) noexcept nogil:
+    """Add the value of a row's leaf; False if the way there is damaged."""
+    cdef:
+        const node_struct * node = nodes
+        uint32_t at = 0
+        double value
+        bint goes_left
+    while not node.is_leaf:
+        if not is_sound(node, at, limits):
+            return False
+        value = X[row, node.feature_idx]
+        if node.is_categorical:
+            goes_left = category_goes_left(
+                trees, tree, node.feature_idx, node.bitset_idx,
+                node.missing_go_to_left, value,
+            )
+        else:
+            goes_left = node.missing_go_to_left if isnan(value) else (
+                value <= node.num_threshold
+            )
+        at = node.left if goes_left else node.right
+        node = &nodes[at]
+    sum_of_row[0] += node.value
     return True
 
 
@@ -211,7 +285,7 @@ cdef inline void add_small_tree(
     # neither above a threshold nor at most as large.
     for i in range(tree.n_splits):
         split = &tree.splits[i]
-        values = tile + split.feature * TILE_ROWS
+        values = tile + <Py_ssize_t> split.feature * TILE_ROWS
         threshold = split.threshold
         if_right = split.leaves_if_right
         if split.is_categorical:

@@ -61,12 +61,6 @@ def masks_of_splits(n_codes, has_missing):
 
     The splits are those of `CandidateTable.add_numeric_orders`, feature by feature: of
     `n_numeric_splits` each.
-
-    Returns
-    -------
-    masks : ndarray of shape (n_combinations, n_lanes), dtype=int64
-        -1 where a combination is on the left side of a split, else 0. After the splits
-        comes a lane of all rows, and then as many without any as make a multiple of 8.
     """
     n_cells = math.prod(n_codes)
     columns = []

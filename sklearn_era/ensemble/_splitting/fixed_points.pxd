@@ -33,4 +33,4 @@ cdef fix_points(
 )
 cdef double sum_all(
     const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
-) noexcept
+) noexcept nogil

@@ -98,17 +98,17 @@ cdef fix_point(
 
 cdef double sum_all(
     const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
-) noexcept:
+) noexcept nogil:
     """The sum of all rows' values as integers."""
     cdef:
-        long long [::1] sums = np.empty(n_threads, dtype=np.int64)
+        long long total = 0
         int i
-    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
-        sums[i] = sum_integers(
+    for i in prange(n_threads, schedule="static", num_threads=n_threads):
+        total += sum_integers(
             values, slice_start(n_samples, i, n_threads),
             slice_start(n_samples, i + 1, n_threads), scale,
         )
-    return <double> <long long> np.sum(sums)  # rounded once, whatever the slices
+    return <double> total  # rounded once, whatever the slices
 
 
 cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:

@@ -77,8 +77,8 @@ cdef class EraRows:
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # gradients and hessians, to keep them alive
         bint eras_fit_blocks             # whether each era is one block
-        int block_size                   # the most rows of a block
-        int pool_size                    # the most rows of a word, of any eras
+        Py_ssize_t block_size            # the most rows of a block
+        Py_ssize_t pool_size             # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows
         int packed_bits                  # of the largest integer beside a count
         int plain_bits                   # and of one without

@@ -52,6 +52,11 @@ cdef class EraRows:
         exchange=ALONE,
     ):
         cdef int capacity, sum_bits
+        if era_codes.shape[0] >= 2**31:
+            raise ValueError(
+                f"X has {era_codes.shape[0]:,} rows to train on, and splits count up "
+                f"to {2**31 - 1:,}: fit to fewer rows."
+            )
         counts = np.bincount(era_codes, minlength=n_eras)
         self.exchange = exchange
         (self.n_samples_of_all,) = exchange.sum_of(era_codes.shape[0])
@@ -109,13 +114,7 @@ cdef class EraRows:
         free(self.block_sums)
 
     def start_tree(self, gradients, hessians, int n_threads):
-        """Take over the gradients of a tree about to be grown.
-
-        Returns
-        -------
-        sum_gradients, sum_hessians : float
-            Over all rows.
-        """
+        """Take over the gradients of a tree about to be grown."""
         cdef:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
@@ -163,13 +162,14 @@ cdef class EraRows:
             int n_in_chunk = 0
             int n_in_era
             int lane = 0
-            int era, start
+            int era
+            Py_ssize_t start
 
         self.values = self.of_gradients
         self.n_rows = sample_indices.shape[0]
-        self.sample_indices = &sample_indices[0]
-        if self.n_rows == self.n_samples and self.order is None:
-            self.sample_indices = NULL  # before the first split
+        self.sample_indices = NULL  # before the first split, and of no rows
+        if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
+            self.sample_indices = &sample_indices[0]
         self.n_blocks = 0
         self.n_chunks = 0
         self.n_present = 0
@@ -188,12 +188,12 @@ cdef class EraRows:
             start = node_offsets[era]
             while start < node_offsets[era + 1]:
                 self.blocks[self.n_blocks].era = era
-                self.blocks[self.n_blocks].start = start
-                self.blocks[self.n_blocks].stop = min(
-                    start + self.block_size, node_offsets[era + 1]
+                self.blocks[self.n_blocks].start = <int> start
+                self.blocks[self.n_blocks].stop = <int> min(
+                    start + self.block_size, <Py_ssize_t> node_offsets[era + 1]
                 )
                 self.blocks[self.n_blocks].first_word = (
-                    n_in_chunk + start - node_offsets[era]
+                    n_in_chunk + <int> start - node_offsets[era]
                 )
                 self.blocks[self.n_blocks].lane = lane
                 self.n_blocks += 1

@@ -364,9 +364,11 @@ cdef class EraSplitter:
                 first = criterion[0]
             self.candidates.criterion = &first
             self.accumulator.looks_first = True
-            self.accumulator.accumulate(node, histograms)
-            self.accumulator.looks_first = False
-            self.candidates.criterion = &self.criterion
+            try:  # processes that exchange sums may fail to
+                self.accumulator.accumulate(node, histograms)
+            finally:
+                self.accumulator.looks_first = False
+                self.candidates.criterion = &self.criterion
             best = self._rank(&first, node)
             if not best.found:
                 return best

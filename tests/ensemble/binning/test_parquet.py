@@ -243,7 +243,6 @@ def test_missing_targets(tmp_path):
         ({"target": "list"}, "^target: column 'list' of .* holds list<"),
         ({"features": ["list"]}, "^features: column 'list' of .* holds list<"),
         ({"sample_weight": "gaps"}, "Input sample_weight contains NaN"),
-        ({"features": ["small", "none"]}, "Column 'none' has only missing values"),
         ({"era": "gaps"}, r"era 'gaps' has \d+ missing label\(s\) in 400 rows"),
         ({"era": "off"}, r"era 'off' has \d+ missing label\(s\) in 400 rows"),
         ({"max_bins": 1}, "max_bins=1 must be an integer from 2 to 255"),
@@ -396,3 +395,50 @@ def test_pyarrow_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ImportError, match=r"pip install 'sklearn-era\[parquet\]'"):
         BinnedDataset.from_parquet("rows.parquet", target="y")
+
+
+def test_columns_without_a_value(tmp_path):
+    """Of any type, null too; in all files, or in all batches but the last."""
+    n = 300
+    table = pa.table(
+        {
+            "real": np.arange(n) * 0.5,
+            "null": pa.nulls(n),
+            "small": pa.nulls(n, pa.int8()),
+            "flag": pa.nulls(n, pa.bool_()),
+            "nan": np.full(n, np.nan),
+            "late": pa.array([None] * 290 + [1, 2] * 5, pa.int8()),
+            "target": np.arange(n) % 7.0,
+            "era": np.arange(n) // 50,
+        }
+    )
+    files = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    late = table.column_names.index("late")
+    first = table.set_column(late, "late", pa.nulls(n))[:200]
+    pq.write_table(first, files[0], row_group_size=50)
+    pq.write_table(table[200:], files[1], row_group_size=50)
+    X = table.drop_columns(["target", "era"])
+    message = r"^X: column\(s\) 'null', 'small', 'flag', 'nan' have no value"
+    with pytest.warns(UserWarning, match=message) as caught:
+        dataset = read(files, features=None)
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=message):
+        in_memory = BinnedDataset.from_arrays(
+            X, table["target"], eras=table["era"].to_numpy()
+        )
+    assert_same_dataset(dataset, in_memory)
+    assert dataset.bin_mapper.n_bins_non_missing_.tolist() == [255, 1, 1, 1, 1, 2]
+    predicted = HistGradientBoostingRegressor(max_iter=2).fit(dataset).predict(X)
+    assert np.isfinite(predicted).all()
+
+
+def test_null_columns_are_no_target_era_or_weight(tmp_path):
+    table = pa.table({"real": [0.5, 1.5], "null": pa.nulls(2), "target": [1.0, 2.0]})
+    pq.write_table(table, path := tmp_path / "d.parquet")
+    for arguments, message in (
+        ({"target": "null"}, "target 'null' has no value in 2 of 2 rows"),
+        ({"era": "null"}, r"era 'null' has 2 missing label\(s\) in 2 rows"),
+        ({"sample_weight": "null"}, "Input sample_weight contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(path, features=["real"], **{"era": None} | arguments)

@@ -289,31 +289,6 @@ def test_unusable_X_is_refused(X, message, split_criterion):
         ours(split_criterion=split_criterion).fit(X, np.arange(len(X)), eras=eras)
 
 
-@pytest.mark.parametrize(
-    "est",
-    [ours(split_criterion="gain"), ours(split_criterion="era"), EraForestRegressor()],
-)
-def test_a_column_without_a_value_is_named(data, est):
-    X, y, eras = data
-    X = X.copy()
-    X[:, 2] = np.nan
-    message = r"^X: column 2 has only missing values in the 120 rows that"
-    with pytest.raises(ValueError, match=message):
-        est.fit(X, y, eras=eras)
-    X[:60, 2] = 1.0
-    est.fit(X, y, eras=eras)  # values in some rows are enough
-    # To the trees, the last column of the frame is the first.
-    frame = pd.DataFrame(X).add_prefix("x").assign(c=pd.Categorical(eras % 2))
-    with pytest.raises(ValueError, match=r"^X: column 'x2' has only missing values in"):
-        est.fit(frame, y, np.arange(120) >= 60, eras=eras)
-    if isinstance(est, EraForestRegressor):
-        return
-    with pytest.raises(ValueError, match=r"^X: column 'x2' .* the 60 rows that"):
-        est.set_params(early_stopping=True).fit(
-            frame[60:], y[60:], eras=eras[60:], X_val=frame, y_val=y
-        )
-
-
 def test_columns_of_one_name_are_refused_by_scikit_learn():
     X = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
     with pytest.raises(ValueError, match="Expected unique column names"):

@@ -16,7 +16,6 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._prediction.trees import add_trees
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import (
     available_levels,
     lane_module,
@@ -55,12 +54,12 @@ def by_each_tree(model, X):
 
 
 def by_all_trees(model, X, n_threads=1):
-    """Ours, of encoded rows; never left to scikit-learn."""
+    """Ours, of encoded rows."""
     raw = np.zeros((len(X), model.n_trees_per_iteration_), order="F")
     raw += model._baseline_prediction
     bitsets = model._bin_mapper.make_known_categories_bitsets()
     add = lane_module("sklearn_era.ensemble._prediction.trees").add_trees
-    assert add(X, model._predictors, *bitsets, raw, n_threads)
+    add(X, model._predictors, *bitsets, raw, n_threads)
     return raw
 
 
@@ -142,15 +141,21 @@ def test_trees_are_those_of_the_moment():
     assert_array_equal(model.predict(X), list(model.staged_predict(X))[-1])
 
 
-def test_few_rows_of_large_trees_are_left_to_scikit_learn():
-    model = make_model(300)
-    X, _ = make_data(2)
-    bitsets = model._bin_mapper.make_known_categories_bitsets()
-    raw = np.zeros((2, 1))
-    assert not add_trees(X, model._predictors, *bitsets, raw, 1)
-    assert not raw.any()
-    for rows in (X, X.astype(np.int8), X.astype(np.float32)):
-        assert_array_equal(model.predict(rows), by_each_tree(model, rows)[:, 0])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("categorical_features", [None, [4, 3]])
+def test_few_rows_walk_down_large_trees(missing, categorical_features):
+    model = make_model(
+        3000, missing=missing, categorical_features=categorical_features
+    )
+    X = model._preprocess_X(make_data(missing=missing)[0], reset=False)
+    X[5, 1:3] = -1.0, np.nan
+    n_nodes = min(len(tree.nodes) for (tree,) in model._predictors)
+    for n_samples in (1, 2, (n_nodes - 256) // 8 - 1):
+        assert n_samples > 0
+        with threadpool_limits(2, user_api="openmp"):
+            assert_same(model, X[:n_samples], n_threads=2)
+    for rows in (X[:2].astype(np.float32), np.asfortranarray(X[:2])):
+        assert_same(model, rows)
 
 
 @st.composite

@@ -55,7 +55,7 @@ cdef inline int order_categories(
     """
     cdef:
         category_struct[MAX_BINS] categories
-        double sum_hessians
+        double sum_hessians, value
         int n_used = 0
         int n_all = n_bins_non_missing + has_missing
         int n_unused = 0
@@ -63,11 +63,11 @@ cdef inline int order_categories(
 
     for i in range(n_all):
         sum_hessians = pooled[i].sum_hessians
-        if has_support(sum_hessians, support_factor):
+        value = pooled[i].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
+        # With a NaN there would be no order, and qsort may then read beyond.
+        if has_support(sum_hessians, support_factor) and value == value:
             categories[n_used].bin_idx = i
-            categories[n_used].value = (
-                pooled[i].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
-            )
+            categories[n_used].value = value
             n_used += 1
         else:
             n_unused += 1

@@ -254,7 +254,7 @@ cdef class Accumulator:
             bundle_candidates * candidates = &self.candidates.candidates[bundle_idx]
             row_block block = rows.blocks[rows.chunks[chunk]]
             int stop = rows.blocks[rows.chunks[chunk + 1] - 1].stop
-            int size = stop - block.start
+            Py_ssize_t size = stop - block.start
             bin_sums sums, kept
             int i
         if not self.candidates.needs_pooling(bundle_idx):

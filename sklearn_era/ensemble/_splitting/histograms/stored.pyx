@@ -54,8 +54,9 @@ cdef class HistogramStore:
         # Those that are free are too small to be of use again.
         self.allocated -= sum(buffer.size for buffer in self.free_buffers)
         self.free_buffers.clear()
-        self.allocated += n_bytes
-        return np.empty(n_bytes, dtype=np.uint8)
+        buffer = np.empty(n_bytes, dtype=np.uint8)
+        self.allocated += n_bytes  # not before there is room for them
+        return buffer
 
     def remember(self, histograms):
         self.lent.append(weakref.ref(histograms))

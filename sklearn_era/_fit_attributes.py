@@ -1,0 +1,113 @@
+"""An estimator's attributes in the course of a fit, and after one that fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+# Ours, and what scikit-learn leaves of a fit that failed: with `_in_fit` it would take
+# rows to predict for bins, and with `_raw_predict` ignore them.
+RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict")
+# What scikit-learn keeps on an estimator for the callbacks of a running fit.
+RUNNING_CALLBACKS = (
+    "_callback_fit_ctx",
+    "_parent_callback_ctx",
+    "_skl_callbacks_to_teardown",
+)
+# Lists while a fit goes on, and arrays after it.
+LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def copy_attributes(estimator: Any) -> dict[str, Any]:
+    """What an estimator has, but for what it has in the course of a fit only."""
+    running = (*RUNNING_FIT, *RUNNING_CALLBACKS)
+    return {name: x for name, x in vars(estimator).items() if name not in running}
+
+
+class Snapshot:
+    """The attributes of an estimator, whatever a fit does to them from here on.
+
+    A fit adds to some lists and draws from one generator in place; all else it
+    replaces. So to take a snapshot is cheap enough to do it with each iteration.
+    """
+
+    def __init__(self, estimator: Any):
+        self._attributes = copy_attributes(estimator)
+        self._lengths = {
+            name: len(self._attributes[name])
+            for name in ("_predictors", *LISTS_OF_FIT)
+            if isinstance(self._attributes.get(name), list)
+        }
+        rng = self._attributes.get("_feature_subsample_rng")
+        self._rng_state = None if rng is None else rng.bit_generator.state
+
+    def attributes(self) -> dict[str, Any]:
+        """Those of the estimator of a fit that stopped there, in memory of their own.
+
+        It may be kept, and even fitted further.
+        """
+        attributes = self._attributes.copy()
+        for name, n in self._lengths.items():
+            values = attributes[name][:n]
+            attributes[name] = values if name == "_predictors" else np.array(values)
+        if self._rng_state is not None:
+            rng = deepcopy(attributes["_feature_subsample_rng"])
+            rng.bit_generator.state = self._rng_state
+            attributes["_feature_subsample_rng"] = rng
+        return attributes
+
+
+@contextmanager
+def undone_on_failure(
+    estimator: Any, interrupts: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Have an estimator as it was before, if the fit in the block fails.
+
+    A fit that was interrupted keeps its whole iterations, where its `_fit_state` has a
+    snapshot of them; `interrupts` are exceptions that also end it in this way.
+    """
+    before = Snapshot(estimator)
+    try:
+        yield
+    except BaseException as error:
+        running = vars(estimator)
+        kept = before
+        if isinstance(error, interrupts) or not isinstance(error, Exception):
+            kept = getattr(running.get("_fit_state"), "last_whole", None) or before
+        estimator.__dict__ = kept.attributes()
+        for name in RUNNING_CALLBACKS:  # yet to be torn down
+            if name in running:
+                setattr(estimator, name, running[name])
+        raise
+    for name in RUNNING_FIT:
+        vars(estimator).pop(name, None)
+    for name in LISTS_OF_FIT:
+        if isinstance(vars(estimator).get(name), list):
+            setattr(estimator, name, np.asarray(getattr(estimator, name)))
+
+
+def fits_or_fails(fit: Function) -> Function:
+    """Decorate a ``fit`` that leaves the estimator as it was if it fails."""
+
+    @wraps(fit)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with undone_on_failure(self):
+            return fit(self, *args, **kwargs)
+
+    return cast(Function, wrapper)
+
+
+__all__ = [
+    "LISTS_OF_FIT",
+    "RUNNING_CALLBACKS",
+    "RUNNING_FIT",
+    "Snapshot",
+    "copy_attributes",
+    "fits_or_fails",
+    "undone_on_failure",
+]

@@ -1,0 +1,48 @@
+"""The warning of columns without a value, which many fits may share."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .._warnings import warn_user
+from .columns import list_columns
+
+
+class NoValueWarning(UserWarning):
+    """Columns have no value in rows to train on; `columns` are their names."""
+
+    columns: Sequence[Any] = ()
+
+
+def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
+    """Warn of columns without a value in some rows, if there are any."""
+    if columns:
+        columns = list(dict.fromkeys(columns))
+        warning = NoValueWarning(
+            f"X: column(s) {list_columns(columns)} have no value in {rows}; a model "
+            "takes all values of such a column for the same."
+        )
+        warning.columns = columns
+        warn_user(warning)
+
+
+@contextmanager
+def no_value_noted() -> Iterator[list[Any]]:
+    """Note the columns that fits would warn of, for one warning about many fits."""
+    noted: list[Any] = []
+    show = warnings.showwarning
+
+    def note(message: Warning | str, *args: Any, **options: Any) -> None:
+        if isinstance(message, NoValueWarning):
+            noted.extend(message.columns)
+        else:
+            show(message, *args, **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NoValueWarning)
+        warnings.showwarning = note
+        yield noted
+
+
+__all__ = ["NoValueWarning", "no_value_noted", "warn_of_no_value"]

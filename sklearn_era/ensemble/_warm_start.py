@@ -1,0 +1,106 @@
+"""What has to be as before where a warm start goes on with the trees there are."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from .._warnings import warn_user
+
+
+class PreviousFit(NamedTuple):
+    """What a warm start needs to know of the fit before it."""
+
+    n_features: int
+    feature_names: NDArray[Any] | None
+    classes: NDArray[Any] | None
+    categories: list[tuple[Any, ...]]
+    bin_thresholds: list[NDArray[Any]]
+    draws: str
+
+    @classmethod
+    def of(cls, estimator: Any) -> "PreviousFit":
+        return cls(
+            n_features=estimator.n_features_in_,
+            feature_names=getattr(estimator, "feature_names_in_", None),
+            classes=estimator.classes_ if is_classifier(estimator) else None,
+            categories=_known_categories(estimator),
+            bin_thresholds=estimator._bin_mapper.bin_thresholds_,
+            draws=getattr(estimator, "_draws", ""),
+        )
+
+    def check_same(self, estimator: Any) -> None:
+        """Check that an estimator is fitted to the columns and classes of before."""
+        if estimator.n_features_in_ != self.n_features:
+            raise ValueError(
+                f"X has {estimator.n_features_in_} columns, but the trees that "
+                f"warm_start=True keeps were grown on {self.n_features}; pass the same "
+                "columns, or set warm_start=False."
+            )
+        if self.classes is not None and not np.array_equal(
+            estimator.classes_, self.classes
+        ):
+            raise ValueError(
+                f"y has the classes {estimator.classes_.tolist()}, but the trees that "
+                f"warm_start=True keeps know {self.classes.tolist()}; pass the same "
+                "classes, or set warm_start=False."
+            )
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is not None and self.feature_names is not None:
+            for name, known in zip(names, self.feature_names, strict=True):
+                if name != known:
+                    raise ValueError(
+                        f"X has the column {name!r} where the trees that "
+                        f"warm_start=True keeps had {known!r}; pass the same columns "
+                        "in the same order, or set warm_start=False."
+                    )
+        if _known_categories(estimator) != self.categories:
+            raise ValueError(
+                "X has other categorical features, or other categories in them, than "
+                "the trees that warm_start=True keeps were grown on; pass the same "
+                "rows, or set warm_start=False."
+            )
+
+    def check_same_draws(self, forest: Any) -> None:
+        """Check that the rows of a forest's trees of before can be drawn again."""
+        if forest._draws != self.draws or not self._has_same_bins(forest):
+            raise ValueError(
+                f"oob_score={forest.oob_score!r} draws the rows of the trees that "
+                "warm_start=True keeps again, but the rows or eras, or bootstrap, "
+                "max_samples or random_segments, are not those of before; pass the "
+                "same, or set oob_score=False or warm_start=False."
+            )
+
+    def warn_of_other_bins(self, booster: Any) -> None:
+        """Warn if the bins of the rows are not those that the trees compare with."""
+        if not self._has_same_bins(booster):
+            warn_user(
+                "X makes other bins than the rows that the trees which warm_start=True "
+                "keeps were grown on, and scikit-learn takes one for the other where "
+                "it computes the gradients that the fit goes on from; pass the same "
+                "rows and weights, or set warm_start=False."
+            )
+
+    def _has_same_bins(self, estimator: Any) -> bool:
+        thresholds = estimator._bin_mapper.bin_thresholds_
+        return all(
+            # Between -inf and inf a threshold is NaN.
+            np.array_equal(now, before, equal_nan=True)
+            for now, before in zip(thresholds, self.bin_thresholds, strict=True)
+        )
+
+
+def _known_categories(estimator: Any) -> list[tuple[Any, ...]]:
+    """The categories of each column that is categorical, after its number."""
+    if estimator.is_categorical_ is None:
+        return []
+    columns = np.flatnonzero(estimator.is_categorical_).tolist()
+    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    return [
+        (column, *(label for label in categories.tolist() if label == label))
+        for column, categories in zip(columns, encoder.categories_, strict=True)
+    ]
+
+
+__all__ = ["PreviousFit"]

@@ -1,0 +1,268 @@
+"""Columns without a value in the rows that bins are made from: constants."""
+
+import pickle
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from helpers.criteria import CRITERIA, RATIO
+from helpers.estimators import ours, stock
+from helpers.trees import assert_same_model, trees_of
+from sklearn_era._tables.no_value import NoValueWarning
+from sklearn_era.ensemble import (
+    BinnedDataset,
+    EraForestClassifier,
+    EraForestRegressor,
+    JustTrainTwice,
+)
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._binning.errors import feature_columns
+from sklearn_era.ensemble._binning.integers import draw_rows
+
+N = 240
+ERAS = np.repeat(np.arange(6), N // 6)
+EMPTY = ["never", "neither"]
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["a", "b", "c"])
+FRAME.insert(1, "never", np.nan)
+FRAME["kind"] = pd.Categorical(RNG.choice(["u", "v", "w"], N))
+FRAME["neither"] = pd.Categorical([None] * N, categories=["x"])
+Y = FRAME["a"] + FRAME["b"] * (FRAME["kind"] == "u") + 0.3 * RNG.normal(size=N)
+WEIGHTS = RNG.uniform(0.5, 1.5, N)
+# Sides of few rows would tie.
+FOREST = {"n_estimators": 2, "bootstrap": False, "min_samples_leaf": 10}
+
+
+@contextmanager
+def warning_of(*columns):
+    """One warning, of these columns and at the line of the test."""
+    names = ", ".join(map(repr, columns))
+    with pytest.warns(UserWarning, match=rf"^X: column\(s\) {names} have no") as all_:
+        yield
+    (warning,) = (x for x in all_ if "have no value" in str(x.message))
+    assert warning.filename == __file__
+
+
+def splits_by_name(model, trees=None):
+    """The nodes of all trees, or of some, and the columns that they split."""
+    nodes = np.concatenate([tree.nodes for tree in trees or trees_of(model)])
+    names = np.array(feature_columns(model))[nodes["feature_idx"]]
+    kept = [x for x in nodes.dtype.names if x not in ("feature_idx", "bitset_idx")]
+    return np.where(nodes["is_leaf"], "", names).tolist(), nodes[kept]
+
+
+def assert_blind(model, other, X, empty):
+    """Its trees are those of a fit without the columns, and no value of them counts."""
+    (names, nodes), (other_names, other_nodes) = map(splits_by_name, (model, other))
+    assert names == other_names
+    assert set(names) - {""}
+    assert_array_equal(nodes, other_nodes)
+    expected = model.predict(X)
+    assert_array_equal(expected, other.predict(X.drop(columns=empty)))
+    for number, text in ((np.inf, "x"), (-np.inf, "?"), (1e300, "u"), (0.0, None)):
+        category = pd.Categorical([text] * len(X), categories=list("x?u"))
+        values = {"never": number, "neither": category}
+        odd = X.assign(**{name: values[name] for name in empty})
+        assert_array_equal(model.predict(odd), expected)
+
+
+@pytest.mark.parametrize("params", [*CRITERIA.values(), RATIO])
+@pytest.mark.parametrize("kind", ["booster", "leafy booster", "forest"])
+def test_trees_are_those_without_the_columns(params, kind):
+    X, y, weights = FRAME, (Y > 0) * 1.0 if params is RATIO else Y, None
+    if kind == "forest":
+        model, other = (EraForestRegressor(**FOREST, **params) for _ in "ab")
+    else:
+        more = {"max_iter": 3}
+        if kind == "leafy booster":
+            more |= {"min_samples_leaf": 2, "max_leaf_nodes": None}
+            weights = WEIGHTS
+        model, other = (Regressor(**more, **params) for _ in "ab")
+    with warning_of("neither", "never"):
+        model.fit(X, y, weights, eras=ERAS)
+    other.fit(X.drop(columns=EMPTY), y, weights, eras=ERAS)
+    assert_blind(model, other, X, EMPTY)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Regressor(max_iter=3, interaction_cst="no_interactions"),
+        Regressor(max_iter=3, monotonic_cst={"a": 1, "never": -1}),
+        Regressor(max_iter=3, max_features=0.5, colsample_bytree=0.7),
+        Regressor(max_iter=3, loss="poisson", early_stopping=True),
+        Regressor(max_iter=3, feature_penalty={"a": 0.1, "never": 1.0}),
+        Regressor(max_iter=3, era_effects="intercept", leaf_shrinkage="eras"),
+        EraForestRegressor(30, max_features=1, max_leaf_nodes=9, oob_score=True),
+    ],
+)
+def test_no_parameter_makes_a_split_of_them(model):
+    with warning_of("neither", "never"):
+        model.fit(FRAME, np.abs(Y), eras=ERAS)
+    names, _ = splits_by_name(model)
+    assert set(names) - {""}
+    assert not set(names) & set(EMPTY)
+    assert np.isfinite(model.predict(FRAME)).all()
+
+
+@pytest.mark.parametrize("model", [Classifier(max_iter=2), EraForestClassifier(2)])
+def test_classes(model):
+    classes = pd.cut(Y, 3, labels=["l", "m", "r"]).to_numpy()
+    with warning_of("neither", "never"):
+        model.fit(FRAME, classes, eras=ERAS)
+    assert not set(splits_by_name(model)[0]) & set(EMPTY)
+    assert_array_equal(model.predict_proba(FRAME.assign(never=1e9)).sum(1).round(9), 1)
+
+
+def test_just_train_twice_warns_once():
+    with warning_of("never"):
+        model = JustTrainTwice(Classifier(max_iter=2)).fit(FRAME[["a", "never"]], Y > 0)
+    assert set(model.predict(FRAME[["a", "never"]])) == {False, True}
+
+
+MATRIX = FRAME[["a", "never", "b"]].to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("X", "column"),
+    [
+        (MATRIX, 1),
+        (MATRIX.astype(np.float32), 1),
+        (np.asfortranarray(MATRIX), 1),
+        (MATRIX.tolist(), 1),
+        (FRAME[["a", "never", "b"]], "never"),
+        (FRAME[["a", "never", "b"]].astype({"never": object}), "never"),
+        (FRAME[["a", "never", "b"]].astype({"never": "Int8"}), "never"),
+        (pl.from_numpy(MATRIX, ["a", "never", "b"]), "never"),
+        (pl.DataFrame({"a": MATRIX[:, 0], "never": None, "b": MATRIX[:, 2]}), "never"),
+        (pa.table({"a": MATRIX[:, 0], "never": pa.nulls(N), "b": MATRIX[:, 2]}),
+         "never"),
+        (pa.table({"a": pa.array(np.arange(N) % 9, pa.int8()),
+                   "never": pa.nulls(N, pa.int8())}), "never"),
+    ],
+)  # fmt: skip
+def test_tables_of_all_kinds(X, column):
+    model = Regressor(max_iter=3)
+    with warning_of(column):
+        model.fit(X, Y)
+    with warning_of(column):
+        dataset = BinnedDataset.from_arrays(X, Y)
+    assert_same_model(Regressor(max_iter=3).fit(dataset), model, X)
+    features = {f for tree in trees_of(model) for f in tree.nodes["feature_idx"][:1]}
+    assert 1 not in features
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("has_value", [False, True])
+def test_categorical_features_by_index(has_value):
+    """scikit-learn fits where a category has no value, and raises for a number."""
+    X = np.column_stack([MATRIX[:, 0], np.full(N, np.nan), np.arange(N) % 3])
+    if has_value:
+        X[:120, 1] = np.arange(120) % 2
+    params = {"max_iter": 3, "categorical_features": [1, 2], "random_state": 0}
+    model = ours(**params)
+    if has_value:
+        model.fit(X, Y)
+    else:
+        with warning_of(1):
+            model.fit(X, Y)
+    assert_same_model(model, stock(**params).fit(X, Y), X)
+
+
+@pytest.mark.parametrize("dtype", [None, object, float, "category", "str"])
+def test_anything_is_taken_for_a_category_that_never_was(dtype):
+    empty = pd.Series([None] * N, dtype=dtype).astype("category")
+    with warning_of("k"):
+        model = Regressor(max_iter=2).fit(FRAME[["a"]].assign(k=empty), Y)
+    expected = model.predict(FRAME[["a"]].assign(k=empty))
+    for values in ("x", 1, 2.5, np.nan, None, np.arange(N), list("xy") * (N // 2)):
+        X = FRAME[["a"]].assign(k=values).astype({"k": "category"})
+        assert_array_equal(model.predict(X), expected)
+
+
+def test_many_columns_are_counted():
+    X = np.full((N, 20), np.nan)
+    X[:, 19] = Y
+    with pytest.warns(UserWarning, match=r"X: column\(s\) 0, 1, 2, 3, 4 and 14 more h"):
+        Regressor(max_iter=1).fit(X, Y)
+
+
+def test_values_of_rows_without_weight_do_not_count():
+    X = FRAME.assign(never=np.where(ERAS < 3, 1.5, np.nan))
+    X["neither"] = pd.Categorical(np.where(ERAS < 3, "x", None))
+    for params in ({}, {"split_criterion": "era"}, {"split_criterion": "held_out"}):
+        for model in (Regressor(max_iter=3, **params), EraForestRegressor(3, **params)):
+            with warning_of("neither", "never"):
+                model.fit(X, Y, (ERAS >= 3) * 1.0, eras=ERAS)
+            assert not set(splits_by_name(model)[0]) & set(EMPTY)
+            assert_array_equal(model.predict(X), model.predict(FRAME))
+
+
+def test_values_of_held_out_eras_do_not_count():
+    X = FRAME.assign(never=np.where(ERAS == 5, ERAS + Y, np.nan))
+    X["neither"] = pd.Categorical(np.where(ERAS == 5, "x", None))
+    model = Regressor(max_iter=3, early_stopping=True, random_state=0)
+    with warning_of("neither", "never"):
+        model.fit(X, Y, eras=ERAS)
+    assert model.validation_eras_.tolist() == [5]
+    other = Regressor(max_iter=3, early_stopping=True, random_state=0)
+    other.fit(X.drop(columns=EMPTY), Y, eras=ERAS)
+    assert_blind(model, other, X, EMPTY)
+    assert_array_equal(model.validation_score_, other.validation_score_)
+
+
+@pytest.mark.parametrize("has_value_first", [False, True])
+@pytest.mark.parametrize("kind", [Regressor, EraForestRegressor])
+def test_warm_starts_on_rows_with_and_without_values(kind, has_value_first):
+    """A warm start keeps its trees, and makes new bins."""
+    late = FRAME[["a", "never"]].assign(never=2 * Y)
+    fits = [late, late.assign(never=np.nan)]
+    if not has_value_first:
+        fits.reverse()
+    size = "max_iter" if kind is Regressor else "n_estimators"
+    model = kind(warm_start=True, random_state=0)
+    for n_trees, X in zip((2, 4), fits, strict=True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.set_params(**{size: n_trees}).fit(X, Y)
+        assert len(caught) == X["never"].isna().all()
+    are_blind = [
+        "never" not in splits_by_name(model, [tree])[0] for tree in trees_of(model)
+    ]
+    assert are_blind == [False, False, True, True][:: 1 if has_value_first else -1]
+    assert (model.predict(late) != model.predict(late.assign(never=np.nan))).any()
+
+
+def test_a_column_with_values_in_rows_that_are_not_drawn():
+    """All of its values share a bin, which a split can tell from missing ones."""
+    n = 210_000
+    X = np.column_stack([np.arange(n) % 7.0, np.arange(n)])
+    model = Regressor(max_iter=2, early_stopping=False, random_state=0)
+    model.fit(X, X[:, 0])
+    drawn = draw_rows(model._bin_mapper, n, None)
+    X[drawn, 1] = np.nan
+    has_value = ~np.isnan(X[:, 1])
+    y = X[:, 0] + 5.0 * has_value
+    with warning_of(1):
+        model.fit(X, y)
+    nodes = np.concatenate([tree.nodes for tree in trees_of(model)])
+    of_column = (nodes["feature_idx"] == 1) & (nodes["is_leaf"] == 0)
+    assert_array_equal(nodes["num_threshold"][of_column], np.inf)
+    expected = model.predict(X)
+    for value in (-np.inf, 0.5, np.inf):
+        X[has_value, 1] = value
+        assert_array_equal(model.predict(X), expected)
+
+
+def test_the_warning_survives_a_pickle():
+    with pytest.warns(NoValueWarning) as caught:
+        Regressor(max_iter=1).fit(FRAME[["a", "never"]], Y)
+    warning = pickle.loads(pickle.dumps(caught[0].message))
+    assert (str(warning), warning.columns) == (str(caught[0].message), ["never"])

@@ -1,0 +1,129 @@
+"""Workflows, locks and the threat model: what is installed, released and promised."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+LOCK = ROOT / ".ci/constraints.txt"
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def entries(path):
+    """Return the requirements of a lock, each with the lines that follow it."""
+    lines = path.read_text().replace("\\\n", "").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def jobs(workflow):
+    """Return the text of each job by its name."""
+    text = (ROOT / ".github/workflows" / workflow).read_text().partition("\njobs:\n")[2]
+    parts = re.split(r"^  ([\w-]+):\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    "path", [*WORKFLOWS, ROOT / "docs/numerai.md"], ids=lambda path: path.name
+)
+def test_actions_are_commits_and_keep_no_credentials(path):
+    text = path.read_text()
+    used = re.findall(r"uses: (.*)", text)
+    assert used
+    pinned = r"[\w-]+(/[\w-]+)+@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    for action in used:
+        assert action.startswith("./") or re.fullmatch(pinned, action), action
+    checkouts = re.findall(r"actions/checkout@.*\n(.*)", text)
+    assert all("persist-credentials: false" in line for line in checkouts)
+    assert re.search(r"^permissions: \{(contents: read)?\}$", text, re.MULTILINE)
+
+
+def test_an_action_has_one_version():
+    texts = [path.read_text() for path in [*WORKFLOWS, ROOT / "docs/numerai.md"]]
+    used = set(re.findall(r"uses: (\S+@.*)", "".join(texts)))
+    assert len(used) == len({action.partition("@")[0] for action in used})
+
+
+def test_a_release_is_what_passed_the_tests_on_main():
+    release = jobs("release.yml")
+    assert "uses: ./.github/workflows/tests.yml" in release["tests"]
+    assert "needs: [tests, wheels]\n" in release["check"]
+    assert 'git merge-base --is-ancestor "$GITHUB_SHA" origin/main' in release["check"]
+    assert "python3 .ci/check_distributions.py dist" in release["check"]
+    assert "needs: check\n" in release["publish"]
+    assert "environment: pypi\n" in release["publish"]
+    assert "attestations: true" in release["publish"]
+    # What may publish runs no code of the repository.
+    assert "run:" not in release["publish"]
+    assert "checkout" not in release["publish"]
+    assert [name for name in release if "id-token" in release[name]] == ["publish"]
+    assert "workflow_call:" in (ROOT / ".github/workflows/tests.yml").read_text()
+
+
+def test_installations_in_workflows_are_by_hash():
+    commands = [
+        line.strip()
+        for path in WORKFLOWS
+        for line in path.read_text().splitlines()
+        if re.search(r"\bpipx? |uv (pip|build)", line)
+    ]
+    for command in commands:
+        assert re.search(r"pip install -r \.ci/uv\.txt$|run: uv (pip|build)", command)
+    # But for the weekly tests with the newest versions.
+    for path in WORKFLOWS:
+        text = path.read_text()
+        if path.name != "weekly.yml" and "run: uv " in text:
+            assert "UV_CONSTRAINT: .ci/constraints.txt" in text
+            assert "UV_BUILD_CONSTRAINT: .ci/constraints.txt" in text
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "uv.txt"])
+def test_locks_have_a_version_and_hashes_of_each_package_and_name_no_server(name):
+    path = ROOT / ".ci" / name
+    entry = r"[\w.-]+==[\w.]+( ; [^-]+)?( +--hash=sha256:[0-9a-f]{64})+"
+    for line in entries(path):
+        assert re.fullmatch(entry, line), line
+    assert "://" not in path.read_text()
+
+
+def test_the_lock_has_all_that_the_project_names():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    asked = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *sum(project["project"]["optional-dependencies"].values(), []),
+        *sum(project["dependency-groups"].values(), []),
+    ]
+    names = {
+        canonical(re.match(r"[\w.-]+", line)[0])
+        for line in asked
+        if isinstance(line, str)
+    }
+    locked = {canonical(line.partition("==")[0]) for line in entries(LOCK)}
+    assert names - {"sklearn-era"} <= locked
+    (uv,) = entries(ROOT / ".ci/uv.txt")
+    assert uv in entries(LOCK)
+
+
+def test_wheels_are_built_with_what_is_locked():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wheels = project["tool"]["cibuildwheel"]
+    assert "-c {project}/.ci/constraints.txt" in wheels["before-build"]
+    assert wheels["before-build"].endswith("pyproject.toml:build")
+    assert wheels["build-frontend"]["args"] == ["--no-isolation"]
+
+
+def test_the_threat_model_names_tests_that_are_there():
+    text = (ROOT / ".github/SECURITY.md").read_text()
+    rows = re.findall(r"^\| (?!input|-)(.*) \|$", text, re.MULTILINE)
+    hostile = [row.split(" | ") for row in rows if row.split(" | ")[1] != "no"]
+    assert len(hostile) >= 6
+    for *_, held_by in hostile:
+        assert "tests/" in held_by
+    for path in re.findall(r"`(tests/[^`]+)`", text):
+        assert (ROOT / path).is_file(), path
