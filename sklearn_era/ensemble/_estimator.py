@@ -1,6 +1,6 @@
 """What boosters and forests have alike."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sklearn.callback import CallbackSupportMixin
 
@@ -24,3 +24,11 @@ class EraEstimatorMixin(
 
     # With metadata routing enabled, meta-estimators hand eras over without being told.
     __metadata_request__fit: ClassVar = {"eras": True}
+
+    invariance_statistic: str
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None and self.split_criterion == "invariant":
+            tags.classifier_tags.multi_class = self.invariance_statistic != "ratio"
+        return tags

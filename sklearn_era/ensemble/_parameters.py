@@ -124,13 +124,6 @@ class ParametersMixin(BaseEstimator):
 
     split_criterion: str | dict[str, float]
     invariance_penalty: float
-    invariance_statistic: str
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if tags.classifier_tags is not None and self.split_criterion == "invariant":
-            tags.classifier_tags.multi_class = self.invariance_statistic != "ratio"
-        return tags
 
     def set_params(self, **params: Any) -> Any:
         """Set the parameters of this estimator.

@@ -57,16 +57,20 @@ class ForestRegressorWithEras(WithEras, EraForestRegressor):
     pass
 
 
-class AutoClassifierWithEras(WithEras, AutoEraClassifier):
-    pass
-
-
-class AutoRegressorWithEras(WithEras, AutoEraRegressor):
-    pass
-
-
-class SearchWithEras(WithEras, EraSearchCV):
+class WithThreeEras(WithEras):
     n_eras = 3  # the fewest that are ordered
+
+
+class AutoClassifierWithEras(WithThreeEras, AutoEraClassifier):
+    pass
+
+
+class AutoRegressorWithEras(WithThreeEras, AutoEraRegressor):
+    pass
+
+
+class SearchWithEras(WithThreeEras, EraSearchCV):
+    pass
 
 
 BOOSTERS = (Classifier, Regressor)
@@ -145,12 +149,9 @@ EXPECTED_FAILURES = {
         "A row of weight 2 is drawn as often as one of weight 1, not as two rows, as "
         "in scikit-learn's forests, of which it is expected too."
     ),
-    ("forests of all rows that compare eras", EQUIVALENCE): (
-        "An era has to have rows on both sides of a split, whatever they weigh."
-    ),
-    ("forests of full trees", CLASS_WEIGHT): (
-        "The leaves of a full tree are of one class, whatever it weighs; the check "
-        "gives scikit-learn's forests larger leaves."
+    ("forests with `min_samples_leaf=1`", CLASS_WEIGHT): (
+        "Leaves of full trees are of one class, whatever it weighs; the check gives "
+        "scikit-learn's forests larger leaves."
     ),
     ("`EraSearchCV`, `AutoEra*`", EQUIVALENCE): (
         "`cv` is a number of folds of whole eras, and the check passes folds of rows."
@@ -176,12 +177,13 @@ def groups_of(estimator) -> list[str]:
     elif isinstance(estimator, FORESTS):
         if estimator.bootstrap is not False:
             groups.append("forests that draw rows")
-        elif estimator.split_criterion != "gain":
-            groups.append("forests of all rows that compare eras")
-        if isinstance(estimator, EraForestClassifier) and (
-            estimator.min_samples_leaf == 1 and estimator.max_depth is None
+        if (
+            isinstance(estimator, EraForestClassifier)
+            and estimator.min_samples_leaf == 1
+            # Trees of the preset end early, as splits need rows of all eras.
+            and estimator.invariance_statistic != "ratio"
         ):
-            groups.append("forests of full trees")
+            groups.append("forests with `min_samples_leaf=1`")
     return groups
 
 
