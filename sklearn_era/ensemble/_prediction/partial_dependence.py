@@ -24,22 +24,8 @@ class PartialDependenceMixin(BaseHistGradientBoosting):
     ) -> NDArray[np.float64]:
         """Average predictions for each point of the grid.
 
-        Parameters
-        ----------
-        grid : ndarray of shape (n_points, n_targets)
-        target_features : ndarray of shape (n_targets,), dtype=intp
-            Columns of X.
-
-        Returns
-        -------
-        averaged_predictions : ndarray of shape (n_trees_per_iteration, n_points)
-
-        Raises
-        ------
-        ValueError
-            If one of the columns is categorical.
-        NotImplementedError
-            If the model was fitted with sample weights.
+        ValueError if one of the columns is categorical. NotImplementedError if the
+        model was fitted with sample weights.
         """
         bitsets = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
