@@ -17,7 +17,15 @@ def fit() -> None:
     from sklearn_era import ensemble
     from sklearn_era.rules import RuleEnsembleClassifier
 
-    criteria = "gain era directional time_robust invariant vrex held_out".split()
+    criteria = [
+        "gain",
+        "era",
+        "directional",
+        "time_robust",
+        "invariant",
+        "vrex",
+        "held_out",
+    ]
     small = {"max_leaf_nodes": 8, "early_stopping": False}
     rng = np.random.default_rng(0)
     eras = np.repeat(np.arange(12), 250)

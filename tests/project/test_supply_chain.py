@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ def test_the_lock_has_all_that_the_project_names():
     asked = [
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
-        *sum(project["project"]["optional-dependencies"].values(), []),
-        *sum(project["dependency-groups"].values(), []),
+        *chain(*project["project"]["optional-dependencies"].values()),
+        *chain(*project["dependency-groups"].values()),
     ]
     names = {
         canonical(re.match(r"[\w.-]+", line)[0])
