@@ -1,5 +1,6 @@
 """Estimators, data, faults and interrupts of the tests of misuse."""
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -203,7 +204,8 @@ class Interrupt:
     """Raise KeyboardInterrupt at one of the calls of Python functions in a block.
 
     Only functions of these packages count. None does that is called to tidy up, where
-    an interrupt leaves what it leaves, nor where NumPy takes it for another error.
+    an interrupt leaves what it leaves; no generator, which may be resumed to end it;
+    and none whose errors NumPy takes for other ones.
     """
 
     folders = tuple(
@@ -221,7 +223,8 @@ class Interrupt:
 
     def _count(self, frame: Any, event: str, _: Any) -> None:
         code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(self.folders):
+        is_counted = event == "call" and not code.co_flags & inspect.CO_GENERATOR
+        if not is_counted or not code.co_filename.startswith(self.folders):
             return
         above = frame
         while above is not None:

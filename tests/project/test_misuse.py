@@ -143,8 +143,9 @@ class Misuse(RuleBasedStateMachine):
         bad = bad_parameters(self.estimator)
         parameter = data.draw(st.sampled_from(sorted(bad)))
         before = self.estimator.get_params()[parameter]
+        arguments = ROWS[name].arguments(self.estimator)
         self.estimator.set_params(**{parameter: bad[parameter]})
-        refused(self.estimator.fit, **ROWS[name].arguments(self.estimator))
+        refused(self.estimator.fit, **arguments)
         self.estimator.set_params(**{parameter: before})
 
     @precondition(lambda self: self._is_fitted() and self._trees())
