@@ -88,7 +88,7 @@ with tempfile.TemporaryDirectory() as folder:
     for n in chosen.tolist():
         print(n, file=sys.stderr, flush=True)
         n_failed += attempt(n)[0]
-    print(json.dumps({"n_calls": n_calls, "n_tried": len(chosen), "n_failed": n_failed}))
+    print(json.dumps({"n_tried": len(chosen), "n_failed": n_failed}))
 """
 
 

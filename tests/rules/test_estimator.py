@@ -395,6 +395,16 @@ def test_errors_say_what_to_do(parameters, message):
         fitted(X, y, **parameters)
 
 
+def test_more_rows_than_rules_count_are_refused(monkeypatch):
+    monkeypatch.setattr("sklearn_era.rules._estimator.MAX_ROWS", 10)
+    X = np.arange(10.0)[:, np.newaxis]
+    with pytest.raises(
+        ValueError, match=r"^X has 10 rows, and rules count up to 9: fit"
+    ):
+        RuleEnsembleClassifier().fit(X, X[:, 0] > 4)
+    RuleEnsembleClassifier().fit(X[:9], X[:9, 0] > 4)
+
+
 def test_a_single_class_is_refused():
     X, _ = make_rows()
     with pytest.raises(ValueError, match="y holds 1 class, a; rules tell"):

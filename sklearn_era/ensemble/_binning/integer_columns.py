@@ -127,8 +127,8 @@ class IntegerColumns(UnbinnedRows):
     def as_one_matrix(self) -> NDArray[np.uint8] | None:
         """The bytes of all columns as a Fortran-ordered matrix, read-only; no copy.
 
-        None unless they lie so in memory already, each value in one byte. A memory map is
-        none: another process may write to its file, in the course of a fit.
+        None unless they lie so in memory already, each value in one byte. A memory map
+        is none: another process may write to its file, in the course of a fit.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):

@@ -107,7 +107,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
             X.shape,
             raw_predictions.shape,
             *self._bin_mapper.make_known_categories_bitsets(),
-            "binned_left_cat_bitsets" if is_binned else "raw_left_cat_bitsets",
+            categories=f"{'binned' if is_binned else 'raw'}_left_cat_bitsets",
         )
         super()._predict_iterations(
             X, predictors, raw_predictions, is_binned, n_threads

@@ -36,12 +36,12 @@ cdef enum:
     TILE_ROWS = 64
     TILES_PER_PASS = 16  # of a large tree, which is read from memory anew with each
     ROWS_ABREAST = 16
-    # Packing a tree of so many nodes takes no longer than to begin to walk it, and of so
-    # many for each row no longer than the row's walk.
+    # Packing a tree of so many nodes takes no longer than to begin to walk it, and of
+    # so many for each row no longer than the row's walk.
     NODES_PER_CALL = 256
     NODES_PER_ROW = 8
     VISITS_PER_THREAD = 16_384  # of rows to trees, that are worth starting a thread
-    ROWS_PER_THREAD = 256       # the same of rows that walk one tree
+    ROWS_PER_THREAD = 16        # the same of rows that walk one tree
 
 # NumPy's codes of the types of X that are read as they are.
 READABLE = "?bBhfd"
@@ -123,8 +123,7 @@ cdef int walk_trees(
     double[:, :] raw_predictions,  # IN and OUT
     Py_ssize_t n_threads,
 ) except -1:
-    """Add the predictions of trees that are not packed; each node on the way is checked.
-    """
+    """Add the predictions of trees as they are, and check each node on the way."""
     cdef:
         const node_struct[::1] nodes
         tree_struct tree

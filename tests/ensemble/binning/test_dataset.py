@@ -21,7 +21,7 @@ from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
 from helpers.grids import grid
 from helpers.trees import assert_same_model
-from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._binning import integers as integer_binning
@@ -254,6 +254,29 @@ def test_pickle():
     assert copy.X_binned.flags.f_contiguous
     assert not copy.X_binned.flags.writeable
     assert_fits_as_rows(copy, *arrays)
+
+
+def test_bins_that_the_bin_mapper_lacks_are_refused():
+    X = np.arange(600.0).reshape(200, 3) % 7
+    X[5, 1] = np.nan
+    dataset = BinnedDataset.from_arrays(X, X[:, 0])
+    Regressor(max_iter=1).fit(dataset)
+    binned = dataset.X_binned.copy(order="F")
+    binned[17, 1] = 9  # of 7, and 255 for missing values
+    state = pickle.loads(pickle.dumps(dataset)).__dict__ | {"X_binned": binned}
+    damaged = object.__new__(BinnedDataset)
+    damaged.__setstate__(state)
+    dataset.bin_mapper = BinnedDataset.from_arrays(X % 2, X[:, 0]).bin_mapper
+    few = BinnedDataset.from_arrays(X, X[:, 0])
+    few.bin_mapper = BinnedDataset.from_arrays(X[:, :1], X[:, 0]).bin_mapper
+    for other, message in (
+        (damaged, "^Column 1 of the BinnedDataset holds bins beyond the 7 of its bin"),
+        (dataset, "^Column 0 of the BinnedDataset holds bins beyond the 2 of its bin"),
+        (few, "^Column 1 of the BinnedDataset holds bins beyond the 0 of its bin"),
+    ):
+        for model in (Regressor(max_iter=1), EraForestRegressor(n_estimators=1)):
+            with pytest.raises(ValueError, match=message):
+                model.fit(other)
 
 
 def test_a_fit_takes_a_data_set_or_arrays():

@@ -1,6 +1,7 @@
 """Small integers are binned without a float64 copy, and fits are scikit-learn's."""
 
 import tracemalloc
+from functools import partial
 from unittest.mock import Mock
 
 import numpy as np
@@ -347,6 +348,22 @@ def test_a_file_mapped_into_memory(tmp_path):
         )
         mapped[:] = X
         assert_fits_as_floats(mapped, y, raw=X)
+
+
+@pytest.mark.parametrize(
+    "view", [np.asanyarray, np.asarray, partial(pd.DataFrame, copy=False)]
+)
+def test_a_file_mapped_into_memory_is_no_binned_matrix(view, tmp_path):
+    """Another process may write to it in the course of a fit."""
+    mapped = np.memmap(
+        tmp_path / "X", dtype="uint8", mode="w+", shape=(200, 4), order="F"
+    )
+    mapped[:] = np.arange(800).reshape(200, 4) % 5
+    columns = as_integer_columns(view(mapped))
+    assert columns is not None
+    assert columns.as_one_matrix() is None
+    copied = as_integer_columns(np.array(mapped, order="F"))
+    assert copied.as_one_matrix() is not None
 
 
 @pytest.mark.parametrize("change", ["negative", "gap", "rare"])

@@ -350,6 +350,29 @@ def test_columns_that_lack_rows_are_refused(tmp_path, monkeypatch, method):
         read(path)
 
 
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    rows = {"a": np.arange(300, dtype="int8") % 5, "y": np.arange(300.0)}
+    pd.DataFrame(rows).to_parquet(path)
+    values = parquet_columns.ParquetColumns.values
+
+    def widen(columns, batch, name):
+        found = values(columns, batch, name)
+        return found.astype("int16") if name == "a" else found
+
+    reads = parquet_binning._read_bins
+
+    def read(*args):
+        monkeypatch.setattr(parquet_columns.ParquetColumns, "values", widen)
+        return reads(*args)
+
+    monkeypatch.setattr(parquet_binning, "_read_bins", read)
+    with pytest.raises(
+        ValueError, match=r"^Column 'a' has become int16: its file was ch"
+    ):
+        BinnedDataset.from_parquet(path, target="y")
+
+
 def test_progress_is_reported_by_groups_of_columns(tmp_path, monkeypatch):
     path = write(make_frame(), tmp_path / "rows.parquet")
     monkeypatch.setattr(parquet_binning, "_GROUP", 3)

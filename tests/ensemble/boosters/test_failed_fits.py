@@ -48,7 +48,9 @@ def fit(model, X, y, eras, **arguments):
 def make_frame():
     X, y, _, eras = make_data(n_samples=200)
     frame = pd.DataFrame(X, columns=list("abcde"))
-    frame["a"] = pd.Categorical(np.array(list("uvwxyz"))[np.nan_to_num(X[:, 0], 0).astype(int)])
+    frame["a"] = pd.Categorical(
+        np.array(list("uvwxyz"))[np.nan_to_num(X[:, 0], 0).astype(int)]
+    )
     return frame, y, eras
 
 
@@ -58,7 +60,9 @@ OTHER_X = {
     "fewer_columns": lambda X: X[["b"]],
     "more_columns": lambda X: pd.concat([X, X.add_prefix("x")], axis=1),
     "other_names": lambda X: X.add_prefix("x"),
-    "other_categories": lambda X: X.assign(a=X["a"].cat.rename_categories(list("ABCDEF"))),
+    "other_categories": lambda X: X.assign(
+        a=X["a"].cat.rename_categories(list("ABCDEF"))
+    ),
     "no_categories": lambda X: X.assign(a=np.arange(200.0)),
 }
 
@@ -86,7 +90,7 @@ def test_a_refit_that_fails_leaves_the_model_as_it_was(make, other):
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_a_first_fit_that_fails_leaves_no_model(make):
-    X, y, eras = make_frame()
+    X, _, eras = make_frame()
     model = make()
     before = set(vars(model))
     with pytest.raises(ValueError, match="NaN"):
@@ -105,7 +109,7 @@ def test_a_fit_whose_last_warning_is_an_error_leaves_no_model(make):
     before = set(vars(model))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="^No split was admissible"):
+        with pytest.raises(UserWarning, match=r"^No split was admissible"):
             model.fit(np.ones_like(X), y, eras=eras)
     assert set(vars(model)) == before
 
@@ -275,7 +279,7 @@ def test_a_warm_start_to_other_data_is_refused(spoil, message):
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_a_warm_start_to_other_rows_is_warned_of(early_stopping):
-    X, y, _, eras = make_data()
+    X, y, _, _ = make_data()
     model = ours(warm_start=True, early_stopping=early_stopping, n_iter_no_change=99)
     theirs = stock(warm_start=True, early_stopping=early_stopping, n_iter_no_change=99)
     model.fit(X, y)

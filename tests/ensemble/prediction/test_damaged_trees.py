@@ -110,10 +110,12 @@ def test_trees_of_other_outputs_are_refused(leaves, walk, n_trees):
 @pytest.mark.parametrize("leaves", [20, 3000])
 @pytest.mark.parametrize("n_columns", [1, 4, 6, 4000])
 def test_other_columns_than_those_of_the_bins_are_refused(leaves, n_columns):
-    model, X, _ = make_model(leaves, categorical_features=None)
+    model, _, _ = make_model(leaves, categorical_features=None)
     model.n_features_in_ = model._n_features = n_columns
     rows = np.zeros((2, n_columns))
-    message = rf"^X is of shape \(2, {n_columns}\), in place of 2 rows and the 5 columns"
+    message = (
+        rf"^X is of shape \(2, {n_columns}\), in place of 2 rows and the 5 columns"
+    )
     for walk in (model.predict, lambda rows: list(model.staged_predict(rows))):
         with pytest.raises(ValueError, match=message):
             walk(rows)
@@ -175,5 +177,7 @@ def test_an_iteration_that_is_not_whole_predicts_nothing():
         warnings.simplefilter("ignore")
         model = HistGradientBoostingClassifier(max_iter=2).fit(X, np.arange(300) % 3)
     model._predictors[1].pop()
-    with pytest.raises(ValueError, match="has 2 trees in place of 3, as while it is fi"):
+    with pytest.raises(
+        ValueError, match="has 2 trees in place of 3, as while it is fi"
+    ):
         model.predict(X)

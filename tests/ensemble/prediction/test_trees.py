@@ -144,9 +144,7 @@ def test_trees_are_those_of_the_moment():
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("categorical_features", [None, [4, 3]])
 def test_few_rows_walk_down_large_trees(missing, categorical_features):
-    model = make_model(
-        3000, missing=missing, categorical_features=categorical_features
-    )
+    model = make_model(3000, missing=missing, categorical_features=categorical_features)
     X = model._preprocess_X(make_data(missing=missing)[0], reset=False)
     X[5, 1:3] = -1.0, np.nan
     n_nodes = min(len(tree.nodes) for (tree,) in model._predictors)

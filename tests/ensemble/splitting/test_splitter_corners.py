@@ -1,9 +1,11 @@
 """The era kernel at the ends of its ranges: of codes, of bundles and of gradients."""
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn_era.ensemble._splitting.rows import EraRows
 
 from helpers.grids import grid, slow
 from helpers.kernel_fits import (
@@ -152,6 +154,26 @@ def test_an_outlier_does_not_take_the_digits_of_other_rows(outlier):
     # Rows that share no leaf with the outlier.
     errors = [np.median(abs(m.predict(X) - y)) for m in (model, gain)]
     assert errors[0] < 2 * errors[1] < 1
+
+
+def test_more_rows_than_an_int_counts_are_refused():
+    codes = np.broadcast_to(np.int32(0), 2**31)  # one number, in so many places
+    with pytest.raises(
+        ValueError, match=r"^X has 2,147,483,648 rows to train on, and s"
+    ):
+        EraRows(codes, 1)
+
+
+def test_categories_without_a_number_for_their_gradient_have_an_order():
+    X = np.arange(400)[:, np.newaxis] % 20.0
+    eras, y = np.arange(400) % 2, np.where(X[:, 0] < 9, 1e38, -1e38) * (1 - X[:, 0])
+    model = HistGradientBoostingRegressor(
+        split_criterion="era", categorical_features=[0], max_iter=3
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y * 1e200, eras=eras)
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_gradients_that_are_too_large_for_a_float_do_no_harm():

@@ -29,6 +29,14 @@ def test_a_store_lends_what_its_budget_has_room_for():
     assert store.allocated == 60 * BYTES_PER_CELL
 
 
+def test_a_buffer_for_which_there_is_no_memory_is_not_counted():
+    store = HistogramStore(2**62)
+    with pytest.raises(MemoryError):
+        store.lend(2**58)
+    assert store.allocated == 0
+    assert store.lend(50).nbytes == store.allocated
+
+
 def test_free_buffers_that_are_too_small_make_room():
     store = HistogramStore(100 * BYTES_PER_CELL)
     for buffer in [store.lend(30), store.lend(30)]:
