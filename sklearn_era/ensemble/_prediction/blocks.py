@@ -102,13 +102,10 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         n_threads: int,
     ) -> None:
         """As scikit-learn, once it is known that its walk stays within its arrays."""
-        check_trees(
-            predictors,
-            X.shape,
-            raw_predictions.shape,
-            *self._bin_mapper.make_known_categories_bitsets(),
-            categories=f"{'binned' if is_binned else 'raw'}_left_cat_bitsets",
-        )
+        known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
+        categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
+        out_shape = raw_predictions.shape
+        check_trees(predictors, X.shape, out_shape, known, f_idx_map, categories)
         super()._predict_iterations(
             X, predictors, raw_predictions, is_binned, n_threads
         )

@@ -27,11 +27,9 @@ class PartialDependenceMixin(BaseHistGradientBoosting):
         ValueError if one of the columns is categorical. NotImplementedError if the
         model was fitted with sample weights.
         """
-        bitsets = self._bin_mapper.make_known_categories_bitsets()
+        known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         shapes = (0, self._n_features), (0, self.n_trees_per_iteration_)
-        check_trees(
-            self._predictors, *shapes, *bitsets, categories="raw_left_cat_bitsets"
-        )
+        check_trees(self._predictors, *shapes, known, f_idx_map, "raw_left_cat_bitsets")
         targets = np.asarray(target_features, dtype=np.intp)
         if self.is_categorical_ is not None:
             for column in targets[self.is_categorical_[targets]]:
