@@ -1,1 +1,1 @@
-"""Grown trees, walked down: features, leaves, sums from the leaves to the root."""
+"""Grown trees: ``walk`` has features, leaves, and sums from leaves to the root."""

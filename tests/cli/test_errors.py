@@ -241,7 +241,6 @@ FRACTIONS = (
          "--categorical, or leave it out with --exclude."),
         ({"beta": pd.date_range("2024", periods=60)}, fit(),
          "DATA: column 'beta' is not numeric; declare "),
-        ({"beta": np.nan}, fit(), "Cannot fit: "),
         ({"prediction": 1}, [*predict(), "--id", "prediction"],
          "--id: 'prediction' is also a column of the predictions."),
         (blank("week", 1, 99),

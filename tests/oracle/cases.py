@@ -292,8 +292,11 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
     # Cases give parameters that their criterion does not read, too.
-    about = re.compile("no use of|has little say|Trees end early|have no split")
-    others = [m for m in messages if m not in of_constant and not about.search(m)]
+    about = "no use of|has little say|Trees end early|have no split"
+    values = np.asarray(case.X, dtype=object)
+    if np.all(values != values, axis=0).any():  # NaN
+        about += "|have no value"
+    others = [m for m in messages if m not in of_constant and not re.search(about, m)]
     if n_eras > 1 or rules_of(est, 2).is_gain:
         assert not others
     elif rules.is_gain or rules.is_only("time_robust"):

@@ -233,6 +233,7 @@ def test_warm_start_goes_on_with_the_weights(target):
     assert np.array_equal(table(model)[10], table(model)[9])
 
 
+@pytest.mark.filterwarnings("ignore:X makes other bins:UserWarning")
 def test_warm_start_with_another_weighting_is_recorded():
     X, y, _, eras = make_data()
     model = ours(warm_start=True, max_iter=2).fit(X, y, eras=eras)
