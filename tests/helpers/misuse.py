@@ -39,6 +39,7 @@ N_ROWS = 48
 def make_estimators() -> dict[str, Any]:
     """Small estimators of each kind, by name, none of them fitted."""
     auto = {"era_order": "unordered", "cv": 2, "random_state": 0}
+    tiny = SMALL | {"max_iter": 1}  # of which a search fits about twenty
     return {
         "regressor": Regressor(**SMALL),
         "classifier": Classifier(**SMALL),
@@ -49,8 +50,8 @@ def make_estimators() -> dict[str, Any]:
         "forest_regressor": EraForestRegressor(**FOREST),
         "forest_classifier": EraForestClassifier(**FOREST, bootstrap="era"),
         "rules": RuleEnsembleClassifier(3, beam_width=4, n_bins=8, random_state=0),
-        "auto_regressor": AutoEraRegressor(Regressor(**SMALL), **auto),
-        "auto_classifier": AutoEraClassifier(Classifier(**SMALL), **auto),
+        "auto_regressor": AutoEraRegressor(Regressor(**tiny), **auto),
+        "auto_classifier": AutoEraClassifier(Classifier(**tiny), **auto),
         "search": EraSearchCV(
             Classifier(**SMALL),
             {"max_leaf_nodes": [3]},
@@ -85,12 +86,18 @@ class Rows:
     def is_like(self, other: "Rows", estimator: Any) -> bool:
         """Whether a warm start may go on from one to the other.
 
-        Rows without names are taken for those that have some.
+        Rows without names are taken for those that have some. What is fitted by era
+        goes on for the same eras.
         """
+        knows_eras = (
+            getattr(estimator, "era_effects", None) is not None
+            or getattr(estimator, "era_weighting", None) == "group_dro"
+        )
         return (
             self.X.shape[1] == other.X.shape[1]
             and (self.names == other.names or "" in (self.names, other.names))
             and self.categories == other.categories
+            and not (knows_eras and set(self.eras) != set(other.eras))
             and not (is_classifier(estimator) and set(self.labels) != set(other.labels))
         )
 

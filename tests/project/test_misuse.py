@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, note, settings
+from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -284,7 +284,7 @@ class Misuse(RuleBasedStateMachine):
             with pytest.raises(AttributeError, match=method):
                 getattr(self.estimator, method)
         elif rows.X.shape[1] != self.rows.X.shape[1]:
-            assert "feature" in str(refused(answer, self.estimator, method, rows))
+            refused(answer, self.estimator, method, rows)
         else:
             found, error = attempt(answer, self.estimator, method, rows)
             if error is not None:
@@ -305,6 +305,7 @@ def test_misuse(kind):
             default,
             max_examples=max(1, default.max_examples // 10),
             stateful_step_count=12,
+            phases=[Phase.generate],  # to shorten a program takes minutes
             suppress_health_check=list(HealthCheck),
         ),
     )
