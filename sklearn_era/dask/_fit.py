@@ -98,6 +98,7 @@ class ClusterFit:
             local = self._local_estimator(encoding, random_state, mapper)
             local._known_categories = known_categories
             shards = self._place(parts, n_trained, survey, encoding, local, is_weighted)
+            estimator._bin_mapper = mapper  # for a fit that is interrupted, too
             self._train(local, shards, encoding)
             self._set_weighted(sample_weight is not None, encoding)
         except BaseException:
