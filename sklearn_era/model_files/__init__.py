@@ -2,7 +2,7 @@
 
 A file is a zip archive of JSON and plain .npy arrays, of which ``_estimators`` makes
 the estimator anew, ``_values`` its parameters and attributes, and ``_trees`` its trees,
-each checked. The metadata are a member of their own, read first: a file of a newer
+each checked. The metadata are a member of their own, read first: a file of another
 format, or of another minor version of scikit-learn, is refused before all else.
 """
 
@@ -215,7 +215,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     Raises
     ------
     ModelFileError
-        If the file is not a model file; if it is of a newer format, or of another minor
+        If the file is not a model file; if it is of another format, or of another minor
         version of scikit-learn; or if it is damaged or forged.
     OSError
         If the file cannot be read.
@@ -262,9 +262,9 @@ def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
     document = _read_json(archive, _METADATA_MEMBER)
     if document.pop("format") != _FORMAT:
         raise ModelFileError(
-            f"{path} is a model file of a newer sklearn_era "
+            f"{path} has the format of another sklearn_era "
             f"({printable(str(document['versions']['sklearn_era']))}); this is "
-            f"sklearn_era {sklearn_era.__version__}."
+            f"{sklearn_era.__version__}: install the other, or fit the model again."
         )
     known = {field.name for field in fields(ModelMetadata)}
     metadata = ModelMetadata(

@@ -217,13 +217,13 @@ def test_a_parameter_that_the_file_does_not_know_has_its_default(regressor, tmp_
     assert np.array_equal(loaded.predict(fit()[1]), regressor.predict(fit()[1]))
 
 
-def test_newer_format_is_refused(saved):
+def test_another_format_is_refused(saved):
     def change(document):
         document.update(format=99, novelty=1)
         document["versions"]["sklearn_era"] = "9.0"
 
     rewrite(saved, change)
-    with pytest.raises(ModelFileError, match=r"newer sklearn_era \(9\.0\); this is"):
+    with pytest.raises(ModelFileError, match=r"of another sklearn_era \(9\.0\); this"):
         load_model(saved)
 
 
