@@ -33,23 +33,12 @@ _COVERAGE = ("min_samples_per_era", "min_era_coverage", "min_gain_share")
 
 
 class CriterionTraits(NamedTuple):
-    """What is true of a criterion: a row of the table of them.
+    """What is true of a criterion: a row of the table of them."""
 
-    Attributes
-    ----------
-    parameters : tuple of str
-        Those that it reads, beside those that all criteria read.
-    is_blendable : bool
-        Whether the key is a gain or a share, which can be added up.
-    is_gain_of_one_era : bool
-        Whether, with a single era, splits are those of the gain.
-    compares_gains, ... : bool
-        What the kernel asks: see `criterion_traits` in ensemble/_criteria.
-    """
-
-    parameters: tuple[str, ...] = ()
-    is_blendable: bool = True
-    is_gain_of_one_era: bool = True
+    parameters: tuple[str, ...] = ()  # read beside those that all criteria read
+    is_blendable: bool = True  # the key is a gain or a share, which add up
+    is_gain_of_one_era: bool = True  # with a single era, splits are those of the gain
+    # What the kernel asks: see `criterion_traits` in ensemble/_criteria.
     compares_gains: bool = False
     aggregates_gains: bool = False
     keeps_moments: bool = False
@@ -104,10 +93,8 @@ CRITERIA = {
 def parameters_read(
     split_criterion: str | Mapping[str, float], invariance_penalty: float | None = None
 ) -> set[str]:
-    """The parameters that a criterion, or a blend of several, reads.
-
-    Beside those that all criteria read. A part of a blend without weight reads nothing,
-    and "invariant" without a penalty nothing else, as it is the gain.
+    """Return the parameters that a criterion or a blend reads beside those that all
+    read; parts without weight and "invariant" without a penalty, the gain, read none.
     """
     if isinstance(split_criterion, str):
         split_criterion = {split_criterion: 1.0}

@@ -24,14 +24,9 @@ def check_eras(
     X_name: str = "X",
     ordered_for: str | None = None,
 ) -> NDArray[Any]:
-    """Check that `eras` holds one label for each row of `X`, none of them missing.
-
-    Labels are anything that `np.unique` sorts, such as int, str or datetime64, and are
-    returned in a dtype that sorts. `name` and `X_name` are what messages call the
-    arguments, and `ordered_for` what depends on the order of the labels, if anything
-    does: then an ordered categorical of another order is warned of. ValueError if
-    `eras` is not one-dimensional, has another length than `X`, has missing labels
-    (NaN, None, NaT or a masked value), or mixes types that do not sort.
+    """Return `eras` in a dtype that sorts, checked to have a label for each row of `X`,
+    none missing (NaN, None, NaT or masked). Where `ordered_for` depends on the order of
+    the labels, warn of an ordered categorical of another order.
     """
     try:
         labels = np.asarray(eras)
@@ -110,9 +105,8 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def blame_weights(sample_weight: Any, error: Exception) -> None:
-    """Raise an error that asks for `eras=`, if their labels may have come as weights.
-
-    That is the third argument of ``fit``, where others take the eras.
+    """Raise an error that asks for `eras=`, if their labels may have come as weights,
+    the third argument of ``fit``.
     """
     if sample_weight is None:
         return
@@ -178,12 +172,10 @@ def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Put consecutive eras together to blocks of about as many rows each.
-
-    An era of more rows than a block has counts as one that fills a block, so that the
-    others are not crowded for it: with t the rows of a block, sum_j min(n_j, t) is
-    n_blocks t, and an era goes where its middle falls. Returns the block of each era,
-    ascending; none is empty, so there are no more blocks than eras.
+    """Return the block of each era, ascending, of about as many rows each, none empty.
+    An era of more rows than a block has counts as one that fills a block: with t the
+    rows of a block, sum_j min(n_j, t) is n_blocks t, and an era goes where its middle
+    falls.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -205,18 +197,10 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
 
 @dataclass(eq=False)
 class EncodedEras:
-    """Era labels of rows, encoded; what else there is to know is found out once.
+    """Era labels of rows, encoded; what else there is to know is found out once."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_eras,)
-        The distinct labels, sorted.
-    codes : ndarray of shape (n_samples,), dtype=int32
-        Index into `labels` of each row.
-    """
-
-    labels: NDArray[Any]
-    codes: NDArray[np.int32]
+    labels: NDArray[Any]  # (n_eras,), distinct and sorted
+    codes: NDArray[np.int32]  # (n_samples,), index into `labels`
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -263,10 +247,7 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn where numbered labels are sorted as text, and the order matters for `what`.
-
-    `labels` are distinct and sorted; the message begins with `what`.
-    """
+    """Warn where numbered labels are sorted as text, and `what` depends on the order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
     numbers = [int(match[2]) for match in matches if match]
@@ -283,10 +264,7 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
 
 
 def warn_of_names(labels: NDArray[Any], what: str, otherwise: str) -> None:
-    """Warn where labels are names, without a digit, and `what` carries the last on.
-
-    `labels` are distinct and sorted; `otherwise` is what groups without an order need.
-    """
+    """Warn where labels are names, without a digit, and `what` carries the last on."""
     names = [x for x in labels.tolist() if isinstance(x, str)]
     if len(names) == labels.size > 1 and not re.search(r"\d", "".join(names)):
         warn_user(
@@ -310,10 +288,8 @@ def weigh_eras(
     era_weighting: str,
     era_half_life: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The weights of rows times factors of their eras, with their old sum; the factors.
-
-    "equal" has all eras weigh the same, and "recency" halves the weight of an era with
-    each half-life of its age, in eras, or if it is a float, in shares of their number.
+    """Return the weights of rows times factors of their eras, with their old sum; and
+    the factors. A half-life that is a float is in shares of the number of eras.
     """
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
@@ -333,9 +309,8 @@ def weigh_eras(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """How many of `n_all` eras or features a share is, rounded up, and one at least.
-
-    But not rounded up for the last digits of the product: 0.1 of 30 are 3, and not 4.
+    """Return a share of `n_all`, rounded up, and 1 at least; but not rounded up for the
+    last digits of the product: 0.1 of 30 are 3.
     """
     return max(1, math.ceil(round(share * n_all, 9)))
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Rename a file that was written beside its place, and replace what is there.
-
-    After a crash or a power cut, the place has the old file or all of the new one.
+    """Replace a file by one written beside it: a crash leaves the old one or all of the
+    new one.
     """
     with written.open("rb+") as file:
         os.fsync(file.fileno())

@@ -30,10 +30,8 @@ def copy_attributes(estimator: Any) -> dict[str, Any]:
 
 
 class Snapshot:
-    """The attributes of an estimator, whatever a fit does to them from here on.
-
-    A fit adds to some lists and draws from one generator in place; all else it
-    replaces. So to take a snapshot is cheap enough to do it with each iteration.
+    """The attributes of an estimator, whatever a fit does to them from here on. Cheap:
+    but for some lists and a generator, a fit replaces what it changes.
     """
 
     def __init__(self, estimator: Any):
@@ -47,10 +45,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Those of the estimator of a fit that stopped there, in memory of their own.
-
-        It may be kept, and even fitted further.
-        """
+        """Return those of the fit that stopped there, copied: it may be fitted further."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]
@@ -66,10 +61,8 @@ class Snapshot:
 def undone_on_failure(
     estimator: Any, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Have an estimator as it was before, if the fit in the block fails.
-
-    A fit that was interrupted keeps its whole iterations, where its `_fit_state` has a
-    snapshot of them; `interrupts` are exceptions that also end it in this way.
+    """Have an estimator as it was before, if the fit in the block fails. Interrupted,
+    or after one of `interrupts`, it keeps the iterations of a snapshot.
     """
     before = Snapshot(estimator)
     try:

@@ -9,10 +9,8 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of a package that the core does not depend on.
-
-    MissingPackageError if the package is not installed; the message names the extra. An
-    import that fails further down, in an installed package, is left as it is.
+    """Import a module of an optional package. MissingPackageError, which names the
+    extra, if it is not installed; a failure further down is left as it is.
     """
     package = module.partition(".")[0]
     try:

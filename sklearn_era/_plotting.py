@@ -16,10 +16,7 @@ _FEWEST_LABELS = 6
 
 
 def axes_or_new(ax: Any) -> Any:
-    """The given axes, or those of a new figure of pyplot's.
-
-    MissingPackageError if matplotlib is not installed.
-    """
+    """Return the given axes, or those of a new figure of pyplot's."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 

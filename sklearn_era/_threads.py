@@ -30,20 +30,16 @@ _running = threading.local()
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """The OpenMP runtimes of this process, found once: that takes milliseconds.
-
-    Those loaded later are not ours: scikit-learn's is there when this module is.
+    """Return the OpenMP runtimes of this process, found once: that takes milliseconds,
+    and scikit-learn's is there when this module is.
     """
     return ThreadpoolController().select(user_api="openmp")
 
 
 @contextmanager
 def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
-    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread.
-
-    It only ever lowers their number, and puts it back at the end of the block.
-
-    InvalidParameterError if `n_jobs` is 0 or no integer; a ValueError and TypeError.
+    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread;
+    it only ever lowers their number, and puts it back at the end.
     """
     if n_jobs is None:
         yield
@@ -76,10 +72,7 @@ def use_openmp_threads(n_threads: int) -> Iterator[None]:
 
 
 class ThreadsMixin(BaseHistGradientBoosting):
-    """Predictions with no more than `n_jobs` threads.
-
-    To be mixed in before what else predicts.
-    """
+    """Predicts with at most `n_jobs` threads; mixed in before what else predicts."""
 
     n_jobs: int | None
 

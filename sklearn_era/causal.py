@@ -217,9 +217,8 @@ def _variant_by_theorem(
     manipulable: Collection[Hashable],
     affected: set[Any],
 ) -> set[Any]:
-    """The measured variables that are not invariant by theorem 1 of Du et al.
-
-    Those affected are the target and its descendants.
+    """Return the measured variables that are not invariant by theorem 1 of Du et al.;
+    the target and its descendants are `affected`.
     """
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))

@@ -15,31 +15,17 @@ _MOST_NAMED = 5
 
 
 class Column(NamedTuple):
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes
-    ----------
-    name : object
-        Its name; ``x0``, ``x1``, ... in a table without names.
-    values : ndarray of shape (n_samples,)
-        Numbers, float64 with NaN where missing; or categories, objects with None.
-    is_categorical : bool
-        Which of the two.
-    """
-
-    name: Any
-    values: NDArray[Any]
+    name: Any  # x0, x1, ... in a table without names
+    values: NDArray[Any]  # float64 with NaN, or categories: objects with None
     is_categorical: bool
 
 
 def read_columns(
     X: Any, *, categorical_features: Any = "from_dtype", name: str = "X"
 ) -> list[Column]:
-    """Read a table column by column.
-
-    ValueError if the table is no table, has no rows or columns, `categorical_features`
-    does not fit it, or a column is not numeric and not among the categorical ones.
-    """
+    """Read a table column by column."""
     if issparse(X):
         raise ValueError(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
@@ -118,10 +104,7 @@ def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
 def check_same_columns(
     columns: Sequence[Column], others: Sequence[Column], *, name: str, other_name: str
 ) -> None:
-    """Check that two tables have the same columns, in the same order.
-
-    ValueError if their number, names or kinds differ.
-    """
+    """Check that two tables have the same columns, in the same order."""
     if len(columns) != len(others):
         raise ValueError(
             f"{other_name} has {len(others)} column(s), but {name} has {len(columns)}; "
@@ -203,10 +186,7 @@ def _resolve(
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """The mask of the columns that are given by name, index or a mask.
-
-    ValueError if it is no such list, or the table has no such column.
-    """
+    """Return the mask of the columns that are given by name, index or a mask."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
             f"{name} must be {also}a list of names, of indices or of one bool a "

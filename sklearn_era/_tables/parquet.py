@@ -24,17 +24,8 @@ _FLOAT = np.dtype(np.float64)
 
 
 class ParquetColumns:
-    """Files with the same columns, as one table that is not held in memory.
-
-    Parameters
-    ----------
-    path : str, path, or list of these
-        Files, or a folder of files.
-
-    Raises
-    ------
-    ValueError
-        If there is no file.
+    """Files with the same columns, or a folder of them, as a table that is not in
+    memory.
     """
 
     def __init__(self, path: Any):
@@ -172,9 +163,8 @@ class ParquetColumns:
         ).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """The distinct values of a column, and the index of each row's, -1 if null.
-
-        So that labels which are text are not an object each.
+        """Return a column's distinct values, and the index of each row's, -1 if null:
+        labels that are text are not an object each.
         """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
@@ -188,10 +178,7 @@ class ParquetColumns:
         return distinct[used[is_null.sum() :]], index_of_used - is_null.sum()
 
     def release(self) -> None:
-        """Hand back the memory that Arrow keeps of what it has read, for what is next.
-
-        It would still be held beside the trees otherwise.
-        """
+        """Hand back the memory that Arrow keeps of what it has read."""
         self._arrow.default_memory_pool().release_unused()
 
     def _read(self, name: str) -> Any:

@@ -8,10 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: Any) -> NDArray[np.intp]:
-    """The column of X that each feature of the trees is.
-
-    scikit-learn brings categorical features to the front before it bins.
-    """
+    """Return the column of X of each feature: scikit-learn has categorical ones first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
@@ -19,10 +16,8 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
-    """The same tree, predicting the index of the leaf instead of its value.
-
-    So scikit-learn's compiled walk down the tree serves, with all that it knows of
-    missing values and categories.
+    """Return the same tree, predicting the index of the leaf: so scikit-learn's
+    compiled walk serves, with its handling of missing values and categories.
     """
     nodes = predictor.nodes.copy()
     nodes["value"] = np.arange(nodes.shape[0])

@@ -24,22 +24,12 @@ _BATCH_VALUES = 1_000_000
 
 @dataclass
 class Shard:
-    """The rows of one worker, to train on or to stop early by.
+    """The rows of one worker, to train on or to stop early by."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_rows, n_features), dtype=uint8
-        Bins: Fortran-ordered to train on, else C-ordered.
-    y, sample_weight : ndarray of shape (n_rows,), dtype=float64
-        The weights may be None.
-    codes : ndarray of shape (n_rows,), dtype=int32
-        Eras, by their place among the training eras of all workers.
-    """
-
-    X: NDArray[np.uint8]
+    X: NDArray[np.uint8]  # bins; Fortran-ordered to train on, else C-ordered
     y: NDArray[np.float64]
     sample_weight: NDArray[np.float64] | None
-    codes: NDArray[np.int32]
+    codes: NDArray[np.int32]  # eras by their place among all training eras
 
 
 class ShardRows(UnbinnedRows):
@@ -69,11 +59,8 @@ def draw_sample(
     sample_weight: NDArray[np.float64] | None,
     training_rows: NDArray[np.intp] | None,
 ) -> list[NDArray[np.intp] | None]:
-    """The training rows of each part that bins are made from; None for all of them.
-
-    They are those that scikit-learn draws. `n_trained` are the training rows of each
-    part, which have these weights, and `training_rows` their numbers among all in the
-    order in which it would have them, if that is another.
+    """Return the rows of each part that scikit-learn would make bins from, None for
+    all. `training_rows` numbers the training rows among all in its order, if another.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -96,9 +83,8 @@ def take_sample(
     drawn: Sequence[NDArray[np.intp] | None],
     preprocessor: Any,
 ) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
-    """The values of training rows, for each block of columns, and weights of all.
-
-    Rows that were drawn have had their weights' part in that.
+    """Return the values of training rows, by block of columns, and their weights, None
+    where rows were drawn by weight.
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
@@ -124,10 +110,7 @@ def find_blocks(
     estimator: Any,
     known_categories: Sequence[NDArray[np.float64] | None],
 ) -> list[Any]:
-    """The thresholds of each block of columns, or their categories, delayed.
-
-    `samples` are what `take_sample` has found at each worker.
-    """
+    """Return the delayed thresholds or categories of each block of columns."""
     max_bins = estimator.max_bins
     find, pick = delayed(_find_thresholds), delayed(_pick)
     blocks = []
@@ -171,10 +154,7 @@ def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """The rows of a worker, binned: those to train on, and those held out.
-
-    They are in the order that they have among all. Parts may be binned already.
-    """
+    """Bin a worker's rows, in their order among all: those to train on, and held out."""
     is_val = np.concatenate([part.held_out for part in parts])
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     # The place of each row among those of its kind.

@@ -31,18 +31,11 @@ class DaskFitError(RuntimeError):
 
 
 class Cluster:
-    """The workers that a client has when a fit begins.
-
-    Parameters
-    ----------
-    client : Client
-    timeout : int
-        Seconds that a worker has to answer.
-    """
+    """The workers that a client has when a fit begins."""
 
     def __init__(self, client: Client, timeout: int):
         self.client = client
-        self.timeout = timeout
+        self.timeout = timeout  # seconds that a worker has to answer
         self.addresses: list[str] = []
         # When the scheduler last heard of a worker, and when that changed.
         self._heard: dict[str, tuple[float, float]] = {}
@@ -175,10 +168,8 @@ class Cluster:
         hear: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:
-        """What the workers of a group return; `hear` is called for each message.
-
-        DaskFitError if a worker is gone, or does not answer in time. Exception: what
-        ended the fit on a worker, as it was raised there.
+        """Return what the workers of a group return; call `hear` with each message.
+        Raises what a worker raised, or DaskFitError if one is gone or does not answer.
         """
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
@@ -271,9 +262,8 @@ class Cluster:
             )
 
     def _check_there(self, workers: Sequence[str]) -> None:
-        """Raise DaskFitError for a client that is closed, or a worker that is missed.
-
-        That is one of `workers` which is gone, or any that is not heard of any more.
+        """Raise DaskFitError for a closed client, one of `workers` gone, or any unheard
+        of.
         """
         self._check_open()
         try:
@@ -301,9 +291,8 @@ class Cluster:
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
-        """Let fits of one cluster wait for each other, in a ``with`` block.
-
-        The tasks of two would else hold each other's workers.
+        """Let fits of one cluster wait for each other: their tasks would else hold each
+        other's workers.
         """
         if getattr(_here, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")

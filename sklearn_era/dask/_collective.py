@@ -28,15 +28,12 @@ class ExchangeError(RuntimeError):
 
 
 class CollectiveExchange(Exchange):
-    """Sums and maxima over the workers that have joined a group.
-
-    `n_bytes` counts what this one has handed over to be summed up.
-    """
+    """Sums and maxima over the workers that have joined a group."""
 
     is_alone = False
 
     def __init__(self) -> None:
-        self.n_bytes = 0
+        self.n_bytes = 0  # handed over by this one, to be summed up
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         return self._reduce(values, collective.Op.SUM)
@@ -55,10 +52,8 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Let a group meet at this worker; returns what its members need to know.
-
-    They have to join within `timeout` seconds, after which the tracker is gone: the
-    client may be, too. Dask passes the worker.
+    """Let a group meet at this worker for `timeout` seconds, as the client may be gone,
+    too; return what its members need to know.
     """
     tracker = RabitTracker(
         n_workers=n_workers,
@@ -81,9 +76,8 @@ def start_tracker(
 
 
 def stop_tracker(fit_id: str, timeout: int) -> None:
-    """End what `start_tracker` began, if this worker did, once all members have left.
-
-    Of a group that lost one, that is after `timeout` seconds; none of them waits.
+    """End what `start_tracker` began here once all members have left, or `timeout`
+    seconds later if one was lost.
     """
 
     def stop(ended: threading.Event) -> None:
@@ -108,12 +102,9 @@ def call_in_group(
     timeout: int,
     function: Callable[[Exchange], None],
 ) -> None:
-    """Call a function with what exchanges with a group; without one, alone.
-
-    That is in a thread of its own: XGBoost's collective belongs to the thread that has
-    joined, and one that waits for others to join cannot be told to stop.
-
-    ExchangeError if the others have not joined within `timeout` seconds.
+    """Call a function with what exchanges with a group; without one, alone. It has a
+    thread of its own: XGBoost's collective belongs to the thread that has joined, and
+    one that waits for others to join cannot be stopped.
     """
     if group is None:
         function(ALONE)

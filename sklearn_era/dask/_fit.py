@@ -59,13 +59,8 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """One ``fit``: `run` reads as its steps.
-
-    Parameters
-    ----------
-    estimator : DaskHistGradientBoostingRegressor or DaskHistGradientBoostingClassifier
-        The fitted attributes are set on it, those of whole iterations as they end.
-    cluster : Cluster
+    """One ``fit``: `run` reads as its steps, and the estimator has whole iterations as
+    they end.
     """
 
     def __init__(self, estimator: Any, cluster: Cluster):
@@ -377,10 +372,7 @@ class ClusterFit:
         progress.end()
 
     def _set_weighted(self, has_weights: bool, encoding: Encoding) -> None:
-        """Say of the fitted estimator whether rows were weighted, as a local fit does.
-
-        scikit-learn's partial dependence asks for it.
-        """
+        """Set whether rows were weighted, for scikit-learn's partial dependence."""
         vars(self.estimator).pop("_fitted_with_sw", None)
         is_reweighted = hasattr(self.estimator, "_era_log_weights")
         if has_weights or encoding.era_weights is not None or is_reweighted:

@@ -21,65 +21,34 @@ from .._eras import _missing_rows, check_eras, encode_eras, warn_of_row_order
 
 @dataclass
 class Part:
-    """Rows that came together: a partition of each collection.
-
-    Attributes
-    ----------
-    X : ndarray or DataFrame of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
-    eras : ndarray of shape (n_rows,), or None
-        The labels.
-    warnings : list of (str, type)
-        What was said of the rows: messages, and their categories.
-    """
+    """Rows that came together: a partition of each collection."""
 
     X: Any
     y: NDArray[Any]
     sample_weight: NDArray[np.float64] | None
-    eras: NDArray[Any] | None
-    warnings: list[tuple[str, type[Warning]]]
+    eras: NDArray[Any] | None  # labels
+    warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
 
 @dataclass
 class PartSummary:
-    """What the client knows of a part.
-
-    Attributes
-    ----------
-    n_rows : int
-    kinds : dict
-        What each column holds: numbers, text, categories.
-    head : ndarray or DataFrame of shape (1, n_features)
-        Its first row.
-    era_labels, y_values : ndarray
-        The labels of eras, and what the target takes: in classification the classes,
-        else its least and largest value.
-    counts, weights : ndarray of shape (n_eras, n_classes)
-        Rows, and their weights, by era and class; of one each where there are none.
-    warnings : list of (str, type)
-        What was said of the rows: messages, and their categories.
-    """
+    """What the client knows of a part."""
 
     n_rows: int
-    kinds: dict[Any, str]
-    head: Any
+    kinds: dict[Any, str]  # of columns: numbers, text, categories
+    head: Any  # the first row
     era_labels: NDArray[Any]
-    y_values: NDArray[Any]
-    counts: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    warnings: list[tuple[str, type[Warning]]]
+    y_values: NDArray[Any]  # the classes, or the least and the largest value
+    counts: NDArray[np.float64]  # of rows, (n_eras, n_classes), at least (1, 1)
+    weights: NDArray[np.float64]  # as `counts`
+    warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
 
 def delay_parts(
     X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
 ) -> list[Any]:
-    """The parts of a fit, as Dask's delayed objects.
-
-    `ordered_for` is the parameter that depends on the order of eras, if one does.
-
-    TypeError if an argument is no Dask collection. ValueError if they are not
-    partitioned alike.
+    """Return the parts of a fit, delayed; `ordered_for` is the parameter, if any, that
+    depends on the order of eras.
     """
     blocks = [blocks_of("X", X)] + [
         blocks_beside(X, name, collection)
@@ -112,10 +81,7 @@ def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
-    """The partitions of a Dask collection, as delayed objects, whole in their columns.
-
-    TypeError for anything else.
-    """
+    """Return the partitions of a Dask collection, delayed and whole in their columns."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
@@ -213,9 +179,8 @@ def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: NDArray[np.bool_], found: Sequence[list[Any]]
 ) -> Any:
-    """Rows with all that categorical columns take, and else the values of `head`.
-
-    `found` is what `categories_of` returns of each part.
+    """Return rows with all that categorical columns take, as `categories_of` has found
+    it in each part, and else the values of `head`.
     """
     columns: list[Any] = [None] * head.shape[1]
     for i, taken in zip(

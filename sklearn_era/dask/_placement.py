@@ -26,10 +26,8 @@ def find_places(
     addresses: Sequence[str],
     shuffle: bool,
 ) -> tuple[NDArray[np.intp], list[str], bool]:
-    """Where partitions go, or eras, whose rows then move; the last says which.
-
-    The first two are as of `place_units`. `n_trained` and `holders` are of partitions.
-    ValueError for an era in several of them, unless `shuffle`.
+    """Return places and addresses as of `place_units`, and whether eras are placed,
+    whose rows then move, or partitions, whose are `n_trained` and `holders`.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
@@ -55,10 +53,9 @@ def find_places(
 def spread(
     sizes: NDArray[np.integer], owners: NDArray[np.intp], n_workers: int
 ) -> NDArray[np.intp]:
-    """The worker of each unit, the largest first to the one that has least.
-
-    A unit stays with its owner (-1 for none) unless that has more than its share. No
-    worker goes without while there are units enough.
+    """Return the worker of each unit, the largest first to the one that has least.
+    Units stay with their owner (-1 for none) up to its share; none goes without if
+    avoidable.
     """
     loads = np.zeros(n_workers)
     n_units = np.zeros(n_workers, dtype=np.intp)
@@ -87,9 +84,8 @@ def place_units(
     holders: Sequence[str],
     addresses: Sequence[str],
 ) -> tuple[NDArray[np.intp], list[str]]:
-    """The worker of each unit, a partition or an era, and the workers' addresses.
-
-    Each of these has rows to train on; `n_trained` are those of all `n_rows`.
+    """Return the worker of each unit, a partition or an era, and the addresses of
+    workers, each with rows to train on.
     """
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
@@ -123,9 +119,8 @@ def shuffle_parts(
     n_features: int,
     is_weighted: bool,
 ) -> list[Any]:
-    """The rows of binned parts, as one part a worker: delayed, by Dask's shuffle.
-
-    `places` is the worker of each era.
+    """Return a delayed part for each worker, by Dask's shuffle of binned rows; `places`
+    is the worker of each era.
     """
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
     # Not asked of a worker, which may hang.

@@ -28,25 +28,13 @@ from ._partitions import Part, PartSummary
 
 @dataclass
 class Survey:
-    """The rows of all parts, counted.
+    """The rows of all parts, counted."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_parts + 1,), dtype=intp
-        The number of each part's first row among all.
-    eras : EncodedEras or None
-        The labels of all eras, and their codes in part after part.
-    parts_of_eras : ndarray, dtype=intp
-        The part that each of these codes is of.
-    counts, weights : ndarray of shape (n_codes, n_classes)
-        Rows and their weights, by class.
-    """
-
-    starts: NDArray[np.intp]
-    eras: EncodedEras | None
-    parts_of_eras: NDArray[np.intp]
-    counts: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    starts: NDArray[np.intp]  # (n_parts + 1,), the number of a part's first row
+    eras: EncodedEras | None  # all labels, and codes in part after part
+    parts_of_eras: NDArray[np.intp]  # the part of each of these codes
+    counts: NDArray[np.float64]  # of rows, (n_codes, n_classes)
+    weights: NDArray[np.float64]  # as `counts`
 
     @classmethod
     def of(
@@ -109,31 +97,15 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """What makes of a part the rows that are trained on: the same for all parts.
+    """What makes training rows of a part: the same for all parts."""
 
-    Attributes
-    ----------
-    era_labels : ndarray of shape (n_eras,), or None
-        All labels, sorted.
-    classes : ndarray of shape (n_classes,), or None
-    class_weights : ndarray of shape (n_classes,), or None
-    era_weights : ndarray of shape (n_eras,), or None
-        What multiplies the weights of rows.
-    held_out : ndarray of shape (n_eras,), dtype=bool, or None
-        The eras that early stopping holds out.
-    training_labels : ndarray of shape (n_training_eras,), or None
-        The labels of eras with rows to train on, sorted.
-    training_codes : ndarray of shape (n_eras,), dtype=int32, or None
-        The place of each of them among these.
-    """
-
-    era_labels: NDArray[Any] | None
+    era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None
     class_weights: NDArray[np.float64] | None
-    era_weights: NDArray[np.float64] | None
-    held_out: NDArray[np.bool_] | None = None
-    training_labels: NDArray[Any] | None = None
-    training_codes: NDArray[np.int32] | None = None
+    era_weights: NDArray[np.float64] | None  # (n_eras,), factors of rows' weights
+    held_out: NDArray[np.bool_] | None = None  # (n_eras,), to stop early by
+    training_labels: NDArray[Any] | None = None  # of eras with training rows, sorted
+    training_codes: NDArray[np.int32] | None = None  # (n_eras,), places among these
 
     @property
     def is_trained(self) -> NDArray[np.bool_]:
@@ -149,32 +121,15 @@ class Encoding:
 
 @dataclass
 class EncodedPart:
-    """The rows of a part, as they are trained on but for their bins.
-
-    Attributes
-    ----------
-    X : ndarray or DataFrame of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,), dtype=float64
-        The target; of classes, their numbers.
-    sample_weight : ndarray of shape (n_rows,), dtype=float64, or None
-        With the weights of classes and eras.
-    codes : ndarray of shape (n_rows,), dtype=int32
-        Eras among those of all rows.
-    held_out : ndarray of shape (n_rows,), dtype=bool
-        Whether early stopping holds the row out.
-    rows : ndarray of shape (n_rows,), dtype=uint32
-        Numbers of the rows among all.
-    is_binned : bool
-        Whether X holds bins.
-    """
+    """The rows of a part, as they are trained on but for their bins."""
 
     X: Any
-    y: NDArray[np.float64]
-    sample_weight: NDArray[np.float64] | None
-    codes: NDArray[np.int32]
-    held_out: NDArray[np.bool_]
-    rows: NDArray[np.uint32]
-    is_binned: bool = False
+    y: NDArray[np.float64]  # of classes, their numbers
+    sample_weight: NDArray[np.float64] | None  # with those of classes and eras
+    codes: NDArray[np.int32]  # eras among those of all rows
+    held_out: NDArray[np.bool_]  # to stop early by
+    rows: NDArray[np.uint32]  # numbers of the rows among all
+    is_binned: bool = False  # X holds bins
 
 
 def encode_part(
@@ -227,13 +182,9 @@ def decide(
     survey: Survey,
     gather_rows: Callable[[Encoding], tuple[NDArray[np.int32], NDArray[np.float64]]],
 ) -> tuple[Encoding, NDArray[np.intp] | None]:
-    """How parts are encoded, and the training rows where single rows are held out.
-
-    `gather_rows` brings the codes of eras and the target of all rows here, which are
-    needed for such rows alone. `estimator` has its classes, seed and plan.
-
-    ValueError, as of the local fit, if too many eras have too few rows to train on, no
-    era is left, or no row has weight.
+    """Return how parts are encoded, and the training rows where single rows are held
+    out; for these alone, `gather_rows` brings eras and target of all rows here. The
+    estimator has its classes, seed and plan.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None

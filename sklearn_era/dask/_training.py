@@ -40,27 +40,13 @@ _answers: dict[str, queue.SimpleQueue] = {}
 
 @dataclass
 class Outcome:
-    """What a worker returns of a fit.
+    """What a worker returns of a fit."""
 
-    Attributes
-    ----------
-    fitted : dict or None
-        The attributes of the fitted estimator, of the worker of rank 0.
-    error : Exception or None
-        What ended the fit; without its traceback.
-    is_of_others : bool
-        Whether it was another worker's absence.
-    warnings : list of (str, type)
-        Messages and their categories.
-    n_bytes : int
-        Bytes that this worker handed over to be summed up.
-    """
-
-    fitted: dict[str, Any] | None = None
-    error: Exception | None = None
-    is_of_others: bool = False
+    fitted: dict[str, Any] | None = None  # attributes, of rank 0 alone
+    error: Exception | None = None  # what ended the fit; without its traceback
+    is_of_others: bool = False  # the error is another worker's absence
     warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
-    n_bytes: int = 0
+    n_bytes: int = 0  # handed over by this worker, to be summed up
 
 
 class FitCancelledError(RuntimeError):
@@ -68,10 +54,8 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """What a loss says of all rows, of the rows of all processes.
-
-    To be mixed in before one of scikit-learn's losses whose best constant depends on
-    the mean of the target alone, or on the shares of its classes.
+    """Take means over the rows of all processes; mixed in before a loss whose best
+    constant depends on the mean of the target, or the shares of its classes, alone.
     """
 
     exchange: Exchange
@@ -120,10 +104,8 @@ def share_means(loss: Any, exchange: Exchange) -> Any:
 
 
 class ShardFitMixin(EraFitMixin):
-    """``fit`` on the shard of one worker, with what is known of all of them.
-
-    The client has prepared the estimator: its names of features, classes and seed are
-    there.
+    """``fit`` on the shard of one worker; from the client, the estimator has its names
+    of features, classes and seed.
     """
 
     _held_out: Shard
@@ -191,9 +173,8 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """The iterations of a fit on this worker, told to the client by that of rank 0.
-
-    After each one all workers ask each other whether to go on.
+    """The iterations of a fit on this worker, which that of rank 0 reports to the
+    client; after each one all workers ask each other whether to go on.
     """
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):

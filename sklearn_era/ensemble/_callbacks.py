@@ -29,10 +29,8 @@ def begin_tasks(
     n_tasks: int,
     fitted: Callable[[], dict[str, Any] | None],
 ) -> "Tasks":
-    """Report that a fit begins, all of its arguments checked, of so many tasks at most.
-
-    `fitted` returns the attributes of the estimator of a fit that stopped here, or None
-    where that cannot predict yet.
+    """Report that a fit of at most `n_tasks` tasks begins. `fitted` returns the
+    attributes of an estimator whose fit stopped here, or None if it cannot predict.
     """
     if not hasattr(estimator, "_skl_callbacks"):
         return Tasks(estimator)
@@ -113,20 +111,16 @@ class _ReportedTasks(Tasks):
         return result
 
     def _stopped_here(self) -> dict[str, Any] | None:
-        """What makes of a copy the estimator of a fit that stopped here.
-
-        That is its whole `__dict__`, since a fit that runs also has attributes that
-        one which stopped does not.
+        """Return the whole `__dict__` of an estimator whose fit stopped here, since one
+        that runs has attributes that it has not.
         """
         fitted = self._fitted()
         return None if fitted is None else {"__dict__": fitted}
 
 
 class TrainingRows:
-    """The rows to train on, such as ``fit`` was given them: not binned, not encoded.
-
-    `X` and `sample_weight` are as given, `y` is encoded. `y_train` is `y`, or what of
-    it early stopping leaves to train on, whose eras are `eras`.
+    """The rows to train on as ``fit`` was given them, not binned; only `y` is encoded.
+    Early stopping leaves `y_train` of it, whose eras are `eras`.
     """
 
     def __init__(
@@ -199,10 +193,8 @@ class TrainingRows:
 
 
 def _takes_eras(callback: Any) -> bool:
-    """Whether a callback can do with eras in the metadata.
-
-    A `ScoringMonitor` hands all metadata on to its scorer, and a scorer raises an error
-    for what it did not ask for.
+    """Whether a callback can do with eras in the metadata: the scorer of a
+    `ScoringMonitor` gets them all, and raises an error for what it did not ask for.
     """
     if not isinstance(callback, ScoringMonitor):
         return True

@@ -258,10 +258,7 @@ _EXAMPLES = """    Examples
 
 
 def era_docstring(upstream: type) -> str | None:
-    """Docstring of scikit-learn's estimator, extended by the era parameters.
-
-    None under ``python -OO``, which strips docstrings.
-    """
+    """Return scikit-learn's docstring with era parameters; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
     # Without the indentation of the source, which Python 3.13 takes off by itself.

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 
 class Exchange:
-    """Sums and maxima over the processes of a fit: of one alone, its own values.
-
-    All processes call the same methods in the same order, with arrays of one shape, and
-    get the same bits.
+    """Sums and maxima over a fit's processes; of one alone, its own values. All call
+    the same methods in the same order, with arrays of one shape, and get the same bits.
     """
 
     is_alone = True

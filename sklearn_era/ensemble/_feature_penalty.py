@@ -12,11 +12,7 @@ from ._parameters import did_you_mean
 
 
 def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
-    """The penalty of each feature, in the order in which trees have them.
-
-    None where none has any. ValueError as `penalties_by_column`, or if all are 1 or
-    more.
-    """
+    """Return penalties of features, in the trees' order; None where none has any."""
     penalties = penalties_by_column(estimator)
     if not penalties.any():
         return None
@@ -32,11 +28,7 @@ def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
 
 
 def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
-    """The penalty of each column of X, which the estimator knows by number and names.
-
-    ValueError for a penalty that is negative or no number, for another number of them
-    than of features, or for a feature that X has not.
-    """
+    """Return the penalty of each column of X, which is given by number or name."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)

@@ -30,10 +30,8 @@ class ScoringEras:
         self._is_asked_for = False
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Rows of random whole eras, enough to score by; None for all rows.
-
-        Of rows drawn one by one, an era of many would have a handful left, and its
-        score would be noise.
+        """Return rows of random whole eras, enough to score by, or None for all: rows
+        drawn one by one would leave an era a handful, and its score would be noise.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -86,60 +84,25 @@ def asks_for_eras(scorer: Any) -> bool:
 
 @dataclass
 class FitState:
-    """What the steps of a fit know of each other: the estimator's `_fit_state`.
+    """What the steps of a fit know of each other: the estimator's `_fit_state`."""
 
-    Attributes
-    ----------
-    previous : PreviousFit or None
-        The fit that a warm start goes on from, if it is one.
-    keeps_iterations : bool
-        Whether a fit that is interrupted keeps the iterations that were whole by then.
-    last_whole : Snapshot or None
-        The estimator after the last of them, if there is one.
-    keeps_integers : bool
-        Whether rows that come are to stay small integers until they are binned.
-    plan : CriterionPlan
-        What ranks a booster's splits; there once the parameters are checked.
-    penalties : ndarray of shape (n_features,), dtype=float64, or None
-        As `feature_penalties` returns them; of a booster.
-    training_rows : ndarray of shape (n_train,), dtype=intp, or None
-        The rows to train on, where the eras tell which early stopping holds out.
-    scoring_eras : ScoringEras or None
-        What a scorer is told of eras.
-    era_splitter : EraSplitter or None
-        What finds a booster's splits; None for scikit-learn's splitter.
-    compares_eras : bool
-        Whether it ranks them by more than the gain.
-    training_eras : EncodedEras or None
-        The eras of a booster's training rows.
-    era_intercepts : object or None
-        The `EraIntercepts` that are fitted along with the trees, if any are.
-    era_factors : tuple of ndarray or None
-        All labels, and what multiplies the weights of their rows in all iterations.
-    group_dro : object or None
-        The `GroupDRO` that weighs eras anew before each iteration, if one does.
-    has_unit_weights : bool
-        Whether weights were made for it to move, all of them 1.
-    trees : list of list of TreePredictor
-        Those that a forest has grown, an iteration after the other.
-    """
-
-    previous: PreviousFit | None = None
-    keeps_iterations: bool = False
-    last_whole: Snapshot | None = None
-    keeps_integers: bool = False
-    plan: CriterionPlan = field(init=False)
-    penalties: NDArray[np.float64] | None = None
-    training_rows: NDArray[np.intp] | None = None
+    previous: PreviousFit | None = None  # that a warm start goes on from
+    keeps_iterations: bool = False  # the whole ones, where a fit is interrupted
+    last_whole: Snapshot | None = None  # the estimator after the last of these
+    keeps_integers: bool = False  # rows stay small integers until they are binned
+    plan: CriterionPlan = field(init=False)  # a booster's, once parameters are checked
+    penalties: NDArray[np.float64] | None = None  # (n_features,), of a booster
+    training_rows: NDArray[np.intp] | None = None  # where whole eras are held out
     scoring_eras: ScoringEras | None = None
-    era_splitter: Any = None
-    compares_eras: bool = False
-    training_eras: EncodedEras | None = None
-    era_intercepts: Any = None
+    era_splitter: Any = None  # an `EraSplitter`; None for scikit-learn's splitter
+    compares_eras: bool = False  # the splitter ranks by more than the gain
+    training_eras: EncodedEras | None = None  # of a booster
+    era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
+    # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
-    group_dro: Any = None
-    has_unit_weights: bool = False
-    trees: list[list[TreePredictor]] = field(default_factory=list)
+    group_dro: Any = None  # the `GroupDRO`, if eras are weighed anew each iteration
+    has_unit_weights: bool = False  # made, all of them 1, for `group_dro`
+    trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 
 
 def begin_fit(booster: Any) -> FitState:

@@ -75,10 +75,7 @@ def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
 
 
 def check_class_weight(class_weight: Any) -> None:
-    """Raise ValueError for a weight of a class that is negative, infinite or no number.
-
-    scikit-learn's boosters take `class_weight` as it is.
-    """
+    """Raise ValueError for a class weight that is negative, infinite or no number."""
     if not isinstance(class_weight, dict):
         return
     for label, weight in class_weight.items():
@@ -90,9 +87,8 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> None:
-    """Raise ValueError for negative weights of rows, where they are compared.
-
-    scikit-learn's boosters, and so the plain gain, take them, and make what they can.
+    """Raise ValueError for negative weights of rows where eras are compared; the plain
+    gain takes them, as scikit-learn's boosters do.
     """
     state = estimator._fit_state
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
@@ -196,8 +192,7 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Keep both versions in pickles, and warn where another one reads them.
-
+    """Keep both versions in pickles, and warn where another one reads them:
     scikit-learn does so for classes of its own modules only.
     """
 

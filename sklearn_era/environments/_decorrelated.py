@@ -333,10 +333,8 @@ class _Search:
         targets: NDArray[np.intp],
         least: int,
     ) -> Iterator[tuple[int, ...]]:
-        """Yield the moves, one after the other, that leave every era `least` rows.
-
-        An era that has no more than that can still exchange a row for another one:
-        those two moves are yielded together.
+        """Yield the moves, one after the other, that leave every era `least` rows; one
+        that has no more exchanges rows, by two moves yielded together.
         """
         counts = self.moments.counts.astype(int).tolist()
         waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)

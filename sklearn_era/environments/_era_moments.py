@@ -13,21 +13,11 @@ _RIDGE = 1e-6
 
 @dataclass(frozen=True)
 class EraMoments:
-    """Sums over the rows of each era, of which its correlations follow.
+    """Sums over the rows of each era, of which its correlations follow."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (n_eras,)
-        Rows.
-    sums : ndarray of shape (n_eras, n_features)
-        Sum of x.
-    products : ndarray of shape (n_eras, n_features, n_features)
-        Sum of x xᵀ.
-    """
-
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    products: NDArray[np.float64]
+    counts: NDArray[np.float64]  # (n_eras,), rows
+    sums: NDArray[np.float64]  # (n_eras, n_features), of x
+    products: NDArray[np.float64]  # (n_eras, n_features, n_features), of x xᵀ
 
     @classmethod
     def of(cls, X: NDArray[Any], labels: NDArray[Any], n_eras: int) -> "EraMoments":

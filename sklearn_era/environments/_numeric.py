@@ -13,11 +13,7 @@ _LARGEST = 1e150
 
 
 def check_numbers(X: Any, missing: str) -> tuple[NDArray[np.float64], list[Any]]:
-    """Read a table of numbers, without missing values or after filling them.
-
-    ValueError if a column holds categories, infinity or nearly that, or NaN that is not
-    to be filled.
-    """
+    """Read a table of numbers, without missing values or after filling them."""
     columns = read_columns(X)
     categorical = [column.name for column in columns if column.is_categorical]
     if categorical:

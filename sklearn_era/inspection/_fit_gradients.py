@@ -32,10 +32,7 @@ def gradients_of_fit(
     eras: EncodedEras,
     n_threads: int,
 ) -> FitGradients:
-    """What the trees of a model were grown from, on these rows.
-
-    ValueError if the model was fitted with `era_effects`.
-    """
+    """Return what the trees of a model were grown from, on these rows."""
     if hasattr(estimator, "_era_intercepts"):
         raise ValueError(
             "era_effects: the trees were grown beside intercepts of eras that moved "

@@ -17,11 +17,7 @@ _CATEGORICAL_DTYPES = ("category", "categorical", "enum")
 def hold_column(
     estimator: Any, X: Any, column: int, value: Any, names: list[Any]
 ) -> Any:
-    """X with one value in all rows of a column.
-
-    ValueError if the column has no such value: text among numbers, or a category that
-    the model, or the column's dtype, does not know.
-    """
+    """Return X with one value, which model and dtype know, in all rows of a column."""
     what = f"fixed: {value!r} is not a value of column {names[column]!r}"
     if np.ndim(value) or isinstance(value, (list, tuple, dict, set)):
         raise ValueError(f"{what}; pass one value, and not several.")

@@ -34,57 +34,27 @@ from sklearn_era.inspection._fit_gradients import gradients_of_fit
 
 
 class ReplayData(NamedTuple):
-    """Rows to run a fit over, checked and encoded as the fit takes them.
+    """Rows to run a fit over, checked and encoded as the fit takes them."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features), dtype=float64
-        Categories encoded, and categorical features first, as trees index them.
-    y : ndarray of shape (n_samples,), dtype=float64
-        Classes as 0..n_classes-1.
-    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-        Class weights are in it.
-    eras : EncodedEras
-        The era of each row.
-    """
-
-    X: NDArray[np.float64]
-    y: NDArray[np.float64]
-    sample_weight: NDArray[np.float64] | None
+    X: NDArray[np.float64]  # categories encoded, categorical features first
+    y: NDArray[np.float64]  # classes as 0..n_classes-1
+    sample_weight: NDArray[np.float64] | None  # with class weights
     eras: EncodedEras
 
 
 class TreeSums(NamedTuple):
-    """What the splits of one tree have on either side, by era.
+    """What the splits of one tree have on either side, by era."""
 
-    Attributes
-    ----------
-    iteration : int
-        The boosting iteration, or the number of the forest's tree.
-    output : int
-        Which tree of the iteration it is: the index of its class, if there is a tree
-        for each; else 0.
-    predictor : TreePredictor
-        The tree.
-    splits : ndarray of shape (n_splits,), dtype=intp
-        The nodes that are split, as indices into the tree's nodes.
-    left, right : ndarray of shape (n_splits, n_eras, 3), dtype=float64
-        Sum of gradients, sum of hessians and number of rows.
-    """
-
-    iteration: int
-    output: int
+    iteration: int  # or the number of the forest's tree
+    output: int  # the class, where each has a tree; else 0
     predictor: TreePredictor
-    splits: NDArray[np.intp]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
+    splits: NDArray[np.intp]  # (n_splits,), indices into the tree's nodes
+    left: NDArray[np.float64]  # (n_splits, n_eras, 3): gradients, hessians, rows
+    right: NDArray[np.float64]  # as `left`
 
 
 def check_hist_gradient_boosting(estimator: Any) -> None:
-    """Check that `estimator` is a fitted booster or forest of histogram trees.
-
-    ValueError if it is another kind of estimator. NotFittedError if it is not fitted.
-    """
+    """Check that `estimator` is a fitted booster or forest of histogram trees."""
     if not isinstance(estimator, BaseHistGradientBoosting):
         raise ValueError(
             "estimator must be a HistGradientBoostingRegressor or "
@@ -99,11 +69,7 @@ def check_hist_gradient_boosting(estimator: Any) -> None:
 def check_replay_data(
     estimator: Any, X: Any, y: Any, eras: Any, sample_weight: Any
 ) -> ReplayData:
-    """Check and encode the rows that a fitted model is to be run over.
-
-    ValueError if the columns of X are not those of the fit, the arguments differ in
-    length, a label is missing, or y has a class that the fit has not seen.
-    """
+    """Check and encode the rows that a fitted model is to be run over."""
     shape = getattr(X, "shape", None)
     if shape is not None and len(shape) == 2 and shape[1] != estimator.n_features_in_:
         raise ValueError(
@@ -146,11 +112,9 @@ def _encode_targets(estimator: Any, y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def replay_trees(estimator: Any, data: ReplayData) -> Iterator[TreeSums]:
-    """Run a fit over `data`, with the trees that it has, and sum by node and era.
-
-    Gradients are those which the fit would have had on these rows: a booster's are
-    taken at the sum of the trees before, and on the rows of its fit they are the same;
-    a forest's at the mean of the rows that the tree has drawn. See `gradients_of_fit`.
+    """Run a fit over `data` with its trees, and sum by node and era. A booster's
+    gradients are taken at the sum of the trees before, a forest's at the mean of the
+    rows that the tree has drawn: those of the fit, on its rows. See `gradients_of_fit`.
     """
     with openmp_threads(getattr(estimator, "n_jobs", None), type(estimator).__name__):
         n_threads = _openmp_effective_n_threads()

@@ -6,10 +6,7 @@ from sklearn_era.ensemble import EraForestClassifier
 
 
 def refuse_forest_classifier(model: Any) -> None:
-    """Refuse a forest whose trees add up to proportions rather than to log-odds.
-
-    ValueError if `model` is an `EraForestClassifier`.
-    """
+    """Refuse a forest whose trees add up to proportions rather than to log-odds."""
     if isinstance(model, EraForestClassifier):
         raise ValueError(
             "An EraForestClassifier cannot be converted: its trees add up to "

@@ -240,10 +240,7 @@ default="mean"
 
 
 def check_direction(aggregation: Any, greater_is_better: bool) -> None:
-    """Refuse the aggregations that only make sense of scores.
-
-    ValueError if errors are to be aggregated by "sharpe" or "max_drawdown".
-    """
+    """Refuse to aggregate errors by "sharpe" or "max_drawdown", which ask for scores."""
     if not greater_is_better and aggregation in _ONLY_OF_SCORES:
         raise ValueError(
             f"aggregation={aggregation!r} is not meaningful with "
@@ -254,10 +251,7 @@ def check_direction(aggregation: Any, greater_is_better: bool) -> None:
 
 
 def check_undefined(undefined: Any) -> None:
-    """Refuse True and False, which are numbers to Python.
-
-    ValueError if `undefined` is a bool.
-    """
+    """Refuse True and False, which are numbers to Python."""
     if isinstance(undefined, bool):
         raise ValueError(
             f"undefined must be 'raise', 'omit' or a number; got {undefined!r}."

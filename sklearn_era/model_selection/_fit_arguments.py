@@ -32,10 +32,8 @@ def name_in_fit(estimator: Any, argument: str) -> str | None:
 def fit_arguments(
     estimator: Any, eras: NDArray[Any], sample_weight: NDArray[Any] | None
 ) -> dict[str, NDArray[Any]]:
-    """What a fit is handed beside X and y, by the names that it has for them.
-
-    Eras where it takes any, and weights, if there are some; ValueError if it takes no
-    weights then.
+    """Return the eras, if a fit takes any, and the weights, if there are some, by the
+    names that it has for them.
     """
     arguments = {}
     if (eras_name := name_in_fit(estimator, "eras")) is not None:

@@ -35,11 +35,7 @@ Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 def check_order(
     eras: Any, X: Any, era_order: str, name: str
 ) -> tuple[EncodedEras, str]:
-    """Check the labels of rows; return them, and whether they are 'ordered' or not.
-
-    `name` is what asks, in messages. ValueError for labels that are no eras of X, for a
-    single era, and for two that are ordered.
-    """
+    """Check the labels of rows; return them, and whether they are 'ordered' or not."""
     ordered_for = None if era_order == "unordered" else name
     encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
     labels = encoded.labels
@@ -74,21 +70,7 @@ def era_folds(eras: EncodedEras, era_order: str, n_folds: int) -> Folds:
 
 
 class Candidates:
-    """What is found of one candidate after the other.
-
-    Attributes
-    ----------
-    params : list
-        Of each candidate; of an average a list.
-    predictions : list of ndarray of shape (n_tested,) or (n_tested, n_classes)
-        For the test rows of all folds.
-    scores : list of ndarray of shape (n_test_eras,)
-        By era, in the order of `era_codes`.
-    seconds : list of float
-        The mean time of a fit.
-    empty_columns : list
-        Those without a value in the training rows of a fold, each once or more.
-    """
+    """What is found of one candidate after the other."""
 
     def __init__(
         self,
@@ -124,11 +106,11 @@ class Candidates:
             if name.endswith("sample_weight") and takes(self.scorer, "sample_weight"):
                 self.weights["sample_weight"] = values[tested]
         self.failure: ValueError | None = None  # the last of the scorer
-        self.params: list[Any] = []
-        self.predictions: list[NDArray[np.float64]] = []
-        self.scores: list[NDArray[np.float64]] = []
-        self.seconds: list[float] = []
-        self.empty_columns: list[Any] = []
+        self.params: list[Any] = []  # a list of an average
+        self.predictions: list[NDArray[np.float64]] = []  # of test rows of all folds
+        self.scores: list[NDArray[np.float64]] = []  # by era, as `era_codes`
+        self.seconds: list[float] = []  # the mean time of a fit
+        self.empty_columns: list[Any] = []  # in a fold; once or more
 
     def try_all(self, candidates: Sequence[dict[str, Any]]) -> None:
         """Fit candidates, the plain model first, as long as there is time."""
@@ -237,9 +219,8 @@ class Candidates:
 
 
 def mean_and_error(differences: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Means over eras, the last axis, and their standard errors; NaN of fewer than two.
-
-    Eras without a difference, which are NaN, are left out.
+    """Return means over eras, the last axis, and their standard errors, NaN of fewer
+    than two; eras without a difference, which are NaN, are left out.
     """
     n_known = np.isfinite(differences).sum(axis=-1)
     with warnings.catch_warnings():

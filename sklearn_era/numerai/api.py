@@ -31,10 +31,8 @@ _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A call of one field: what for, with which arguments, the shape of the answer.
-
-    A shape is a type, a list of one shape, or a dictionary of shapes by field: both
-    what is asked for and what an answer is checked against.
+    """A call of one field. A shape is a type, a list of one shape, or a dictionary of
+    shapes by field: what is asked for, and what an answer is checked against.
     """
 
     step: str

@@ -69,10 +69,9 @@ class Blend:
         return [part.weight / total for part in self.parts]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Ranks in (0, 1) of the parts' predictions x_k for the rows of one era.
-
-        ``rank(x_1)`` of a single part, of several ``rank(sum_k s_k g(rank(x_k)))`` with
-        the shares s_k; ``rank`` is `rank_normalize`, and g is `gaussianize`.
+        """Return ranks in (0, 1) for the rows of one era: ``rank(x_1)`` of a single
+        part, else ``rank(sum_k s_k g(rank(x_k)))``, s_k being shares and g
+        `gaussianize`.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
@@ -103,10 +102,8 @@ def predict_live(
     neutralizers: Sequence[str] = (),
     proportion: float = 0.0,
 ) -> "pd.Series[float]":
-    """Predict the live era: ranks strictly between 0 and 1, by id, as in the file.
-
-    `records` are those of the blend's parts, and `version` is that of the live data.
-    Ranks are neutralized by the `neutralizers`, if there are any.
+    """Predict the live era by id: ranks strictly between 0 and 1, neutralized by the
+    `neutralizers`, if there are any. `version` is that of the live data.
     """
     for trained in {record.version for record in records} - {version}:
         warn(

@@ -256,9 +256,8 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
 
 
 def write_config(path: Path, *, name: str, target: str, version: str) -> None:
-    """Write the template with a model's name, its target and a version of the data.
-
-    Beside it, ``.gitignore`` lists ``.env``, the file that the keys may be in.
+    """Write the template for a model, and ``.gitignore`` with ``.env``, the file of
+    keys.
     """
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():

@@ -60,8 +60,7 @@ def check_parquet(
     path: Path, *, live: bool = False, needs_era: bool = True
 ) -> list[str]:
     """Check that a file is whole, with rows, distinct ids and eras; return its columns.
-
-    Of a live file, which is small, all columns are decoded, and else ids and eras.
+    Only of a live file, which is small, are all columns decoded.
     """
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
@@ -183,10 +182,8 @@ def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
 def read_blocks(
     columns: ParquetColumns, path: Path, features: Sequence[str], runs: Sequence[EraRun]
 ) -> Iterator[NDArray[Any]]:
-    """Features of eras, an ndarray (n_rows_of_era, n_features) in Fortran order each.
-
-    int8 if all columns are, and float64, with NaN, if values are missing. `runs` are in
-    the order of the file, of which a block is in memory at a time.
+    """Yield the features of each era, (n_rows_of_era, n_features) in Fortran order:
+    int8 if all are, else float64 with NaN. `runs` are in the order of the file.
     """
     names = list(features)
     check_has(path, names, columns.names)

@@ -51,11 +51,9 @@ def write_demo_data(
     rows_per_era: int = 400,
     n_features: int = 60,
 ) -> DemoData:
-    """Write the files of round 1 with the layout of Numerai's data, version 5.
-
-    The rows are those of `make_numerai_like`: the eras of the train file are training
-    eras, those of the validation file fading ones, the live and the future ones live.
-    Other models are a regression on the first half of the train eras, with noise.
+    """Write the files of round 1 in the layout of Numerai's data, version 5, with rows
+    of `make_numerai_like`; other models are a noisy regression on half of the train
+    file.
     """
     pandas = import_optional("pandas", extra="numerai")
     last = n_train_eras + n_validation_eras

@@ -106,9 +106,7 @@ def download(
 @dataclass(frozen=True)
 class Fetch:
     """Fetches a file of the data, or goes on with it; it appears whole and checked.
-
-    After a DataError of `check` it is fetched once more. `on_bytes` is called with the
-    bytes so far and those in all, 0 if not known.
+    After a DataError of `check` it is fetched once more.
     """
 
     client: Numerai
@@ -116,6 +114,7 @@ class Fetch:
     path: Path
     round_number: int | None = None
     check: Callable[[Path], object] = lambda path: None
+    # Called with the bytes so far and those in all, 0 if not known.
     on_bytes: Callable[[int, int], object] = lambda done, total: None
 
     def __call__(self) -> None:

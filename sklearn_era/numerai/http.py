@@ -56,9 +56,8 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests; `timeout` is in seconds, for each part of an answer.
-
-    All of it has ten times as long, but for downloads; so has sending.
+    """Sends requests; each part of an answer has `timeout` seconds, all of it ten times
+    as long, but for downloads, and so has sending.
     """
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
@@ -200,10 +199,8 @@ class Http:
 
     @contextmanager
     def _reader(self, raw: Any) -> Iterator[Callable[[], bytes]]:
-        """Yield what reads some of a body, in no more than twice the timeout.
-
-        That of a socket begins anew with every byte, as of those that give the size of
-        a chunk.
+        """Yield what reads some of a body, in no more than twice the timeout: that of a
+        socket begins anew with every byte, as of those that give the size of a chunk.
         """
         requests = import_optional("requests", extra="numerai")
         due, late, ended = math.inf, threading.Event(), threading.Event()

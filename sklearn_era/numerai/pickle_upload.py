@@ -40,12 +40,9 @@ def upload_pickle(
     assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:
-    """Upload a pickle to a model's slot, and wait for Numerai's validation of it.
-
-    `image` and `data_version` are names, such as "Python 3.12" and "v5.3"; without them
-    they are Numerai's defaults. Returns the status, after `wait` seconds that of the
-    moment. `assign` lets a validated pickle make the submissions of the slot, which
-    then takes none from anybody else.
+    """Upload a pickle to a model's slot and wait for Numerai's validation; return its
+    status, after `wait` seconds that of the moment. Once validated, an assigned pickle
+    makes all submissions of the slot.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")

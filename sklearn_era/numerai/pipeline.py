@@ -25,9 +25,8 @@ _POLL = 60.0
 
 
 class Run:
-    """Brings everything up to date, with `retrain` the fits that are up to date, too.
-
-    A round that is to open, and data that are to come, are waited for `wait` minutes.
+    """Brings everything up to date, with `retrain` also fits that are. It waits `wait`
+    minutes for a round that is to open and data that are to come.
     """
 
     def __init__(self, steps: Steps, upload: bool, retrain: bool, wait: float) -> None:
@@ -39,9 +38,8 @@ class Run:
         self._submitted, self._number = set[str](), 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
-        """Do it all; return what failed, by what it was, while the rest went on.
-
-        A wrong configuration, key or model name, and no API or live data, stop it all.
+        """Do it all; return what failed while the rest went on. A wrong configuration,
+        key or model name stops it all, as does a lack of the API or of live data.
         """
         self.steps.check_parameters()
         if self.upload:

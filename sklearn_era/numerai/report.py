@@ -107,9 +107,8 @@ def identify(
 def write_report(
     validation: Validation, results: Mapping[str, ValidationResult]
 ) -> list[Path]:
-    """Write ``report.json`` and the figures, and return their paths in this order.
-
-    ``report.json`` is written last: a report that is current is complete.
+    """Write figures, then ``report.json``: a current one is complete. Return all paths,
+    the JSON file's first.
     """
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]

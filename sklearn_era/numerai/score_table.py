@@ -73,22 +73,17 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """A row of the table: `scores` by metric and `n_rows` are of the row's own eras,
-    and `summary` is of those that all rows have.
-
-    `skipped` says why a metric is not there, `notes` what is worth knowing; `exposures`
-    are mean correlations with features, the largest in size first.
-    """
+    """A row of the table."""
 
     target: str
     way: Way
     folds: list[Fold]
-    scores: dict[str, EraScores]
-    summary: dict[str, Summary]
-    skipped: dict[str, str]
-    notes: list[str]
-    exposures: dict[str, float]
-    n_rows: int
+    scores: dict[str, EraScores]  # by metric, of the row's own eras
+    summary: dict[str, Summary]  # of the eras that all rows have
+    skipped: dict[str, str]  # why a metric is not there
+    notes: list[str]  # what is worth knowing
+    exposures: dict[str, float]  # mean correlations with features, largest first
+    n_rows: int  # of the row's own eras
     neutralize_proportion: float
 
 

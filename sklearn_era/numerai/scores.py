@@ -41,10 +41,8 @@ def live_scores(
     n_rounds: int,
     horizons: Mapping[str, int | None],
 ) -> list[RoundScore]:
-    """The latest scores of models in their last rounds, by round and model.
-
-    `ids` and `horizons`, those of the targets in business days, are by model name. A
-    score that names its horizon counts before the official one.
+    """Return the latest scores of models in their last rounds, by round and model; one
+    that names its horizon, in business days, counts before the official one.
     """
     rows = []
     for model, model_id in ids.items():

@@ -71,9 +71,8 @@ class ModelRecord(Record):
 def save_fit(
     folder: Path, name: str, estimator: Regressor, record: ModelRecord
 ) -> ModelRecord:
-    """Write a fit and its record, both or neither; return the record with its sha256.
-
-    Whenever the process may be killed, `load_fit` finds the old fit or the new one.
+    """Write a fit and its record, both or neither even if the process is killed; return
+    the record with its sha256.
     """
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
@@ -138,9 +137,8 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """What differs between two fits, in words; none if their trees are the same.
-
-    The rows are compared if the data of both were read, and else what was asked for.
+    """Return what differs between two fits, in words; none if their trees are the same.
+    Rows are compared if the data of both were read, else what was asked for.
     """
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)

@@ -35,10 +35,8 @@ def submission_csv(frame: "pd.DataFrame") -> bytes:
 
 
 def read_predictions(path: Path) -> "pd.DataFrame":
-    """Read the predictions of any model, from CSV or Parquet.
-
-    Ids are a column ``id`` or the index, predictions a column ``prediction`` or
-    ``probability``; other columns are left out. They are not ranked or changed.
+    """Read a model's predictions, in a column ``prediction`` or ``probability``, from
+    CSV or Parquet; ids are a column ``id`` or the index. Nothing is ranked or changed.
     """
     with decoding(path):
         content = path.read_bytes()

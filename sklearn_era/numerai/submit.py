@@ -97,11 +97,9 @@ def submit(
     require_open: bool | None = None,
     force: bool = False,
 ) -> SubmissionRecord:
-    """Check a round's predictions, upload them, and see that Numerai has them.
-
-    They are what ``predict`` wrote, or a `file` of any model, which Numerai's live file
-    alone is the measure of. A closed round is warned of, or an error if `require_open`;
-    by default the configuration says. `force` uploads what was submitted already.
+    """Check a round's predictions, of ``predict`` or a `file`, upload them, and see
+    that Numerai has them. `require_open` makes an error of a closed round, by default
+    as configured; `force` uploads what was submitted already.
     """
     workspace, client, tell = steps.workspace, steps.client, steps.told.step
     folder = workspace.round_dir(round_number, model_name)

@@ -187,14 +187,11 @@ def why_train(
     folder: Path,
     name: str,
     *,
-    files: Sequence[_File],
+    files: Sequence[_File],  # paths, or names as "train", of whatever round
     features: Sequence[str],
     version: str,
 ) -> str | None:
-    """Why the stored fit is not the one configured, in words; None if it is.
-
-    `files` are paths, or names such as "train", whose rounds play no part.
-    """
+    """Return why the stored fit is not the one configured, in words; None if it is."""
     wanted = _request(settings, files, features, version=version)
     with suppress(DataError):  # of which the training warns
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
@@ -304,15 +301,12 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """What a fit goes on from, and the callback of the fit that writes the next ones.
-
-    They are of the numbers of trees that are `due`; `on_tree` is told before each tree.
-    """
+    """What a fit goes on from, and the callback that writes the next ones."""
 
     folder: Path
     fit: store.ModelRecord
-    due: range
-    on_tree: Callable[[int, int], None]
+    due: range  # numbers of trees
+    on_tree: Callable[[int, int], None]  # called before each tree
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:

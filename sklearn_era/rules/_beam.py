@@ -17,13 +17,10 @@ Conjunction = frozenset[BinsOfColumn]
 
 @dataclass(frozen=True)
 class Rule:
-    """Conjunctions joined by *or*: an empty conjunction covers all rows.
-
-    The last one is what *and* refines; the order of the others does not matter.
-    """
+    """Conjunctions joined by *or*: an empty conjunction covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
-    last: Conjunction = frozenset()
+    last: Conjunction = frozenset()  # what *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
         """This rule *and* the condition, or with `is_union` *or* the condition."""
@@ -61,30 +58,14 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """What a rule is to be found for.
+    """What a rule is to be found for."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_samples,)
-        The rows' weights times the size of their residuals, with the sum of the former.
-    is_positive : ndarray of shape (n_samples,), dtype=uint8
-        Whether a row is of the class.
-    curvatures : ndarray of shape (n_samples,)
-        The second derivative of each row's log loss.
-    moments : ndarray of shape (n_samples, 2) or None
-        What the variance term adds up over the rows of a group.
-    column_penalties : ndarray of shape (n_features,)
-        What a rule's quality loses by each of its columns.
-    quality_of_all : float
-        That of the empty rule, which covers all rows.
-    """
-
-    weights: NDArray[np.float64]
-    is_positive: NDArray[np.uint8]
-    curvatures: NDArray[np.float64]
-    moments: NDArray[np.float64] | None
-    column_penalties: NDArray[np.float64]
-    quality_of_all: float
+    weights: NDArray[np.float64]  # the rows' times |residual|, with their old sum
+    is_positive: NDArray[np.uint8]  # of the class
+    curvatures: NDArray[np.float64]  # second derivatives of the log loss
+    moments: NDArray[np.float64] | None  # (n_samples, 2), of the variance term
+    column_penalties: NDArray[np.float64]  # what quality loses by a column
+    quality_of_all: float  # of the empty rule, which covers all rows
 
 
 class _Seed:
@@ -117,9 +98,7 @@ class _Seed:
 @dataclass(frozen=True)
 class BeamSearch:
     """Looks for the rule of the best quality, level by level, in the `width` best ones.
-
-    Of rules of the same quality, those of fewer conditions come first, then those of
-    lower columns and bins: no draw decides.
+    Ties go to fewer conditions, then to lower columns and bins: no draw decides.
     """
 
     X_binned: NDArray[np.uint8]

@@ -53,14 +53,13 @@ def boost_rules(
     learning_rate: float,
     l2_regularization: float,
 ) -> tuple[float, list[tuple[Rule, float]]]:
-    """``RuleEnsemble`` of Du et al. (2025): an intercept, and rules with coefficients.
+    """Return an intercept and rules with coefficients: ``RuleEnsemble`` of Du et al.
+    (2025).
 
-    A rule r is 1 where it covers and -1 elsewhere. The scores of the rows that it
-    covers, and those of all others, each move by Newton's step for the log loss. Half
-    the difference of the two steps is the rule's coefficient; half their sum goes to
-    the intercept, the coefficient of the empty rule. (The paper has no intercept. But
-    then a rule that covers little would mostly move the scores of the rows that it does
-    not cover.) A rule that is found again adds to its coefficient.
+    A rule is 1 where it covers and -1 elsewhere; the scores of either side move by a
+    Newton step for the log loss. Half the difference of the two steps goes to the
+    rule's coefficient, half their sum to the intercept, which the paper lacks: a rule
+    that covers little would mostly move the scores of the rows that it does not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0

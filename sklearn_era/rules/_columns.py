@@ -16,15 +16,11 @@ BinsOfColumn = tuple[int, int]
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that a rule may be refined by, numbered by column.
+    """The conditions that a rule may be refined by, numbered by column."""
 
-    A condition covers the bins from `lower` to `upper`, or with `is_complement` all
-    others. Those of column j are from ``first[j]`` to ``first[j + 1] - 1``.
-    """
-
-    first: NDArray[np.int32]
+    first: NDArray[np.int32]  # by column, and one more
     column: NDArray[np.int32]
-    lower: NDArray[np.int32]
+    lower: NDArray[np.int32]  # the first bin covered, or not, by `is_complement`
     upper: NDArray[np.int32]
     is_complement: NDArray[np.uint8]
     missing_bin: int
@@ -50,9 +46,8 @@ def fit_bins(
     random_state: Any,
     n_threads: int,
 ) -> _BinMapper:
-    """scikit-learn's bin mapper, with `n_bins` of equal width or equal weight.
-
-    A column of no more distinct values has one bin for each of them.
+    """Return scikit-learn's bin mapper, with `n_bins` of equal width or equal weight,
+    or one for each distinct value of a column that has no more.
     """
     is_categorical = np.array([c is not None for c in known_categories])
     mapper = _BinMapper(
@@ -82,10 +77,7 @@ def fit_bins(
 
 
 def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Thresholds of bins of equal width.
-
-    A threshold is left out that parts no more values than the one below it.
-    """
+    """Return thresholds of bins of equal width, but those that part no more values."""
     known = np.sort(values[~np.isnan(values)])
     thresholds = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
     n_below = np.searchsorted(known, thresholds, side="right")
@@ -93,11 +85,9 @@ def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float6
 
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
-    """All conditions on columns, those that cover the same bins once.
-
-    A number is at most, or above, the upper end of a bin; a category is, or is not, one
-    of them. Where values are missing in training, there are two conditions on that. A
-    missing value is on neither side of a threshold, and is not any category.
+    """Return all conditions, those that cover the same bins once: a number is at most,
+    or above, a bin's end; a category is, or is not, one of them; a value is missing, or
+    not. A missing value is on neither side of a threshold, and is not any category.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []

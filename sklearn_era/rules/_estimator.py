@@ -333,10 +333,8 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """What a rule loses by each column in one round: the soft mask, scaled.
-
-        ``beta = max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0. Du et al. (2025),
-        section III-B.
+        """Return a round's penalties of columns, the soft mask, scaled: ``max(0, min(1,
+        mu + N(0, sigma^2)))`` where mu > 0. Du et al. (2025), section III-B.
         """
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)

@@ -15,25 +15,12 @@ from ._beam import Rule
 
 @dataclass(frozen=True)
 class WeightedRule:
-    """A rule for a class, with the sum of its steps.
-
-    Attributes
-    ----------
-    rule : Rule
-        What it covers.
-    text : str
-        How it reads.
-    class_index : int
-        Which of `classes_` it speaks for; 1 of two.
-    coefficient : float
-        What is added to the class's score where the rule covers, and taken off
-        elsewhere.
-    """
+    """A rule for a class, with the sum of its steps."""
 
     rule: Rule
-    text: str
-    class_index: int
-    coefficient: float
+    text: str  # how it reads
+    class_index: int  # of `classes_`; 1 of two
+    coefficient: float  # added to the class's score, or subtracted if not covered
 
 
 def rate_rules(
@@ -44,9 +31,8 @@ def rate_rules(
     sample_weight: NDArray[np.float64],
     eras: EncodedEras | None,
 ) -> Bunch:
-    """The table of rules, by columns; `RuleEnsembleClassifier.rule_table` says which.
-
-    `y` is the index of each row's class; rates of no rows are NaN.
+    """Return the columns of `RuleEnsembleClassifier.rule_table`. `y` has indices of
+    classes; rates of no rows are NaN.
     """
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     n_rules, n_eras = len(rules), 0 if eras is None else eras.labels.size

@@ -12,27 +12,16 @@ from ._refinements import RefinementCounter
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Rows of the same class and label: the groups (Y, ID) of the paper.
+    """Rows of the same class and label: the groups (Y, ID) of the paper."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_samples,), dtype=int32
-        The group of each row.
-    is_positive : ndarray of shape (n_groups,), dtype=uint8
-        Whether a group is of the positive class.
-    """
-
-    codes: NDArray[np.int32]
-    is_positive: NDArray[np.uint8]
+    codes: NDArray[np.int32]  # (n_samples,)
+    is_positive: NDArray[np.uint8]  # (n_groups,)
 
 
 def make_groups(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any
 ) -> RowGroups:
-    """The groups of a class and a label that there are.
-
-    ValueError where a group is a single row, whose variance says nothing.
-    """
+    """Return the groups of a class and a label that there are, of two rows or more."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -53,10 +42,9 @@ class VarianceTerm:
     """``C = mean over groups of Var(v in the group) ** power``, of a loss or a score.
 
     Du et al. (2025), section III-C, after Heinze-Deml and Meinshausen (2021). With
-    ``of="loss"`` v is the exponential loss ``exp(-y F)``, y being 1 or -1, and with
-    ``of="score"`` the score F itself. A new rule moves F by one step where it covers
-    and by another one elsewhere, and so multiplies the loss of a class by one of two
-    factors (equation 5). The variance after it follows from sums over the rows covered.
+    ``of="loss"`` v is ``exp(-y F)``, y being 1 or -1, and with ``of="score"`` F itself.
+    A new rule moves F by one of two steps, and so multiplies the loss of a class by one
+    of two factors (equation 5): the variance follows from sums over the rows covered.
     """
 
     groups: RowGroups
@@ -71,10 +59,7 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64]:
-        """Hand a round's sums to the counter; the two moments of each row are returned.
-
-        `steps` say what a rule's steps follow from.
-        """
+        """Hand a round's sums to the counter; return the two moments of each row."""
         codes, sign = self.groups.codes, self.groups.is_positive
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores

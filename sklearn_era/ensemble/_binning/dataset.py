@@ -373,10 +373,7 @@ class BinnedDataset:
 
 
 def make_bin_mapper(max_bins: int, random_state: Any) -> _BinMapper:
-    """An unfitted bin mapper, seeded as ``fit`` seeds its own.
-
-    ValueError if `max_bins` is not an integer in [2, 255].
-    """
+    """Return an unfitted bin mapper, seeded as ``fit`` seeds its own."""
     if not isinstance(max_bins, Integral) or not 2 <= max_bins <= 255:
         raise ValueError(f"max_bins={max_bins!r} must be an integer from 2 to 255.")
     seed = check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype="u8")

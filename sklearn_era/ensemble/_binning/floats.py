@@ -23,11 +23,7 @@ _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Any X that ``fit`` takes as columns of float64, made when they are asked for.
-
-    None of them may be categorical. ValueError if `X` is no matrix, or has no row or
-    column.
-    """
+    """Columns of float64, made when they are asked for, of any X without categories."""
 
     def __init__(self, X: Any):
         self._take: Callable[[int], Any] | None = None
@@ -58,10 +54,7 @@ class FloatColumns:
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(self, features: range) -> list[NDArray[np.float64]]:
-        """The values of some columns that follow one another.
-
-        ValueError if a column is not numeric; the message names it.
-        """
+        """Return columns that follow one another."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # By rows that stay in the cache: columns of a C-ordered array share its lines.
@@ -114,9 +107,7 @@ def fit_and_bin_columns(
     binned: NDArray[np.uint8],
 ) -> None:
     """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
-
-    Rows are taken in an order, in which their weights and `binned` are; that is
-    Fortran-ordered.
+    `order` is that of `sample_weight` and of `binned`, which is Fortran-ordered.
     """
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
     if drawn is not None:
@@ -149,9 +140,8 @@ def find_thresholds(
     sample_weight: NDArray[np.float64] | None,
     categories: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64] | None:
-    """The thresholds that scikit-learn finds for one column, or its categories.
-
-    None if all values are missing, or those that are not have no weight.
+    """Return the thresholds that scikit-learn finds for a column, or its categories;
+    None if no value has weight.
     """
     is_known = ~np.isnan(values)
     if sample_weight is not None:

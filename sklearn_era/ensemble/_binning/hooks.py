@@ -53,10 +53,8 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(BaseHistGradientBoosting):
-    """Takes the bins of a `BinnedDataset`, and makes those of small integers by table.
-
-    The thresholds, bins and trees are those of scikit-learn, bit for bit. All other X,
-    and X with categorical features, takes scikit-learn's way, by a float64 copy.
+    """Takes the bins of a `BinnedDataset`, and bins small integers by table, bit for
+    bit as scikit-learn does. Other X, and categories, take its way, by a float64 copy.
     """
 
     _bin_mapper: Any
@@ -147,9 +145,8 @@ class BinningMixin(BaseHistGradientBoosting):
             del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but an error counts columns as X does.
-
-        Of a column without a category, the encoder has to take text and numbers alike.
+        """As in scikit-learn, but an error counts columns as X does, and a column
+        without a category makes the encoder take text and numbers alike.
         """
         try:
             known = BaseHistGradientBoosting._check_categories(self)
@@ -168,9 +165,8 @@ class BinningMixin(BaseHistGradientBoosting):
     def _bin_data(
         self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
     ) -> NDArray[np.uint8]:
-        """As in scikit-learn; the matrix may be X's own memory, and is then read-only.
-
-        Training rows are Fortran-ordered, validation rows C-ordered.
+        """As in scikit-learn, but the matrix may be X's own memory, read-only. Training
+        rows are Fortran-ordered, validation rows C-ordered.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False

@@ -24,32 +24,18 @@ _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns with as many bits, as what the loops of `codes` take.
+    """Columns with as many bits, as the loops of `codes` take them."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n_columns,), dtype=intp
-        Which columns of X they are.
-    arrays : list of ndarray of shape (n_rows,)
-        The columns, kept here since addresses keep nothing alive.
-    addresses, strides : ndarray of shape (n_columns,), dtype=intp
-        Where each begins, and the bytes from one row to the next.
-    itemsize : int
-        Bytes of a value, 1 or 2.
-    """
-
-    features: NDArray[np.intp]
-    arrays: list[NDArray[Any]]
-    addresses: NDArray[np.intp]
-    strides: NDArray[np.intp]
-    itemsize: int
+    features: NDArray[np.intp]  # which columns of X
+    arrays: list[NDArray[Any]]  # (n_rows,) each; addresses keep nothing alive
+    addresses: NDArray[np.intp]  # where each begins
+    strides: NDArray[np.intp]  # bytes from one row to the next
+    itemsize: int  # bytes of a value, 1 or 2
 
 
 class UnbinnedRows:
-    """What ``fit`` passes around as X until its rows are binned.
-
-    It has of an array what ``fit`` asks for: a shape, and rows taken by their indices,
-    which copies nothing.
+    """Stands in for X in ``fit`` until its rows are binned: it has a shape, and takes
+    rows by their indices, which copies nothing.
     """
 
     ndim = 2
@@ -125,10 +111,8 @@ class IntegerColumns(UnbinnedRows):
                 )
 
     def as_one_matrix(self) -> NDArray[np.uint8] | None:
-        """The bytes of all columns as a Fortran-ordered matrix, read-only; no copy.
-
-        None unless they lie so in memory already, each value in one byte. A memory map
-        is none: another process may write to its file, in the course of a fit.
+        """Return all columns as a read-only Fortran-ordered matrix of bytes, or None if
+        that takes a copy. A memory map is none: another process may write to its file.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
@@ -178,10 +162,8 @@ def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
 
 
 def as_integer_columns(X: Any) -> IntegerColumns | None:
-    """The columns of `X`, if all are small integers without missing values.
-
-    None for all but NumPy arrays, pandas and polars data frames and pyarrow tables of
-    int8, uint8, int16 and bool columns, and for those without a row or a column.
+    """Return the columns of an array or data frame, if all are int8, uint8, int16 or
+    bool without missing values; None otherwise, and without a row or a column.
     """
     if get_config()["array_api_dispatch"]:
         return None

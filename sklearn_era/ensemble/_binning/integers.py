@@ -25,10 +25,8 @@ from .integer_columns import IntegerColumns, values_of_codes
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.intp] | None:
-    """The rows whose quantiles scikit-learn takes; None for all of them.
-
-    Of many rows it draws some with replacement, by their weights, which then have had
-    their part. The draws are its own: same generator, same arguments.
+    """Return the rows whose quantiles scikit-learn takes, None for all. It draws them
+    by weight, which then has had its part: same generator, same arguments.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None
@@ -45,10 +43,8 @@ def set_thresholds(
     thresholds: Sequence[NDArray[np.float64] | None],
     columns: Sequence[Any] = (),
 ) -> None:
-    """Make of a bin mapper what its ``fit`` does, the thresholds being known.
-
-    They are None of a column without a value, to which trees are blind: it has one bin
-    for all values, or its categories. A warning names such `columns`.
+    """Set what a bin mapper's ``fit`` sets, by known thresholds. They are None of a
+    column without a value: trees are blind to it, and a warning names such `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
@@ -123,10 +119,7 @@ def fit_bin_mapper(
 def bin_columns(
     mapper: _BinMapper, columns: IntegerColumns, binned: NDArray[np.uint8]
 ) -> None:
-    """Write the bins of small integers into `binned`, as a bin mapper's ``transform``.
-
-    The mapper has no categorical features; `binned` is of dtype uint8 and any order.
-    """
+    """Write the bins of small integers, none categorical, as ``transform`` does."""
     for batch in columns.batches():
         tables = make_tables(
             [mapper.bin_thresholds_[feature] for feature in batch.features],
@@ -147,9 +140,8 @@ def bin_columns(
 def make_tables(
     thresholds: list[NDArray[np.float64] | None], dtypes: list[np.dtype[Any]]
 ) -> NDArray[np.uint8]:
-    """The bin of each code of some columns, whose dtypes have as many bits.
-
-    Values up to a threshold are below it, as in a bin mapper's ``transform``.
+    """Return the bin of each code of columns of one item size, as ``transform``: values
+    up to a threshold are below it.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -161,10 +153,8 @@ def make_tables(
 def matrix_of_own_bins(
     mapper: _BinMapper, columns: IntegerColumns
 ) -> NDArray[np.uint8] | None:
-    """X itself as the binned matrix, read-only, where its values are their own bins.
-
-    That is so of columns with the values 0, 1, ..., k - 1, all of which occur. None
-    where it is not, or where X is not Fortran-ordered with one byte a value.
+    """Return X itself as the binned matrix, read-only, if each column has exactly the
+    values 0, 1, ..., k - 1; else None, as for X not Fortran-ordered or not of bytes.
     """
     if any(
         not np.array_equal(thresholds, np.arange(thresholds.size) + 0.5)
@@ -185,10 +175,7 @@ def take_rows(
     n_threads: int,
     columns: NDArray[np.intp] | None = None,
 ) -> None:
-    """Write some rows of a binned matrix into `out`, of any order.
-
-    Columns stay where they are, unless `columns`, of as many, says which go where.
-    """
+    """Write rows of a binned matrix into `out`; `columns` orders all of its columns."""
     n_features = X_binned.shape[1]
     address = X_binned.__array_interface__["data"][0]
     stride, column_stride = X_binned.strides
@@ -217,10 +204,7 @@ def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.
 
 
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
-    """An empty binned matrix.
-
-    MemoryError if there is no room for it; the message says for how much.
-    """
+    """Return an empty binned matrix; a MemoryError names the size asked for."""
     try:
         return np.empty(shape, dtype=np.uint8, order=order)
     except MemoryError as error:

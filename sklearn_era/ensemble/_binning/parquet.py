@@ -39,9 +39,8 @@ def bin_parquet(
     keep_eras: Collection[Any] | Mapping[Any, Any] | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
-    """The arguments of ``BinnedDataset``, but for the mapper, which is fitted here.
-
-    The parameters are those of ``BinnedDataset.from_parquet``.
+    """Fit `mapper`, and return the other arguments of ``BinnedDataset``; the parameters
+    are those of ``BinnedDataset.from_parquet``.
     """
     columns = ParquetColumns(path)
     features = _check_names(columns, features, target, era, sample_weight)

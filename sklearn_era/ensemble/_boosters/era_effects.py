@@ -26,10 +26,8 @@ FITTED_INTERCEPTS = ("_era_labels", "_era_intercepts", "_era_forecast")
 
 
 class EraIntercepts:
-    """The intercepts in the course of a fit; those reached are the estimator's.
-
-    Raw predictions of training rows have their own era's intercept in them, all others
-    the forecast. All processes have the intercepts of all eras.
+    """The intercepts of all eras in a fit, alike in all processes. Raw predictions of
+    training rows have their own era's intercept in them, all others the forecast.
     """
 
     def __init__(
@@ -108,10 +106,7 @@ class EraIntercepts:
 def begin_intercepts(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> EraIntercepts | None:
-    """The intercepts that a fit is to move, if any; those of another fit are dropped.
-
-    ValueError where a warm start has other eras than before, or no intercepts any more.
-    """
+    """Return the intercepts that a fit moves, if any, and drop those of another fit."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)
@@ -216,9 +211,8 @@ def _warn_of_forecast(estimator: Any, labels: NDArray[Any]) -> None:
 def forecast_weights(
     era_forecast: str, n_forecast_eras: int, has_weight: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What each era's intercept counts for in the next era's, adding up to 1.
-
-    Those without weight in training count for nothing.
+    """Return the weight of each era's intercept in the next era's: they add up to 1,
+    and are 0 for eras without weight in training.
     """
     n_eras = int(has_weight.sum())
     if era_forecast == "exponential":
@@ -239,11 +233,8 @@ def intercepts_by_label(estimator: Any) -> dict[Any, Any]:
 
 
 def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
-    """The estimator that predicts rows X of some eras, a copy where it is another.
-
-    Rows of known eras have their own intercept, in place of the forecast, which rows of
-    other eras keep. ValueError for a model without intercepts, and for labels of
-    another kind than those of training.
+    """Return the estimator that predicts rows X of some eras, a copy where it is
+    another: rows of known eras have their own intercept in place of the forecast.
     """
     if eras is None:
         return estimator

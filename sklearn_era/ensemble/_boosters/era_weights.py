@@ -30,15 +30,8 @@ FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class GroupDRO:
-    """The weights of eras in the course of a fit.
-
-    All processes have the weights of all eras; those without weight in training keep
-    theirs, as if they were not there.
-
-    Attributes
-    ----------
-    log_weights : ndarray of shape (n_eras,), dtype=float64
-        ``log(M q_j)``; never changed in place.
+    """The weights of all eras in the course of a fit, alike in all processes; eras
+    without weight in training keep theirs.
     """
 
     def __init__(
@@ -52,6 +45,7 @@ class GroupDRO:
         self._step_size = step_size
         self._exchange = exchange
         n_eras = eras.labels.size
+        # ``log(M q_j)``, never changed in place.
         self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights
         self._base: NDArray[np.float64] | None = None
         # By era: the weight of its rows, and the sum of what losses leave out.
@@ -71,10 +65,7 @@ class GroupDRO:
         raw: NDArray[np.float64],
         sample_weight: NDArray[np.float64],
     ) -> None:
-        """Move the weights of eras, and in place those of rows; the estimator has them.
-
-        ValueError where the step or the loss is too large for a number.
-        """
+        """Move the weights of eras, which the estimator keeps, and of rows, in place."""
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -102,10 +93,8 @@ class GroupDRO:
         raw: NDArray[np.float64],
         base: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The mean loss of each era, and whether it has weight; 0 for one without.
-
-        Losses leave out what does not depend on the prediction. Eras are compared with
-        it, or those of large counts would seem to lose the least.
+        """Return the mean loss of each era, or 0, and whether it has weight. What
+        losses leave out counts, or eras of large counts would seem to lose the least.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
@@ -131,10 +120,7 @@ def next_log_weights(
     steps: NDArray[np.float64],
     has_weight: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """``log(M q_j)`` after steps of ``eta loss_j``, scaled to a mean weight of 1.
-
-    The exponents are less their maximum, so that none overflows.
-    """
+    """Return ``log(M q_j)`` after steps of ``eta loss_j``; the mean weight stays 1."""
     moved = log_weights.copy()
     of_eras = (log_weights + steps)[has_weight]
     of_eras -= of_eras.max()
@@ -143,9 +129,8 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: Any) -> bool:
-    """Whether iterations of the fit to come weigh eras anew, as Group DRO does.
-
-    With a step size of 0, that is one that goes on with the weights it had.
+    """Whether iterations to come weigh eras anew, as Group DRO does; with a step size
+    of 0, one that goes on with the weights it had.
     """
     if estimator.era_weighting != "group_dro":
         return False
@@ -177,10 +162,7 @@ def weigh_rows(
 def begin_era_weights(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> GroupDRO | None:
-    """Begin the record of what eras weigh; returns what moves their weights, if any.
-
-    ValueError where a warm start of Group DRO has other eras than before.
-    """
+    """Begin the record of the weights of eras; return what moves them, if anything."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
     record: list[NDArray[np.float64]] = []
@@ -222,10 +204,7 @@ def _by_iteration(rows: NDArray[np.float64], n_iter: int) -> NDArray[np.float64]
 
 
 def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
-    """What each iteration multiplied the rows of an era by, by label of the era.
-
-    AttributeError of a model that was fitted without weights of eras.
-    """
+    """Return what each iteration multiplied the rows of an era by, by its label."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

@@ -19,10 +19,8 @@ def split_rows_of_eras(
     stratify: NDArray[Any] | None,
     random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Training and validation rows of early stopping.
-
-    `validation_fraction` is a share of the eras, rounded up, or their number; with
-    ``validation_eras=None``, of the rows. ValueError if no era is left to train on.
+    """Return training and validation rows of early stopping. `validation_fraction` is a
+    share of the eras, or their number; with ``validation_eras=None``, of the rows.
     """
     n_samples, n_eras = eras.codes.size, eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -64,10 +62,7 @@ def split_arrays(
     stratify: NDArray[Any] | None,
     random_state: int,
 ) -> list[Any]:
-    """Split arrays as `train_test_split` does, whose options have made the indices.
-
-    ValueError if all rows of a part have no weight.
-    """
+    """Split arrays as `train_test_split` does, whose options have made the indices."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():

@@ -53,10 +53,8 @@ from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
 
 
 class EraFitMixin(EraScoringMixin):
-    """The patched ``fit`` and the hooks that it calls, in the order of the calls.
-
-    To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose every
-    other method stays as it is.
+    """The patched ``fit`` and the hooks that it calls, in the order of the calls; mixed
+    in before a ``HistGradientBoosting*``, whose other methods stay as they are.
     """
 
     # As that of `fit`.
@@ -203,10 +201,7 @@ class EraFitMixin(EraScoringMixin):
     def _check_eras(
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
-        """Check both arrays of labels against the rows that they label.
-
-        And the columns, by now known, against those that a warm start goes on with.
-        """
+        """Check labels against their rows, and columns against a warm start's."""
         if self._fit_state.previous is not None:
             self._fit_state.previous.check_same(self)
         self._fit_state.plan = plan = CriterionPlan.of(self)
@@ -258,9 +253,8 @@ class EraFitMixin(EraScoringMixin):
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Eras of the training and validation rows, and what splits rows in that way.
-
-        Without eras, that is scikit-learn's own function.
+        """Return eras of the training and validation rows, and what splits rows in that
+        way: scikit-learn's own function without eras.
         """
         if eras is None:
             return None, None, train_test_split
@@ -386,10 +380,8 @@ class EraFitMixin(EraScoringMixin):
         raw_predictions_val: NDArray[np.float64] | None,
     ) -> None:
         """Move intercepts and weights of eras: in place raw predictions and weights.
-
-        Intercepts come first, so that losses are those of the predictions at which the
-        gradients are taken. How well an era's rows tell its intercept does not depend
-        on what the era weighs now.
+        Intercepts come first, as losses are of the predictions at which the gradients
+        are taken; an era's rows determine its intercept whatever the era weighs now.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:

@@ -32,10 +32,8 @@ def cell_values(
     hessians: NDArray[np.floating],
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """``-G / H`` and H of each cell of rows, and s2, the variance within cells.
-
-    Cells are whole within a process, and s2 is that of all processes' cells. Rows and
-    cells without hessian say nothing, and have the value 0.
+    """Return ``-G / H`` and H of each cell of rows, whole within a process, 0 without
+    hessian, and s2, the variance within the cells of all processes.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
@@ -57,9 +55,8 @@ def empirical_bayes_factors(
     variances: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """``A / (A + variance)``, A being the values' own variance about 0 less the noise.
-
-    A is ``max(0, mean(v^2 - variance))``; the mean is weighted by `weights`.
+    """Return ``A / (A + variance)`` with ``A = max(0, mean(v^2 - variance))``, the
+    values' variance about 0 less the noise; the mean is weighted.
     """
     prior = max(0.0, np.average(values**2 - variances, weights=weights))
     total = prior + variances
@@ -72,9 +69,8 @@ def leaf_factors(
     s2: float,
     exchange: Exchange = ALONE,
 ) -> NDArray[np.float64]:
-    """What each leaf is to be multiplied by; `values` and `H` have a row for a leaf.
-
-    Of eras that other processes hold, H is 0.
+    """Return the factor of each leaf, a row of `values` and `H`; of eras that other
+    processes hold, H is 0.
     """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
@@ -107,10 +103,9 @@ def shrink_leaves(
     hessians: NDArray[np.float32],
     exchange: Exchange,
 ) -> None:
-    """Multiply the values of a grown tree's leaves by their factors.
-
-    With monotonic constraints all leaves have the mean factor, which keeps their order:
-    the grower does not know the bounds of all leaves, nor does a line search heed them.
+    """Multiply a grown tree's leaves by their factors; with monotonic constraints, all
+    by the mean factor, which keeps their order: the grower does not know all bounds,
+    nor does a line search heed them.
     """
     leaves, n_eras = grower.finalized_leaves, eras.labels.size
     if n_eras == 1 or len(leaves) == 1:

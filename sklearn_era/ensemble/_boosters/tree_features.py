@@ -16,13 +16,9 @@ def draw_tree_features(
     interaction_cst: list[set[int]] | None,
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:
-    """Draw the features of one tree, and put them as interaction constraints.
-
-    scikit-learn's grower builds histograms of the features that the constraints allow,
-    and of no others: what a tree costs shrinks nearly as their number does. Features
-    are counted as scikit-learn trains on them, categorical ones first. The generator,
-    which also draws for splits (`max_features`), is left alone where all are drawn.
-    Features that a penalty of 1 or more forbids are none to draw from.
+    """Draw the features of one tree, as interaction constraints: scikit-learn's grower
+    builds histograms of no others. Categorical ones count first; a penalty of 1 or more
+    forbids one. The generator is left alone where all are drawn.
     """
     usable = np.arange(n_features)
     if penalties is not None:

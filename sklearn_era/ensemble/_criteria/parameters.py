@@ -27,11 +27,8 @@ _BLENDABLE = [name for name, row in CRITERIA.items() if row.is_blendable]
 def resolve_criterion(
     split_criterion: str | dict[str, float],
 ) -> tuple[str, dict[str, float]]:
-    """What a `split_criterion` stands for: a criterion's name, or "blend", and weights.
-
-    Weights are those of a blend that are positive, in units of the largest; a blend of
-    one is that criterion. ValueError for a mapping with a name that cannot be blended,
-    with a weight that is negative or not finite, or with no positive weight.
+    """Return a criterion's name, or "blend", and the positive weights of its parts in
+    units of the largest; a blend of one is that criterion.
     """
     if isinstance(split_criterion, str):
         return split_criterion, {}
@@ -68,11 +65,9 @@ def resolve_criterion(
 
 
 def resolve_shares(estimator: Any) -> tuple[float, float]:
-    """`min_era_coverage` and `min_gain_share` as numbers.
-
-    The values of "auto" were chosen on public data (docs/natural-eras.md): a criterion
-    then says what it can of the splits that the gain thinks well of. A coverage that is
-    given is the papers' rule, to which no gain is needed.
+    """Return `min_era_coverage` and `min_gain_share` as numbers: of "auto", chosen on
+    public data (docs/natural-eras.md); a given coverage is the papers' rule, no gain
+    needed.
     """
     is_auto = estimator.min_era_coverage == "auto"
     gain_share = estimator.min_gain_share
@@ -91,46 +86,21 @@ def as_float(number: Any) -> float:
 
 @dataclass(frozen=True)
 class CriterionPlan:
-    """What an estimator's parameters rank splits by, found out once a fit.
-
-    Attributes
-    ----------
-    name : str
-    weights : dict of str to float
-        As `resolve_criterion` returns them.
-    is_plain_gain : bool
-        Whether it is the gain, whatever the eras: "invariant" without a penalty too.
-    is_gain_of_one_era : bool
-        Whether it is the same as the gain where there is a single era, whose statistics
-        are the pooled ones. But each side may have to have more rows of an era than it
-        has to have at all.
-    needs_target : bool
-        Whether eras are compared by the target rather than by gradients.
-    sees_all_eras : bool
-        Whether eras are judged beside the other ones.
-    min_samples_per_era : int
-    min_era_coverage : float
-    min_gain_share : float
-        The estimator's, as numbers; 0 for criteria that do not ask for coverage.
-    """
+    """What an estimator's parameters rank splits by, found out once a fit."""
 
     name: str
-    weights: dict[str, float]
-    is_plain_gain: bool
-    is_gain_of_one_era: bool
-    needs_target: bool
-    sees_all_eras: bool
-    min_samples_per_era: int
+    weights: dict[str, float]  # as `resolve_criterion` returns them
+    is_plain_gain: bool  # whatever the eras; also "invariant" without a penalty
+    is_gain_of_one_era: bool  # with a single era, which needs no more rows than a leaf
+    needs_target: bool  # compares eras by the target, not by gradients
+    sees_all_eras: bool  # judges eras beside the other ones
+    min_samples_per_era: int  # like the next two, 0 if coverage is not asked for
     min_era_coverage: float
     min_gain_share: float
 
     @classmethod
     def of(cls, estimator: Any) -> "CriterionPlan":
-        """The plan of an estimator's parameters.
-
-        ValueError as of `resolve_criterion`, or if a blend is to have an invariant part
-        with the statistic "ratio".
-        """
+        """Return the plan of an estimator's parameters."""
         name, weights = resolve_criterion(estimator.split_criterion)
         is_ratio = estimator.invariance_statistic == "ratio"
         if is_ratio and "invariant" in weights:
@@ -189,11 +159,8 @@ def make_target_weights(
     n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The weights of rows for the statistic "ratio": of positive ones, and of all.
-
-    They are in units of their mean, so that a constant that multiplies all changes
-    nothing. `y` is encoded, as one of `n_classes` in classification. ValueError if it
-    has other values than 0 and 1, or more than two classes.
+    """Return the weights of rows for the statistic "ratio", of positive ones and of
+    all, in units of their mean, so that a constant that multiplies all changes nothing.
     """
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
@@ -256,10 +223,8 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
 def warn_if_few_splits_are_covered(
     estimator: Any, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Say so where thresholds end the trees of a booster, or leave them to the gain.
-
-    `splitter` has counted the nodes that the gain would split, and those of them at
-    which no split was covered. A tree without a split is another warning's.
+    """Warn where thresholds end a booster's trees, or leave them to the gain, by the
+    nodes that `splitter` has counted. A tree without a split is another warning's.
     """
     leaves = [
         predictor.get_n_leaf_nodes()

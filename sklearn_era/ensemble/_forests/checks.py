@@ -27,10 +27,7 @@ def describe_draws(
 
 
 def check_warm_start(forest: Any) -> PreviousFit | None:
-    """What a warm start goes on from; None for a fit from the beginning.
-
-    ValueError if there are more trees than `n_estimators` already.
-    """
+    """Return what a warm start goes on from; None for a fit from the beginning."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)

@@ -17,10 +17,7 @@ _OF_CLASSES = (
 
 
 def index_of_class(forest: Any, label: Any) -> int:
-    """The index of a class by its label; by default, of the second of two.
-
-    ValueError if there is no such class, or no label is given and there are not two.
-    """
+    """Return the index of a class by its label; by default, of the second of two."""
     classes = forest.classes_.tolist()
     if label is None:
         if len(classes) == 2:

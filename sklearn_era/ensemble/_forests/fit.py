@@ -44,11 +44,8 @@ from .out_of_bag import OutOfBagMixin
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
-    """``fit`` of a forest, and its steps in the order of their calls.
-
-    To be mixed in before one of scikit-learn's ``HistGradientBoosting*``, whose
-    binning, categories and prediction serve as they are: to them, a forest is a model
-    of as many iterations as trees, whose leaves hold a share of the mean.
+    """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``: to its binning
+    and prediction, a tree is an iteration whose leaves hold a share of the mean.
     """
 
     n_estimators: int
@@ -259,10 +256,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             warn_if_nothing_split(self, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
-        """The trees of before, and those grown since, as one forest.
-
-        To scikit-learn, predictions are sums over trees, and so each leaf holds a share
-        of the mean over trees.
+        """Return the trees of before and those grown since as one forest: predictions
+        are sums over trees, and so each leaf holds a share of the mean.
         """
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))

@@ -11,10 +11,8 @@ from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
 def encode_granularities(
     eras: Any, X: Any, ordered_for: str | None = None
 ) -> list[EncodedEras]:
-    """Check and encode the eras given to ``fit``, column by column.
-
-    `ordered_for` is what depends on the order of the labels, if anything does.
-    ValueError as in `check_eras`, or if there is no column, or rows differ in length.
+    """Check and encode the eras given to ``fit``, column by column; `ordered_for` is
+    what depends on the order of the labels, if anything does.
     """
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
         return [eras]
@@ -56,10 +54,7 @@ def _as_table(eras: Any) -> NDArray[Any] | None:
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
-    """Merge consecutive eras into segments of about as many rows each.
-
-    Segments are labelled 0..n_segments-1; there are no more than eras.
-    """
+    """Merge consecutive eras into at most `n_segments` of about as many rows each."""
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
     merged.order = eras.order  # sorts them too, and is not looked for again

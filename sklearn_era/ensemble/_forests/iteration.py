@@ -21,35 +21,19 @@ from .top_grower import TopGrower, TreeBins, TreeLimits
 
 
 class TrainingSet(NamedTuple):
-    """What all trees of a forest are grown on.
+    """What all trees of a forest are grown on."""
 
-    Attributes
-    ----------
-    X_binned : ndarray of shape (n_samples, n_features), dtype=uint8
-        Fortran-ordered.
-    targets : ndarray of shape (n_samples, n_outputs), dtype=float64
-        What the trees of an iteration predict; of classes, 1 where a row is of it.
-    sample_weight : ndarray of shape (n_samples,), dtype=float64, or None
-    granularities : list of EncodedEras
-        The eras, in each of their granularities.
-    plan : CriterionPlan
-        What ranks the splits.
-    penalties : ndarray of shape (n_features,), dtype=float64, or None
-        As `feature_penalties` returns them.
-    """
-
-    X_binned: NDArray[np.uint8]
-    targets: NDArray[np.float64]
+    X_binned: NDArray[np.uint8]  # (n_samples, n_features), Fortran-ordered
+    targets: NDArray[np.float64]  # (n_samples, n_outputs); of classes, 0 and 1
     sample_weight: NDArray[np.float64] | None
-    granularities: list[EncodedEras]
+    granularities: list[EncodedEras]  # the eras, in each of their granularities
     plan: CriterionPlan
-    penalties: NDArray[np.float64] | None = None
+    penalties: NDArray[np.float64] | None = None  # (n_features,)
 
 
 class IterationMixin:
-    """The part of a forest's fit that runs in threads, an iteration in each.
-
-    It reads the forest and the training data, and writes neither.
+    """The part of a forest's fit that runs in threads, an iteration in each, and writes
+    neither the forest nor the training data.
     """
 
     bootstrap: Bootstrap
@@ -67,10 +51,8 @@ class IterationMixin:
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """The generator of an iteration, after it has drawn the rows.
-
-        It depends on nothing but the forest's seed and the iteration's number: so trees
-        can be grown in any order, and rows be drawn again to know who was left out.
+        """Return an iteration's generator, after it has drawn the rows. It depends on
+        seed and number alone: trees grow in any order, and rows can be drawn again.
         """
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
@@ -93,9 +75,8 @@ class IterationMixin:
     def _grow_iteration(
         self, training: TrainingSet, iteration: int, n_threads: int, n_workers: int
     ) -> list[TreePredictor]:
-        """Draw rows, and grow a tree for each output; by one of several workers.
-
-        They share threads and the memory for histograms.
+        """Draw rows, and grow a tree for each output, as one of several workers that
+        share threads and the memory for histograms.
         """
         n_threads //= n_workers
         rng, drawn = self._draw(training, iteration)

@@ -17,11 +17,9 @@ def node_means(
     l2_regularization: float,
     n_threads: int,
 ) -> NDArray[np.float64]:
-    """The means of the rows of each node, drawn towards the mean of all.
-
-    ``(sum(w y) + l2 mean) / (sum(w) + l2)``, the Newton value of squared error at the
-    baseline `mean`, of sums in double precision: the proportion of a class in a pure
-    leaf is 0 or 1, and not nearly so. Nodes without weight have the mean of all.
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
+    squared error at the baseline `mean`, summed in double precision: the proportion of
+    a class in a pure leaf is exactly 0 or 1. Nodes without weight have the mean.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

@@ -13,19 +13,10 @@ Bootstrap = Literal["rows", "era", "eras", False]
 
 
 class TreeRows(NamedTuple):
-    """The rows of one tree, and the eras that it compares.
+    """The rows of one tree, and the eras that it compares."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows,), dtype=intp, or None
-        Row indices, with repetitions, sorted by era where there are eras; None stands
-        for all rows in their order.
-    eras : EncodedEras or None
-        The era of each of these rows.
-    """
-
-    rows: NDArray[np.intp] | None
-    eras: EncodedEras | None
+    rows: NDArray[np.intp] | None  # with repetitions, by era; None for all, in order
+    eras: EncodedEras | None  # of each of these rows
 
 
 def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
@@ -45,9 +36,7 @@ def draw_tree_rows(
     max_samples: float | int | None,
     joins_copies: bool = False,
 ) -> TreeRows:
-    """Draw the rows of one tree, with replacement.
-
-    `bootstrap` says from what: all rows, the rows of each era, or the eras; see
+    """Draw the rows of one tree, with replacement; `bootstrap` is that of
     `EraForestRegressor`. With `joins_copies` an era that is drawn twice is one.
     """
     if bootstrap is False:

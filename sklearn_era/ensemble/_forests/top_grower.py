@@ -23,100 +23,46 @@ from .._splitting.splitter import EraSplitter
 
 
 class TreeBins(NamedTuple):
-    """How the columns of a tree are binned: what scikit-learn's `_BinMapper` knows.
+    """The bins of a tree's columns, as scikit-learn's `_BinMapper` has them."""
 
-    Attributes
-    ----------
-    n_bins : int
-        Bins of a feature, the last one for missing values.
-    n_bins_non_missing : ndarray of shape (n_features,), dtype=uint32
-        Bins of each feature that are in use, without the one for missing values.
-    has_missing_values : ndarray of shape (n_features,), dtype=uint8
-        Whether the training data have missing values of a feature.
-    is_categorical : ndarray of shape (n_features,), dtype=uint8
-        Whether a feature is categorical.
-    bin_thresholds : list of ndarray, dtype=float64
-        For each feature, the thresholds between bins, or the categories.
-    """
-
-    n_bins: int
-    n_bins_non_missing: NDArray[np.uint32]
-    has_missing_values: NDArray[np.uint8]
-    is_categorical: NDArray[np.uint8]
-    bin_thresholds: list[NDArray[np.float64]]
+    n_bins: int  # of a feature, the last one for missing values
+    n_bins_non_missing: NDArray[np.uint32]  # (n_features,), those in use
+    has_missing_values: NDArray[np.uint8]  # (n_features,), in training
+    is_categorical: NDArray[np.uint8]  # (n_features,)
+    bin_thresholds: list[NDArray[np.float64]]  # of a feature, or its categories
 
 
 class TreeLimits(NamedTuple):
-    """What limits the growth of a tree.
+    """What limits the growth of a tree."""
 
-    Attributes
-    ----------
-    max_depth : int or None
-        Edges from the root to the deepest leaf.
-    max_leaf_nodes : int or None
-        The most leaves, which are then made best first; and no node is small.
-    min_samples_leaf : int
-        The fewest rows of a leaf.
-    min_gain_to_split : float
-        What the pooled gain of a split has to exceed.
-    l2_regularization : float
-        Added to the weight of a node, of which it is in the unit.
-    max_features : int or None
-        How many features to draw for each node; None for all.
-    """
-
-    max_depth: int | None
-    max_leaf_nodes: int | None
+    max_depth: int | None  # edges from the root to the deepest leaf
+    max_leaf_nodes: int | None  # made best first, and no node is small
     min_samples_leaf: int
-    min_gain_to_split: float
-    l2_regularization: float
-    max_features: int | None
+    min_gain_to_split: float  # the pooled gain has to exceed it
+    l2_regularization: float  # added to the weight of a node, in its unit
+    max_features: int | None  # drawn for each node; None for all
 
 
 class TopGrower(TreeGrower):
-    """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`.
-
-    Its root has a value. A boosting iteration starts from a raw prediction, to which
-    the root adds nothing; in a forest a tree without a split predicts what its rows
-    say, and the gain of the first split is what it adds to that.
-
-    A pure node is a leaf. The sums of its sides have rounding errors, which can pass
-    for a gain.
-
-    Parameters
-    ----------
-    X_binned : ndarray of shape (n_rows, n_features), dtype=uint8
-        The tree's own rows, F-ordered, and sorted by era where eras are compared.
-    gradients : ndarray of shape (n_rows,), dtype=float32
-        Of a squared error, weight times (prediction - target): the value of a leaf is
-        minus the mean of what its rows have.
-    hessians : ndarray of shape (1,) or (n_rows,), dtype=float32
-        The weights of the rows; a single 1 for rows that weigh alike.
-    bins : TreeBins
-    limits : TreeLimits
-    rng : numpy.random.Generator
-        Draws the features of each node, where `limits.max_features` is not all.
-    n_threads : int
-    era_splitter : EraSplitter or None
-        Finds the splits by a criterion that compares eras; None for the gain.
-    small_node_rows : int or None
-        The most rows of a small node, `MAX_ROWS` at most: compiled code grows it, and
-        all below it, on one thread and without the GIL. 0 for no such node. It makes a
-        difference to time alone, but where splits tie up to rounding, or features are
-        drawn. None for `MAX_ROWS`, or more where that makes no other difference.
+    """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`. Its root has
+    a value, which a tree without a split predicts, and a pure node is a leaf: rounding
+    errors of its sums can pass for a gain.
     """
 
     def __init__(
         self,
-        X_binned: NDArray[np.uint8],
-        gradients: NDArray[np.float32],
-        hessians: NDArray[np.float32],
+        X_binned: NDArray[np.uint8],  # (n_rows, n_features), F-ordered, by era
+        gradients: NDArray[np.float32],  # (n_rows,), weight * (prediction - target)
+        hessians: NDArray[np.float32],  # (n_rows,), weights, or (1,)
         *,
         bins: TreeBins,
         limits: TreeLimits,
         rng: np.random.Generator,
         n_threads: int,
-        era_splitter: EraSplitter | None,
+        era_splitter: EraSplitter | None,  # None for the gain
+        # The most rows of a node that compiled code grows, on one thread without the
+        # GIL; 0 for no such node, None for `MAX_ROWS` or more. It changes trees only
+        # where splits tie up to rounding, or features are drawn.
         small_node_rows: int | None = None,
     ):
         if not 0 <= (small_node_rows or 0) <= MAX_ROWS:
@@ -181,10 +127,8 @@ class TopGrower(TreeGrower):
         )
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
-        """Draw the features that a node looks at; on, until one can split it.
-
-        So do scikit-learn's forests, whose trees would else end early on columns of few
-        values; its boosters, who draw with the grower, do not.
+        """Draw the features of a node, and on until one can split it, as scikit-learn's
+        forests do, whose trees would else end early on columns of few values.
         """
         features = self._rng.permutation(self.X_binned.shape[1])
         n_drawn = self._n_drawn
@@ -290,10 +234,7 @@ def set_thresholds(
     bin_thresholds: list[NDArray[np.float64]],
     n_bins_non_missing: NDArray[np.uint32],
 ) -> None:
-    """Set the thresholds of splits by numbers, by their bins.
-
-    Infinity after the last bin, which separates missing values from all others.
-    """
+    """Set thresholds of numeric splits by bin; infinity parts missing values off."""
     inner = np.flatnonzero(~(nodes["is_leaf"] | nodes["is_categorical"]).astype(bool))
     features = nodes["feature_idx"][inner]
     bins = nodes["bin_threshold"][inner].astype(np.intp)
@@ -308,9 +249,8 @@ def make_raw_bitsets(
     bitsets: NDArray[np.uint32],
     categories: list[NDArray[np.float64]],
 ) -> NDArray[np.uint32]:
-    """The left categories of splits, by their values in X instead of their bins.
-
-    `categories` has the values of a feature's bins, integers below 256.
+    """Return the left categories of splits by their values in X: `categories` has the
+    values of a feature's bins, integers below 256.
     """
     is_left = np.unpackbits(bitsets.view(np.uint8), axis=1, bitorder="little")
     is_left_raw = np.zeros_like(is_left)
@@ -323,10 +263,8 @@ def make_raw_bitsets(
 
 
 def _least_weight(hessians: NDArray[np.float32]) -> float:
-    """The weight that each side of a split has to have: any row's with a weight.
-
-    Half of the smallest, so that rounding does not matter. A fixed limit, such as
-    scikit-learn's 0.001, would depend on the unit of the sample weights.
+    """Return half of the smallest weight, which each side of a split has to have: a
+    fixed limit, as scikit-learn's 0.001, would depend on the unit of the weights.
     """
     weights = hessians[hessians > 0]
     return 0.5 * float(weights.min()) if weights.size else 0.0

@@ -28,20 +28,15 @@ BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(BaseHistGradientBoosting):
-    """Adds up trees by ``trees``, and converts rows for it a block at a time.
-
-    Predictions are those of scikit-learn, bit for bit. It converts lists, sparse
-    matrices and arrays of objects.
+    """Adds up trees by ``trees``, and converts rows a block at a time, bit for bit as
+    scikit-learn, which converts lists, sparse matrices and arrays of objects.
     """
 
     _bin_mapper: Any
     _preprocessor: Any
 
     def _raw_predict(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """The sum of the leaves' values over all trees, with a column for each class.
-
-        In the course of a fit, `X` is binned. `n_threads` is None for all CPUs.
-        """
+        """Return the sums of leaf values, a column a class; in a fit, `X` is binned."""
         check_is_fitted(self)
         if getattr(self, "_in_fit", False):
             return super()._raw_predict(X, n_threads)
@@ -111,10 +106,8 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Any) -> bool:
-        """Whether blocks of X pass the same checks, with the same warnings, as X.
-
-        A preprocessor for categorical features compares the names of features on its
-        own, with every block. It says nothing where they are the same.
+        """Whether blocks of X pass the same checks, with the same warnings, as X: a
+        preprocessor compares the names of features with every block.
         """
         if self._preprocessor is None:
             return True
@@ -149,9 +142,8 @@ def _is_readable(X: Any) -> bool:
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """What takes rows of X without a copy; None where scikit-learn would not copy X.
-
-    Nor for what is no matrix or data frame with as many values in each row.
+    """Return what takes rows of X without a copy; None where scikit-learn would not
+    copy X, and where X is no matrix or data frame.
     """
     if get_config()["array_api_dispatch"]:
         return None

@@ -25,12 +25,9 @@ def choose_splitter(
     exchange: Exchange = ALONE,
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:
-    """What finds splits by an estimator's parameters: None for scikit-learn's splitter.
-
-    `eras` may be None only for the plain gain; `make` may give the splitter another
-    budget. With an `exchange`, rows are those of this process, and the labels of `eras`
-    those of all. `penalties` are those of features, in the order of binned columns.
-    ValueError as in `make_target_weights`.
+    """Return what finds splits by an estimator's parameters: None for scikit-learn's
+    splitter. `eras` is None only for the plain gain; with an `exchange`, rows are of
+    this process and labels of all. `penalties` are in the order of binned columns.
     """
     make = partial(
         make,
