@@ -247,7 +247,7 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn where numbered labels are sorted as text, and `what` depends on the order."""
+    """Warn if numbered labels are sorted as text, and `what` depends on the order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
     numbers = [int(match[2]) for match in matches if match]

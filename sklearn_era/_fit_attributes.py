@@ -45,7 +45,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Return those of the fit that stopped there, copied: it may be fitted further."""
+        """Return copies of those of the fit that stopped there: it may go on."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]
