@@ -173,9 +173,8 @@ def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
     """Return the block of each era, ascending, of about as many rows each, none empty.
-    An era of more rows than a block has counts as one that fills a block: with t the
-    rows of a block, sum_j min(n_j, t) is n_blocks t, and an era goes where its middle
-    falls.
+    An era larger than a block counts as one that fills it: with t the rows of a block,
+    sum_j min(n_j, t) is n_blocks t, and an era goes where its middle falls.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -247,7 +246,7 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn if numbered labels are sorted as text, and `what` depends on the order."""
+    """Warn where numbered labels sort as text, and the order matters for `what`."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
     numbers = [int(match[2]) for match in matches if match]

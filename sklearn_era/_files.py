@@ -6,9 +6,7 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace a file by one written beside it: a crash leaves the old one or all of the
-    new one.
-    """
+    """Replace a file by one written beside it; a crash leaves all of either."""
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)

@@ -45,7 +45,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Return copies of those of the fit that stopped there: it may go on."""
+        """Return a copy of those of the fit that stopped there, which may go on."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]
@@ -61,8 +61,8 @@ class Snapshot:
 def undone_on_failure(
     estimator: Any, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Have an estimator as it was before, if the fit in the block fails. Interrupted,
-    or after one of `interrupts`, it keeps the iterations of a snapshot.
+    """Restore an estimator if the fit in the block fails. One that is interrupted, or
+    ended by one of `interrupts`, keeps whole iterations, if there is a snapshot.
     """
     before = Snapshot(estimator)
     try:

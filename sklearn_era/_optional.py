@@ -9,8 +9,8 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional package. MissingPackageError, which names the
-    extra, if it is not installed; a failure further down is left as it is.
+    """Import a module of an optional package. A MissingPackageError names the extra if
+    it is not installed; an import that fails further down is left as it is.
     """
     package = module.partition(".")[0]
     try:

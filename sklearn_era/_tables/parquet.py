@@ -24,9 +24,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 class ParquetColumns:
-    """Files with the same columns, or a folder of them, as a table that is not in
-    memory.
-    """
+    """Files with the same columns, or a folder of them, as a table not in memory."""
 
     def __init__(self, path: Any):
         self._parquet = import_optional("pyarrow.parquet", extra="parquet")

@@ -8,7 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 
 def column_of_feature(estimator: Any) -> NDArray[np.intp]:
-    """Return the column of X of each feature: categorical ones come first."""
+    """Return each feature's column of X: scikit-learn has categorical ones first."""
     is_categorical = estimator.is_categorical_
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)

@@ -154,7 +154,7 @@ def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Bin a worker's rows, in their order among all: training rows, and held out."""
+    """Bin a worker's rows, in their order among all: to train on, and held out."""
     is_val = np.concatenate([part.held_out for part in parts])
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     # The place of each row among those of its kind.

@@ -262,9 +262,7 @@ class Cluster:
             )
 
     def _check_there(self, workers: Sequence[str]) -> None:
-        """Raise DaskFitError for a closed client, one of `workers` gone, or any unheard
-        of.
-        """
+        """Raise DaskFitError for a closed client, or if any worker is missed."""
         self._check_open()
         try:
             # `scheduler_info` may answer with what the client has last heard of a few.

@@ -59,9 +59,7 @@ _GRACE = 5
 
 
 class ClusterFit:
-    """One ``fit``: `run` reads as its steps, and the estimator has whole iterations as
-    they end.
-    """
+    """One ``fit``, whose steps `run` has; the estimator gets iterations as they end."""
 
     def __init__(self, estimator: Any, cluster: Cluster):
         self.estimator = estimator

@@ -81,7 +81,7 @@ def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
-    """Return the delayed partitions of a Dask collection, with all columns each."""
+    """Return the partitions of a Dask collection, delayed and of whole rows."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})

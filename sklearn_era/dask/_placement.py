@@ -26,8 +26,8 @@ def find_places(
     addresses: Sequence[str],
     shuffle: bool,
 ) -> tuple[NDArray[np.intp], list[str], bool]:
-    """Return places and addresses as of `place_units`, and whether eras are placed,
-    whose rows then move, or partitions, whose are `n_trained` and `holders`.
+    """Return workers and addresses as of `place_units`, and whether they are for eras,
+    whose rows then move, rather than for partitions, as `n_trained` and `holders` are.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
@@ -53,9 +53,8 @@ def find_places(
 def spread(
     sizes: NDArray[np.integer], owners: NDArray[np.intp], n_workers: int
 ) -> NDArray[np.intp]:
-    """Return the worker of each unit, the largest first to the one that has least.
-    Units stay with their owner (-1 for none) up to its share; none goes without if
-    avoidable.
+    """Return the worker of each unit: its owner (-1 for none) up to that one's share,
+    else the one that has least, the largest unit first; none goes without if avoidable.
     """
     loads = np.zeros(n_workers)
     n_units = np.zeros(n_workers, dtype=np.intp)

@@ -54,7 +54,7 @@ class FitCancelledError(RuntimeError):
 
 
 class _SharedMeans:
-    """Take means over the rows of all processes; mixed in before a loss whose best
+    """Takes means over the rows of all processes; mixed in before a loss whose best
     constant depends on the mean of the target, or the shares of its classes, alone.
     """
 

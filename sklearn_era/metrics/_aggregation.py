@@ -240,7 +240,7 @@ default="mean"
 
 
 def check_direction(aggregation: Any, greater_is_better: bool) -> None:
-    """Refuse to aggregate errors by "sharpe" or "max_drawdown": they need scores."""
+    """Refuse to aggregate errors by "sharpe" or "max_drawdown", which need scores."""
     if not greater_is_better and aggregation in _ONLY_OF_SCORES:
         raise ValueError(
             f"aggregation={aggregation!r} is not meaningful with "

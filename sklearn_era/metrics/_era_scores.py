@@ -158,7 +158,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_metric(metric: Any) -> None:
-    """Refuse callables that are no metric of an era: scorers, and what takes eras."""
+    """Refuse scorers, and callables that take eras: neither is a metric of an era."""
     if isinstance(metric, _BaseScorer):
         raise ValueError(
             f"metric is the scorer {metric!r}, which takes an estimator. Pass a "

@@ -106,11 +106,11 @@ class Candidates:
             if name.endswith("sample_weight") and takes(self.scorer, "sample_weight"):
                 self.weights["sample_weight"] = values[tested]
         self.failure: ValueError | None = None  # the last of the scorer
-        self.params: list[Any] = []  # a list of an average
+        self.params: list[Any] = []  # of an average, a list
         self.predictions: list[NDArray[np.float64]] = []  # of test rows of all folds
         self.scores: list[NDArray[np.float64]] = []  # by era, as `era_codes`
         self.seconds: list[float] = []  # the mean time of a fit
-        self.empty_columns: list[Any] = []  # in a fold; once or more
+        self.empty_columns: list[Any] = []  # of a fold, once or more
 
     def try_all(self, candidates: Sequence[dict[str, Any]]) -> None:
         """Fit candidates, the plain model first, as long as there is time."""

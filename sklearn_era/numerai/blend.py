@@ -69,9 +69,8 @@ class Blend:
         return [part.weight / total for part in self.parts]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return ranks in (0, 1) for the rows of one era: ``rank(x_1)`` of a single
-        part, else ``rank(sum_k s_k g(rank(x_k)))``, s_k being shares and g
-        `gaussianize`.
+        """Return ranks in (0, 1) for the rows of one era: ``rank(x_1)`` of one part,
+        else ``rank(sum_k s_k g(rank(x_k)))`` by shares s_k, where g is `gaussianize`.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])

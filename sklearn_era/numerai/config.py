@@ -256,9 +256,7 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
 
 
 def write_config(path: Path, *, name: str, target: str, version: str) -> None:
-    """Write the template for a model, and ``.gitignore`` with ``.env``, the file of
-    keys.
-    """
+    """Write the template for a model, and a ``.gitignore`` of ``.env``, for keys."""
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:

@@ -51,9 +51,9 @@ def write_demo_data(
     rows_per_era: int = 400,
     n_features: int = 60,
 ) -> DemoData:
-    """Write the files of round 1 in the layout of Numerai's data, version 5, with rows
-    of `make_numerai_like`; other models are a noisy regression on half of the train
-    file.
+    """Write files of round 1, as Numerai's data of version 5: rows of
+    `make_numerai_like`, and as other models noisy regressions on half of the train
+    eras.
     """
     pandas = import_optional("pandas", extra="numerai")
     last = n_train_eras + n_validation_eras

@@ -187,7 +187,7 @@ def why_train(
     folder: Path,
     name: str,
     *,
-    files: Sequence[_File],  # paths, or names as "train", of whatever round
+    files: Sequence[_File],  # paths, or names like "train", of any round
     features: Sequence[str],
     version: str,
 ) -> str | None:

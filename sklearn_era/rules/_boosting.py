@@ -53,8 +53,7 @@ def boost_rules(
     learning_rate: float,
     l2_regularization: float,
 ) -> tuple[float, list[tuple[Rule, float]]]:
-    """Return an intercept and rules with coefficients: ``RuleEnsemble`` of Du et al.
-    (2025).
+    """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025).
 
     A rule is 1 where it covers and -1 elsewhere; the scores of either side move by a
     Newton step for the log loss. Half the difference of the two steps goes to the

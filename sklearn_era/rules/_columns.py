@@ -18,9 +18,9 @@ BinsOfColumn = tuple[int, int]
 class Conditions:
     """The conditions that a rule may be refined by, numbered by column."""
 
-    first: NDArray[np.int32]  # by column, and one more
+    first: NDArray[np.int32]  # column j has first[j] to first[j + 1] - 1
     column: NDArray[np.int32]
-    lower: NDArray[np.int32]  # the first bin covered, or not, by `is_complement`
+    lower: NDArray[np.int32]  # these bins, to `upper`, are covered, or all others
     upper: NDArray[np.int32]
     is_complement: NDArray[np.uint8]
     missing_bin: int
@@ -77,7 +77,7 @@ def fit_bins(
 
 
 def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return thresholds of bins of equal width, but those that part no more values."""
+    """Return thresholds of equally wide bins, but those that part no more values."""
     known = np.sort(values[~np.isnan(values)])
     thresholds = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
     n_below = np.searchsorted(known, thresholds, side="right")

@@ -333,8 +333,8 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Return a round's penalties of columns, the soft mask, scaled: ``max(0, min(1,
-        mu + N(0, sigma^2)))`` where mu > 0. Du et al. (2025), section III-B.
+        """Return a round's penalties, the soft mask of Du et al. (2025), section III-B,
+        scaled: ``max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0.
         """
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)

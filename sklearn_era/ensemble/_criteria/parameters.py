@@ -65,9 +65,8 @@ def resolve_criterion(
 
 
 def resolve_shares(estimator: Any) -> tuple[float, float]:
-    """Return `min_era_coverage` and `min_gain_share` as numbers: of "auto", chosen on
-    public data (docs/natural-eras.md); a given coverage is the papers' rule, no gain
-    needed.
+    """Return `min_era_coverage` and `min_gain_share` as numbers; those of "auto" were
+    chosen on public data (docs/natural-eras.md), and the papers' rule needs no gain.
     """
     is_auto = estimator.min_era_coverage == "auto"
     gain_share = estimator.min_gain_share
