@@ -13,6 +13,8 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
 
+cdef object ndarray = np.ndarray, memmap = np.memmap  # asked for with each tree
+
 UNSOUND = "a split names a node, column or category that it does not have"
 
 
@@ -57,7 +59,7 @@ cdef class PackedTrees:
         has_categories = self.known_categories.shape[0] > 0
         # A list of one's own: a fit in another thread may add trees.
         for trees in list(predictors):
-            if len(trees) != n_outputs:
+            if len(trees) != self.n_outputs:
                 raise ValueError(
                     f"An iteration of the model has {len(trees)} trees in place of "
                     f"{n_outputs}, as while it is fitted, or where its trees were "
@@ -87,7 +89,7 @@ cdef class PackedTrees:
             const uint32_t[:, ::1] bitsets
         array = self.node_arrays[i]
         # What a masked array hides is there for a kernel.
-        if type(array) is not np.ndarray and type(array) is not np.memmap:
+        if type(array) is not ndarray and type(array) is not memmap:
             raise damaged(f"its nodes are of type {type(array).__name__}")
         try:
             nodes = array
@@ -138,7 +140,9 @@ cdef class PackedTrees:
             self.n_trees += 1
             tree.splits = self.splits + self.n_splits
             tree.values = self.values + self.n_small * MAX_LEAVES
-            if pack_splits(&nodes[0], 0, &limits, tree):
+            if limits.n_nodes < 2 * MAX_LEAVES and pack_splits(
+                &nodes[0], 0, &limits, tree
+            ):
                 self.n_splits += tree.n_splits
                 self.n_small += 1
                 continue

@@ -318,12 +318,10 @@ cdef inline void add_large_tree(
     It `is_plain` if there is neither a missing value nor a category.
     """
     cdef:
-        const packed_node * node
         const double * values
         uint32_t[ROWS_ABREAST] at
-        uint32_t feature, child
-        bint missing_go_to_left, goes_left, is_moving
-        double value
+        uint32_t child
+        bint is_moving
         int i, j
     # All rows abreast, present or not: the loop is unrolled.
     for i in range(0, n_rows, 16):
@@ -332,26 +330,42 @@ cdef inline void add_large_tree(
             at[j] = 0
         is_moving = True
         while is_moving:
+            # Two levels before one looks whether a row still moves: a leaf holds it.
+            for j in range(ROWS_ABREAST):
+                at[j] = child_of(trees, tree, at[j], values + j, is_plain)
             is_moving = False
             for j in range(ROWS_ABREAST):
-                node = &tree.nodes[at[j]]
-                feature = node.feature & (MISSING_LEFT - 1)
-                value = values[<Py_ssize_t> feature * TILE_ROWS + j]
-                goes_left = value <= node.threshold
-                if not is_plain:
-                    missing_go_to_left = (node.feature & MISSING_LEFT) != 0
-                    if node.feature & CATEGORICAL:
-                        goes_left = category_goes_left(
-                            trees, tree, feature, <Py_ssize_t> node.threshold,
-                            missing_go_to_left, value,
-                        )
-                    else:
-                        goes_left |= missing_go_to_left & (value != value)
-                child = node.left + (not goes_left)
+                child = child_of(trees, tree, at[j], values + j, is_plain)
                 is_moving |= child != at[j]
                 at[j] = child
         for j in range(min(<int> ROWS_ABREAST, n_rows - i)):
             sums[(i + j) * stride] += tree.values[at[j]]
+
+
+cdef inline uint32_t child_of(
+    PackedTrees trees,
+    const tree_struct * tree,
+    uint32_t at,
+    const double * row,          # of a tile
+    bint is_plain,
+) noexcept nogil:
+    """Return the node after a node, for a row."""
+    cdef:
+        const packed_node * node = &tree.nodes[at]
+        uint32_t feature = node.feature & (MISSING_LEFT - 1)
+        double value = row[<Py_ssize_t> feature * TILE_ROWS]
+        bint goes_left = value <= node.threshold
+        bint missing_go_to_left
+    if not is_plain:
+        missing_go_to_left = (node.feature & MISSING_LEFT) != 0
+        if node.feature & CATEGORICAL:
+            goes_left = category_goes_left(
+                trees, tree, feature, <Py_ssize_t> node.threshold,
+                missing_go_to_left, value,
+            )
+        else:
+            goes_left |= missing_go_to_left & (value != value)
+    return node.left + (not goes_left)
 
 
 cdef inline bint category_goes_left(
