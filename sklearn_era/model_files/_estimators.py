@@ -301,7 +301,8 @@ def _restore_rules(estimator: Any) -> None:
             condition for part in rule.conjunctions for condition in part
         ):
             _need(0 <= column < n_features and 0 <= bins < 2**256, "rules")
-        _need(0 <= class_index < classes.size and text == str(text), "rules")
+        _need(type(class_index) is int and type(text) is str, "rules")
+        _need(0 <= class_index < classes.size, "rules")
         rules.append(WeightedRule(rule, text, class_index, float(coefficient)))
     estimator._rules = rules
 
