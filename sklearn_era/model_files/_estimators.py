@@ -262,6 +262,8 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     _need(estimator.n_trees_per_iteration_ == n_outputs, "classes")
     loss = estimator._loss
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
+    if type(estimator) is HistGradientBoostingClassifier:
+        _need(hasattr(loss, "predict_proba"), "loss")
     n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
         ("_baseline_prediction", (1, n_outputs)),
