@@ -86,13 +86,11 @@ def make_environment(python: str, packages: dict[str, str], folder: Path) -> Pat
     made = folder / "bin" / "python"
     options = ["--quiet", "--only-binary=:all:", f"--python={made}"]
     requirements = [f"{name}=={version}" for name, version in packages.items()]
+    subprocess.run(["uv", "venv", "--quiet", f"--python={python}", folder], check=True)
     # The constraints of this project's own environments ask for other versions.
     environ = {k: v for k, v in os.environ.items() if k != "UV_CONSTRAINT"}
-    for command in (
-        ["uv", "venv", "--quiet", f"--python={python}", str(folder)],
-        ["uv", "pip", "install", *options, *requirements],
-    ):
-        subprocess.run(command, check=True, env=environ)
+    install = ["uv", "pip", "install", *options, *requirements]
+    subprocess.run(install, check=True, env=environ)
     return made
 
 

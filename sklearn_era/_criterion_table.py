@@ -33,12 +33,12 @@ _COVERAGE = ("min_samples_per_era", "min_era_coverage", "min_gain_share")
 
 
 class CriterionTraits(NamedTuple):
-    """What is true of a criterion: a row of the table of them."""
+    """The traits of a criterion: a row of the table."""
 
     parameters: tuple[str, ...] = ()  # read beside those that all criteria read
     is_blendable: bool = True  # the key is a gain or a share, which add up
     is_gain_of_one_era: bool = True  # with a single era, splits are those of the gain
-    # What the kernel asks: see `criterion_traits` in ensemble/_criteria.
+    # Read by the kernel: see `criterion_traits` in ensemble/_criteria.
     compares_gains: bool = False
     aggregates_gains: bool = False
     keeps_moments: bool = False

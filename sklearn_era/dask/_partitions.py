@@ -32,7 +32,7 @@ class Part:
 
 @dataclass
 class PartSummary:
-    """What the client knows of a part."""
+    """The client's summary of a part."""
 
     n_rows: int
     kinds: dict[Any, str]  # of columns: numbers, text, categories

@@ -97,7 +97,7 @@ class Survey:
 
 @dataclass
 class Encoding:
-    """What makes training rows of a part: the same for all parts."""
+    """The encoding of training rows, the same for all parts."""
 
     era_labels: NDArray[Any] | None  # all, sorted
     classes: NDArray[Any] | None

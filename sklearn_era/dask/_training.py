@@ -40,7 +40,7 @@ _answers: dict[str, queue.SimpleQueue] = {}
 
 @dataclass
 class Outcome:
-    """What a worker returns of a fit."""
+    """The result of a fit on one worker."""
 
     fitted: dict[str, Any] | None = None  # attributes, of rank 0 alone
     error: Exception | None = None  # what ended the fit; without its traceback

@@ -84,7 +84,7 @@ def asks_for_eras(scorer: Any) -> bool:
 
 @dataclass
 class FitState:
-    """What the steps of a fit know of each other: the estimator's `_fit_state`."""
+    """The state that the steps of a fit share: the estimator's `_fit_state`."""
 
     previous: PreviousFit | None = None  # that a warm start goes on from
     keeps_iterations: bool = False  # the whole ones, where a fit is interrupted

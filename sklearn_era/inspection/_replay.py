@@ -43,7 +43,7 @@ class ReplayData(NamedTuple):
 
 
 class TreeSums(NamedTuple):
-    """What the splits of one tree have on either side, by era."""
+    """Sums on either side of the splits of one tree, by era."""
 
     iteration: int  # or the number of the forest's tree
     output: int  # the class, where each has a tree; else 0

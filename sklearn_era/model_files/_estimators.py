@@ -263,7 +263,7 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
     loss = estimator._loss
     _need(not loss.is_multiclass or loss.n_classes == n_outputs > 1, "classes")
     if type(estimator) is HistGradientBoostingClassifier:
-        _need(hasattr(loss, "predict_proba"), "loss")
+        _need(hasattr(loss, "predict_proba"), "loss and classes")
     n_eras = len(getattr(estimator, "_era_labels", ()))
     for name, shape in (
         ("_baseline_prediction", (1, n_outputs)),

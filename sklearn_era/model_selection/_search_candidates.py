@@ -70,7 +70,7 @@ def era_folds(eras: EncodedEras, era_order: str, n_folds: int) -> Folds:
 
 
 class Candidates:
-    """What is found of one candidate after the other."""
+    """The results of the candidates, in the order of their trial."""
 
     def __init__(
         self,

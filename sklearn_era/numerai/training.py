@@ -301,7 +301,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """What a fit goes on from, and the callback that writes the next ones."""
+    """The checkpoint a fit resumes from, and the callback that writes the next."""
 
     folder: Path
     fit: store.ModelRecord

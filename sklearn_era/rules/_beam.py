@@ -58,7 +58,7 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """What a rule is to be found for."""
+    """The targets and weights that a rule is searched for."""
 
     weights: NDArray[np.float64]  # the rows' times |residual|, with their old sum
     is_positive: NDArray[np.uint8]  # of the class

@@ -447,6 +447,28 @@ def test_parts_that_do_not_fit_are_refused(saved, path, change, message):
         load_model(saved)
 
 
+def test_a_classifier_with_a_loss_of_regressors_is_refused(tmp_path):
+    path = tmp_path / "model.era"
+    save_model(fit("binary")[0], path)
+    forgery = Forgery(path)
+    forgery.set("_loss", {"loss": ["PinballLoss", {"quantile": 0.5}, False]})
+    forgery.write(path)
+    with pytest.raises(ModelFileError, match="its loss and classes do not fit"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("place", "value"), [(3, 0.5), (3, True), (2, 7)])
+def test_rules_of_other_types_are_refused(tmp_path, place, value):
+    X, y, _, eras = make_data("binary")
+    path = tmp_path / "model.era"
+    save_model(RuleEnsembleClassifier(n_estimators=2).fit(X, y, eras=eras), path)
+    forgery = Forgery(path)
+    forgery.attribute("_rules")[0]["tuple"][place] = value
+    forgery.write(path)
+    with pytest.raises(ModelFileError, match="its rules do not fit"):
+        load_model(path)
+
+
 def test_an_array_is_what_its_header_says(saved):
     forgery = Forgery(saved)
     number = forgery.array_of("_predictors", "n_nodes")

@@ -65,7 +65,7 @@ class GroupDRO:
         raw: NDArray[np.float64],
         sample_weight: NDArray[np.float64],
     ) -> None:
-        """Move the weights of eras, which the estimator keeps, and in place of rows."""
+        """Update the weights of eras (the estimator's) and of rows, in place."""
         base = self.base_weights(sample_weight)
         losses, has_weight = self._mean_losses(estimator._loss, y, raw, base)
         with np.errstate(over="ignore", invalid="ignore"):

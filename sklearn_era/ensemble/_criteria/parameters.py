@@ -85,7 +85,7 @@ def as_float(number: Any) -> float:
 
 @dataclass(frozen=True)
 class CriterionPlan:
-    """What an estimator's parameters rank splits by, found out once a fit."""
+    """The split criterion of an estimator's parameters, resolved once a fit."""
 
     name: str
     weights: dict[str, float]  # as `resolve_criterion` returns them

@@ -21,7 +21,7 @@ from .top_grower import TopGrower, TreeBins, TreeLimits
 
 
 class TrainingSet(NamedTuple):
-    """What all trees of a forest are grown on."""
+    """The training data of all trees of a forest."""
 
     X_binned: NDArray[np.uint8]  # (n_samples, n_features), Fortran-ordered
     targets: NDArray[np.float64]  # (n_samples, n_outputs); of classes, 0 and 1

@@ -33,7 +33,7 @@ class TreeBins(NamedTuple):
 
 
 class TreeLimits(NamedTuple):
-    """What limits the growth of a tree."""
+    """The limits to the growth of a tree."""
 
     max_depth: int | None  # edges from the root to the deepest leaf
     max_leaf_nodes: int | None  # made best first, and no node is small
