@@ -145,7 +145,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "time_robust, default coverage": _model("time_robust", "auto"),
     "invariant, default coverage": _model("invariant", "auto"),
     "vrex, default coverage": _model("vrex", "auto"),
-    "held_out": {"split_criterion": "held_out"},
+    "held_out": {"split_criterion": "held_out", "min_gain_share": 0.0},
 }
 
 

@@ -118,6 +118,7 @@ MODELS: dict[str, Factory] = {
     "AutoEra": _auto,
     "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
+    "held_out": booster(split_criterion="held_out", min_gain_share=0.0),
     **_EFFECTS,
     "EraForest": _of(
         EraForestRegressor,

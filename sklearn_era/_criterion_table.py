@@ -45,7 +45,6 @@ class CriterionTraits(NamedTuple):
     keeps_statistics: bool = False
     keeps_impurities: bool = False
     sees_all_eras: bool = False
-    keeps_lane_sums: bool = False
     is_at_most_gain: bool = False
     worst_era_decides: bool = False
 
@@ -56,7 +55,6 @@ CRITERIA = {
         parameters=(*_COVERAGE, "normalize_era_gain", "boltzmann_alpha"),
         compares_gains=True,
         aggregates_gains=True,
-        keeps_lane_sums=True,
     ),
     "directional": CriterionTraits(
         parameters=(
@@ -67,7 +65,6 @@ CRITERIA = {
         ),
         compares_gains=True,
         aggregates_gains=True,
-        keeps_lane_sums=True,
     ),
     "time_robust": CriterionTraits(
         parameters=(*_COVERAGE, "period_aggregation"),
@@ -86,7 +83,9 @@ CRITERIA = {
         compares_gains=True,
         keeps_moments=True,
     ),
-    "held_out": CriterionTraits(parameters=("normalize_era_gain",), sees_all_eras=True),
+    "held_out": CriterionTraits(
+        parameters=("min_gain_share", "normalize_era_gain"), sees_all_eras=True
+    ),
 }
 
 

@@ -83,7 +83,7 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         expanded in the order of their gains. So no split gives up more than the rest,
         and trees grow as large as by 'gain'. 0 leaves all to the criterion, as the
         papers do, and 1 leaves it ties alone. None is 0.5 where `min_era_coverage` is
-        'auto', else 0. Used by all criteria but 'gain' and 'held_out'.
+        'auto' and for 'held_out', else 0. Used by all criteria but 'gain'.
     normalize_era_gain : bool, default=False
         Whether to divide the gain of each era by the era's sum of hessians in the node
         and by the variance of the gradients (by unit of hessian) at the root of the

@@ -11,8 +11,6 @@ from sklearn_era.ensemble._splitting.splitter import EraSplitter
 from sklearn_era.ensemble._splitting.splitter_choice import choose_splitter
 
 CRITERIA = ERA_CRITERIA
-# Those that add up one number an era have ways of their own.
-SUMS_UP = ["era", "era, normalised mean", "directional"]
 
 
 class RecordingSplitter(EraSplitter):

@@ -86,10 +86,12 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     own = {field.name: getattr(est, field.name) for field in fields(Rules)[3:]}
     coverage, gain_share = est.min_era_coverage, est.min_gain_share
     if gain_share is None:
-        gain_share = 0.5 if coverage == "auto" else 0.0
+        gain_share = 0.5 if coverage == "auto" or not asks_for_coverage else 0.0
+    if set(weights) == {"gain"}:
+        gain_share = 0.0
     n_to_cover = eras_to_cover(0.1 if coverage == "auto" else coverage, n_eras)
     if not asks_for_coverage:
-        n_to_cover = own["min_samples_per_era"] = gain_share = 0
+        n_to_cover = own["min_samples_per_era"] = 0
     return Rules(weights, n_to_cover, gain_share, **own)
 
 

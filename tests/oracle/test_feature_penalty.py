@@ -22,12 +22,6 @@ from oracle.cases import (
     of_each,
 )
 from oracle.reference import Report
-from sklearn_era.ensemble._splitting.costs import (
-    compares_directions_first,
-    estimates_gains_first,
-    looks_at_all_bins,
-    sums_occupied_bins,
-)
 
 OTHERS = [name for name in ASPECTS if name != "penalties"]
 
@@ -86,14 +80,6 @@ SHAPES = [
     (40, 6, 100),
     (33, 15, 64),
 ]
-
-
-def test_the_shapes_go_each_way():
-    assert compares_directions_first(33)
-    assert sums_occupied_bins(100, 6)
-    assert not looks_at_all_bins(100, 6)
-    assert looks_at_all_bins(64, 15)
-    assert estimates_gains_first(4 * 64, 15)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,25 @@ cpdef enum InvarianceStatistic:
     RATIO = 2
 
 
+# What is summed up of the eras for a split; see lane_sums.pxd.
+cdef enum statistic:
+    DIRECTIONS
+    DIRECTIONS_AND_GAINS  # with alpha = 0
+    MEAN_GAINS      # B_alpha, by kinds of alpha
+    SMOOTHED_GAINS
+    EXTREME_GAINS
+    GAIN_MOMENTS
+    EFFECTS         # moments of each of these
+    CHANGING_RATES
+    RATIOS
+    IMPURITIES
+    HELD_OUT_GAINS
+
+
+cdef enum:
+    MAX_STATISTICS = 6  # of a criterion
+
+
 cdef enum:
     N_CRITERIA = SplitCriterion.BLEND  # those that have a value below it
 
@@ -36,9 +55,8 @@ cdef struct criterion_traits:
     bint keeps_moments       # of the gains: of their mean and their deviation
     bint keeps_statistics    # those whose variation over eras is penalised
     bint keeps_impurities
-    bint sees_all_eras       # each is judged beside the sums of all; not with lane sums
+    bint sees_all_eras       # each is judged beside the sums of all
     # What can be said of its key; not of a blend's.
-    bint keeps_lane_sums     # it keeps so little that each lane can have its own sums
     bint is_at_most_gain     # the key is the pooled gain, or less
     bint worst_era_decides   # one era can be enough for a split to rank below another
 
@@ -47,6 +65,9 @@ cdef struct criterion_struct:
     # A criterion with its parameters, as the estimators call them.
     SplitCriterion name
     bint is_gain                  # alone: it has nothing to ask the eras
+    int n_statistics
+    statistic[MAX_STATISTICS] statistics
+    int n_fields                  # numbers that they are, of a split
     criterion_traits traits
     double boltzmann_alpha
     double min_direction_agreement

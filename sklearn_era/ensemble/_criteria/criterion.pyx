@@ -19,6 +19,7 @@ from .era_statistics cimport (
 from .exchanged_sums cimport (
     MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
 )
+from .lane_sums cimport list_statistics
 from .node_formulas cimport bounded, node_value
 from .ranking cimport rank_split, split_rank
 from .split_sums cimport add_beside_all, add_era, eras_struct, merge_sums, split_sums
@@ -59,7 +60,7 @@ cdef class Criterion:
             for trait in CriterionTraits._fields
         }
         if weights:  # what can be said of one key
-            for trait in ("keeps_lane_sums", "is_at_most_gain", "worst_era_decides"):
+            for trait in ("is_at_most_gain", "worst_era_decides"):
                 traits[trait] = False
         traits["worst_era_decides"] &= takes_worst_era
         self.params.name = SplitCriterion[name.upper()]
@@ -82,6 +83,7 @@ cdef class Criterion:
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain_share = min_gain_share
         self.params.min_gain = 0.0
+        list_statistics(&self.params)
 
     def rank(
         self,

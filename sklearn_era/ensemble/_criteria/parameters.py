@@ -69,9 +69,10 @@ def resolve_shares(estimator: Any) -> tuple[float, float]:
     chosen on public data (docs/natural-eras.md), and the papers' rule needs no gain.
     """
     is_auto = estimator.min_era_coverage == "auto"
+    asks = "min_era_coverage" in parameters_read(estimator.split_criterion)
     gain_share = estimator.min_gain_share
     if gain_share is None:
-        gain_share = 0.5 if is_auto else 0.0
+        gain_share = 0.5 if is_auto or not asks else 0.0
     return (0.1 if is_auto else estimator.min_era_coverage), gain_share
 
 
@@ -109,7 +110,8 @@ class CriterionPlan:
                 "'changing_rate'."
             )
         is_invariant = name == "invariant"
-        asks = "min_era_coverage" in parameters_read(estimator.split_criterion)
+        read = parameters_read(estimator.split_criterion)
+        asks = "min_era_coverage" in read
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
         coverage, gain_share = resolve_shares(estimator)
         return cls(
@@ -125,7 +127,7 @@ class CriterionPlan:
             ),
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=coverage if asks else 0.0,
-            min_gain_share=gain_share if asks else 0.0,
+            min_gain_share=gain_share if "min_gain_share" in read else 0.0,
         )
 
     def compares(self, n_eras: int) -> bool:

@@ -290,17 +290,6 @@ cdef inline criterion_struct gain_alone(
     return by_gain
 
 
-cdef inline criterion_struct directions_alone(
-    const criterion_struct * criterion
-) noexcept nogil:
-    """The criterion DIRECTIONAL without gains, which it needs for ties only."""
-    cdef criterion_struct by_direction = criterion[0]
-    by_direction.traits.aggregates_gains = False
-    by_direction.boltzmann_alpha = 0.0
-    by_direction.normalize_era_gain = False
-    return by_direction
-
-
 cdef inline criterion_struct with_share_of(
     const criterion_struct * criterion, double largest_gain  # of a node's splits
 ) noexcept nogil:

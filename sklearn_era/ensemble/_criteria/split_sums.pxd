@@ -3,9 +3,7 @@
 # The eras of a node come one after the other, and what is kept of them is a few running
 # sums: the memory for a split does not grow with the number of eras. The statistics of
 # one era are in era_statistics.pxd, the ways to sum them up in aggregation.pxd.
-#
-# The commonest criteria add several eras at a time, each to the sums of a lane of a
-# vector. What is done for a lane is free of branches but for those on the criterion.
+# For many splits at a time, lane_sums.pxd does the same in the lanes of vectors.
 
 from libc.string cimport memset
 
@@ -37,40 +35,14 @@ cdef struct eras_struct:
 
 cdef struct split_sums:
     # What the eras added thus far have said of a candidate split: monoids, and zeros
-    # where there were none. A criterion keeps what it needs; those that keep lane sums
-    # need the first three, and no more than the first cache line of three in all.
+    # where there were none. A criterion keeps what it needs.
     double n_covered
     double directions             # sum of directions
     boltzmann_sums gains
-    double n_nonzero_gains        # where sums are differences, before they are summed
     moment_sums gain_moments
     moment_sums statistics        # of eras that are informative
     impurity_totals impurities
     double held_out               # sum of gains by the values of the other eras
-
-
-cdef struct lane_sums:
-    # The first three fields of `split_sums`, of the eras of each lane on their own.
-    double[LANES] n_covered
-    double[LANES] directions
-    double[LANES] extreme
-    double[LANES] weights
-    double[LANES] offsets
-
-
-cdef inline void clear_sums(
-    const criterion_struct * criterion, split_sums * splits, int n_splits  # OUT
-) noexcept nogil:
-    """No eras."""
-    cdef int i
-    if not criterion.traits.keeps_lane_sums:
-        memset(splits, 0, n_splits * sizeof(split_sums))
-        return
-    for i in range(n_splits):
-        splits[i].n_covered = 0.0
-        splits[i].directions = 0.0
-        memset(&splits[i].gains, 0, sizeof(boltzmann_sums))
-        splits[i].n_nonzero_gains = 0.0
 
 
 cdef inline void merge_sums(
@@ -78,7 +50,7 @@ cdef inline void merge_sums(
     split_sums * sums,          # IN and OUT
     const split_sums * others,  # of other eras
 ) noexcept nogil:
-    """Add what other eras have said of the same split, when no sums are differences."""
+    """Add what other eras have said of the same split."""
     sums.n_covered += others.n_covered
     sums.directions += others.directions
     sums.gains = merge_boltzmann(
@@ -108,11 +80,6 @@ cdef inline double gain_unit(
     return 1.0 / unit if unit > 0.0 else 0.0
 
 
-cdef inline bint sums_up(const criterion_struct * criterion) noexcept nogil:
-    """Whether all that a criterion keeps of eras are sums of one number an era each."""
-    return criterion.traits.keeps_lane_sums and criterion.boltzmann_alpha == 0.0
-
-
 cdef struct era_comparison:
     # What an era says of a split. If it is not informative: gain and direction 0.
     double gain
@@ -124,75 +91,17 @@ cdef inline era_comparison compare_sides(
     era_sums left, era_sums right, double min_samples, double l2_regularization
 ) noexcept nogil:
     """Compare both sides of a split in an era, by a gain that is not normalised."""
-    cdef era_comparison result = compare_if(
-        is_informative(left, right, min_samples), left, right, l2_regularization
-    )
-    result.covered = is_covered(left, right, min_samples)
-    return result
-
-
-cdef inline era_comparison compare_counted_sides(
-    era_sums left, era_sums right, double min_samples, double l2_regularization
-) noexcept nogil:
-    """As `compare_sides`, where hessians are counts: what is covered is informative."""
-    return compare_if(
-        is_covered(left, right, min_samples), left, right, l2_regularization
-    )
-
-
-cdef inline era_comparison compare_if(
-    double informative, era_sums left, era_sums right, double l2_regularization
-) noexcept nogil:
     cdef:
+        double informative = is_informative(left, right, min_samples)
         double contrast
         era_comparison result
-    result.covered = informative
+    result.covered = is_covered(left, right, min_samples)
     left = neutral_unless(informative, left)
     right = neutral_unless(informative, right)
     contrast = era_contrast(left, right, l2_regularization)
     result.gain = era_gain(left, right, contrast, l2_regularization)
     result.direction = split_direction(contrast)
     return result
-
-
-cdef inline void add_gain_to_lane(
-    boltzmann_kind kind,
-    double alpha,
-    lane_sums * lanes,  # IN and OUT
-    Py_ssize_t lane,
-    double gain,
-    double count,       # 1, or 0 in a lane without an era, whose gain is 0
-) noexcept nogil:
-    """Add the gain of an era to those of a lane."""
-    cdef boltzmann_sums gains
-    gains.offsets = lanes.offsets[lane]
-    if kind != boltzmann_kind.MEAN:
-        gains.extreme = lanes.extreme[lane]
-        gains.weights = lanes.weights[lane]
-    gains = add_to_boltzmann(kind, alpha, gains, gain, count)
-    lanes.offsets[lane] = gains.offsets
-    if kind != boltzmann_kind.MEAN:
-        lanes.extreme[lane] = gains.extreme
-        lanes.weights[lane] = gains.weights
-
-
-cdef inline void merge_lanes(
-    const criterion_struct * criterion, const lane_sums * lanes, split_sums * sums
-) noexcept nogil:
-    """Add what the eras of all lanes have said, lane by lane."""
-    cdef:
-        boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
-        boltzmann_sums gains
-        int i
-    for i in range(LANES):
-        sums.n_covered += lanes.n_covered[i]
-        sums.directions += lanes.directions[i]
-        gains.extreme = lanes.extreme[i]
-        gains.weights = lanes.weights[i]
-        gains.offsets = lanes.offsets[i]
-        sums.gains = merge_boltzmann(
-            kind, criterion.boltzmann_alpha, sums.gains, gains
-        )
 
 
 cdef inline void add_gain(
@@ -322,21 +231,3 @@ cdef inline void add_absent_eras(
     """Add the eras without a row in the node: gain and direction 0, no impurity."""
     if n_absent > 0 and criterion.traits.compares_gains:
         add_gain(criterion, 0.0, n_absent, sums)
-
-
-cdef inline void sum_differences(
-    split_sums * splits, int n_splits  # IN and OUT
-) noexcept nogil:
-    """From differences between the sums of adjacent splits to the sums.
-
-    For criteria of which `sums_up` is true. Counts are exact. A sum of gains that
-    should be 0 is what rounding left over, unless no era has a gain: then it is 0.
-    """
-    cdef int i
-    for i in range(1, n_splits):
-        splits[i].gains.offsets += splits[i - 1].gains.offsets
-        splits[i].directions += splits[i - 1].directions
-        splits[i].n_covered += splits[i - 1].n_covered
-        splits[i].n_nonzero_gains += splits[i - 1].n_nonzero_gains
-        if splits[i].n_nonzero_gains == 0.0:
-            splits[i].gains.offsets = 0.0

@@ -10,7 +10,7 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from ..._eras import EncodedEras
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criteria.parameters import CriterionPlan, least_gain
-from .._splitting.histograms.stored import STORE_BUDGET
+from .._splitting.histograms import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
 from .._splitting.splitter_choice import choose_splitter
 from .checks import number_of_features

@@ -6,8 +6,8 @@
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;
 - ``tree_data``: the arrays and limits of the tree, as scikit-learn's splitter has them;
-- ``costs``: which of two ways to the same sums is cheaper;
+- ``histograms``: a node's sums by bin, over all eras;
 - ``candidates``: the splits that a node may have, and the best of them;
-- ``histograms``: large nodes, by sums over bins; ``lanes``: their loops, eight eras at
-  a time; ``sorted_rows``: small nodes, by their rows in order.
+- ``lanes``: the loops over splits, compiled for several instruction sets;
+- ``sorted_rows``: small nodes of forests, by their rows in order.
 """

@@ -4,8 +4,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 cdef enum:
     MAX_MEMBERS = 8         # features in a bundle
     MAX_BUNDLE_CELLS = 256  # combinations of their bins: numbers in a byte
-    SPLIT_VECTORS = 4       # of LANES splits, of a bundle with masks, at most
-    MAX_SPLIT_LANES = 32    # SPLIT_VECTORS x LANES
+    MAX_SPLIT_LANES = 32    # of a bundle with masks
 
 
 cdef struct bundle_struct:
@@ -22,9 +21,6 @@ cdef struct bundle_struct:
     int n_lanes
     int n_splits                      # of them; the lane after these is of all rows
     int[MAX_MEMBERS] first_split      # of each member
-    # The sums that are kept of an era: by lane with masks, else by bin.
-    int n_sums
-    Py_ssize_t first_sum              # among those of all bundles
 
 
 cdef class FeatureBundles:
@@ -35,6 +31,5 @@ cdef class FeatureBundles:
         bundle_struct * bundles
         readonly int n_bundles
         readonly Py_ssize_t n_bins       # of all features, missing values included
-        readonly Py_ssize_t n_sums       # of all bundles
 
     cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing)

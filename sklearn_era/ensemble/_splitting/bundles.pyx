@@ -19,7 +19,7 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from .._criteria.split_sums cimport LANES
 
-MAX_CODES = 16  # `sums_occupied_bins` asks for more
+MAX_CODES = 16
 
 
 def bundle_features(n_codes, has_missing, is_categorical):
@@ -52,14 +52,14 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 
 def n_numeric_splits(n_codes, has_missing):
-    """The candidates of `CandidateTable.add_numeric_orders`."""
+    """The splits of `set_orders`."""
     return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 
 def masks_of_splits(n_codes, has_missing):
     """Which combinations of the features' codes are on the left side of which split.
 
-    The splits are those of `CandidateTable.add_numeric_orders`, feature by feature: of
+    The splits are those of `set_orders`, feature by feature: of
     `n_numeric_splits` each.
     """
     n_cells = math.prod(n_codes)
@@ -147,7 +147,6 @@ cdef class FeatureBundles:
         if self.bundles == NULL:
             raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
         self.n_bins = 0
-        self.n_sums = 0
         self.masks = {}
         for i, members in enumerate(slices):
             bundle = &self.bundles[i]
@@ -161,14 +160,11 @@ cdef class FeatureBundles:
             bundle.first_bin = self.n_bins
             bundle.has_missing = has_missing[members].any()
             self.n_bins += bundle.n_bins
-            bundle.n_sums = bundle.n_bins
             has_few_codes = n_codes[members].max() <= MAX_CODES
             if has_few_codes and not is_categorical[members].any():
                 self._add_masks(
                     bundle, n_codes[members].tolist(), has_missing[members].tolist()
                 )
-            bundle.first_sum = self.n_sums
-            self.n_sums += bundle.n_sums
 
     cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing):
         """Give a bundle its masks; those of the same codes have the same."""
@@ -181,7 +177,6 @@ cdef class FeatureBundles:
         masks = self.masks[shape]
         bundle.masks = &masks[0, 0]
         bundle.n_lanes = masks.shape[1]
-        bundle.n_sums = bundle.n_lanes
         bundle.n_splits = 0
         for j in range(bundle.n_members):
             bundle.first_split[j] = bundle.n_splits

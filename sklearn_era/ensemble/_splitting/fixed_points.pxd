@@ -1,8 +1,36 @@
-# What is summed up of rows, and which integers stand for it.
+# What is summed up of rows, and the integers that stand for it.
 
 from libc.math cimport llrint
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+
+
+cdef extern from *:
+    """
+    #if defined(__AVX512DQ__) || !defined(__GNUC__)
+    #define word_as_double(word) ((double)(word))
+    #define count_as_double(count) ((double)(count))
+    #else
+    /* Smaller vectors have no such conversion: by bits, of doubles of a size that is
+       known. Exact below 2^53. */
+    static inline double double_of_bits(unsigned long long bits) {
+        double value;
+        __builtin_memcpy(&value, &bits, sizeof(value));
+        return value;
+    }
+    static inline double word_as_double(long long word) {
+        unsigned long long bits = (unsigned long long)word ^ (1ULL << 63);
+        double high = double_of_bits((bits >> 32) | 0x4530000000000000ULL);
+        double low = double_of_bits((bits & 0xffffffffULL) | 0x4330000000000000ULL);
+        return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
+    }
+    static inline double count_as_double(long long count) {  /* of no sign */
+        return double_of_bits(count | 0x4330000000000000ULL) - 0x1p52;
+    }
+    #endif
+    """
+    double word_as_double(long long word) noexcept nogil  # for a loop over lanes
+    double count_as_double(long long count) noexcept nogil
 
 
 cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogil:
@@ -10,21 +38,74 @@ cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogi
     return llrint(value * scale)
 
 
+cdef enum:
+    MAX_WORDS = 4                  # of a row
+    MAX_PLANES = MAX_WORDS + 1     # of sums: a number of rows, and a sum of each word
+
+
 cdef struct summed_values:
     # What is summed up of each row: a gradient and a hessian of the tree, or weights of
-    # the target in their place.
+    # the target in their place. A row has one word, or as many as it takes:
+    #
+    #     hessians:  1, high words alone   [ gradient | 1 ]
+    #                1, with low words     [ gradient | 1 ] [ low gradient ]
+    #                vary                  [ hessian  | 1 ] [ gradient ]
+    #                vary, with low words  [ hessian  | 1 ] [ gradient ] [ low ] [ low ]
+    #
+    # Sums have a plane for the number of rows, and one for each word.
     const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians     # NULL where they are 1
-    bint are_integers                # in sums
-    double scale                     # from gradients to integers
-    double unit                      # and back
+    const G_H_DTYPE_C * hessians   # NULL where they are 1
+    bint are_finite                # or else there is nothing to sum up
+    bint has_low_words             # where high words alone have too few bits
+    double scale                   # from gradients to integers
+    double unit                    # and back
     double hessian_scale
     double hessian_unit
+    double low_scale               # from what a unit leaves of a value to integers
+
+
+cdef inline int n_words_of(const summed_values * values) noexcept nogil:
+    return (1 + (values.hessians != NULL)) * (1 + values.has_low_words)
+
+
+cdef inline long long low_point(
+    G_H_DTYPE_C value, double scale, double low_scale
+) noexcept nogil:
+    """What the integer of a value leaves of it, as an integer."""
+    return llrint((value * scale - llrint(value * scale)) * low_scale)
+
+
+cdef inline double gradient_of_sums(
+    const summed_values * values,
+    const long long * planes,      # of the cell
+    Py_ssize_t stride,             # from plane to plane
+) noexcept nogil:
+    """A sum of gradients."""
+    cdef:
+        Py_ssize_t i = stride if values.hessians == NULL else 2 * stride
+        double total = <double> planes[i]
+    if values.has_low_words:
+        total += <double> planes[i + stride] / values.low_scale
+    return values.unit * total
+
+
+cdef inline double hessian_of_sums(
+    const summed_values * values, const long long * planes, Py_ssize_t stride
+) noexcept nogil:
+    """A sum of hessians."""
+    cdef double total
+    if values.hessians == NULL:
+        return <double> planes[0]
+    total = <double> planes[stride]
+    if values.has_low_words:
+        total += <double> planes[4 * stride] / values.low_scale
+    return values.hessian_unit * total
 
 
 cdef fix_points(
     summed_values * values,
     int n_samples,
+    int sum_bits,
     int packed_bits,
     int plain_bits,
     bint has_weights,
@@ -32,5 +113,9 @@ cdef fix_points(
     exchange,
 )
 cdef double sum_all(
-    const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
+    const G_H_DTYPE_C * values,
+    int n_samples,
+    double scale,
+    double low_scale,
+    int n_threads,
 ) noexcept nogil

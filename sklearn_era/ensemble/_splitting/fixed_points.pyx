@@ -1,11 +1,11 @@
-"""Integers in place of gradients and hessians, where they have digits enough.
+"""Integers in place of gradients and hessians.
 
 The largest value has the bits that a sum over all rows leaves it: 33 for a million rows
 and the 53 bits of a double; a float32 has 24. That is too few where values vary by many
 orders of magnitude, as with a target that holds 1e12 in one row, or in one era, and 1
 in the others. Weights of rows ask for more: rows that are all alike but for their
 weights have gradients and hessians of one ratio, and have to keep it as well as float32
-does (see `era_contrast`).
+does (see `era_contrast`). Then what the integer leaves of a value is another one.
 """
 
 from cython.parallel import prange
@@ -28,33 +28,48 @@ cdef enum:
 cdef fix_points(
     summed_values * values,  # IN and OUT
     int n_samples,
+    int sum_bits,            # of an integer whose sum is a double
     int packed_bits,         # of an integer beside a count
     int plain_bits,          # of one without
     bint has_weights,        # of rows
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units of integers; whether they suit all rows' gradients and hessians.
+    """Set the units of integers, and whether one for each value is enough.
 
-    Units and answer are the same in all processes.
+    Both are the same in all processes.
     """
+    cdef:
+        fit of_gradients, of_hessians
     if values.hessians == NULL:
-        return fix_point(
+        of_gradients = fix_point(
             values.gradients, n_samples, packed_bits, LEAST_BITS, 0.001, n_threads,
             exchange, &values.scale, &values.unit,
         )
-    return fix_point(
-        values.gradients, n_samples, plain_bits,
-        LEAST_WEIGHTED_BITS if has_weights else LEAST_BITS, 0.001, n_threads,
-        exchange, &values.scale, &values.unit,
-    ) and fix_point(
-        values.hessians, n_samples, packed_bits,
-        LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
-        exchange, &values.hessian_scale, &values.hessian_unit,
-    )
+        of_hessians = FITS
+    else:
+        of_gradients = fix_point(
+            values.gradients, n_samples, plain_bits,
+            LEAST_WEIGHTED_BITS if has_weights else LEAST_BITS, 0.001, n_threads,
+            exchange, &values.scale, &values.unit,
+        )
+        of_hessians = fix_point(
+            values.hessians, n_samples, packed_bits,
+            LEAST_WEIGHT_BITS if has_weights else LEAST_HESSIAN_BITS, 0.0, n_threads,
+            exchange, &values.hessian_scale, &values.hessian_unit,
+        )
+    values.are_finite = of_gradients != IS_INFINITE and of_hessians != IS_INFINITE
+    values.has_low_words = of_gradients == LACKS_BITS or of_hessians == LACKS_BITS
+    values.low_scale = ldexp(1.0, sum_bits)
 
 
-cdef fix_point(
+cdef enum fit:
+    FITS
+    LACKS_BITS
+    IS_INFINITE  # or not a number
+
+
+cdef fit fix_point(
     const G_H_DTYPE_C * values,
     int n_samples,
     int n_bits,
@@ -64,11 +79,11 @@ cdef fix_point(
     exchange,
     double * scale,  # OUT
     double * unit,   # OUT
-):
+) except *:
     """Set the unit of integers, of which the largest value has `n_bits`.
 
-    Returns whether it suits the values: whether all are finite, and no more than a
-    share of them so small that fewer than `least_bits` of their digits are left.
+    It suits the values if no more than a share of them are so small that fewer than
+    `least_bits` of their digits are left.
     """
     cdef:
         double [::1] of_slices = np.empty(n_threads)
@@ -82,7 +97,7 @@ cdef fix_point(
         )
     (largest,) = exchange.max_of(np.max(of_slices))
     if not isfinite(largest):
-        return False
+        return IS_INFINITE
     frexp(largest, &exponent)
     scale[0] = ldexp(1.0, n_bits - exponent)
     unit[0] = ldexp(1.0, exponent - n_bits)
@@ -93,20 +108,38 @@ cdef fix_point(
             slice_start(n_samples, i + 1, n_threads), limit,
         )
     n_small, n_all = exchange.sum_of(np.sum(of_slices), n_samples)
-    return n_small <= share * n_all
+    return FITS if n_small <= share * n_all else LACKS_BITS
 
 
 cdef double sum_all(
-    const G_H_DTYPE_C * values, int n_samples, double scale, int n_threads
+    const G_H_DTYPE_C * values,
+    int n_samples,
+    double scale,
+    double low_scale,      # 0: without what integers leave of values
+    int n_threads,
 ) noexcept nogil:
-    """The sum of all rows' values as integers."""
+    """The sum of all rows' values as integers, in units of these."""
+    cdef double total = total_of(values, n_samples, scale, 0.0, n_threads)
+    if low_scale > 0.0:
+        total += total_of(values, n_samples, scale, low_scale, n_threads) / low_scale
+    return total
+
+
+cdef double total_of(
+    const G_H_DTYPE_C * values,
+    int n_samples,
+    double scale,
+    double low_scale,
+    int n_threads,
+) noexcept nogil:
+    """The sum of integers, or of low ones."""
     cdef:
         long long total = 0
         int i
     for i in prange(n_threads, schedule="static", num_threads=n_threads):
         total += sum_integers(
             values, slice_start(n_samples, i, n_threads),
-            slice_start(n_samples, i + 1, n_threads), scale,
+            slice_start(n_samples, i + 1, n_threads), scale, low_scale,
         )
     return <double> total  # rounded once, whatever the slices
 
@@ -142,12 +175,15 @@ cdef double count_small(
 
 
 cdef long long sum_integers(
-    const G_H_DTYPE_C * values, int start, int stop, double scale
+    const G_H_DTYPE_C * values, int start, int stop, double scale, double low_scale
 ) noexcept nogil:
-    """The sum of values as integers."""
+    """The sum of values as integers, or of what these leave of them."""
     cdef:
         long long total = 0
         int i
     for i in range(start, stop):
-        total += fixed_point(values[i], scale)
+        if low_scale > 0.0:
+            total += low_point(values[i], scale, low_scale)
+        else:
+            total += fixed_point(values[i], scale)
     return total

@@ -14,10 +14,19 @@ cdef enum:
 cdef struct row_block:
     # Some rows of a node, all of one era, whose sums one word can hold.
     int era
-    int start  # among the node's rows
+    int start       # among the node's rows
     int stop
     int first_word  # of its rows, among the chunk's words
-    int lane        # of the era, counted from the first one of the chunk
+    int place       # of the era, among those that are listed
+
+
+cdef struct packed_rows:
+    # Rows of a node as words: the number of rows in the low bits of the first word.
+    const unsigned int * indices     # NULL: all rows, as they are
+    const long long * words          # (n_words, n_packed)
+    Py_ssize_t n_packed              # words from plane to plane
+    int n_words                      # of a row
+    int count_bits
 
 
 cdef struct impurity_sums:
@@ -69,10 +78,9 @@ cdef class EraRows:
         const int [::1] era_counts       # (n_eras,), training rows
         readonly object order            # (n_samples,), rows by era; or None
 
-        # What is summed: gradients and hessians of the tree, or weights of the targets.
+        # What is summed up: gradients and hessians of the tree, or weights of targets.
         summed_values of_gradients
         summed_values of_targets
-        summed_values values             # one of the two
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # gradients and hessians, to keep them alive
@@ -80,6 +88,7 @@ cdef class EraRows:
         Py_ssize_t block_size            # the most rows of a block
         Py_ssize_t pool_size             # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows
+        int sum_bits                     # of an integer whose sum is a double
         int packed_bits                  # of the largest integer beside a count
         int plain_bits                   # and of one without
         bint has_weights                 # of rows, in gradients and hessians
@@ -87,25 +96,26 @@ cdef class EraRows:
         # Of the node.
         const unsigned int * sample_indices  # NULL: all rows, as they are
         int n_rows
-        int [::1] node_offsets           # (n_eras + 1,), first row of each era
-        int n_present                    # eras with rows
+        # Its eras that are listed: of as many rows as it takes to compare them.
+        int n_listed
+        int n_coverable                  # eras with rows for both sides of a split
         int n_blocks
         row_block * blocks               # (capacity,)
         impurity_sums * block_sums       # (capacity,)
         int n_chunks
         int * chunks                     # (n_chunks + 1,), first block of each chunk
 
-        # Of the chunk, a word a row: an integer above a count of 1, of the gradient or,
-        # where hessians vary, of the hessian; or both as they are.
-        long long [::1] words
-        long long [::1] plain_words      # integers of gradients, where hessians vary
-        unsigned char [::1] lanes        # the block's lane, for each row
+        long long [::1] words            # of a chunk: (MAX_WORDS, n_packed)
+        Py_ssize_t n_packed
 
     cdef set_units(self, summed_values * values)
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
-    cdef int end_of_era(self, int first_block) noexcept nogil
-    cdef int next_era(self, int era, int start) noexcept nogil
-    cdef void pack(self, const row_block * block) noexcept nogil
-    cdef bint has_plain_words(self) noexcept nogil
-    cdef bint eras_are_words(self) noexcept nogil
+    cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
+    cdef void add_era(self, int era, int start, int stop) noexcept
+    cdef int end_of_era(self, int era, int start) noexcept nogil
+    cdef int n_eras_from(self, int block) noexcept nogil
+    cdef void pack(
+        self, const summed_values * values, int start, int stop, int first_word
+    ) noexcept nogil
+    cdef packed_rows packed(self, const summed_values * values) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept

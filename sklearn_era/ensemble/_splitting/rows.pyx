@@ -1,32 +1,39 @@
 """The rows of a node, era by era, as what its histograms add up.
 
 The order of training rows by era is found once a fit. A tree starts with its rows in
-that order, which splits keep: so an era is a range of a node's rows. Ranges are cut
-into blocks of a size that one word can hold the sum of, and blocks are gathered into
-chunks that stay in the cache while all features are summed up.
+that order, which splits keep: so an era is a range of a node's rows.
 
-A row is one integer: its gradient, rounded to a fixed point, beside a 1 that counts the
-row. Where hessians vary, this is the hessian's, and the gradient has another. Sums of
-integers are exact. So they do not depend on the order of rows or eras, and what is left
-of a node after one child's sums are subtracted is the other child's, to the last bit:
-no side of a split gets a value out of rounding. The fixed points are such that all sums
-fit a word, and with a count the 53 bits of a double as well: the largest gradient of a
-tree has 33 bits for a million rows. Where that does not do (`fixed_points`), values
-stay floating-point numbers, and their sums are not subtracted.
+    node's rows   e e e e e e|e e e e|e e e e e e e e e|e e|...
+    blocks        [    0     ][   1  ][    2   ][   3  ][4 ]    of one era each
+    chunks        [          0       ][           1        ]    held in the cache
+
+Ranges are cut into blocks of a size that one word can hold the sum of, and blocks are
+gathered into chunks that stay in the cache while all features are summed up.
+
+A row is an integer or two (`summed_values`): its gradient, rounded to a fixed point,
+beside a 1 that counts the row. Sums of integers are exact. So they do not depend on the
+order of rows or eras, and what is left of a node after one child's sums are subtracted
+is the other child's, to the last bit: no side of a split gets a value out of rounding.
+The fixed points are such that all sums fit a word, and with a count the 53 bits of a
+double as well: the largest gradient of a tree has 33 bits for a million rows.
 """
 
 from cython.parallel import prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+import math
+
 import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
 from .._exchange import ALONE
-from .fixed_points cimport fix_points, fixed_point, sum_all
+from .fixed_points cimport (
+    fix_points, fixed_point, low_point, n_words_of, sum_all,
+)
 from .._criteria.era_statistics cimport impurity
-from .._criteria.split_sums cimport LANES
+
 
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
@@ -51,7 +58,7 @@ cdef class EraRows:
         bint has_weights=True,
         exchange=ALONE,
     ):
-        cdef int capacity, sum_bits
+        cdef int capacity
         if era_codes.shape[0] >= 2**31:
             raise ValueError(
                 f"X has {era_codes.shape[0]:,} rows to train on, and splits count up "
@@ -69,13 +76,12 @@ cdef class EraRows:
         self.order = None
         if row_order is not None:
             self.order = np.asarray(row_order, dtype=np.uint32)
-        self.node_offsets = np.zeros(n_eras + 1, dtype=np.int32)
 
         # A block's integers, shifted by the bits of the count, have to stay below 2^63,
         # and the sum of all integers below 2^53. Blocks are as large as that allows
         # without another bit less for an integer, but for those of small eras.
         # All processes have the same, so that their integers have one unit.
-        sum_bits = 53 - (int(self.n_samples_of_all) - 1).bit_length()
+        self.sum_bits = sum_bits = 53 - (int(self.n_samples_of_all) - 1).bit_length()
         era_bits = (max(int(largest_count), 1) - 1).bit_length()
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
@@ -94,10 +100,8 @@ cdef class EraRows:
         self.block_sums = <impurity_sums *> calloc(capacity, sizeof(impurity_sums))
         if self.blocks == NULL or self.chunks == NULL or self.block_sums == NULL:
             raise MemoryError(f"cannot allocate {capacity} blocks of rows")
-        size = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
-        self.words = np.empty(size, dtype=np.int64)
-        self.plain_words = np.empty(0, dtype=np.int64)
-        self.lanes = np.empty(size if self.eras_fit_blocks else 0, dtype=np.uint8)
+        self.n_packed = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
+        self.words = np.empty(self.n_packed, dtype=np.int64)
         self.has_weights = has_weights
         self.positive_weights = positive_weights
         self.weights = weights
@@ -124,161 +128,163 @@ cdef class EraRows:
         values.gradients = &gradient_view[0]
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
         self.set_units(values)
-        if values.are_integers:
+        low_scale = values.low_scale if values.has_low_words else 0.0
+        sum_gradients = math.nan
+        sum_hessians = float(self.n_samples)
+        if values.are_finite:
             sum_gradients = values.unit * sum_all(
-                values.gradients, self.n_samples, values.scale, n_threads
+                values.gradients, self.n_samples, values.scale, low_scale, n_threads
             )
-        else:
-            with np.errstate(invalid="ignore"):  # of infinities, as of rows without
-                sum_gradients = np.sum(gradients, dtype=np.float64)
-        if values.hessians == NULL:
-            sum_hessians = float(self.n_samples)
-        elif values.are_integers:
+        if values.are_finite and values.hessians != NULL:
             sum_hessians = values.hessian_unit * sum_all(
-                values.hessians, self.n_samples, values.hessian_scale, n_threads
+                values.hessians, self.n_samples, values.hessian_scale, low_scale,
+                n_threads,
             )
-        else:
-            with np.errstate(invalid="ignore"):
-                sum_hessians = np.sum(hessians, dtype=np.float64)
         return self.exchange.sum_of(sum_gradients, sum_hessians)
 
     cdef set_units(self, summed_values * values):
-        """Find whether integers suit the values, and their units."""
-        values.are_integers = fix_points(
-            values, self.n_samples, self.packed_bits, self.plain_bits,
+        """Find the units of integers, and make room for the words of rows."""
+        fix_points(
+            values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
             self.has_weights, self.n_threads, self.exchange,
         )
-        if (
-            values.are_integers
-            and values.hessians != NULL
-            and self.plain_words.shape[0] == 0
-        ):
-            self.plain_words = np.empty_like(self.words)
+        n_words = self.n_packed * n_words_of(values)
+        if self.words.shape[0] < n_words:
+            self.words = np.empty(n_words, dtype=np.int64)
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
-        """Find the eras among the rows of a node, and cut them into blocks."""
-        cdef:
-            int * node_offsets = &self.node_offsets[0]
-            int n_in_chunk = 0
-            int n_in_era
-            int lane = 0
-            int era
-            Py_ssize_t start
-
-        self.values = self.of_gradients
+        """Begin a node."""
         self.n_rows = sample_indices.shape[0]
         self.sample_indices = NULL  # before the first split, and of no rows
         if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
             self.sample_indices = &sample_indices[0]
+
+    cdef void list_eras(
+        self,
+        long long min_rows,  # of an era that is listed
+        long long n_needed,  # to have enough for both sides of a split
+    ) noexcept:
+        """Find the eras of the node that have so many rows, and cut them into blocks.
+        """
+        cdef:
+            int start = 0
+            int era, stop
+        self.n_listed = 0
+        self.n_coverable = 0
         self.n_blocks = 0
         self.n_chunks = 0
-        self.n_present = 0
-        node_offsets[0] = 0
-        for era in range(self.n_eras):
-            node_offsets[era + 1] = self.next_era(era, node_offsets[era])
-            n_in_era = node_offsets[era + 1] - node_offsets[era]
-            if n_in_era == 0:
-                continue
-            self.n_present += 1
-            if self.n_chunks == 0 or n_in_chunk + n_in_era > self.words.shape[0]:
-                self.chunks[self.n_chunks] = self.n_blocks
-                self.n_chunks += 1
-                n_in_chunk = 0
-                lane = 0
-            start = node_offsets[era]
-            while start < node_offsets[era + 1]:
-                self.blocks[self.n_blocks].era = era
-                self.blocks[self.n_blocks].start = <int> start
-                self.blocks[self.n_blocks].stop = <int> min(
-                    start + self.block_size, <Py_ssize_t> node_offsets[era + 1]
-                )
-                self.blocks[self.n_blocks].first_word = (
-                    n_in_chunk + <int> start - node_offsets[era]
-                )
-                self.blocks[self.n_blocks].lane = lane
-                self.n_blocks += 1
-                start += self.block_size
-            n_in_chunk += n_in_era
-            lane = (lane + 1) % LANES
+        while start < self.n_rows:
+            era = self.era_codes[
+                start if self.sample_indices == NULL else self.sample_indices[start]
+            ]
+            stop = self.end_of_era(era, start)
+            self.n_coverable += stop - start >= n_needed
+            if stop - start >= min_rows:
+                self.add_era(era, start, stop)
+            start = stop
         self.chunks[self.n_chunks] = self.n_blocks
 
-    cdef int next_era(self, int era, int start) noexcept nogil:
-        """The first row of the node, from `start` on, that is of a later era."""
+    cdef void add_era(self, int era, int start, int stop) noexcept:
+        """Cut an era into blocks, of the last chunk or of another one."""
         cdef:
-            int low = start
-            # An era has no more rows in the node than there are.
+            row_block * block
+            Py_ssize_t first_word = 0
+            Py_ssize_t next_start
+        if self.n_blocks > 0:
+            block = &self.blocks[self.n_blocks - 1]
+            first_word = block.first_word + block.stop - block.start
+        if self.n_blocks == 0 or first_word + stop - start > self.n_packed:
+            self.chunks[self.n_chunks] = self.n_blocks
+            self.n_chunks += 1
+            first_word = 0
+        self.n_listed += 1
+        while start < stop:
+            next_start = min(start + self.block_size, <Py_ssize_t> stop)
+            block = &self.blocks[self.n_blocks]
+            block.era = era
+            block.start = start
+            block.stop = <int> next_start
+            block.first_word = <int> first_word
+            block.place = self.n_listed - 1
+            self.n_blocks += 1
+            first_word += next_start - start
+            start = <int> next_start
+
+    cdef int end_of_era(self, int era, int start) noexcept nogil:
+        """The row of the node after the last one of an era, by ever larger steps."""
+        cdef:
+            int low = start + 1
+            int step = 1
             int high = min(self.n_rows, start + self.era_counts[era])
             int middle
         if self.sample_indices == NULL:
             return high
+        while low + step < high and self.era_codes[
+            self.sample_indices[low + step]
+        ] == era:
+            low += step + 1
+            step *= 2
+        high = min(high, low + step)
         while low < high:
             middle = (low + high) // 2
-            if self.era_codes[self.sample_indices[middle]] <= era:
+            if self.era_codes[self.sample_indices[middle]] == era:
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    cdef int end_of_era(self, int first_block) noexcept nogil:
-        """The block after the last one of an era."""
-        cdef int block = first_block + 1
-        while (
-            block < self.n_blocks
-            and self.blocks[block].era == self.blocks[first_block].era
-        ):
-            block += 1
-        return block
+    cdef int n_eras_from(self, int block) noexcept nogil:
+        """How many eras a block and those after it are of."""
+        return self.n_listed - self.blocks[block].place
 
-    cdef bint eras_are_words(self) noexcept nogil:
-        """Whether one word can hold the sum of any era's rows."""
-        return (
-            self.values.are_integers
-            and self.values.hessians == NULL
-            and self.eras_fit_blocks
-        )
+    cdef packed_rows packed(self, const summed_values * values) noexcept nogil:
+        """Describe the words of a chunk."""
+        cdef packed_rows packed
+        packed.indices = self.sample_indices
+        packed.words = &self.words[0]
+        packed.n_packed = self.n_packed
+        packed.n_words = n_words_of(values)
+        packed.count_bits = self.count_bits
+        return packed
 
-    cdef bint has_plain_words(self) noexcept nogil:
-        """Whether a row has two words, one of them of the gradient alone."""
-        return self.values.are_integers and self.values.hessians != NULL
-
-    cdef void pack(self, const row_block * block) noexcept nogil:
-        """Write the words of a block's rows."""
+    cdef void pack(
+        self, const summed_values * values, int start, int stop, int first_word
+    ) noexcept nogil:
+        """Turn some rows of the node into words."""
         cdef:
-            const unsigned int * indices = self.sample_indices
-            const summed_values * values = &self.values
-            long long * words = &self.words[0] + block.first_word - block.start
-            G_H_DTYPE_C * pairs = <G_H_DTYPE_C *> words
-            unsigned int row
-            Py_ssize_t i
-
-        if not values.are_integers:
-            for i in range(block.start, block.stop):
-                row = i if indices == NULL else indices[i]
-                pairs[2 * i] = values.gradients[row]
-                pairs[2 * i + 1] = (
-                    1.0 if values.hessians == NULL else values.hessians[row]
-                )
-            return
-        if self.eras_fit_blocks:
-            memset(
-                &self.lanes[0] + block.first_word, block.lane, block.stop - block.start
-            )
+            const unsigned int * rows = self.sample_indices
+            long long * words = &self.words[0] + first_word - start
+            Py_ssize_t n_packed = self.n_packed
+            G_H_DTYPE_C value
+            Py_ssize_t i, row
         if values.hessians == NULL:
             pack_words(
-                values.gradients, values.scale, indices, block, self.count_bits, words
+                values.gradients, values.scale, rows, start, stop, self.count_bits,
+                words,
             )
         else:
             pack_words(
-                values.hessians, values.hessian_scale, indices, block, self.count_bits,
-                words,
+                values.hessians, values.hessian_scale, rows, start, stop,
+                self.count_bits, words,
             )
-            words = &self.plain_words[0] + block.first_word - block.start
-            for i in range(block.start, block.stop):
-                row = i if indices == NULL else indices[i]
+            words += n_packed
+            for i in range(start, stop):
+                row = i if rows == NULL else rows[i]
                 words[i] = fixed_point(values.gradients[row], values.scale)
+        if not values.has_low_words:
+            return
+        words += n_packed
+        for i in range(start, stop):
+            row = i if rows == NULL else rows[i]
+            words[i] = low_point(values.gradients[row], values.scale, values.low_scale)
+            if values.hessians != NULL:
+                value = values.hessians[row]
+                words[n_packed + i] = low_point(
+                    value, values.hessian_scale, values.low_scale
+                )
 
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
-        """Impurity of each era of the node, before any split."""
+        """Impurity of each era that is listed, before any split."""
         cdef:
             const summed_values * values = &self.of_gradients
             impurity_sums total
@@ -324,18 +330,19 @@ cdef inline void pack_words(
     const G_H_DTYPE_C * values,
     double scale,
     const unsigned int * rows,  # NULL: all, as they are
-    const row_block * block,
+    int start,
+    int stop,
     int count_bits,
     long long * words,          # OUT, to be counted from the node's first row
 ) noexcept nogil:
-    """The integers of a block's rows, each above a count of 1."""
+    """The integers of some rows, each above a count of 1."""
     cdef:
         long long one = 1
         long long shift = one << count_bits
         Py_ssize_t i
     if rows == NULL:
-        for i in range(block.start, block.stop):
+        for i in range(start, stop):
             words[i] = fixed_point(values[i], scale) * shift + 1
     else:
-        for i in range(block.start, block.stop):
+        for i in range(start, stop):
             words[i] = fixed_point(values[rows[i]], scale) * shift + 1

@@ -1,12 +1,15 @@
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from sklearn.utils._typedefs cimport uint8_t
 
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.split_sums cimport eras_struct
-from .rows cimport EraRows
 from .bundles cimport FeatureBundles
-from .candidates.table cimport CandidateTable, feature_split, node_struct
-from .histograms.accumulate cimport Accumulator
-from .histograms.stored cimport HistogramStore, NodeHistograms
+from .candidates.split cimport feature_split
+from .candidates.splits cimport CandidateSplits
+from .fixed_points cimport summed_values
+from .histograms cimport HistogramStore, NodeHistograms
+from .lanes.functions cimport lane_column, lane_functions, node_struct
+from .rows cimport EraRows, packed_rows
 from .tree_data cimport tree_data, tree_limits
 
 
@@ -24,10 +27,12 @@ cdef struct tree_eras:
 cdef class EraSplitter:
     cdef:
         object exchange
+        bint is_alone            # in it
         EraRows rows
-        CandidateTable candidates
-        Accumulator accumulator
+        CandidateSplits splits
+        const lane_functions * functions
         readonly HistogramStore store
+        HistogramStore spare
         criterion_struct criterion
         bint compares_targets
         double [::1] impurities  # (n_eras,), of the node, if needed
@@ -47,6 +52,13 @@ cdef class EraSplitter:
         readonly object hessians
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
+        object merged                # of the bins of all processes
+        void * memory                # of a batch of eras for each thread
+        int n_batches
+
+        # Of the node.
+        double n_coverable       # eras with rows for both sides of a split
+        int n_absent             # eras that nothing was said of
 
         # Of the fit: nodes that the gain would split, and those of them at which no
         # split covers enough eras.
@@ -54,37 +66,77 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_uncovered
 
     cdef tree_eras eras_of_tree(self) noexcept
-    cdef bint _compares_directions_first(self) except -1
-    cdef double _count_coverable_eras(self) noexcept
-    cdef bint _has_enough_eras(self) except -1
-    cdef _draw_features(self, allowed_features)
-    cdef _usable_features(self, allowed_features)
-    cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept
-    cdef feature_split _choose(
-        self, const node_struct * node, NodeHistograms histograms
+    cdef NodeHistograms _sum_up(self, NodeHistograms histograms, NodeHistograms parent)
+    cdef bint _start_node(self, node, node_struct * c_node) except -1
+    cdef NodeHistograms _histograms_of(self, node)
+    cdef const long long * _bins_of_all(self, NodeHistograms histograms) except NULL
+    cdef double _over_processes(self, double number) except? -1
+    cdef feature_split _largest_gain(
+        self, const long long * bins, const node_struct * node
+    ) noexcept
+    cdef feature_split _rank_gains(
+        self,
+        const long long * bins,
+        const node_struct * node,
+        double least,
+        double unit_of_costs,
+    ) noexcept
+    cdef feature_split _best_with_share(
+        self, const long long * bins, const node_struct * node
     ) except *
     cdef double _gain_left(
         self, const feature_split * split, double unit_of_costs
     ) noexcept
-    cdef feature_split _compare(
+    cdef feature_split _best_of_all(
+        self, const long long * bins, const node_struct * node
+    ) except *
+    cdef _compare_eras(
+        self,
+        const criterion_struct * criterion,
+        const long long * bins,
+        const node_struct * node,
+    )
+    cdef bint _can_rule_out_splits(self, const criterion_struct * criterion) noexcept
+    cdef bint _ranks_by_direction(self, const criterion_struct * criterion) noexcept
+    cdef void _compare_columns(
         self,
         const criterion_struct * criterion,
         const node_struct * node,
-        NodeHistograms histograms,
-    ) except *
-    cdef feature_split _choose_by_share(
-        self, const node_struct * node, NodeHistograms histograms
-    ) except *
-    cdef feature_split _rank(
+        const summed_values * values,
+        int n_columns,
+    ) noexcept
+    cdef void _visit_columns(
         self,
         const criterion_struct * criterion,
         const node_struct * node,
-        double unit_of_costs=*,
+        const summed_values * values,
+        int first,
+        int stop,
+        double least,
+    ) noexcept
+    cdef void _compare_column(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        const summed_values * values,
+        const packed_rows * packed,
+        int chunk,
+        double least,
+        lane_column * column,
+        int thread,
+    ) noexcept nogil
+    cdef void _count_if_uncovered(
+        self, const criterion_struct * criterion, const node_struct * node
     ) noexcept
     cdef feature_split _rank_penalised(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept
-    cdef void _count_if_uncovered(
-        self, const criterion_struct * criterion, const node_struct * node
+    cdef feature_split _rank(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        double unit_of_costs,
     ) noexcept
     cdef void _describe(self, node, node_struct * c_node)
+    cdef _draw_features(self, allowed_features)
+    cdef _usable_features(self, allowed_features)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from .._criteria.criterion import Criterion
 from .._exchange import Exchange
 from .candidates.split_info import EraSplitInfo
-from .histograms.stored import HistogramStore
+from .histograms import HistogramStore
 
 class EraSplitter:
     hessians_are_constant: bool

@@ -5,52 +5,56 @@ code hands over a node and takes a `SplitInfo` back, and asks for a node's histo
 of which it reads the sums over all rows of a root. How they are made and scanned is
 thus free to change.
 
-A node's histograms are
+`EraSplitter.find_node_split` is the pipeline:
 
-- nothing (`NodeHistograms` without memory), and then its rows are summed up and scanned
-  an era after the other, so that the sums of one era need to be kept at a time; or
-- kept for all eras, which makes those of one child a difference.
-
-The steps, for one node:
-
-1. plan: `EraRows` finds the eras among its rows, and the bundles of features to look at
-   are chosen;
-2. pool and accumulate: the `Accumulator` adds up the rows of all eras by bin, if the
-   gain is to choose which splits the eras are asked of; then those of each era, and
-   what the era says of each candidate split to its sums, in the `CandidateTable`;
-3. merge: what lanes and chunks have added up is merged in the table, and what
-   processes have added up that hold other eras (`Exchange`);
-4. rank: `rank_bundle` ranks each bundle's candidates, and the best one becomes an
-   `EraSplitInfo`. Where features have penalties, they are ranked once without, to know
-   the largest key, which penalties are shares of.
+    rows of the node
+      -> histograms over all eras    the smaller child's from its rows, the other's by
+         (`histograms`)              subtraction
+      -> gains                       of every candidate split
+         (`candidates`, `lanes`)
+      -> a list of splits            those with a share of the largest gain
+      -> what the eras say           their rows summed up by era, on the left side of
+         (`rows`, `lanes`)           each split that is listed, and compared
+      -> ranks                       by the criterion's key
 """
 
-from cython.parallel import prange
-from libc.math cimport ceil
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from cython.parallel import parallel, prange
+from libc.math cimport INFINITY, ceil
+from libc.stdint cimport uintptr_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 
 from .._exchange import ALONE
-from .candidates.best_split cimport rank_bundle
-from .candidates.split_info cimport make_split_info
+from .lanes.instruction_sets import lane_module
 from .bundles cimport FeatureBundles
-from .candidates.table cimport (
-    CandidateTable, bundle_candidates, feature_split, is_better, node_struct,
-)
-from .costs cimport compares_directions_first, stores_histograms
-from .rows cimport EraRows
+from .candidates.pruning cimport prune_column
+from .candidates.split cimport feature_split
+from .candidates.split_info cimport make_split_info
+from .candidates.splits cimport CandidateSplits
+from .fixed_points cimport n_words_of
+from .histograms cimport HistogramStore, NodeHistograms, fill
+from .lanes.functions cimport CACHE_LINE, era_batch, lane_column
+from .rows cimport EraRows, packed_rows
 from .tree_data cimport cost_of_feature, describe_tree
-from .histograms.accumulate cimport Accumulator
-from .histograms.first_look cimport least_estimate
 from .._criteria.criterion cimport Criterion, SplitCriterion
+from .._criteria.split_sums cimport LANES
+from .._criteria.lane_sums cimport directions_alone, side_arrays
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.ranking cimport (
-    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+    gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
-from .histograms.stored cimport HistogramStore, NodeHistograms, subtract
+
+# Columns for which it does not pay to compare one before the others.
+FEW_COLUMNS = 4
+
+# Additions of a row to a bin for which it pays to wake up another thread.
+FEW_ADDITIONS = 20_000
 
 
 cdef class EraSplitter:
@@ -84,6 +88,7 @@ cdef class EraSplitter:
         const double [::1] penalties=None,
     ):
         self.exchange = exchange
+        self.is_alone = exchange.is_alone
         self.penalties = penalties
         self.rows = EraRows(
             era_codes, n_eras, row_order, positive_weights, weights, has_weights,
@@ -91,19 +96,23 @@ cdef class EraSplitter:
         )
         self.n_eras_of_all = int(*exchange.sum_of(n_eras))
         self.criterion = criterion.params
-        self.candidates = CandidateTable()
-        self.candidates.criterion = &self.criterion
-        self.candidates.tree = &self.tree
-        self.accumulator = Accumulator(
-            self.rows, self.candidates, weights is not None, exchange
+        self.splits = CandidateSplits()
+        self.splits.tree = &self.tree
+        self.splits.limits = &self.limits
+        self.functions = <const lane_functions *> PyCapsule_GetPointer(
+            lane_module().functions, "lane_functions"
         )
-        self.accumulator.tree = &self.tree
+        self.splits.functions = self.functions
+        self.spare = HistogramStore(2**62)  # for a node that finds no room
         self.store = (
             HistogramStore() if store_budget is None else HistogramStore(store_budget)
         )
         self.compares_targets = weights is not None
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
+
+    def __dealloc__(self):
+        free(self.memory)
 
     @property
     def n_samples(self):
@@ -147,25 +156,15 @@ cdef class EraSplitter:
     ):
         """Histograms of a node by the allowed features (None for all), or a promise.
 
-        Those of a root are made if they are worth keeping; those of a child when its
-        sibling's are asked for, in `compute_histograms_subtraction`.
+        Those of a root are made; those of a child when its sibling's are asked for, in
+        `compute_histograms_subtraction`, or when it is to be split.
         """
-        cdef NodeHistograms histograms
-        is_root = self.bundles is None
-        histograms = NodeHistograms(self.store, self.rows.n_eras)
-        histograms.n_rows = sample_indices.shape[0]
-        histograms.sample_indices = sample_indices
-        if is_root:
+        cdef NodeHistograms histograms = NodeHistograms(self.store, sample_indices)
+        if self.bundles is None:  # a root
             histograms.sum_gradients, histograms.sum_hessians = self.totals
             self._bundle_features(allowed_features)
-            histograms.is_worth_storing = self._is_worth_storing(
-                0.5 * histograms.n_rows
-            )
-            if histograms.is_worth_storing and self._has_room():
-                histograms.allocate(
-                    self.bundles.n_sums, not self.hessians_are_constant
-                )
-                self.accumulator.fill(histograms)
+            if self.rows.of_gradients.are_finite:
+                self._sum_up(histograms, None)
         return histograms
 
     def compute_histograms_subtraction(
@@ -174,52 +173,31 @@ cdef class EraSplitter:
         NodeHistograms sibling_histograms,
         allowed_features=None,
     ):
-        """Histograms of the larger child: its parent's less its sibling's, if kept."""
-        cdef:
-            NodeHistograms histograms = NodeHistograms(self.store, self.rows.n_eras)
-            int i
-        histograms.n_rows = parent_histograms.n_rows - sibling_histograms.n_rows
-        histograms.is_worth_storing = (
-            parent_histograms.is_worth_storing
-            and self._is_worth_storing(histograms.n_rows)
+        """Histograms of the larger child: its parent's less its sibling's."""
+        cdef NodeHistograms histograms = NodeHistograms(
+            self.store, sibling_histograms.sample_indices[:0]
         )
-        sibling_histograms.is_worth_storing = histograms.is_worth_storing
-        if not (
-            parent_histograms.is_stored
-            and histograms.is_worth_storing
-            and self._has_room()
-        ):
-            return histograms
-        sibling_histograms.allocate(
-            self.bundles.n_sums, not self.hessians_are_constant
-        )
-        self.accumulator.fill(sibling_histograms)
-        parent_histograms.hand_over(histograms)
-        for i in prange(
-            self.bundles.n_bundles,
-            schedule="static",
-            nogil=True,
-            num_threads=self.n_threads,
-        ):
-            subtract(histograms, sibling_histograms, &self.bundles.bundles[i])
+        if parent_histograms.is_stored:
+            if self._sum_up(sibling_histograms, parent_histograms) is not None:
+                parent_histograms.hand_over(histograms)
         return histograms
 
-    def _is_worth_storing(self, n_rows_saved):
-        return (
-            self.rows.of_gradients.are_integers
-            and not self.compares_targets
-            and stores_histograms(
-                n_rows_saved,
-                self.bundles.n_bundles,
-                self.bundles.n_sums,
-                self.rows.n_eras,
-            )
+    cdef NodeHistograms _sum_up(self, NodeHistograms histograms, NodeHistograms parent):
+        """Sum up a node's rows, and subtract them from its parent's, if there is room.
+        """
+        if not histograms.allocate(
+            self.bundles.n_bins, n_words_of(&self.rows.of_gradients) + 1
+        ):
+            return None
+        self.rows.start_node(histograms.sample_indices)
+        fill(
+            histograms, parent, self.rows, &self.tree, self.bundles,
+            self._threads_for(self.rows.n_rows, self.bundles.n_bundles),
         )
+        return histograms
 
-    def _has_room(self):
-        return self.store.has_room_for(
-            self.bundles.n_sums * self.rows.n_eras, not self.hessians_are_constant
-        )
+    def _threads_for(self, double n_rows, double n_columns):
+        return self.n_threads if n_rows * n_columns > FEW_ADDITIONS else 1
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
@@ -230,8 +208,17 @@ cdef class EraSplitter:
             if self.all_features is None:
                 self.all_features = self._make_bundles(np.sort(features))
             self.bundles = self.all_features
-        self.candidates.use_bundles(self.bundles)
-        self.accumulator.start_tree(self.bundles, self.n_threads)
+        self.splits.use_bundles(self.bundles, self.criterion.n_fields)
+        if self.n_batches < self.n_threads:
+            free(self.memory)
+            self.n_batches = 0
+            self.memory = calloc(self.n_threads + 1, sizeof(era_batch))
+            if self.memory == NULL:
+                raise MemoryError(
+                    f"cannot allocate {self.n_threads * sizeof(era_batch)} bytes for "
+                    f"{self.n_threads} threads"
+                )
+            self.n_batches = self.n_threads
 
     def _make_bundles(self, features):
         return FeatureBundles(
@@ -246,80 +233,127 @@ cdef class EraSplitter:
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""
         cdef:
-            feature_split best
+            const summed_values * values = &self.rows.of_gradients
+            const long long * bins
             node_struct c_node
-        is_wanted = self._draw_features(node.allowed_features)
-        self.rows.start_node(node.sample_indices)
-        self.candidates.n_coverable = self._count_coverable_eras()
-        if self.criterion.min_gain_share == 0.0 and not self._has_enough_eras():
-            self.n_splittable += 1
-            self.n_uncovered += 1
+            feature_split best
+        if not self._start_node(node, &c_node):
             return None
-        self.accumulator.plan(is_wanted)
-        if self.accumulator.n_tasks == 0:
-            return None
-        self._describe(node, &c_node)
-        self.accumulator.pool(&c_node, node.histograms)
+        bins = self._bins_of_all(self._histograms_of(node))
+        self.splits.find_gains(
+            values, bins, &c_node, self._threads_for(1, self.bundles.n_bins)
+        )
         if self.criterion.is_gain:
-            best = self._choose_by_gain(&c_node)
+            best = self._largest_gain(bins, &c_node)
         elif self.criterion.min_gain_share > 0.0:
-            best = self._choose_by_share(&c_node, node.histograms)
+            best = self._best_with_share(bins, &c_node)
         else:
-            best = self._choose(&c_node, node.histograms)
+            best = self._best_of_all(bins, &c_node)
         if not best.found:
             return None
         return make_split_info(&self.tree, &self.limits, &best, &c_node)
 
-    cdef feature_split _choose_by_gain(self, const node_struct * node) noexcept:
-        """The largest gain, if rounding has not left it over from the node's loss."""
-        cdef criterion_struct by_gain = self.criterion
-        by_gain.min_gain = gain_beyond_rounding(&self.criterion, node.loss)
-        return self._rank_penalised(&by_gain, node)
-
-    cdef feature_split _choose(
-        self, const node_struct * node, NodeHistograms histograms
-    ) except *:
-        """The best of all candidates by the criterion."""
+    cdef bint _start_node(self, node, node_struct * c_node) except -1:
+        """Find the eras of a node; return whether it can be split at all."""
         cdef:
-            criterion_struct by_gain = gain_alone(&self.criterion, 0)
-            feature_split best
-        best = self._compare(&self.criterion, node, histograms)
-        if best.found:
-            self.n_splittable += 1
-        elif self._rank(&by_gain, node).found:
-            self.n_splittable += 1
-            self._count_if_uncovered(&self.criterion, node)
-        return best
+            criterion_struct * criterion = &self.criterion
+            long long n_needed = 2 * <long long> criterion.min_samples_per_era
+        if not self.rows.of_gradients.are_finite:
+            return False
+        if not self.splits.start_node(self._draw_features(node.allowed_features)):
+            return False
+        self.rows.start_node(node.sample_indices)
+        self.n_coverable = 0.0
+        if not criterion.is_gain:
+            self.rows.list_eras(
+                1 if criterion.traits.sees_all_eras else n_needed, n_needed
+            )
+            self.n_coverable = self._over_processes(self.rows.n_coverable)
+            if criterion.min_gain_share == 0.0 and (
+                self.n_coverable < criterion.min_covered_eras
+            ):
+                self.n_splittable += 1
+                self.n_uncovered += 1
+                return False
+        self._describe(node, c_node)
+        return True
 
-    cdef feature_split _choose_by_share(
-        self, const node_struct * node, NodeHistograms histograms
+    cdef NodeHistograms _histograms_of(self, node):
+        """The node's histograms over all eras."""
+        cdef NodeHistograms histograms = node.histograms
+        if not histograms.is_stored:
+            histograms.sample_indices = node.sample_indices
+            if self._sum_up(histograms, None) is None:  # there is no room
+                histograms = NodeHistograms(self.spare, node.sample_indices)
+                self._sum_up(histograms, None)
+        return histograms
+
+    cdef const long long * _bins_of_all(self, NodeHistograms histograms) except NULL:
+        """The sums by bin over all processes."""
+        cdef long long [::1] merged
+        if self.is_alone:
+            return histograms.sums
+        if self.merged is None or self.merged.size < histograms.buffer.size:
+            self.merged = np.empty_like(histograms.buffer)
+        self.merged[: histograms.buffer.size] = histograms.buffer
+        merged = self.merged
+        self.splits.merge_bins(&merged[0], histograms.n_planes, self.exchange)
+        return &merged[0]
+
+    cdef double _over_processes(self, double number) except? -1:
+        """The sum of a number over all processes."""
+        if not self.is_alone:
+            (number,) = self.exchange.sum_of(number)
+        return number
+
+    cdef feature_split _largest_gain(
+        self, const long long * bins, const node_struct * node
+    ) noexcept:
+        """The largest gain, if rounding has not left it over from the node's loss."""
+        cdef:
+            double least = gain_beyond_rounding(&self.criterion, node.loss)
+            feature_split largest
+        largest = self._rank_gains(bins, node, least, 0.0)
+        if largest.found and self.tree.penalties != NULL:
+            return self._rank_gains(bins, node, least, largest.rank.gain)
+        return largest
+
+    cdef feature_split _rank_gains(
+        self,
+        const long long * bins,
+        const node_struct * node,
+        double least,
+        double unit_of_costs,
+    ) noexcept:
+        return self.splits.best_by_gain(
+            &self.rows.of_gradients, bins, node, least, unit_of_costs
+        )
+
+    cdef feature_split _best_with_share(
+        self, const long long * bins, const node_struct * node
     ) except *:
-        """The best of the candidates that have a share of the largest gain.
+        """The best of the splits that have a share of the largest gain.
 
         If the criterion admits none of them, the largest gain decides. Nodes wait in
         the queue by their gains, which is what the two have in common. Where features
         have penalties, it is the largest gain that is left of any, and so are these.
         """
         cdef:
-            criterion_struct by_gain = gain_alone(&self.criterion, 0)
-            feature_split largest = self._rank(&by_gain, node)
+            double least = self.criterion.min_gain
+            feature_split largest = self._rank_gains(bins, node, least, 0.0)
             double unit = largest.rank.gain
             feature_split best
             criterion_struct sharing
         if not largest.found:
             return largest
         if self.tree.penalties != NULL:
-            largest = self._rank(&by_gain, node, unit)
-            self._rank(&by_gain, node)  # what `shortlist` reads
+            largest = self._rank_gains(bins, node, least, unit)
         self.n_splittable += 1
         best.found = False
-        # Of all processes: the gains have been pooled.
-        if self.candidates.n_coverable >= self.criterion.min_covered_eras:
-            sharing = with_share_of(
-                &self.criterion, self._gain_left(&largest, unit)
-            )
-            self.accumulator.shortlist(sharing.min_gain)
-            best = self._compare(&sharing, node, histograms)
+        if self.n_coverable >= self.criterion.min_covered_eras:
+            sharing = with_share_of(&self.criterion, self._gain_left(&largest, unit))
+            self._compare_eras(&sharing, bins, node)
+            best = self._rank_penalised(&sharing, node)
             if not best.found:
                 self._count_if_uncovered(&sharing, node)
         else:
@@ -338,53 +372,171 @@ cdef class EraSplitter:
             &self.tree, split.feature_idx, unit_of_costs
         )
 
-    cdef feature_split _compare(
+    cdef feature_split _best_of_all(
+        self, const long long * bins, const node_struct * node
+    ) except *:
+        """The best of all candidates by the criterion."""
+        cdef feature_split best
+        self._compare_eras(&self.criterion, bins, node)
+        best = self._rank_penalised(&self.criterion, node)
+        if best.found:
+            self.n_splittable += 1
+        elif self._rank_gains(bins, node, self.criterion.min_gain, 0.0).found:
+            self.n_splittable += 1
+            self._count_if_uncovered(&self.criterion, node)
+        return best
+
+    cdef _compare_eras(
+        self,
+        const criterion_struct * criterion,
+        const long long * bins,
+        const node_struct * node,
+    ):
+        """Ask the eras of the splits whose gain suffices the criterion."""
+        cdef:
+            EraRows rows = self.rows
+            const summed_values * values = &rows.of_gradients
+            int n_columns = self.splits.list_splits(
+                criterion, values, bins, node,
+                rows if self._can_rule_out_splits(criterion) else None,
+                self._threads_for(1, self.bundles.n_bins),
+            )
+            criterion_struct by_direction
+        self.n_absent = rows.n_eras - rows.n_listed
+        if self.compares_targets:
+            values = &rows.of_targets
+        if n_columns > FEW_COLUMNS and self._ranks_by_direction(criterion):
+            by_direction = directions_alone(criterion)
+            self._compare_columns(&by_direction, node, values, n_columns)
+            n_columns = self.splits.keep_best(
+                &by_direction, node, self.n_absent, self.n_threads
+            )
+        self._compare_columns(criterion, node, values, n_columns)
+        if not self.is_alone:
+            self.splits.merge_sums(criterion, self.n_absent, self.exchange)
+            self.n_absent = 0
+
+    cdef bint _ranks_by_direction(self, const criterion_struct * criterion) noexcept:
+        """Whether gains of eras are needed only where splits tie by their directions.
+
+        Without l2, a split with a direction in any era has a gain.
+        """
+        return (
+            self.is_alone
+            and self.tree.penalties == NULL
+            and criterion.name == SplitCriterion.DIRECTIONAL
+            and criterion.boltzmann_alpha == 0.0
+            and criterion.l2_regularization == 0.0
+        )
+
+    cdef void _compare_columns(
         self,
         const criterion_struct * criterion,
         const node_struct * node,
-        NodeHistograms histograms,
-    ) except *:
-        """Ask the eras of all candidates that are planned, and rank these.
+        const summed_values * values,
+        int n_columns,
+    ) noexcept:
+        """Ask the eras of the splits that are listed, in columns.
 
-        Of many eras, a first look leaves few bundles to compare by the criterion: those
-        whose directions tie, or whose gains may be the largest ones. Where features
-        have penalties, others may rank above these.
+        The best split of one column rules out many splits of the others.
         """
         cdef:
-            criterion_struct first = directions_alone(criterion)
-            feature_split best
-            double least
-            bint by_direction = criterion.name == SplitCriterion.DIRECTIONAL
-            int n_tasks = self.accumulator.n_tasks
-        if n_tasks > 1 and self.tree.penalties == NULL and (
-            by_direction and self._compares_directions_first()
-            or self.accumulator.estimates_gains(criterion)
-        ):
-            if not by_direction:
-                first = criterion[0]
-            self.candidates.criterion = &first
-            self.accumulator.looks_first = True
-            try:  # processes that exchange sums may fail to
-                self.accumulator.accumulate(node, histograms)
-            finally:
-                self.accumulator.looks_first = False
-                self.candidates.criterion = &self.criterion
-            best = self._rank(&first, node)
-            if not best.found:
-                return best
-            least = best.rank.primary
-            if not by_direction:
-                least = least_estimate(self.rows, least)
-            self.accumulator.shortlist(least)
-            self.accumulator.start_again()
-            self.accumulator.accumulate(node, histograms)
-            best = self._rank(criterion, node)
-            self.accumulator.n_tasks = n_tasks
-            if best.found and best.rank.primary >= least:
-                return best
-            self.accumulator.start_again()
-        self.accumulator.accumulate(node, histograms)
-        return self._rank_penalised(criterion, node)
+            double least = -INFINITY
+            int first = 0
+        if n_columns > FEW_COLUMNS and self.is_alone and self.tree.penalties == NULL:
+            first = 1
+            self.splits.put_first()
+            self._visit_columns(criterion, node, values, 0, 1, least)
+            least = self.splits.best_key(criterion, node, self.n_absent)
+        self._visit_columns(criterion, node, values, first, n_columns, least)
+
+    cdef void _visit_columns(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        const summed_values * values,
+        int first,        # of the columns that are listed
+        int stop,
+        double least,     # key that a split has to reach
+    ) noexcept:
+        """Add the eras of the node to some columns, chunk by chunk."""
+        cdef:
+            EraRows rows = self.rows
+            int n_threads = self._threads_for(
+                1, <double> rows.n_rows * (stop - first)
+                + 2.0 * rows.n_listed * self.splits.n_listed_lanes
+            )
+            packed_rows packed = rows.packed(values)
+            int chunk, i
+        with nogil, parallel(num_threads=n_threads):
+            for chunk in range(rows.n_chunks):
+                for i in prange(
+                    rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
+                ):
+                    rows.pack(
+                        values, rows.blocks[i].start, rows.blocks[i].stop,
+                        rows.blocks[i].first_word,
+                    )
+                for i in prange(first, stop, schedule="static", chunksize=1):
+                    self._compare_column(
+                        criterion, node, values, &packed, chunk, least,
+                        &self.splits.columns[self.splits.listed[i]],
+                        omp_get_thread_num(),
+                    )
+
+    cdef bint _can_rule_out_splits(self, const criterion_struct * criterion) noexcept:
+        """Whether to look for splits that too few eras can cover, before their sums.
+
+        It costs a pass over the rows. Of many rows an era spans nearly all splits.
+        """
+        return (
+            self.is_alone
+            and 2 * criterion.min_covered_eras > self.rows.n_listed
+            and self.rows.n_rows < 32 * self.rows.n_listed
+        )
+
+    cdef void _compare_column(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        const summed_values * values,
+        const packed_rows * packed,
+        int chunk,
+        double least,
+        lane_column * column,   # IN and OUT
+        int thread,
+    ) noexcept nogil:
+        """Add the eras of a chunk to the splits of a column, and drop some on the way.
+        """
+        cdef:
+            int first = self.rows.chunks[chunk]
+            int last = self.rows.chunks[chunk + 1]
+            int stop
+            side_arrays left = self.splits.sides_of_column(column, 0)
+            side_arrays right = self.splits.sides_of_column(column, 1)
+            era_batch * batches = <era_batch *> (
+                (<uintptr_t> self.memory + CACHE_LINE - 1)
+                & ~<uintptr_t> (CACHE_LINE - 1)
+            )
+        while first < last and column.n_splits > 0:
+            if self.is_alone:
+                prune_column(
+                    self.splits, criterion, node.eras.n_eras,
+                    self.rows.n_eras_from(first), least, column,
+                )
+            stop = last
+            if self.is_alone and column.n_splits > LANES:
+                stop = min(last, first + max(2 * LANES, first // 2))
+                while stop < last and (
+                    self.rows.blocks[stop].era == self.rows.blocks[stop - 1].era
+                ):
+                    stop += 1
+            self.functions.compare_eras(
+                criterion, &node.eras, column, values, packed,
+                &self.rows.blocks[first], stop - first, &left, &right,
+                self.splits.sums_of_column(column), &batches[thread],
+            )
+            first = stop
 
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
@@ -393,20 +545,19 @@ cdef class EraSplitter:
         cdef criterion_struct covering = gain_alone(
             criterion, criterion.min_covered_eras
         )
-        self.n_uncovered += not self._rank(&covering, node).found
+        self.n_uncovered += not self._rank(&covering, node, 0.0).found
 
     cdef feature_split _rank_penalised(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept:
-        """The best of all candidates by a criterion, when features have been paid for.
-        """
+        """The best of the splits that are listed, when features have been paid for."""
         cdef:
             criterion_struct unit
             feature_split largest
         if self.tree.penalties == NULL:
-            return self._rank(criterion, node)
+            return self._rank(criterion, node, 0.0)
         unit = penalty_unit(criterion)
-        largest = self._rank(&unit, node)
+        largest = self._rank(&unit, node, 0.0)
         if not largest.found:
             return largest
         return self._rank(criterion, node, largest.rank.primary)
@@ -415,32 +566,12 @@ cdef class EraSplitter:
         self,
         const criterion_struct * criterion,
         const node_struct * node,
-        double unit_of_costs=0.0,
+        double unit_of_costs,
     ) noexcept:
-        """The best of all candidates by a criterion, and by what their features cost.
-        """
-        cdef:
-            bundle_candidates * candidates = self.candidates.candidates
-            const int * tasks = &self.accumulator.tasks[0]
-            int n_tasks = self.accumulator.n_tasks
-            const feature_split * best
-            int i
-        for i in prange(
-            n_tasks,
-            schedule="static",
-            nogil=True,
-            num_threads=self.accumulator.threads_for_node(),
-        ):
-            rank_bundle(
-                &self.tree, &self.limits, criterion,
-                &self.bundles.bundles[tasks[i]], &candidates[tasks[i]], node,
-                unit_of_costs,
-            )
-        best = &candidates[tasks[0]].best
-        for i in range(1, n_tasks):
-            if is_better(&candidates[tasks[i]].best, best):
-                best = &candidates[tasks[i]].best
-        return best[0]
+        return self.splits.rank(
+            criterion, node, self.n_absent, unit_of_costs, self.n_threads
+            if self.splits.n_listed > 100 else 1,
+        )
 
     cdef void _describe(self, node, node_struct * c_node):
         if self.criterion.traits.keeps_impurities:
@@ -466,38 +597,13 @@ cdef class EraSplitter:
         eras.pooled.era_sizes = &self.era_sizes[0]
         eras.pooled.gradient_variance = self.gradient_variance
         eras.codes = &self.rows.era_codes[0]
-        if self.hessians_are_constant and self.rows.of_gradients.are_integers:
+        if self.hessians_are_constant and not self.rows.of_gradients.has_low_words:
             eras.gradient_unit = self.rows.of_gradients.unit
             eras.gradient_scale = self.rows.of_gradients.scale
         if self.compares_targets:
             eras.positive_weights = &self.rows.positive_weights[0]
             eras.weights = &self.rows.weights[0]
         return eras
-
-    cdef bint _compares_directions_first(self) except -1:
-        """Whether the node has so many eras, of all processes."""
-        cdef double n_present = self.rows.n_present
-        if not self.accumulator.is_alone:
-            (n_present,) = self.exchange.sum_of(n_present)
-        return compares_directions_first(<int> n_present)
-
-    cdef double _count_coverable_eras(self) noexcept:
-        """How many eras of this process have rows for both sides of a split."""
-        cdef:
-            const int * offsets = &self.rows.node_offsets[0]
-            long long n_needed = 2 * <long long> self.criterion.min_samples_per_era
-            double n_coverable = 0.0
-            int era
-        for era in range(self.rows.n_eras):
-            n_coverable += offsets[era + 1] - offsets[era] >= n_needed
-        return n_coverable
-
-    cdef bint _has_enough_eras(self) except -1:
-        """Whether all processes have enough eras that can be covered."""
-        cdef double n_coverable = self.candidates.n_coverable
-        if not self.accumulator.is_alone:
-            (n_coverable,) = self.exchange.sum_of(n_coverable)
-        return n_coverable >= self.criterion.min_covered_eras
 
     cdef _draw_features(self, allowed_features):
         """Which features to look at: those allowed, less the ones drawn out.

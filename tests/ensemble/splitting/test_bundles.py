@@ -1,4 +1,4 @@
-"""Bundles of features, and which of two ways to the same sums is taken."""
+"""Bundles of features, and the masks of their splits."""
 
 import math
 
@@ -10,10 +10,6 @@ from hypothesis import strategies as st
 from sklearn_era.ensemble._splitting.bundles import (
     bundle_features,
     masks_of_splits,
-)
-from sklearn_era.ensemble._splitting.costs import (
-    stores_histograms,
-    sums_occupied_bins,
 )
 
 MOST_CODES = 256  # of a feature: 255 bins and missing values
@@ -80,21 +76,3 @@ def test_masks_say_which_codes_are_left_of_which_split(missing):
     np.testing.assert_array_equal(next(lanes), -1)  # all rows
     assert masks.shape[1] % 8 == 0
     assert not any(lane.any() for lane in lanes)
-
-
-def test_histograms_are_kept_for_few_eras_and_many_rows():
-    # 100 features of 5 bins are 34 bundles with 500 bins.
-    assert stores_histograms(1_000_000, 34, 500, 10)
-    assert stores_histograms(1_000_000, 34, 500, 1000)
-    assert not stores_histograms(10_000, 34, 500, 1000)
-    assert not stores_histograms(0, 34, 500, 1)
-    # 100 features of 255 bins.
-    assert stores_histograms(1_000_000, 100, 25_500, 100)
-    assert not stores_histograms(1_000_000, 100, 25_500, 1000)
-
-
-def test_touched_bins_are_looked_for_where_most_have_no_rows():
-    assert sums_occupied_bins(255, 15)
-    assert not sums_occupied_bins(255, 1000)
-    assert not sums_occupied_bins(64, 64)
-    assert not sums_occupied_bins(5, 1)  # as few as they are

@@ -1,8 +1,4 @@
-"""Every way to sum up and scan eras gives the same trees.
-
-Which way a node goes depends on its number of rows, eras and bins (`cost_rules`). So
-the data of a test make sure that it goes the way that is meant, and another beside it.
-"""
+"""Every way to sum up and compare eras gives the same trees."""
 
 import numpy as np
 import pytest
@@ -11,7 +7,6 @@ from threadpoolctl import threadpool_limits
 from helpers.grids import grid
 from helpers.kernel_fits import (
     CRITERIA,
-    SUMS_UP,
     RecordingSplitter,
     assert_same_nodes,
     fit,
@@ -24,19 +19,15 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn_era.ensemble._splitting.bundles import bundle_features
-from sklearn_era.ensemble._splitting.costs import (
-    estimates_gains_first,
-    looks_at_all_bins,
-)
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
-SHAPES = {"kept": (3, 500, 5), "touched": (40, 15, 64), "lanes": (12, 40, 16)}
+SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
 VARYING = pytest.mark.parametrize(
     ("criterion", "shape", "kind"),
     grid(
         CRITERIA,
-        SHAPES | {"kept bins": (3, 500, 20), "lanes of bins": (12, 40, 20)},
+        SHAPES | {"large bins": (3, 500, 20), "small bins": (12, 40, 20)},
         ["weights", "poisson"],
         every=7,
     ),
@@ -46,7 +37,7 @@ ON_SHAPES = pytest.mark.parametrize(
 )
 
 
-# Kept histograms, or sums of one era after the other.
+# Histograms that are kept, or made again for each node.
 
 
 @pytest.mark.parametrize(("criterion", "missing"), grid(CRITERIA, [0.0, 0.15], every=2))
@@ -76,7 +67,7 @@ def test_kept_histograms_of_several_chunks_give_the_same_trees(criterion):
 @ALL
 def test_histograms_kept_for_some_nodes_give_the_same_trees(criterion):
     data = make_eras(3, 500, n_bins=5)
-    room_for_two = 2 * 4 * 5 * 3 * 12
+    room_for_two = 2 * 4 * 5 * 16
     params = {"max_leaf_nodes": 16, "splitter": RecordingSplitter}
     some, recorder = fit(data, criterion, store_budget=room_for_two, **params)
     kept = [is_kept for _, is_kept in recorder.nodes_stored]
@@ -147,42 +138,23 @@ def test_bundles_of_other_neighbours_give_the_same_trees(criterion):
     assert_same_nodes(first, other, features=np.argsort(order))
 
 
-# Bins that have rows, or all bins.
+# Splits that are ruled out on the way, or none.
 
 
 @pytest.mark.parametrize(
-    ("criterion", "n_bins", "coverage"),
-    grid([CRITERIA[n] for n in SUMS_UP], [64, 96, 128], [0.4, 0.1], every=3),
+    ("criterion", "missing", "coverage"),
+    grid(CRITERIA, [0.0, 0.15], [0.1, 0.9], every=5),
 )
-def test_touched_bins_and_all_bins_give_the_same_trees(criterion, n_bins, coverage):
-    n_per_era = n_bins // 16
-    X, y, eras = make_eras(400, n_per_era, n_bins=n_bins, n_features=3)
-    assert not looks_at_all_bins(n_bins, n_per_era)
-    params = {"min_era_coverage": coverage, "min_samples_leaf": 210, "max_bins": 255}
-    touched, recorder = fit(
-        (X, y, eras), criterion, splitter=RecordingSplitter, **params
+def test_splits_that_are_ruled_out_are_not_the_best_ones(criterion, missing, coverage):
+    """With a penalty of any feature, the eras are asked of all splits to the end."""
+    X, y, eras = make_eras(40, 60, n_bins=40, n_features=8, missing=missing)
+    criterion = criterion | {"min_era_coverage": coverage}
+    some, _ = fit((X, y, eras), criterion)
+    without_value = np.column_stack([X, np.zeros(len(y))])
+    every, _ = fit(
+        (without_value, y, eras), criterion, feature_penalty=[0.0] * 8 + [0.5]
     )
-    assert not any(is_kept for _, is_kept in recorder.nodes_stored)
-    # Nearly the mean, of which no more than sums could be kept: looks at all bins.
-    every, _ = fit((X, y, eras), criterion | {"boltzmann_alpha": 1e-300}, **params)
-    assert_same_splits(touched, every)
-
-
-# A first look at many bins, or none.
-
-
-@pytest.mark.parametrize(
-    ("name", "missing"), grid(["era", "directional"], [0.0, 0.15], every=3)
-)
-def test_first_look_at_sums_that_are_kept_or_not(name, missing):
-    data = make_eras(33, 400, n_bins=20, n_features=60, missing=missing)
-    kept, recorder = fit(data, CRITERIA[name], splitter=RecordingSplitter)
-    assert estimates_gains_first(60 * 20, 400)
-    assert any(is_kept for _, is_kept in recorder.nodes_stored)
-    streamed, _ = fit(data, CRITERIA[name], store_budget=0)
-    assert_same_splits(kept, streamed)
-    without, _ = fit(data, CRITERIA[name] | {"boltzmann_alpha": 1e-300})
-    assert_same_splits(kept, without)
+    assert_same_nodes(some, every)
 
 
 # Eras in lanes, in blocks of rows, and in chunks.
@@ -297,16 +269,15 @@ def test_threads_give_the_same_bits_with_weights(criterion):
         np.testing.assert_array_equal(tree.nodes, trees[0].nodes)
 
 
-@pytest.mark.parametrize(
-    ("weight", "is_exact"), [(2.0**-14, True), (1e-9, False), (0.0, True)]
-)
-def test_weights_that_vary_too_much_are_summed_up_as_floats(weight, is_exact):
-    # 1,500 rows leave 42 bits to the largest weight, and 24 to one of 2^-18 of it.
+@pytest.mark.parametrize("weight", [2.0**-14, 1e-9, 1e-14, 0.0])
+def test_weights_that_vary_much_lose_no_digits(weight):
+    # 1,500 rows leave 42 bits to the largest weight, and 24 to one of 2^-18 of it:
+    # what that leaves of smaller ones is another integer.
     X, y, eras = make_eras(3, 500, n_bins=5)
     weights = np.where(np.arange(len(y)) % 2, weight, 1.0)
-    params = {"splitter": RecordingSplitter, "weights": weights}
-    _, recorder = fit((X, y, eras), CRITERIA["era"], **params)
-    assert any(is_kept for _, is_kept in recorder.nodes_stored) == is_exact
+    kept, _ = fit((X, y, eras), CRITERIA["era"], weights=weights)
+    streamed, _ = fit((X, y, eras), CRITERIA["era"], weights=weights, store_budget=0)
+    assert_same_nodes(kept, streamed)
 
 
 @pytest.mark.parametrize("residual", [1e-2, 1e-5, 1e-8, 1e-11])

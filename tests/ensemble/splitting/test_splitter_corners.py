@@ -10,7 +10,6 @@ from sklearn_era.ensemble._splitting.rows import EraRows
 from helpers.grids import grid, slow
 from helpers.kernel_fits import (
     CRITERIA,
-    SUMS_UP,
     RecordingSplitter,
     assert_same_nodes,
     fit,
@@ -20,7 +19,9 @@ from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
-SUMMING = pytest.mark.parametrize("criterion", [CRITERIA[n] for n in SUMS_UP])
+SUMMING = pytest.mark.parametrize(
+    "criterion", [CRITERIA["era"], CRITERIA["directional"]]
+)
 ERA = {"split_criterion": "era", "early_stopping": False}
 STORED_OR_NOT = pytest.mark.parametrize("store_budget", [0, None])
 

@@ -1,8 +1,10 @@
 """The candidate splits of a node, and the best of them.
 
-- ``table``: the candidates, bundle by bundle, and what the eras say of them;
-- ``categories``: the order in which they take categories;
+- ``splits``: all of them, of one node after another, and those of other processes;
+- ``orders``: in which bins move to the left side; ``categories``: of categories;
+- ``listing``: the splits that the eras are asked of;
+- ``pruning``: drops those that cannot become the best one;
+- ``best``: the best split of a feature;
 - ``admission``: which of them a node may have, and what they gain;
-- ``best_split``: ranks them;
-- ``split_info``: tells scikit-learn's grower of the best one.
+- ``split``: one of them; ``split_info``: the best one, for scikit-learn's grower.
 """

@@ -1,4 +1,5 @@
-from .table cimport feature_split, node_struct
+from .split cimport feature_split
+from ..lanes.functions cimport node_struct
 from ..tree_data cimport tree_data, tree_limits
 
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from .admission cimport side_values
-from .best_split cimport values_of_split
+from .admission cimport side_values, values_of_sides
 from ..rows cimport BITSET_SIZE
 
 
@@ -34,7 +33,11 @@ cdef make_split_info(
     cdef:
         double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
         double sum_hessians_right = node.sum_hessians - split.sum_hessians_left
-        side_values values = values_of_split(limits, node, split)
+        side_values values = values_of_sides(
+            node.sum_gradients, node.sum_hessians,
+            split.sum_gradients_left, split.sum_hessians_left,
+            limits.l2_regularization, node.lower_bound, node.upper_bound,
+        )
         unsigned int bin_idx = split.bin_idx
         int i
     bitset = None

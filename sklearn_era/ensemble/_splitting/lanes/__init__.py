@@ -1,8 +1,7 @@
-"""Several eras at a time, one in each lane of a vector; or splits, where they are few.
+"""Loops over the candidate splits of a node, each in the lane of a vector.
 
-- ``table``: the sums of these eras by bin;
-- ``first_look``: directions and estimates of gains, by words of many bins;
-- ``masked_rows``: the sums of eras by split; ``masked_splits``: what they say of it;
-- ``scan``: the loops over lanes, by way of ``functions``, compiled for each of the
+- ``gains``: the pooled gains of the splits of a feature;
+- ``eras``, ``masked_rows``: the rows of some eras on the left side of each split;
+- ``kernels``: these loops, by way of ``functions``, compiled for each of the
   ``instruction_sets`` that ``cpu_levels`` says the processor may have.
 """

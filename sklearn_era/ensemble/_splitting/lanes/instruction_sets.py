@@ -24,7 +24,7 @@ def available_levels() -> list[str]:
     ]
 
 
-def lane_module(name: str = f"{__package__}.scan") -> ModuleType:
+def lane_module(name: str = f"{__package__}.kernels") -> ModuleType:
     """The best module of a name, or the one that SKLEARN_ERA_X86_LEVEL asks for."""
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])

@@ -10,11 +10,9 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from .functions cimport masked_sums, masked_table, packed_rows
-from ..bundles cimport bundle_struct
-from ..costs cimport sums_cells_first
-from ..rows cimport row_block
-from ..._criteria.split_sums cimport LANES
+from .functions cimport era_batch
+from ..bundles cimport MAX_SPLIT_LANES, bundle_struct
+from ..rows cimport MAX_BINS, packed_rows, row_block
 
 
 cdef extern from *:
@@ -120,80 +118,77 @@ cdef extern from *:
     ) noexcept nogil
 
 
-cdef inline int sum_masked_eras(
-    const bundle_struct * bundle,
-    const packed_rows * rows,
-    int first,              # block
-    int stop,
-    masked_table * table,   # OUT
-) noexcept nogil:
-    """Sum up the next eras, in the lane of each split; return the block after them."""
-    cdef:
-        const row_block * block
-        Py_ssize_t place
-        int i
-    memset(table.integers, 0, LANES * bundle.n_lanes * sizeof(long long))
-    memset(table.counts, 0, LANES * bundle.n_lanes * sizeof(long long))
-    if rows.plain_words != NULL:
-        memset(table.plain, 0, LANES * bundle.n_lanes * sizeof(long long))
-    table.n_eras = 0
-    while first < stop:
-        block = &rows.blocks[first]
-        i = table.n_eras
-        if i == 0 or block.era != table.codes[i - 1]:
-            if i == LANES:
-                break
-            place = i * bundle.n_lanes
-            table.codes[i] = block.era
-            table.sums[i].integers = &table.integers[place]
-            table.sums[i].counts = &table.counts[place]
-            table.sums[i].plain = NULL
-            if rows.plain_words != NULL:
-                table.sums[i].plain = &table.plain[place]
-            table.n_eras += 1
-        add_masked_block(bundle, rows, block, place, table)
-        first += 1
-    return first
-
-
 cdef inline void add_masked_block(
     const bundle_struct * bundle,
-    const packed_rows * rows,
+    const packed_rows * packed,
     const row_block * block,
-    Py_ssize_t place,       # of its era's sums
-    masked_table * table,   # IN and OUT
+    era_batch * batch,      # scratch
+    long long * sums,       # IN and OUT, of the era
 ) noexcept nogil:
     """Add the rows of a block, or their sums by combination of bins."""
     cdef:
         const X_BINNED_DTYPE_C * codes = bundle.codes
-        const unsigned int * indices = rows.indices
-        const long long * words = rows.words + block.first_word - block.start
-        const long long * plain = NULL
+        const unsigned int * indices = packed.indices
+        const long long * words = packed.words + block.first_word - block.start
+        const long long * others = words + packed.n_packed
         Py_ssize_t start = block.start
         Py_ssize_t stop = block.stop
-    if rows.plain_words != NULL:
-        plain = rows.plain_words + block.first_word - block.start
-    if sums_cells_first(stop - start, bundle.n_cells, bundle.n_lanes):
-        sum_cells(bundle, indices, words, block, table.cells)
-        words = table.cells
-        if plain != NULL:
-            sum_cells(bundle, indices, plain, block, table.plain_cells)
-            plain = table.plain_cells
+        bint sums_cells = sums_cells_first(
+            stop - start, bundle.n_cells, bundle.n_lanes
+        )
+    if sums_cells:
+        sum_cells(bundle, indices, words, block, batch.cells)
+        words = batch.cells
+        if packed.n_words > 1:
+            sum_cells(bundle, indices, others, block, batch.other_cells)
+            others = batch.other_cells
         codes = NULL
         indices = NULL
         start = 0
         stop = bundle.n_cells
-    if plain == NULL:
+    if packed.n_words == 1:
         sum_masked(
             bundle.n_lanes, codes, indices, words, NULL, start, stop, bundle.masks,
-            rows.count_bits, &table.integers[place], &table.counts[place], NULL,
+            packed.count_bits, sums + MAX_BINS, sums, NULL,
         )
     else:
         sum_masked_and_plain(
-            bundle.n_lanes, codes, indices, words, plain, start, stop, bundle.masks,
-            rows.count_bits,
-            &table.integers[place], &table.counts[place], &table.plain[place],
+            bundle.n_lanes, codes, indices, words, others, start, stop, bundle.masks,
+            packed.count_bits, sums + MAX_BINS, sums, sums + 2 * MAX_BINS,
         )
+    if packed.n_words > 2:
+        add_low_words(bundle, packed, block, batch, sums)
+
+
+cdef inline void add_low_words(
+    const bundle_struct * bundle,
+    const packed_rows * packed,
+    const row_block * block,
+    era_batch * batch,
+    long long * sums,
+) noexcept nogil:
+    """Add the last two words of rows."""
+    cdef:
+        long long[MAX_SPLIT_LANES] no_counts
+        const long long * words = (
+            packed.words + 2 * packed.n_packed + block.first_word - block.start
+        )
+    sum_masked_and_plain(
+        bundle.n_lanes, bundle.codes, packed.indices, words, words + packed.n_packed,
+        block.start, block.stop, bundle.masks, 0, sums + 3 * MAX_BINS, no_counts,
+        sums + 4 * MAX_BINS,
+    )
+
+
+cdef inline bint sums_cells_first(
+    Py_ssize_t n_rows, int n_cells, int n_lanes
+) noexcept nogil:
+    """Whether to sum up rows by the cells of a bundle, and then these by masks.
+
+    With a mask a row costs as many additions as vectors hold its lanes. Eight of them
+    are one vector, and no dearer than to find its cell.
+    """
+    return n_lanes > 8 and n_rows > 3 * n_cells
 
 
 cdef inline void sum_cells(
@@ -227,31 +222,3 @@ cdef inline void sum_cells(
         cells[2 * codes[i if rows == NULL else rows[i]]] += words[i]
     for cell in range(bundle.n_cells):
         cells[cell] = cells[2 * cell] + cells[2 * cell + 1]
-
-
-cdef inline void pool_masked_eras(
-    int n_lanes, masked_table * table  # IN and OUT
-) noexcept nogil:
-    """Add the eras that were summed up last to the sums over all of them."""
-    cdef:
-        long long[LANES] integers, counts
-        const masked_sums * sums
-        Py_ssize_t i, j, first, lane
-    for j in range(n_lanes // LANES):
-        first = j * LANES
-        for lane in range(LANES):
-            integers[lane] = table.pooled_integers[first + lane]
-            counts[lane] = table.pooled_counts[first + lane]
-        for i in range(table.n_eras):
-            sums = &table.sums[i]
-            for lane in range(LANES):
-                integers[lane] += sums.integers[first + lane]
-                counts[lane] += sums.counts[first + lane]
-        for lane in range(LANES):
-            table.pooled_integers[first + lane] = integers[lane]
-            table.pooled_counts[first + lane] = counts[lane]
-        for i in range(table.n_eras):
-            sums = &table.sums[i]
-            if sums.plain != NULL:
-                for lane in range(LANES):
-                    table.pooled_plain[first + lane] += sums.plain[first + lane]

@@ -8,7 +8,7 @@ from ..tree_data cimport tree_data, tree_limits
 from .node_rows cimport small_rows
 from .records cimport tree_records
 from .scan cimport scan_context, sorted_feature
-from ..candidates.table cimport feature_split
+from ..candidates.split cimport feature_split
 from ..splitter cimport EraSplitter, tree_eras
 from ..._criteria.criterion cimport criterion_struct
 

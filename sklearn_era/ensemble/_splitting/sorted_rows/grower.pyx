@@ -35,14 +35,12 @@ from .node cimport make_children, row_sums
 from .node_rows cimport gather_rows, is_pure, keys_of, partition_node
 from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
-from ..costs cimport sums_occupied_bins
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport cost_of_feature, describe_tree
 from ..._criteria.node_formulas cimport node_loss
 from ..._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
 )
-from ..._criteria.split_sums cimport sums_up
 
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
@@ -363,11 +361,8 @@ cdef class SubtreeGrower:
         """Find the best split by the features that are listed and drawn."""
         cdef:
             const int * features = listed(&self.features, node.level)
-            bint may_keep = False
             sorted_feature * feature
             int i
-        if self.context.eras != NULL:
-            may_keep = sums_up(self.eras.criterion)
         split.found = False
         split.is_categorical = False
         split.rank.gain = self.limits.min_gain_to_split
@@ -381,15 +376,6 @@ cdef class SubtreeGrower:
             elif not suffices(self.eras.criterion, feature.largest_gain):
                 continue
             feature.keys = keys_of(&self.rows, features[i], node.start)
-            feature.keeps_differences = (
-                may_keep
-                and not feature.is_categorical
-                and feature.missing_code < 0
-                and sums_occupied_bins(
-                    feature.n_bins,
-                    <double> (node.stop - node.start) / self.eras.n_present,
-                )
-            )
             if feature.is_categorical:
                 scan_categories(&self.context, feature, split)
             else:

@@ -10,7 +10,6 @@ from .node cimport hessian_of, row_sums, small_node
 from ..tree_data cimport tree_data
 from .node_rows cimport small_rows
 from .keys cimport ROW_MASK
-from ..._criteria.aggregation cimport boltzmann_kind, kind_of_alpha
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport impurity_sums, sum_squares
 from ..._criteria.era_statistics cimport (
@@ -18,8 +17,7 @@ from ..._criteria.era_statistics cimport (
 )
 from ..._criteria.ranking cimport era_rules_out, split_rank
 from ..._criteria.split_sums cimport (
-    LANES, add_beside_all, add_gain_to_lane, add_terms, era_terms, eras_struct,
-    lane_sums, look_at_era, merge_lanes, split_sums,
+    add_beside_all, add_terms, era_terms, eras_struct, look_at_era, split_sums,
 )
 
 
@@ -236,37 +234,14 @@ cdef inline void judge_beside_all(
 cdef inline void sum_terms(
     moving_eras * eras, split_sums * sums  # OUT
 ) noexcept nogil:
-    """Add up what the eras say of the split as it is.
-
-    In the order in which the scan of histograms does, so that the last digit is the
-    same: there the eras of a criterion that keeps lane sums are each in a lane.
-    """
+    """Add up what the eras say of the split as it is, in their order."""
     cdef:
-        boltzmann_kind kind = kind_of_alpha(eras.criterion.boltzmann_alpha)
-        lane_sums lanes
         moving_era * era
         int i
     memset(sums, 0, sizeof(split_sums))
     if eras.criterion.traits.sees_all_eras:
         judge_beside_all(eras, sums)
-    if not eras.criterion.traits.keeps_lane_sums:
-        for i in range(eras.n_present):
-            era = &eras.present[i]
-            refresh(eras, era)
-            add_terms(eras.criterion, &eras.pooled, era.era, &era.terms, sums)
-        return
-    memset(&lanes, 0, sizeof(lanes))
     for i in range(eras.n_present):
         era = &eras.present[i]
         refresh(eras, era)
-        lanes.n_covered[i % LANES] += era.terms.covered
-        lanes.directions[i % LANES] += era.terms.direction
-        add_gain_to_lane(
-            kind,
-            eras.criterion.boltzmann_alpha,
-            &lanes,
-            i % LANES,
-            era.terms.gain,
-            1.0,
-        )
-    merge_lanes(eras.criterion, &lanes, sums)
+        add_terms(eras.criterion, &eras.pooled, era.era, &era.terms, sums)

@@ -5,7 +5,7 @@ from libc.math cimport INFINITY
 from ..candidates.admission cimport (
     admission, admit, gain_of_sides, side_values, values_of_sides,
 )
-from ..candidates.table cimport feature_split
+from ..candidates.split cimport feature_split
 from ..tree_data cimport tree_limits
 from ..._criteria.node_formulas cimport node_loss
 

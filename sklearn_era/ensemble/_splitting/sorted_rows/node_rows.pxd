@@ -11,7 +11,7 @@ from sklearn.utils._bitset cimport in_bitset
 from .node cimport row_sums, small_node
 from ..tree_data cimport tree_data
 from .keys cimport code_of, partition_rows, row_of, sort_rows
-from ..candidates.table cimport feature_split
+from ..candidates.split cimport feature_split
 from ..fixed_points cimport fixed_point
 from ..._criteria.era_statistics cimport era_contrast, era_sums
 

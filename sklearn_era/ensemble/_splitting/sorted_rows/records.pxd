@@ -6,7 +6,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct as node
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 
 from .node cimport small_node
-from ..candidates.table cimport feature_split
+from ..candidates.split cimport feature_split
 
 
 cdef struct tree_records:

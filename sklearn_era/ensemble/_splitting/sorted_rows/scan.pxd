@@ -16,7 +16,7 @@ from .moving_eras cimport (
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
 from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..tree_data cimport tree_limits
-from ..candidates.table cimport feature_split, is_better
+from ..candidates.split cimport feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 from ..._criteria.split_sums cimport add_absent_eras, split_sums
@@ -39,19 +39,8 @@ cdef struct sorted_feature:
     int missing_code            # of missing values; -1 where the feature has none
     # Of the node.
     const unsigned int * keys   # (n_rows,), sorted
-    bint keeps_differences      # between the sums over eras of neighbouring splits
     double largest_gain         # of the splits; INFINITY where it is not known
     double cost                 # see `cost_of_feature`
-
-
-cdef struct running_sums:
-    # What the eras say of the split as it is, kept up to date by differences.
-    double gains
-    double directions
-    int n_gains          # eras with a gain other than 0
-    # What the rows of one bin change.
-    double gain_change
-    double direction_change
 
 
 cdef inline void scan_numbers(
@@ -190,12 +179,10 @@ cdef inline bint scan_order(
         moving_eras * eras = context.eras
         const criterion_struct * criterion = eras.criterion
         int n_rows = node.stop - node.start
-        bint keeps_differences = asks_eras and feature.keeps_differences
         double gradients = 0.0
         double hessians = 0.0
         unsigned int key
         unsigned int next_key = keys[0]
-        running_sums running
         feature_split split
         admission admitted
         double gain
@@ -203,7 +190,6 @@ cdef inline bint scan_order(
         int row, i
 
     start_split(feature, n_missing > 0, &split)
-    memset(&running, 0, sizeof(running))
     if asks_eras:
         start_moves(eras, keys, n_rows)
     for i in range(min(n_moved, n_rows - 1)):
@@ -214,8 +200,6 @@ cdef inline bint scan_order(
         hessians += hessian_of(sums, row)
         if asks_eras:
             move_row(eras, row, i)
-        if keeps_differences:
-            follow(eras, key, next_key, &running)
         # Missing values alone are the right side of another split.
         if has_same_code(key, next_key) or i < n_missing and code_of(next_key) == 0:
             continue
@@ -236,10 +220,7 @@ cdef inline bint scan_order(
         if i < n_missing or feature.is_categorical:
             split.bin_idx = 0
         split.rank.gain = gain
-        if ranks_above(
-            eras, asks_eras, feature.cost,
-            &running if keeps_differences else NULL, &split, best,
-        ):
+        if ranks_above(eras, asks_eras, feature.cost, &split, best):
             split.n_samples_left = i + 1
             split.sum_gradients_left = gradients
             split.sum_hessians_left = hessians
@@ -252,7 +233,6 @@ cdef inline bint ranks_above(
     moving_eras * eras,
     bint asks_eras,
     double cost,                    # of the feature
-    const running_sums * running,   # NULL: add up what eras say
     feature_split * split,          # IN, its gain, and OUT, its rank
     const feature_split * best,
 ) noexcept nogil:
@@ -267,58 +247,10 @@ cdef inline bint ranks_above(
             best.found and is_ruled_out(eras, cost, &best.rank)
         ):
             return False
-        if running != NULL:
-            sums.gains.offsets = running.gains
-            sums.directions = running.directions
-            sums.n_covered = eras.n_covered
-        else:
-            sum_terms(eras, &sums)
+        sum_terms(eras, &sums)
         add_absent_eras(eras.criterion, eras.pooled.n_eras - eras.n_present, &sums)
     return (
         rank_split(eras.criterion, &eras.pooled, &sums, gain, &split.rank)
         and (cost == 0.0 or penalise(eras.criterion, cost, &split.rank))
         and is_better(split, best)
     )
-
-
-cdef inline void follow(
-    moving_eras * eras,
-    unsigned int key,          # of the row that has moved
-    unsigned int next_key,
-    running_sums * running,
-) noexcept nogil:
-    """Have the sums over eras follow a row that has moved."""
-    cdef moving_era * era = &eras.present[eras.slots[row_of(key)]]
-    if not has_same_code(key, next_key):
-        change_sums(eras, era, running)
-        end_bin(running)
-    elif eras.slots[row_of(key)] != eras.slots[row_of(next_key)]:
-        change_sums(eras, era, running)
-
-
-cdef inline void change_sums(
-    moving_eras * eras, moving_era * era, running_sums * running
-) noexcept nogil:
-    """Note by how much an era's rows of one bin change what it says."""
-    cdef:
-        double gain = era.terms.gain
-        double direction = era.terms.direction
-    settle(eras)  # it is the only one
-    refresh(eras, era)
-    running.gain_change += era.terms.gain - gain
-    running.direction_change += era.terms.direction - direction
-    running.n_gains += (era.terms.gain != 0.0) - (gain != 0.0)
-
-
-cdef inline void end_bin(running_sums * running) noexcept nogil:
-    """Add the changes of a bin: first to each other, as the scan of histograms does.
-
-    A sum of gains that should be 0 is what rounding left over, unless no era has a
-    gain: then it is 0.
-    """
-    running.gains = running.gain_change + running.gains
-    running.directions += running.direction_change
-    if running.n_gains == 0:
-        running.gains = 0.0
-    running.gain_change = 0.0
-    running.direction_change = 0.0

@@ -37,7 +37,7 @@ def rows_worth_sorting(EraSplitter era_splitter, n_bins, int n_threads):
     if (
         era_splitter.compares_targets
         or not era_splitter.hessians_are_constant
-        or not rows.of_gradients.are_integers
+        or rows.of_gradients.has_low_words
         or not rows.eras_fit_blocks
         or criterion.min_gain_share == 0.0 and not criterion.traits.worst_era_decides
     ):

@@ -1,0 +1,171 @@
+# The best split of a feature: by its gain, and by what the eras say of those listed.
+
+from libc.math cimport INFINITY
+from sklearn.utils._bitset cimport init_bitset
+
+from .categories cimport set_left_categories
+from .orders cimport set_orders
+from .split cimport feature_split, is_better
+from .splits cimport CandidateSplits, feature_bins, split_order
+from ..fixed_points cimport summed_values
+from ..lanes.functions cimport lane_column, node_struct, order_sides
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.lane_sums cimport sums_of_lane
+from ..._criteria.ranking cimport compare_ranks, penalise, rank_split, split_rank
+from ..._criteria.split_sums cimport add_absent_eras, split_sums
+
+
+cdef inline void find_largest_gain(
+    CandidateSplits splits,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    feature_bins * feature,   # IN and OUT
+) noexcept nogil:
+    """Settle the orders of a feature's bins, and find the largest gain of a split."""
+    cdef:
+        order_sides sides
+        double gain
+        int k
+    set_orders(splits, values, bins, node, feature)
+    sides.wants_right = False
+    feature.largest_gain = -INFINITY
+    for k in range(feature.n_orders):
+        gain = gains_of_order(splits, values, bins, node, feature, k, &sides)
+        if gain > feature.largest_gain:
+            feature.largest_gain = gain
+
+
+cdef inline double gains_of_order(
+    CandidateSplits splits,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    const feature_bins * feature,
+    int k,                    # order
+    order_sides * sides,      # OUT
+) noexcept nogil:
+    """Find the gains of an order's splits; return the largest one."""
+    return splits.functions.find_gains(
+        values, bins + feature.first_bin, splits.bundles.n_bins, feature.n_codes,
+        &feature.orders[k].order, splits.tree.monotonic_cst[feature.feature_idx],
+        splits.limits, node, sides,
+    )
+
+
+cdef inline feature_split find_best_split(
+    CandidateSplits splits,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    const feature_bins * feature,
+) noexcept nogil:
+    """The split of a feature with its largest gain."""
+    cdef:
+        order_sides sides
+        feature_split best, split
+        int i, k
+    best.found = False
+    sides.wants_right = False
+    for k in range(feature.n_orders):
+        gains_of_order(splits, values, bins, node, feature, k, &sides)
+        for i in range(feature.orders[k].order.n_splits):
+            if sides.gains[i] != feature.largest_gain:
+                continue
+            split = make_split(
+                splits, feature, k, i, sides.gains[i], sides.left_counts[i],
+                sides.left_gradients[i], sides.left_hessians[i],
+            )
+            if is_better(&split, &best):
+                best = split
+            break
+    return best
+
+
+cdef inline feature_split make_split(
+    CandidateSplits splits,
+    const feature_bins * feature,
+    int k,                    # order
+    int place,                # among its splits
+    double gain,
+    double n_left,
+    double sum_gradients_left,
+    double sum_hessians_left,
+) noexcept nogil:
+    """A split that is ranked by its gain."""
+    cdef:
+        feature_split split
+        const split_order * order = &feature.orders[k]
+        int feature_idx = feature.feature_idx
+    split.found = True
+    split.rank.primary = gain
+    split.rank.secondary = 0.0
+    split.rank.gain = gain
+    split.rank.expansion = gain
+    split.feature_idx = feature_idx
+    split.bin_idx = place
+    split.missing_go_to_left = order.order.missing_go_to_left
+    split.is_categorical = feature.is_categorical
+    split.n_samples_left = <unsigned int> n_left
+    split.sum_gradients_left = sum_gradients_left
+    split.sum_hessians_left = sum_hessians_left
+    init_bitset(split.left_cat_bitset)
+    if feature.is_categorical:
+        split.bin_idx = 0
+        split.missing_go_to_left = set_left_categories(
+            split.left_cat_bitset, order.order.codes, place + 1,
+            splits.tree.n_bins_non_missing[feature_idx],
+            splits.tree.missing_values_bin_idx if feature.has_missing else -1,
+        )
+    return split
+
+
+cdef inline void rank_feature(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    int n_absent,
+    double cost,              # of the feature
+    feature_bins * feature,   # IN and OUT, its best split
+) noexcept nogil:
+    """Find the best of the splits of a feature that are listed."""
+    cdef:
+        const split_order * order
+        const lane_column * column
+        const double * side
+        feature_split split
+        split_rank rank
+        split_sums sums
+        Py_ssize_t lane
+        int n_lanes, k
+    feature.best.found = False
+    for k in range(feature.n_orders):
+        order = &feature.orders[k]
+        column = &splits.columns[order.column]
+        n_lanes = order.n_lanes
+        if column.bundle == NULL:
+            n_lanes = column.n_splits
+        for lane in range(order.first_lane, order.first_lane + n_lanes):
+            if splits.gains[lane] == -INFINITY:
+                continue
+            sums = sums_of_lane(
+                criterion, splits.sums_of_column(column), column.n_lanes,
+                lane - column.first_lane,
+            )
+            add_absent_eras(criterion, n_absent, &sums)
+            if not rank_split(
+                criterion, &node.eras, &sums, splits.gains[lane], &rank
+            ):
+                continue
+            if cost > 0.0 and not penalise(criterion, cost, &rank):
+                continue
+            if feature.best.found and compare_ranks(&rank, &feature.best.rank) < 0:
+                continue
+            side = splits.sides + lane
+            split = make_split(
+                splits, feature, k, splits.places[lane], rank.gain,
+                side[2 * splits.n_lanes], side[0], side[splits.n_lanes],
+            )
+            split.rank = rank
+            if is_better(&split, &feature.best):
+                feature.best = split

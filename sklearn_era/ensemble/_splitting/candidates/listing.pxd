@@ -1,0 +1,194 @@
+# The splits that the eras are asked of, each of which gets a lane.
+
+from libc.math cimport INFINITY
+from libc.string cimport memset
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+
+from .best cimport gains_of_order
+from .pruning cimport lanes_for
+from .splits cimport CandidateSplits, feature_bins, split_order
+from ..fixed_points cimport summed_values
+from ..lanes.functions cimport lane_column, node_struct, order_sides
+from ..rows cimport MAX_BINS, EraRows, row_block
+from ..tree_data cimport tree_data
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.ranking cimport suffices
+
+
+cdef inline void list_feature(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    EraRows rows,             # or None
+    feature_bins * feature,   # IN and OUT
+) noexcept nogil:
+    """List the splits of a feature whose gain suffices."""
+    cdef:
+        lane_column * column = &splits.columns[feature.orders[0].column]
+        order_sides sides
+        double * gains
+        int k, i
+    feature.is_listed = (
+        feature.is_wanted
+        and feature.largest_gain > -INFINITY
+        and suffices(criterion, feature.largest_gain)
+    )
+    if not feature.is_listed:
+        if column.bundle != NULL:  # with a lane each, whether they are listed or not
+            gains = splits.gains + feature.orders[0].first_lane
+            for i in range(n_splits_of(feature)):
+                gains[i] = -INFINITY
+        return
+    sides.wants_right = criterion.traits.sees_all_eras
+    for k in range(feature.n_orders):
+        gains_of_order(splits, values, bins, node, feature, k, &sides)
+        if column.bundle != NULL:
+            list_with_masks(splits, criterion, &sides, &feature.orders[k])
+        else:
+            list_order(splits, criterion, &sides, NULL, feature, &feature.orders[k])
+            if rows is not None:
+                drop_uncovered(
+                    splits, criterion, rows, &sides, feature, &feature.orders[k]
+                )
+
+
+cdef inline int n_splits_of(const feature_bins * feature) noexcept nogil:
+    """The splits of a numeric feature, of both orders."""
+    if feature.has_missing:
+        return feature.n_codes - 1 + max(feature.n_codes - 2, 0)
+    return feature.n_codes - 1
+
+
+cdef inline void list_with_masks(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const order_sides * sides,
+    split_order * order,      # IN and OUT
+) noexcept nogil:
+    """Give each split its lane."""
+    cdef int i
+    order.n_lanes = order.order.n_splits
+    for i in range(order.n_lanes):
+        set_lane(splits, sides, i, order.first_lane + i)
+        if not suffices(criterion, sides.gains[i]):
+            splits.gains[order.first_lane + i] = -INFINITY
+
+
+cdef inline void list_order(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const order_sides * sides,
+    const int * n_covering,   # eras that may cover each split; NULL: not asked
+    const feature_bins * feature,
+    split_order * order,      # IN and OUT
+) noexcept nogil:
+    """Give the splits that are listed a lane each, and the codes their groups."""
+    cdef:
+        lane_column * column = &splits.columns[order.column]
+        const X_BINNED_DTYPE_C * codes = order.order.codes
+        int n_splits = 0
+        int i
+    memset(column.groups, 0, sizeof(column.groups))  # missing ones that go to the left
+    for i in range(order.order.n_splits):
+        column.groups[codes[i]] = n_splits
+        if sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i]):
+            if i > 0 and sides.left_counts[i] == sides.left_counts[i - 1]:
+                continue  # the bin has no row: this is the split before once more
+            if n_covering != NULL and n_covering[i] < criterion.min_covered_eras:
+                continue
+            set_lane(splits, sides, i, order.first_lane + n_splits)
+            n_splits += 1
+    order.n_lanes = n_splits
+    column.n_splits = n_splits
+    column.n_lanes = lanes_for(n_splits)
+    group_others(splits.tree, feature, order, n_splits, column.groups)
+
+
+cdef inline void drop_uncovered(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    EraRows rows,
+    const order_sides * sides,
+    const feature_bins * feature,
+    split_order * order,      # IN and OUT
+) noexcept nogil:
+    """Leave out the splits that too few eras have a row for on either side of.
+
+    An era covers what lies between the first and the last of its rows' groups.
+    """
+    cdef:
+        const lane_column * column = &splits.columns[order.column]
+        const unsigned int * indices = rows.sample_indices
+        const row_block * block
+        int[MAX_BINS + 1] changes
+        int[MAX_BINS] n_covering
+        int n_covered = 0
+        int lane = 0
+        int group, lowest, highest, i, j
+    if column.n_splits == 0:
+        return
+    memset(changes, 0, sizeof(changes))
+    for i in range(rows.n_blocks):
+        block = &rows.blocks[i]
+        if i == 0 or block.era != rows.blocks[i - 1].era:
+            lowest = MAX_BINS
+            highest = 0
+        for j in range(block.start, block.stop):
+            group = column.groups[column.codes[j if indices == NULL else indices[j]]]
+            lowest = min(lowest, group)
+            highest = max(highest, group)
+        if i + 1 == rows.n_blocks or rows.blocks[i + 1].era != block.era:
+            changes[lowest] += 1
+            changes[highest] -= 1
+    for i in range(order.order.n_splits):
+        n_covering[i] = 0
+    for lane in range(order.n_lanes):
+        n_covered += changes[lane]
+        n_covering[splits.places[order.first_lane + lane]] = n_covered
+    list_order(splits, criterion, sides, n_covering, feature, order)
+
+
+cdef inline void group_others(
+    const tree_data * tree,
+    const feature_bins * feature,
+    const split_order * order,
+    int n_splits,
+    X_BINNED_DTYPE_C * groups,  # IN and OUT
+) noexcept nogil:
+    """Put the codes that stay on the right side of all splits into the last group."""
+    cdef:
+        bint[MAX_BINS] moves
+        int missing = tree.missing_values_bin_idx
+        int i
+    memset(moves, 0, sizeof(moves))
+    for i in range(order.order.n_splits):
+        moves[order.order.codes[i]] = True
+    for i in range(feature.n_codes):
+        if not moves[i]:
+            groups[i] = n_splits
+    if feature.has_missing:  # the last of the codes, and of the bins
+        groups[missing] = groups[feature.n_codes - 1]
+        if order.order.missing_go_to_left:
+            groups[missing] = 0
+
+
+cdef inline void set_lane(
+    CandidateSplits splits, const order_sides * sides, int place, Py_ssize_t lane
+) noexcept nogil:
+    """Keep both sides of a split, its gain and its place."""
+    cdef:
+        double * of_lane = splits.sides + lane
+        Py_ssize_t n = splits.n_lanes
+    of_lane[0] = sides.left_gradients[place]
+    of_lane[n] = sides.left_hessians[place]
+    of_lane[2 * n] = sides.left_counts[place]
+    splits.gains[lane] = sides.gains[place]
+    splits.places[lane] = place
+    if not sides.wants_right:
+        return
+    of_lane[3 * n] = sides.right_gradients[place]
+    of_lane[4 * n] = sides.right_hessians[place]
+    of_lane[5 * n] = sides.right_counts[place]

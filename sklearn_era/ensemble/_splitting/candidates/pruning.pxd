@@ -1,0 +1,93 @@
+# Splits that cannot become the best one any more, with some eras still to be asked.
+
+from libc.math cimport INFINITY
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+
+from .splits cimport CandidateSplits
+from ..lanes.functions cimport lane_column
+from ..rows cimport MAX_BINS
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.lane_sums cimport largest_key_of_lane
+from ..._criteria.split_sums cimport LANES
+
+
+cdef inline void prune_column(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    int n_eras,             # of the criterion's key
+    int n_left,             # eras that are still to be asked
+    double least,           # key that a split has to reach
+    lane_column * column,   # IN and OUT
+) noexcept nogil:
+    """Drop the splits whose key cannot reach another one's, or with too few eras."""
+    cdef:
+        const double * sums = splits.sums_of_column(column)
+        const double * gains = splits.gains + column.first_lane
+        X_BINNED_DTYPE_C[MAX_BINS] groups  # of splits, among those that are kept
+        int n_kept = 0
+        int i
+    for i in range(column.n_splits):
+        groups[i] = n_kept
+        if gains[i] > -INFINITY and largest_key_of_lane(
+            criterion, sums, column.n_lanes, i, gains[i], n_eras, n_left
+        ) >= least:
+            if n_kept < i and column.bundle == NULL:
+                move_lane(splits, column, i, n_kept)
+            n_kept += 1
+    if column.bundle != NULL:
+        if n_kept == 0:
+            end_column(splits, column)
+        return
+    if n_kept == column.n_splits:
+        return
+    groups[column.n_splits] = n_kept
+    for i in range(MAX_BINS):
+        column.groups[i] = groups[min(<int> column.groups[i], column.n_splits)]
+    column.n_splits = n_kept
+    move_fields(splits, column, lanes_for(n_kept))
+
+
+cdef inline void end_column(
+    CandidateSplits splits, lane_column * column  # IN and OUT
+) noexcept nogil:
+    """Drop all splits of a column with masks."""
+    cdef int i
+    for i in range(column.n_splits):
+        splits.gains[column.first_lane + i] = -INFINITY
+    column.n_splits = 0
+
+
+cdef inline void move_lane(
+    CandidateSplits splits, const lane_column * column, int source, int target
+) noexcept nogil:
+    """Move a split to another lane."""
+    cdef:
+        double * sums = splits.sums_of_column(column)
+        Py_ssize_t a = column.first_lane + source
+        Py_ssize_t b = column.first_lane + target
+        int i
+    splits.gains[b] = splits.gains[a]
+    splits.places[b] = splits.places[a]
+    for i in range(6):
+        splits.sides[i * splits.n_lanes + b] = splits.sides[i * splits.n_lanes + a]
+    for i in range(splits.n_fields):
+        sums[i * column.n_lanes + target] = sums[i * column.n_lanes + source]
+
+
+cdef inline void move_fields(
+    CandidateSplits splits, lane_column * column, int n_lanes
+) noexcept nogil:
+    """Let fields have fewer lanes, one after the other."""
+    cdef:
+        double * sums = splits.sums_of_column(column)
+        int i, lane
+    for i in range(1, splits.n_fields):
+        for lane in range(n_lanes):
+            sums[i * n_lanes + lane] = sums[i * column.n_lanes + lane]
+    column.n_lanes = n_lanes
+
+
+cdef inline int lanes_for(int n_splits) noexcept nogil:
+    """Lanes for some splits and one for all rows, as whole vectors."""
+    return (n_splits // LANES + 1) * LANES

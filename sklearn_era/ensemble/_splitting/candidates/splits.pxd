@@ -1,0 +1,120 @@
+from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from sklearn.utils._typedefs cimport uint8_t
+
+from .split cimport feature_split
+from ..bundles cimport FeatureBundles
+from ..fixed_points cimport summed_values
+from ..lanes.functions cimport (
+    bin_order, lane_column, lane_functions, node_struct, order_sides,
+)
+from ..rows cimport MAX_BINS, EraRows
+from ..tree_data cimport tree_data, tree_limits
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.lane_sums cimport side_arrays
+
+
+cdef struct split_order:
+    # Some splits of a feature: those of one order of its bins.
+    bin_order order
+    X_BINNED_DTYPE_C[MAX_BINS] categories   # `order.codes` of a categorical feature
+    int column                    # that has its lanes
+    Py_ssize_t first_lane         # among those of the node
+    int n_lanes                   # with a split that is listed, or with masks
+
+
+cdef struct feature_bins:
+    # A feature of the tree.
+    int feature_idx
+    int bundle_idx
+    int n_codes
+    bint has_missing
+    bint is_categorical
+    Py_ssize_t first_bin          # among those of all features
+    bint is_wanted                # at the node
+    double largest_gain           # of its splits; -INFINITY without any
+    bint is_listed                # some of them
+    feature_split best            # of these, when they are ranked
+    int n_orders
+    split_order[2] orders
+
+
+cdef class CandidateSplits:
+    cdef:
+        const tree_data * tree
+        const tree_limits * limits
+        const lane_functions * functions
+        X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
+        FeatureBundles bundles
+        int n_features
+        feature_bins * features       # (n_features,)
+        int n_columns
+        lane_column * columns         # (n_columns,)
+        int n_listed
+        Py_ssize_t n_listed_lanes
+        int * listed                  # (n_columns,), columns with listed splits
+        # Of the node's lanes: both sides of splits over all eras, their gains, which
+        # are -INFINITY where a split is not listed, and their places in their order.
+        Py_ssize_t n_lanes
+        object memory
+        double * sides                # (6, n_lanes)
+        double * gains
+        X_BINNED_DTYPE_C * places
+        # What the eras say: of each column, (n_fields, n_lanes).
+        int n_fields
+        double * sums
+
+    cdef _lay_out(self, FeatureBundles bundles)
+    cdef lane_column * _add_column(self, int n_lanes) except NULL
+    cdef _add_columns(self, feature_bins * feature)
+    cdef _make_lanes(self, int n_fields)
+    cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
+    cdef void find_gains(
+        self,
+        const summed_values * values,
+        const long long * bins,
+        const node_struct * node,
+        int n_threads,
+    ) noexcept
+    cdef feature_split best_by_gain(
+        self,
+        const summed_values * values,
+        const long long * bins,
+        const node_struct * node,
+        double least,
+        double unit_of_costs,
+    ) noexcept
+    cdef int list_splits(
+        self,
+        const criterion_struct * criterion,
+        const summed_values * values,
+        const long long * bins,
+        const node_struct * node,
+        EraRows rows,
+        int n_threads,
+    ) noexcept
+    cdef feature_split rank(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        int n_absent,
+        double unit_of_costs,
+        int n_threads,
+    ) noexcept
+    cdef void put_first(self) noexcept
+    cdef double best_key(
+        self, const criterion_struct * criterion, const node_struct * node, int n_absent
+    ) noexcept
+    cdef void count_listed(self) noexcept
+    cdef int keep_best(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        int n_absent,
+        int n_threads,
+    ) noexcept
+    cdef side_arrays sides_of_column(
+        self, const lane_column * column, int side
+    ) noexcept nogil
+    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
+    cdef merge_bins(self, long long * bins, int n_planes, exchange)
+    cdef merge_sums(self, const criterion_struct * criterion, int n_absent, exchange)

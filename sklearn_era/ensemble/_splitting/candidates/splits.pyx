@@ -1,0 +1,451 @@
+"""The candidate splits of a node: their gains, those that are listed, and their ranks.
+
+Of each feature, bins move to the left side in one order or two, and after each move
+there is a candidate split. Its gain follows from sums over all eras. Those with a gain
+that suffices are listed: each gets a lane, in a column with others that rows are summed
+up for together, and the eras are asked of it. Then it is ranked.
+"""
+
+from cython.parallel import prange
+from libc.limits cimport UINT_MAX
+from libc.math cimport INFINITY
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+import numpy as np
+
+from .best cimport find_best_split, find_largest_gain, rank_feature
+from .listing cimport list_feature
+from .pruning cimport lanes_for, prune_column
+from .split cimport is_better
+from ..bundles cimport bundle_struct
+from ..rows cimport MAX_BINS, EraRows
+from ..tree_data cimport cost_of_feature
+from ..._criteria.exchanged_sums cimport (
+    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
+)
+from ..._criteria.lane_sums cimport exchange_lane
+from ..._criteria.split_sums cimport LANES, add_absent_eras, split_sums
+
+
+cdef class CandidateSplits:
+    """The candidate splits of one node after another, for the trees of a fit."""
+
+    def __cinit__(self):
+        cdef int i
+        for i in range(MAX_BINS):
+            self.in_turn[i] = i
+
+    def __dealloc__(self):
+        self._free()
+
+    def _free(self):
+        free(self.features)
+        free(self.columns)
+        free(self.listed)
+        self.features = NULL
+        self.columns = NULL
+        self.listed = NULL
+
+    def use_bundles(self, FeatureBundles bundles, int n_fields):
+        """Make room for the splits of some features, of `n_fields` numbers each."""
+        if bundles is self.bundles:
+            return
+        self.bundles = None
+        self._free()
+        self.n_features = len(bundles.features)
+        self.features = <feature_bins *> calloc(
+            self.n_features + 1, sizeof(feature_bins)
+        )
+        self.columns = <lane_column *> calloc(
+            2 * self.n_features + 1, sizeof(lane_column)
+        )
+        self.listed = <int *> calloc(2 * self.n_features + 1, sizeof(int))
+        if self.features == NULL or self.columns == NULL or self.listed == NULL:
+            raise MemoryError(
+                f"cannot allocate {self.n_features * sizeof(feature_bins)} bytes for "
+                f"the candidate splits of {self.n_features} features"
+            )
+        self._lay_out(bundles)
+        self._make_lanes(n_fields)
+        self.bundles = bundles
+
+    cdef _lay_out(self, FeatureBundles bundles):
+        """Settle the columns and lanes of all features."""
+        cdef:
+            const bundle_struct * bundle
+            feature_bins * feature = self.features
+            Py_ssize_t first_bin = 0
+            int i, j, k
+        self.n_columns = 0
+        self.n_lanes = 0
+        for i in range(bundles.n_bundles):
+            bundle = &bundles.bundles[i]
+            for j in range(bundle.n_members):
+                feature.feature_idx = bundle.members[j]
+                feature.bundle_idx = i
+                feature.n_codes = bundle.n_codes[j]
+                feature.has_missing = feature.n_codes > <int> (
+                    self.tree.n_bins_non_missing[feature.feature_idx]
+                )
+                feature.is_categorical = self.tree.is_categorical[feature.feature_idx]
+                feature.first_bin = first_bin
+                first_bin += feature.n_codes
+                for k in range(2):
+                    feature.orders[k].column = self.n_columns + k
+                if bundle.masks != NULL:
+                    feature.orders[1].column = self.n_columns
+                    feature.orders[0].first_lane = (
+                        self.n_lanes + bundle.first_split[j]
+                    )
+                    feature.orders[1].first_lane = (
+                        feature.orders[0].first_lane + feature.n_codes - 1
+                    )
+                else:
+                    self._add_columns(feature)
+                feature += 1
+            if bundle.masks != NULL:
+                self._add_column(bundle.n_lanes).bundle = bundle
+
+    cdef lane_column * _add_column(self, int n_lanes) except NULL:
+        cdef lane_column * column = &self.columns[self.n_columns]
+        column.first_lane = self.n_lanes
+        column.n_lanes = n_lanes
+        self.n_columns += 1
+        self.n_lanes += n_lanes
+        return column
+
+    cdef _add_columns(self, feature_bins * feature):
+        """A column for each order that a feature without masks can have."""
+        cdef:
+            lane_column * column
+            int n_orders = 1 + (feature.has_missing or feature.is_categorical)
+            int k
+        for k in range(n_orders):
+            column = self._add_column(lanes_for(feature.n_codes - 1))
+            column.codes = (
+                self.tree.X_binned + feature.feature_idx * self.tree.n_samples
+            )
+            feature.orders[k].first_lane = column.first_lane
+
+    cdef _make_lanes(self, int n_fields):
+        """Make room for the node's lanes."""
+        cdef double [::1] memory
+        cdef X_BINNED_DTYPE_C [::1] places
+        self.n_fields = n_fields
+        memory = np.zeros((7 + n_fields) * self.n_lanes + LANES)
+        places = np.zeros(self.n_lanes + 1, dtype=np.uint8)
+        self.memory = (memory, places)
+        self.sides = <double *> (
+            (<size_t> &memory[0] + sizeof(double) * LANES - 1)
+            // (sizeof(double) * LANES) * (sizeof(double) * LANES)
+        )
+        self.gains = self.sides + 6 * self.n_lanes
+        self.sums = self.gains + self.n_lanes
+        self.places = &places[0]
+
+    cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept:
+        """Begin a node; return whether any feature is wanted."""
+        cdef:
+            bint wants_any = False
+            int i
+        for i in range(self.n_features):
+            self.features[i].is_wanted = is_wanted[self.features[i].feature_idx]
+            wants_any |= self.features[i].is_wanted
+        return wants_any
+
+    cdef void find_gains(
+        self,
+        const summed_values * values,
+        const long long * bins,          # (n_planes, n_bins), of the node
+        const node_struct * node,
+        int n_threads,
+    ) noexcept:
+        """Find the largest gain of each feature that is wanted."""
+        cdef int i
+        for i in prange(
+            self.n_features, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            if self.features[i].is_wanted:
+                find_largest_gain(self, values, bins, node, &self.features[i])
+
+    cdef feature_split best_by_gain(
+        self,
+        const summed_values * values,
+        const long long * bins,
+        const node_struct * node,
+        double least,                    # that a gain has to exceed
+        double unit_of_costs,            # see `cost_of_feature`
+    ) noexcept:
+        """The split with the largest gain, less what its feature costs."""
+        cdef:
+            feature_bins * best = NULL
+            double largest = -INFINITY
+            double left
+            feature_split split
+            int i
+        split.found = False
+        for i in range(self.n_features):
+            if not (
+                self.features[i].is_wanted and self.features[i].largest_gain > least
+            ):
+                continue
+            left = self.features[i].largest_gain - cost_of_feature(
+                self.tree, self.features[i].feature_idx, unit_of_costs
+            )
+            if left > largest or (
+                best != NULL
+                and left == largest
+                and self.features[i].largest_gain > best.largest_gain
+            ):
+                best = &self.features[i]
+                largest = left
+        if best == NULL or not largest > 0.0:
+            return split
+        split = find_best_split(self, values, bins, node, best)
+        split.rank.primary = largest
+        split.rank.expansion = largest
+        return split
+
+    cdef int list_splits(
+        self,
+        const criterion_struct * criterion,
+        const summed_values * values,
+        const long long * bins,
+        const node_struct * node,
+        EraRows rows,                    # of the node; None: do not look at them
+        int n_threads,
+    ) noexcept:
+        """List the splits whose gain suffices, without anything said of them yet.
+
+        Return the number of columns that have some.
+        """
+        cdef:
+            feature_bins * feature
+            lane_column * column
+            int i
+        for i in range(self.n_columns):
+            self.columns[i].n_splits = 0
+        for i in prange(
+            self.n_features, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            list_feature(
+                self, criterion, values, bins, node, rows, &self.features[i]
+            )
+        for i in range(self.n_features):
+            feature = &self.features[i]
+            column = &self.columns[feature.orders[0].column]
+            if column.bundle != NULL and feature.is_listed:
+                column.n_splits = column.bundle.n_splits
+        self.count_listed()
+        return self.n_listed
+
+    cdef void count_listed(self) noexcept:
+        """Note the columns that have splits, of which nothing is said yet."""
+        cdef:
+            const lane_column * column
+            int i
+        self.n_listed = 0
+        self.n_listed_lanes = 0
+        for i in range(self.n_columns):
+            column = &self.columns[i]
+            if column.n_splits > 0:
+                self.listed[self.n_listed] = i
+                self.n_listed += 1
+                self.n_listed_lanes += column.n_lanes
+                memset(
+                    self.sums_of_column(column), 0,
+                    column.n_lanes * self.n_fields * sizeof(double),
+                )
+
+    cdef int keep_best(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        int n_absent,
+        int n_threads,
+    ) noexcept:
+        """Keep the splits with the largest key; return the columns that have some."""
+        cdef:
+            feature_split best = self.rank(criterion, node, n_absent, 0.0, n_threads)
+            int i
+        for i in range(self.n_listed):
+            if best.found:
+                prune_column(
+                    self, criterion, node.eras.n_eras, 0, best.rank.primary,
+                    &self.columns[self.listed[i]],
+                )
+        self.count_listed()
+        return self.n_listed
+
+    cdef feature_split rank(
+        self,
+        const criterion_struct * criterion,
+        const node_struct * node,
+        int n_absent,                    # eras that nothing was added of
+        double unit_of_costs,
+        int n_threads,
+    ) noexcept:
+        """The best of the splits that are listed."""
+        cdef:
+            feature_split best
+            int i
+        for i in prange(
+            self.n_features, schedule="static", nogil=True, num_threads=n_threads
+        ):
+            self.features[i].best.found = False
+            if self.features[i].is_listed:
+                rank_feature(
+                    self, criterion, node, n_absent,
+                    cost_of_feature(
+                        self.tree, self.features[i].feature_idx, unit_of_costs
+                    ),
+                    &self.features[i],
+                )
+        best.found = False
+        for i in range(self.n_features):
+            if is_better(&self.features[i].best, &best):
+                best = self.features[i].best
+        return best
+
+    cdef void put_first(self) noexcept:
+        """Have the column of the largest gain be the first of those that are listed."""
+        cdef:
+            int best = -1
+            int column = -1
+            int i
+        for i in range(self.n_features):
+            if self.features[i].is_listed and (
+                best < 0
+                or self.features[i].largest_gain > self.features[best].largest_gain
+            ):
+                best = i
+        for i in range(self.n_listed):
+            column = self.listed[i]
+            if (
+                column == self.features[best].orders[0].column
+                or column == self.features[best].orders[1].column
+                and self.columns[self.features[best].orders[0].column].n_splits == 0
+            ):
+                self.listed[i] = self.listed[0]
+                self.listed[0] = column
+                return
+
+    cdef double best_key(
+        self, const criterion_struct * criterion, const node_struct * node, int n_absent
+    ) noexcept:
+        """The largest key in the first of the columns that are listed."""
+        cdef:
+            feature_bins * feature
+            double largest = -INFINITY
+            int i
+        for i in range(self.n_features):
+            feature = &self.features[i]
+            if feature.is_listed and (
+                feature.orders[0].column == self.listed[0]
+                or feature.orders[1].column == self.listed[0]
+            ):
+                rank_feature(self, criterion, node, n_absent, 0.0, feature)
+                if feature.best.found and feature.best.rank.primary > largest:
+                    largest = feature.best.rank.primary
+        return largest
+
+    cdef side_arrays sides_of_column(
+        self, const lane_column * column, int side  # 0: left, 1: right
+    ) noexcept nogil:
+        """A side of a column's splits, over all eras."""
+        cdef:
+            side_arrays arrays
+            double * first = self.sides + 3 * side * self.n_lanes + column.first_lane
+        arrays.gradients = first
+        arrays.hessians = first + self.n_lanes
+        arrays.counts = first + 2 * self.n_lanes
+        return arrays
+
+    cdef merge_bins(self, long long * bins, int n_planes, exchange):
+        """Add the sums by bin of other processes, of the features that are wanted."""
+        cdef:
+            double [::1] numbers
+            Py_ssize_t n = 0
+            int reads, i, plane
+            Py_ssize_t j, first
+        numbers = np.empty(n_planes * self.bundles.n_bins)
+        for reads in range(2):
+            if reads:
+                numbers = exchange.sum(np.asarray(numbers[:n]))
+            n = 0
+            for i in range(self.n_features):
+                if not self.features[i].is_wanted:
+                    continue
+                for plane in range(n_planes):
+                    first = plane * self.bundles.n_bins + self.features[i].first_bin
+                    for j in range(first, first + self.features[i].n_codes):
+                        if not reads:
+                            numbers[n] = <double> bins[j]
+                        elif plane == 0:
+                            bins[j] = to_count(numbers[n])
+                        else:
+                            bins[j] = <long long> numbers[n]
+                        n += 1
+
+    cdef merge_sums(self, const criterion_struct * criterion, int n_absent, exchange):
+        """Merge what the eras of other processes say of the splits that are listed."""
+        cdef:
+            split_sums * splits
+            double [::1] extremes, numbers
+            const lane_column * column
+            double * sums
+            Py_ssize_t n_splits = 0
+            Py_ssize_t n = 0
+            int n_extremes = 0
+            int n_numbers = 0
+            Py_ssize_t i, j
+        for i in range(self.n_listed):
+            n_splits += self.columns[self.listed[i]].n_splits
+        memory = np.zeros((n_splits + 1, sizeof(split_sums)), dtype=np.uint8)
+        cdef unsigned char [:, ::1] view = memory
+        splits = <split_sums *> &view[0, 0]
+        extremes = np.empty(MAX_EXTREMES * n_splits)
+        numbers = np.empty(MAX_SUMS * n_splits)
+        n = 0
+        for i in range(self.n_listed):
+            column = &self.columns[self.listed[i]]
+            sums = self.sums_of_column(column)
+            for j in range(self.columns[self.listed[i]].n_splits):
+                exchange_lane(criterion, True, sums, column.n_lanes, j, &splits[n])
+                add_absent_eras(criterion, n_absent, &splits[n])
+                n_extremes = write_extremes(
+                    criterion, &splits[n], &extremes[n * n_extremes]
+                )
+                n += 1
+        if n_extremes > 0:
+            extremes = exchange.max(np.asarray(extremes[: n * n_extremes]))
+        for i in range(n_splits):
+            if n_extremes > 0:
+                count_from_extremes(criterion, &extremes[i * n_extremes], &splits[i])
+            n_numbers = exchange_fields(
+                criterion, False, &splits[i], &numbers[i * n_numbers]
+            )
+        numbers = exchange.sum(np.asarray(numbers[: n_splits * n_numbers]))
+        n = 0
+        for i in range(self.n_listed):
+            column = &self.columns[self.listed[i]]
+            sums = self.sums_of_column(column)
+            for j in range(self.columns[self.listed[i]].n_splits):
+                exchange_fields(criterion, True, &splits[n], &numbers[n * n_numbers])
+                exchange_lane(criterion, False, sums, column.n_lanes, j, &splits[n])
+                n += 1
+
+    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
+        """What the eras say of a column's splits."""
+        return self.sums + column.first_lane * self.n_fields
+
+
+cdef unsigned int to_count(double n_rows) except? 0:
+    """Return a number of rows that processes have summed up, if it can be one."""
+    if not 0.0 <= n_rows <= UINT_MAX:  # no C compiler says what becomes of others
+        raise ValueError(
+            f"The workers of the fit count {n_rows:g} rows in a bin: a stranger has "
+            "joined them, or one of them is damaged."
+        )
+    return <unsigned int> n_rows

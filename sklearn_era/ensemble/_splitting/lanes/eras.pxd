@@ -1,0 +1,200 @@
+# The rows of some eras, summed up on the left side of each split of a column.
+
+from libc.math cimport ldexp
+from libc.string cimport memset
+
+from .functions cimport BATCH_CELLS, era_batch, lane_column
+from .masked_rows cimport add_masked_block
+from ..fixed_points cimport (
+    MAX_PLANES, count_as_double, gradient_of_sums, hessian_of_sums, n_words_of,
+    summed_values, word_as_double,
+)
+from ..rows cimport MAX_BINS, packed_rows, row_block
+from ..._criteria.split_sums cimport LANES
+
+
+cdef inline int sum_eras(
+    const lane_column * column,
+    const summed_values * values,
+    const packed_rows * packed,
+    const row_block * blocks,
+    int first,              # block
+    int stop,
+    era_batch * batch,      # OUT
+) noexcept nogil:
+    """Sum up the next eras, as many as there is room for; return the block after."""
+    cdef:
+        int most = min(LANES, BATCH_CELLS // column.n_lanes)
+        int place = 0
+        int last
+    batch.left.gradients = batch.gradients
+    batch.left.counts = batch.counts
+    batch.left.hessians = batch.counts
+    batch.left.right_gradients = NULL
+    if values.hessians != NULL:
+        batch.left.hessians = batch.hessians
+        batch.left.right_gradients = batch.right_gradients
+    batch.n_eras = 0
+    while first < stop and batch.n_eras < most:
+        last = first + 1
+        while last < stop and blocks[last].era == blocks[first].era:
+            last += 1
+        batch.codes[batch.n_eras] = blocks[first].era
+        if column.bundle == NULL and packed.n_words == 1 and last == first + 1:
+            sum_words(column, values, packed, &blocks[first], place, batch)
+        else:
+            sum_planes(column, packed, &blocks[first], last - first, batch)
+            if values.has_low_words:
+                take_low_sums(values, column, place, batch)
+            else:
+                take_sums(values, column, place, batch)
+        batch.n_eras += 1
+        place += column.n_lanes
+        first = last
+    return first
+
+
+cdef inline void sum_words(
+    const lane_column * column,
+    const summed_values * values,
+    const packed_rows * packed,
+    const row_block * block,
+    int place,              # of the era's lanes
+    era_batch * batch,      # OUT
+) noexcept nogil:
+    """Sum up an era that is a block, of rows of one word, by groups of codes."""
+    cdef:
+        long long * cells = batch.cells
+        double * counts = &batch.counts[place]
+        double * gradients = &batch.gradients[place]
+        long long one = 1
+        long long mask = (one << packed.count_bits) - 1
+        double unit = ldexp(values.unit, -packed.count_bits)
+        int n_lanes = column.n_lanes
+        int i
+    memset(cells, 0, n_lanes * sizeof(long long))
+    add_to_groups(column, packed, 0, block, cells)
+    run_up(cells, column.n_splits + 1)
+    for i in range(n_lanes):
+        counts[i] = count_as_double(cells[i] & mask)
+        gradients[i] = unit * word_as_double(cells[i] & ~mask)
+
+
+cdef inline void sum_planes(
+    const lane_column * column,
+    const packed_rows * packed,
+    const row_block * blocks,  # of an era
+    int n_blocks,
+    era_batch * batch,         # OUT, its sums
+) noexcept nogil:
+    """Sum up an era by splits."""
+    cdef:
+        long long * cells = batch.cells
+        long long * plane
+        long long one = 1
+        long long mask = (one << packed.count_bits) - 1
+        int n_groups = column.n_splits + 1
+        int block, word, i
+    memset(batch.sums, 0, (packed.n_words + 1) * MAX_BINS * sizeof(long long))
+    for block in range(n_blocks):
+        if column.bundle != NULL:
+            add_masked_block(column.bundle, packed, &blocks[block], batch, batch.sums)
+            continue
+        for word in range(packed.n_words):
+            plane = &batch.sums[(word + 1) * MAX_BINS]
+            memset(cells, 0, n_groups * sizeof(long long))
+            add_to_groups(column, packed, word, &blocks[block], cells)
+            run_up(cells, n_groups)
+            if word > 0:
+                for i in range(n_groups):
+                    plane[i] += cells[i]
+                continue
+            for i in range(n_groups):
+                batch.sums[i] += cells[i] & mask
+                plane[i] += cells[i] >> packed.count_bits
+
+
+cdef inline void add_to_groups(
+    const lane_column * column,
+    const packed_rows * packed,
+    int word,
+    const row_block * block,
+    long long * cells,      # IN and OUT
+) noexcept nogil:
+    """Add a word of each row of a block to the group of its code."""
+    cdef:
+        const unsigned int * rows = packed.indices
+        const long long * words = packed.words + word * packed.n_packed
+        Py_ssize_t i
+    words += block.first_word - block.start
+    if rows == NULL:
+        for i in range(block.start, block.stop):
+            cells[column.groups[column.codes[i]]] += words[i]
+    else:
+        for i in range(block.start, block.stop):
+            cells[column.groups[column.codes[rows[i]]]] += words[i]
+
+
+cdef inline void run_up(long long * sums, int n) noexcept nogil:
+    """From sums to running sums."""
+    cdef:
+        long long total = 0
+        int i
+    for i in range(n):
+        total += sums[i]
+        sums[i] = total
+
+
+cdef inline void take_sums(
+    const summed_values * values,
+    const lane_column * column,
+    int place,              # of the era's lanes
+    era_batch * batch,      # IN, its sums, and OUT, an era on the left side
+) noexcept nogil:
+    """From integers to the left side of each split."""
+    cdef:
+        const long long * of_gradients = &batch.sums[MAX_BINS]
+        const long long * of_hessians = of_gradients
+        double * counts = &batch.counts[place]
+        double * gradients = &batch.gradients[place]
+        double * hessians = &batch.hessians[place]
+        double * right = &batch.right_gradients[place]
+        long long total
+        int i
+    for i in range(column.n_lanes):
+        counts[i] = count_as_double(batch.sums[i])
+    if values.hessians == NULL:
+        for i in range(column.n_lanes):
+            gradients[i] = values.unit * word_as_double(of_gradients[i])
+        return
+    # Gradients may have more digits than a double: what cancels is integers.
+    of_gradients += MAX_BINS
+    total = of_gradients[column.n_splits]
+    for i in range(column.n_lanes):
+        hessians[i] = values.hessian_unit * word_as_double(of_hessians[i])
+        gradients[i] = values.unit * <double> of_gradients[i]
+        right[i] = values.unit * <double> (total - of_gradients[i])
+
+
+cdef inline void take_low_sums(
+    const summed_values * values,
+    const lane_column * column,
+    int place,
+    era_batch * batch,      # IN and OUT
+) noexcept nogil:
+    """As `take_sums`, where rows have low words."""
+    cdef:
+        long long[MAX_PLANES] right
+        int n_planes = n_words_of(values) + 1
+        int i, plane
+    batch.left.right_gradients = batch.right_gradients
+    for i in range(column.n_lanes):
+        for plane in range(n_planes):
+            right[plane] = (
+                batch.sums[plane * MAX_BINS + column.n_splits]
+                - batch.sums[plane * MAX_BINS + i]
+            )
+        batch.counts[place + i] = <double> batch.sums[i]
+        batch.hessians[place + i] = hessian_of_sums(values, &batch.sums[i], MAX_BINS)
+        batch.gradients[place + i] = gradient_of_sums(values, &batch.sums[i], MAX_BINS)
+        batch.right_gradients[place + i] = gradient_of_sums(values, right, 1)

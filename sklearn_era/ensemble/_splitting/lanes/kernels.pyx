@@ -1,0 +1,47 @@
+"""Gains, and comparisons of eras, of many candidate splits at once.
+
+Splits are lanes of vectors here. The module is compiled once for each instruction set
+(`instruction_sets`), by other names; all of them give the same bits, as no operation is
+contracted or reordered.
+"""
+
+from cpython.pycapsule cimport PyCapsule_New
+
+from .eras cimport sum_eras
+from .functions cimport era_batch, lane_column, lane_functions
+from .gains cimport find_gains
+from ..fixed_points cimport summed_values
+from ..rows cimport packed_rows, row_block
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.lane_sums cimport add_eras, side_arrays
+from ..._criteria.split_sums cimport eras_struct
+
+
+cdef void compare_eras(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const lane_column * column,
+    const summed_values * values,
+    const packed_rows * packed,      # of the chunk
+    const row_block * blocks,
+    int n_blocks,
+    const side_arrays * all_left,    # of the column's splits, over all eras
+    const side_arrays * all_right,
+    double * sums,                   # IN and OUT, of the column's splits
+    era_batch * batch,               # scratch
+) noexcept nogil:
+    """Add what the eras of some blocks say of each of a column's splits."""
+    cdef int block = 0
+    while block < n_blocks:
+        block = sum_eras(column, values, packed, blocks, block, n_blocks, batch)
+        add_eras(
+            criterion, eras, batch.codes, batch.n_eras, column.n_splits,
+            column.n_lanes, &batch.left, all_left, all_right, sums,
+        )
+
+
+cdef lane_functions _functions
+_functions.find_gains = find_gains
+_functions.compare_eras = compare_eras
+
+functions = PyCapsule_New(&_functions, "lane_functions", NULL)
