@@ -47,6 +47,7 @@ cdef class EraSplitter:
         int n_threads
         object splitter          # with what `tree` points at
         object gradients
+        object all_features_wanted
         object totals            # sums of all gradients and hessians
         readonly bint hessians_are_constant
         readonly object hessians

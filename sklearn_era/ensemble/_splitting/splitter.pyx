@@ -144,6 +144,7 @@ cdef class EraSplitter:
             np.asarray(splitter.partition)[:] = self.rows.order
         self.splitter = splitter
         self.bundles = None
+        self.all_features_wanted = np.ones(splitter.n_features, dtype=np.uint8)
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
         describe_tree(
@@ -612,6 +613,8 @@ cdef class EraSplitter:
         the generator in the same way.
         """
         fraction = self.splitter.feature_fraction_per_split
+        if allowed_features is None and fraction >= 1.0 and self.penalties is None:
+            return self.all_features_wanted
         features = self._usable_features(allowed_features)
         if fraction < 1.0:
             n_drawn = max(1, int(ceil(fraction * features.size)))

@@ -30,11 +30,13 @@ cdef inline void set_orders(
     order.codes = splits.in_turn
     order.n_splits = feature.n_codes - 1
     order.missing_go_to_left = False
+    order.is_in_turn = True
     feature.n_orders = 1
     if feature.has_missing:
         feature.orders[1].order.codes = splits.in_turn
         feature.orders[1].order.n_splits = max(feature.n_codes - 2, 0)
         feature.orders[1].order.missing_go_to_left = True
+        feature.orders[1].order.is_in_turn = True
         feature.n_orders = 2
 
 
@@ -66,3 +68,4 @@ cdef inline void set_categorical_orders(
         orders[i].order.codes = orders[i].categories
         orders[i].order.n_splits = max(n_moved_from_end(n_used, i == 1), 0)
         orders[i].order.missing_go_to_left = False
+        orders[i].order.is_in_turn = False

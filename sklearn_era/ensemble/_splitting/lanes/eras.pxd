@@ -139,10 +139,16 @@ cdef inline void run_up(long long * sums, int n) noexcept nogil:
     """From sums to running sums."""
     cdef:
         long long total = 0
+        long long first, second
         int i
-    for i in range(n):
-        total += sums[i]
-        sums[i] = total
+    for i in range(n // 2):
+        first = sums[2 * i]
+        second = first + sums[2 * i + 1]
+        sums[2 * i] = total + first
+        total += second
+        sums[2 * i + 1] = total
+    if n % 2:
+        sums[n - 1] += total
 
 
 cdef inline void take_sums(

@@ -54,6 +54,7 @@ cdef struct bin_order:
     # each move there is a candidate split.
     int n_splits
     bint missing_go_to_left                # before the others; not of categories
+    bint is_in_turn                        # codes ascend by one, from 0 on
     const X_BINNED_DTYPE_C * codes         # (n_splits,), as they move
 
 

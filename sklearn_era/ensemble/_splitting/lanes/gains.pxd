@@ -55,6 +55,9 @@ cdef inline void set_left_sides(
     for plane in range(n_planes):
         of_plane = bins + plane * n_bins
         moved = of_plane[n_codes - 1] if order.missing_go_to_left else 0
+        if order.is_in_turn:
+            run_up(of_plane, moved, order.n_splits, &left[plane * MAX_BINS])
+            continue
         for i in range(order.n_splits):
             moved += of_plane[order.codes[i]]
             left[plane * MAX_BINS + i] = moved
@@ -70,6 +73,23 @@ cdef inline void set_left_sides(
     for i in range(order.n_splits):
         sides.left_gradients[i] = values.unit * word_as_double(left[MAX_BINS + i])
         sides.left_hessians[i] = sides.left_counts[i]
+
+
+cdef inline void run_up(
+    const long long * sums, long long total, int n, long long * running  # OUT
+) noexcept nogil:
+    """Running sums, from a total on. Two at a time: only one waits for the other."""
+    cdef:
+        long long first, second
+        int i
+    for i in range(n // 2):
+        first = sums[2 * i]
+        second = first + sums[2 * i + 1]
+        running[2 * i] = total + first
+        total += second
+        running[2 * i + 1] = total
+    if n % 2:
+        running[n - 1] = total + sums[n - 1]
 
 
 cdef inline void set_right_sides(
