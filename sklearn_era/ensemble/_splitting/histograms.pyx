@@ -285,7 +285,7 @@ cdef void add_columns(
             )
         return
     for word in range(packed.n_words):
-        memset(cells, 0, n_columns * MAX_BINS * sizeof(long long))
+        memset(cells, 0, sizeof(cells))  # the last column's, too, where it is a third
         if n_columns > 2:
             add_to_four(
                 columns, n_columns, packed, word, first_word, start, stop, cells
