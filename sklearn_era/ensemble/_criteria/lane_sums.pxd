@@ -70,17 +70,12 @@ cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
             criterion.name == SplitCriterion.DIRECTIONAL
             or criterion.weights[<int> SplitCriterion.DIRECTIONAL] > 0.0
         )
-    if (
-        has_directions
-        and criterion.traits.aggregates_gains
-        and kind == boltzmann_kind.MEAN
-    ):
-        kept[n] = DIRECTIONS_AND_GAINS
+        bint has_gains = criterion.traits.aggregates_gains
+        bint has_both = has_directions and has_gains and kind == boltzmann_kind.MEAN
+    if has_directions:
+        kept[n] = DIRECTIONS_AND_GAINS if has_both else DIRECTIONS
         n += 1
-    elif has_directions:
-        kept[n] = DIRECTIONS
-        n += 1
-    if criterion.traits.aggregates_gains and kept[0] != DIRECTIONS_AND_GAINS:
+    if has_gains and not has_both:
         kept[n] = SMOOTHED_GAINS
         if kind == boltzmann_kind.MEAN:
             kept[n] = MEAN_GAINS

@@ -104,11 +104,7 @@ class TopGrower(TreeGrower):
             node.value = self._value_of(node)
             if self._chooses_rows:
                 self._small_node_rows = self._rows_of_small_nodes()
-        # Where histograms are kept, rows cost less than bins. Whether there is room for
-        # them says nothing: draws of features would depend on the number of workers.
-        if node.n_samples <= self._small_node_rows and not getattr(
-            node.histograms, "is_worth_storing", False
-        ):
+        if node.n_samples <= self._small_node_rows:
             self._small_nodes.append(node)
             self._finalize_leaf(node)
         elif is_pure_node(self._gradients, self._hessians, node.sample_indices):

@@ -75,6 +75,28 @@ cdef inline long long low_point(
     return llrint((value * scale - llrint(value * scale)) * low_scale)
 
 
+cdef inline void unpack(
+    const long long * cells,   # sums of a word of rows
+    int n_cells,
+    int word,                  # the first one counts rows in its low bits
+    int count_bits,
+    long long * planes,        # IN and OUT
+    Py_ssize_t stride,         # from plane to plane
+) noexcept nogil:
+    """Add sums of words to planes."""
+    cdef:
+        long long one = 1
+        long long mask = (one << count_bits) - 1
+        int i
+    if word > 0:
+        for i in range(n_cells):
+            planes[(word + 1) * stride + i] += cells[i]
+        return
+    for i in range(n_cells):
+        planes[i] += cells[i] & mask
+        planes[stride + i] += cells[i] >> count_bits
+
+
 cdef inline double gradient_of_sums(
     const summed_values * values,
     const long long * planes,      # of the cell

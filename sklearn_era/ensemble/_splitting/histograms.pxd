@@ -23,7 +23,6 @@ cdef class NodeHistograms:
         int n_planes
         double sum_gradients   # over all rows; of a root only
         double sum_hessians
-        readonly int n_rows
         const unsigned int [::1] sample_indices
 
     cdef _use(self, long long * sums, Py_ssize_t n_bins, int n_planes)

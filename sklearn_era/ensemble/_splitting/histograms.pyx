@@ -17,6 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .bundles cimport bundle_struct
+from .fixed_points cimport unpack
 from .rows cimport MAX_BINS, packed_rows
 
 # Bytes for the histograms that the nodes of a fit keep at a time; a node that finds
@@ -76,7 +77,6 @@ cdef class NodeHistograms:
         self.buffer = None
         self.is_stored = False
         self.sample_indices = sample_indices
-        self.n_rows = sample_indices.shape[0]
 
     def allocate(self, Py_ssize_t n_bins, int n_planes):
         """Borrow memory from the store; return whether it had some."""
@@ -135,9 +135,10 @@ cdef void fill(
         packed_rows packed = rows.packed(values)
         int size = min(FILL_SIZE, <int> rows.n_packed)
         int n_chunks = size_in(rows.n_rows, size)
-        bint subtracts = parent is not None
-        long long * of_parent = parent.sums if subtracts else NULL
+        long long * of_parent = NULL
         int chunk, start, stop, first, n_bundles, i
+    if parent is not None:
+        of_parent = parent.sums
     memset(
         histograms.sums, 0, histograms.n_planes * histograms.n_bins * sizeof(long long)
     )
@@ -433,28 +434,6 @@ cdef inline void take_cells(
         unpack(totals, bundle.n_codes[j], word, count_bits, bins, n_bins)
         n_before *= bundle.n_codes[j]
         bins += bundle.n_codes[j]
-
-
-cdef inline void unpack(
-    const long long * cells,
-    int n_cells,
-    int word,
-    int count_bits,
-    long long * bins,       # IN and OUT
-    Py_ssize_t n_bins,
-) noexcept nogil:
-    """Add sums of words to planes: the count is in the low bits of the first word."""
-    cdef:
-        long long one = 1
-        long long mask = (one << count_bits) - 1
-        int i
-    if word == 0:
-        for i in range(n_cells):
-            bins[i] += cells[i] & mask
-            bins[n_bins + i] += cells[i] >> count_bits
-    else:
-        for i in range(n_cells):
-            bins[(word + 1) * n_bins + i] += cells[i]
 
 
 cdef inline void sum_member(

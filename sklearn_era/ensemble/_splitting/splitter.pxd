@@ -67,6 +67,7 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_uncovered
 
     cdef tree_eras eras_of_tree(self) noexcept
+    cdef int _threads_for(self, double n_additions) noexcept
     cdef NodeHistograms _sum_up(self, NodeHistograms histograms, NodeHistograms parent)
     cdef bint _start_node(self, node, node_struct * c_node) except -1
     cdef NodeHistograms _histograms_of(self, node)

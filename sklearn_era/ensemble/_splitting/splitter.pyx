@@ -50,11 +50,9 @@ from .._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
 
-# Columns for which it does not pay to compare one before the others.
-FEW_COLUMNS = 4
-
-# Additions of a row to a bin for which it pays to wake up another thread.
-FEW_ADDITIONS = 20_000
+cdef enum:
+    FEW_COLUMNS = 4         # for which it does not pay to compare one before the others
+    FEW_ADDITIONS = 20_000  # for which it does not pay to wake up another thread
 
 
 cdef class EraSplitter:
@@ -132,6 +130,7 @@ cdef class EraSplitter:
         self.hessians_are_constant = hessians_are_constant
         self.n_threads = n_threads
         self.store.take_all_back()
+        self.spare.take_all_back()
         self.totals = self.rows.start_tree(gradients, hessians, n_threads)
         self.gradient_variance = 1.0
         if self.criterion.normalize_era_gain:
@@ -193,12 +192,13 @@ cdef class EraSplitter:
         self.rows.start_node(histograms.sample_indices)
         fill(
             histograms, parent, self.rows, &self.tree, self.bundles,
-            self._threads_for(self.rows.n_rows, self.bundles.n_bundles),
+            self._threads_for(<double> self.rows.n_rows * self.bundles.n_bundles),
         )
         return histograms
 
-    def _threads_for(self, double n_rows, double n_columns):
-        return self.n_threads if n_rows * n_columns > FEW_ADDITIONS else 1
+    cdef int _threads_for(self, double n_additions) noexcept:
+        """Threads that have enough to do, for what it takes to wake them up."""
+        return self.n_threads if n_additions > FEW_ADDITIONS else 1
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
@@ -242,7 +242,7 @@ cdef class EraSplitter:
             return None
         bins = self._bins_of_all(self._histograms_of(node))
         self.splits.find_gains(
-            values, bins, &c_node, self._threads_for(1, self.bundles.n_bins)
+            values, bins, &c_node, self._threads_for(self.bundles.n_bins)
         )
         if self.criterion.is_gain:
             best = self._largest_gain(bins, &c_node)
@@ -400,7 +400,7 @@ cdef class EraSplitter:
             int n_columns = self.splits.list_splits(
                 criterion, values, bins, node,
                 rows if self._can_rule_out_splits(criterion) else None,
-                self._threads_for(1, self.bundles.n_bins),
+                self._threads_for(self.bundles.n_bins),
             )
             criterion_struct by_direction
         self.n_absent = rows.n_eras - rows.n_listed
@@ -464,7 +464,7 @@ cdef class EraSplitter:
         cdef:
             EraRows rows = self.rows
             int n_threads = self._threads_for(
-                1, <double> rows.n_rows * (stop - first)
+                <double> rows.n_rows * (stop - first)
                 + 2.0 * rows.n_listed * self.splits.n_listed_lanes
             )
             packed_rows packed = rows.packed(values)

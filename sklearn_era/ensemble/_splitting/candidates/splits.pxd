@@ -25,7 +25,6 @@ cdef struct split_order:
 cdef struct feature_bins:
     # A feature of the tree.
     int feature_idx
-    int bundle_idx
     int n_codes
     bint has_missing
     bint is_categorical

@@ -76,14 +76,13 @@ cdef class CandidateSplits:
             const bundle_struct * bundle
             feature_bins * feature = self.features
             Py_ssize_t first_bin = 0
-            int i, j, k
+            int i, j
         self.n_columns = 0
         self.n_lanes = 0
         for i in range(bundles.n_bundles):
             bundle = &bundles.bundles[i]
             for j in range(bundle.n_members):
                 feature.feature_idx = bundle.members[j]
-                feature.bundle_idx = i
                 feature.n_codes = bundle.n_codes[j]
                 feature.has_missing = feature.n_codes > <int> (
                     self.tree.n_bins_non_missing[feature.feature_idx]
@@ -91,9 +90,8 @@ cdef class CandidateSplits:
                 feature.is_categorical = self.tree.is_categorical[feature.feature_idx]
                 feature.first_bin = first_bin
                 first_bin += feature.n_codes
-                for k in range(2):
-                    feature.orders[k].column = self.n_columns + k
                 if bundle.masks != NULL:
+                    feature.orders[0].column = self.n_columns
                     feature.orders[1].column = self.n_columns
                     feature.orders[0].first_lane = (
                         self.n_lanes + bundle.first_split[j]
@@ -121,7 +119,9 @@ cdef class CandidateSplits:
             lane_column * column
             int n_orders = 1 + (feature.has_missing or feature.is_categorical)
             int k
+        feature.orders[1].column = self.n_columns  # were there a single order
         for k in range(n_orders):
+            feature.orders[k].column = self.n_columns
             column = self._add_column(lanes_for(feature.n_codes - 1))
             column.codes = (
                 self.tree.X_binned + feature.feature_idx * self.tree.n_samples
@@ -385,7 +385,7 @@ cdef class CandidateSplits:
                         elif plane == 0:
                             bins[j] = to_count(numbers[n])
                         else:
-                            bins[j] = <long long> numbers[n]
+                            bins[j] = to_word(numbers[n])
                         n += 1
 
     cdef merge_sums(self, const criterion_struct * criterion, int n_absent, exchange):
@@ -439,6 +439,16 @@ cdef class CandidateSplits:
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
         """What the eras say of a column's splits."""
         return self.sums + column.first_lane * self.n_fields
+
+
+cdef long long to_word(double number) except? 0:
+    """Return a sum of words of all processes, if it can be one."""
+    if not -(2.0**63) <= number < 2.0**63:
+        raise ValueError(
+            f"The workers of the fit have {number:g} for a sum by bin: a stranger "
+            "has joined them, or one of them is damaged."
+        )
+    return <long long> number
 
 
 cdef unsigned int to_count(double n_rows) except? 0:

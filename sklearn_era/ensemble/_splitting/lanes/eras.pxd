@@ -3,11 +3,11 @@
 from libc.math cimport ldexp
 from libc.string cimport memset
 
-from .functions cimport BATCH_CELLS, era_batch, lane_column
+from .functions cimport BATCH_CELLS, era_batch, lane_column, run_up
 from .masked_rows cimport add_masked_block
 from ..fixed_points cimport (
     MAX_PLANES, count_as_double, gradient_of_sums, hessian_of_sums, n_words_of,
-    summed_values, word_as_double,
+    summed_values, unpack, word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.split_sums cimport LANES
@@ -74,7 +74,7 @@ cdef inline void sum_words(
         int i
     memset(cells, 0, n_lanes * sizeof(long long))
     add_to_groups(column, packed, 0, block, cells)
-    run_up(cells, column.n_splits + 1)
+    run_up(cells, 0, column.n_splits + 1, cells)
     for i in range(n_lanes):
         counts[i] = count_as_double(cells[i] & mask)
         gradients[i] = unit * word_as_double(cells[i] & ~mask)
@@ -90,28 +90,20 @@ cdef inline void sum_planes(
     """Sum up an era by splits."""
     cdef:
         long long * cells = batch.cells
-        long long * plane
-        long long one = 1
-        long long mask = (one << packed.count_bits) - 1
         int n_groups = column.n_splits + 1
-        int block, word, i
+        int block, word
     memset(batch.sums, 0, (packed.n_words + 1) * MAX_BINS * sizeof(long long))
     for block in range(n_blocks):
         if column.bundle != NULL:
             add_masked_block(column.bundle, packed, &blocks[block], batch, batch.sums)
             continue
         for word in range(packed.n_words):
-            plane = &batch.sums[(word + 1) * MAX_BINS]
             memset(cells, 0, n_groups * sizeof(long long))
             add_to_groups(column, packed, word, &blocks[block], cells)
-            run_up(cells, n_groups)
-            if word > 0:
-                for i in range(n_groups):
-                    plane[i] += cells[i]
-                continue
-            for i in range(n_groups):
-                batch.sums[i] += cells[i] & mask
-                plane[i] += cells[i] >> packed.count_bits
+            run_up(cells, 0, n_groups, cells)
+            unpack(
+                cells, n_groups, word, packed.count_bits, batch.sums, MAX_BINS
+            )
 
 
 cdef inline void add_to_groups(
@@ -133,22 +125,6 @@ cdef inline void add_to_groups(
     else:
         for i in range(block.start, block.stop):
             cells[column.groups[column.codes[rows[i]]]] += words[i]
-
-
-cdef inline void run_up(long long * sums, int n) noexcept nogil:
-    """From sums to running sums."""
-    cdef:
-        long long total = 0
-        long long first, second
-        int i
-    for i in range(n // 2):
-        first = sums[2 * i]
-        second = first + sums[2 * i + 1]
-        sums[2 * i] = total + first
-        total += second
-        sums[2 * i + 1] = total
-    if n % 2:
-        sums[n - 1] += total
 
 
 cdef inline void take_sums(

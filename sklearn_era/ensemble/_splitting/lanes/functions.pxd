@@ -86,6 +86,26 @@ cdef struct order_sides:
     double[MAX_BINS] gains    # -INFINITY where a split is not admitted
 
 
+cdef inline void run_up(
+    const long long * sums, long long total, int n, long long * running  # OUT
+) noexcept nogil:
+    """Running sums, from a total on; `running` may be `sums`.
+
+    Two at a time, of which only one waits for those before.
+    """
+    cdef:
+        long long first, second
+        int i
+    for i in range(n // 2):
+        first = sums[2 * i]
+        second = first + sums[2 * i + 1]
+        running[2 * i] = total + first
+        total += second
+        running[2 * i + 1] = total
+    if n % 2:
+        running[n - 1] = total + sums[n - 1]
+
+
 cdef struct lane_functions:
     # See kernels.pyx.
     double (*find_gains)(

@@ -7,7 +7,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     MonotonicConstraint, X_BINNED_DTYPE_C,
 )
 
-from .functions cimport bin_order, node_struct, order_sides
+from .functions cimport bin_order, node_struct, order_sides, run_up
 from ..candidates.admission cimport gain_of_sides, side_values, values_of_sides
 from ..fixed_points cimport (
     MAX_PLANES, gradient_of_sums, hessian_of_sums, n_words_of, summed_values,
@@ -73,23 +73,6 @@ cdef inline void set_left_sides(
     for i in range(order.n_splits):
         sides.left_gradients[i] = values.unit * word_as_double(left[MAX_BINS + i])
         sides.left_hessians[i] = sides.left_counts[i]
-
-
-cdef inline void run_up(
-    const long long * sums, long long total, int n, long long * running  # OUT
-) noexcept nogil:
-    """Running sums, from a total on. Two at a time: only one waits for the other."""
-    cdef:
-        long long first, second
-        int i
-    for i in range(n // 2):
-        first = sums[2 * i]
-        second = first + sums[2 * i + 1]
-        running[2 * i] = total + first
-        total += second
-        running[2 * i + 1] = total
-    if n % 2:
-        running[n - 1] = total + sums[n - 1]
 
 
 cdef inline void set_right_sides(
