@@ -59,19 +59,11 @@ def test_eras_of_more_rows_than_combinations(is_weighted, missing):
         assert fit_and_check(case, **ERA_CRITERIA[criterion]).n_splits > 2
 
 
-# By the worst era, no split is valid that one of many small eras does not cover.
-OF_SMALL_ERAS = {
-    name: criterion
-    for name, criterion in ERA_CRITERIA.items()
-    if criterion.get("boltzmann_alpha") != -math.inf
-}
-
-
 # Eras of few rows and many bins; a shape is eras, rows of each and bins.
 @pytest.mark.parametrize(
     ("criterion", "shape", "missing"),
     grid(
-        OF_SMALL_ERAS, [(40, 6, 100), (20, 12, 200), (33, 15, 64)], [0.0, 0.15], every=9
+        ERA_CRITERIA, [(40, 20, 100), (20, 16, 200), (33, 15, 64)], [0.0, 0.15], every=9
     ),
 )
 def test_many_bins(criterion, shape, missing):
@@ -81,7 +73,7 @@ def test_many_bins(criterion, shape, missing):
 
 # Where few splits are covered by enough eras, the others are left out first.
 @pytest.mark.parametrize(
-    ("criterion", "coverage"), grid(OF_SMALL_ERAS, [0.7, 0.9], every=5)
+    ("criterion", "coverage"), grid(ERA_CRITERIA, [0.7, 0.9], every=5)
 )
 def test_splits_that_few_eras_cover(criterion, coverage):
     params = LIMITS | {"max_iter": 1, "min_era_coverage": coverage}
