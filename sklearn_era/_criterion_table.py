@@ -39,11 +39,7 @@ class CriterionTraits(NamedTuple):
     is_blendable: bool = True  # the key is a gain or a share, which add up
     is_gain_of_one_era: bool = True  # with a single era, splits are those of the gain
     # Read by the kernel: see `criterion_traits` in ensemble/_criteria.
-    compares_gains: bool = False
-    aggregates_gains: bool = False
-    keeps_moments: bool = False
-    keeps_statistics: bool = False
-    keeps_impurities: bool = False
+    reads_impurities: bool = False
     sees_all_eras: bool = False
     is_at_most_gain: bool = False
     worst_era_decides: bool = False
@@ -53,8 +49,6 @@ CRITERIA = {
     "gain": CriterionTraits(),  # scikit-learn's own splitter serves it
     "era": CriterionTraits(
         parameters=(*_COVERAGE, "normalize_era_gain", "boltzmann_alpha"),
-        compares_gains=True,
-        aggregates_gains=True,
     ),
     "directional": CriterionTraits(
         parameters=(
@@ -63,25 +57,20 @@ CRITERIA = {
             "boltzmann_alpha",
             "min_direction_agreement",
         ),
-        compares_gains=True,
-        aggregates_gains=True,
     ),
     "time_robust": CriterionTraits(
         parameters=(*_COVERAGE, "period_aggregation"),
-        keeps_impurities=True,
+        reads_impurities=True,
         worst_era_decides=True,  # where `period_aggregation` is "max"
         is_blendable=False,
         is_gain_of_one_era=False,  # impurities know no regularization
     ),
     "invariant": CriterionTraits(
         parameters=(*_COVERAGE, "invariance_penalty", "invariance_statistic"),
-        keeps_statistics=True,
         is_at_most_gain=True,
     ),
     "vrex": CriterionTraits(
         parameters=(*_COVERAGE, "normalize_era_gain", "invariance_penalty"),
-        compares_gains=True,
-        keeps_moments=True,
     ),
     "held_out": CriterionTraits(
         parameters=("min_gain_share", "normalize_era_gain"), sees_all_eras=True

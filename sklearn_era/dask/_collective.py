@@ -34,6 +34,8 @@ class CollectiveExchange(Exchange):
 
     def __init__(self) -> None:
         self.n_bytes = 0  # handed over by this one, to be summed up
+        self.rank = collective.get_rank()
+        self.n_processes = collective.get_world_size()
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         return self._reduce(values, collective.Op.SUM)

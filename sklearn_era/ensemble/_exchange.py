@@ -2,7 +2,7 @@
 
 They grow the same trees in lockstep, each on its own rows, and every decision is taken
 from numbers that all of them have. So what is exchanged is what those are made of: sums
-and maxima.
+and maxima, and what each of them has where these are merged in another way.
 """
 
 from typing import Any
@@ -17,6 +17,8 @@ class Exchange:
     """
 
     is_alone = True
+    rank = 0  # of this process, among
+    n_processes = 1
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sums over processes, element by element."""
@@ -25,6 +27,12 @@ class Exchange:
     def max(self, values: NDArray[Any]) -> NDArray[Any]:
         """The largest of all processes, element by element."""
         return values
+
+    def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The values of each process, as the rows of one array."""
+        of_all = np.zeros((self.n_processes, *values.shape))
+        of_all[self.rank] = values
+        return self.sum(of_all)
 
     def sum_of(self, *values: Any) -> tuple[float, ...]:
         """The sum of each number."""

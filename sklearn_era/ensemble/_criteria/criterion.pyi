@@ -4,6 +4,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+NUMBERS: dict[str, int]
+
 class InvarianceStatistic(IntEnum):
     EFFECT = 0
     CHANGING_RATE = 1
@@ -43,7 +45,6 @@ class Criterion:
         era_sizes: ArrayLike | None = None,
         gradient_variance: float = 1.0,
         groups: ArrayLike | None = None,
-        exchanges: bool = False,
     ) -> SplitRank | None: ...
 
 class EraComparison(NamedTuple):

@@ -4,25 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from ..._criterion_table import CRITERIA, CriterionTraits
-from .aggregation cimport (
-    add_to_boltzmann, boltzmann, boltzmann_kind, boltzmann_sums, direction_agreement,
-    kind_of_alpha,
-)
-from .era_statistics cimport (
-    era_contrast, era_gain, era_sums, impurity, is_covered, is_informative, side_sums,
-    split_direction,
-)
-from .exchanged_sums cimport (
-    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
-)
-from .lane_sums cimport list_statistics
+from .directional cimport direction_agreement, split_direction
+from .dispatch cimport BLEND, MAX_SUMS, list_statistics
+from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .node_formulas cimport bounded, node_value
-from .ranking cimport rank_split, split_rank
-from .split_sums cimport add_beside_all, add_era, eras_struct, merge_sums, split_sums
+from .ranking cimport rank_split
+from .sides cimport (
+    added, era_contrast, era_facts, era_gain, era_sums, eras_struct, facts_of_era,
+    is_covered, is_informative, side_sums,
+)
+from .split_sums cimport add_era, merge_sums
+from .time_robust cimport impurity
+
+NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
+assert NUMBERS["blend"] == BLEND, "dispatch.pxd has other criteria than the table"
 
 
 cdef class Criterion:
@@ -51,8 +49,6 @@ cdef class Criterion:
         double min_gain_share=0.0,
         weights=None,
     ):
-        if name == "gain":
-            name, weights = "blend", {"gain": 1.0}
         weights = weights or {}
         parts = [CRITERIA[part] for part in weights or [name]]
         traits = {
@@ -63,14 +59,10 @@ cdef class Criterion:
             for trait in ("is_at_most_gain", "worst_era_decides"):
                 traits[trait] = False
         traits["worst_era_decides"] &= takes_worst_era
-        self.params.name = SplitCriterion[name.upper()]
-        self.params.is_gain = list(weights) == ["gain"]
+        self.params.name = NUMBERS[name]
         self.params.traits = traits
-        self.params.weight_gain = weights.get("gain", 0.0)
-        for part in range(N_CRITERIA):
-            self.params.weights[<int> part] = weights.get(
-                SplitCriterion(part).name.lower(), 0.0
-            )
+        for part, weight in weights.items():
+            self.params.weights[<int> NUMBERS[part]] = weight
         self.params.l2_regularization = l2_regularization
         self.params.boltzmann_alpha = boltzmann_alpha
         self.params.min_direction_agreement = min_direction_agreement
@@ -83,6 +75,7 @@ cdef class Criterion:
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain_share = min_gain_share
         self.params.min_gain = 0.0
+        self.params.breaks_ties = True
         list_statistics(&self.params)
 
     def rank(
@@ -95,7 +88,6 @@ cdef class Criterion:
         era_sizes=None,
         double gradient_variance=1.0,
         groups=None,
-        bint exchanges=False,
     ):
         """Rank one candidate split; None where it is not admissible or not valid.
 
@@ -103,7 +95,7 @@ cdef class Criterion:
         sum of gradients, sum of hessians and number of rows; `gain` is the pooled one.
         `impurities` are those of the eras before the split, `era_sizes` their rows in
         the training set (by default in the node). Eras of a group are added up on their
-        own, and what groups say is merged, or is exchanged as that of processes is.
+        own, and the sums of groups are merged, as those of processes are.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -113,17 +105,16 @@ cdef class Criterion:
             double [::1] sizes
             eras_struct eras
             side_sums of_all
+            era_facts facts
             era_sums left_era, right_era
-            unsigned char [:, ::1] memory
-            split_sums * of_groups
-            split_sums sums
+            double [:, ::1] of_groups
             split_rank rank
-            int era, group, n_groups
+            int era, group
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
         if impurities is not None:
             impurities_before = np.array(impurities, dtype=np.float64)
-        elif self.params.traits.keeps_impurities:
+        elif self.params.traits.reads_impurities:
             raise ValueError("The criterion needs the impurities before the split.")
         eras.n_eras = n_eras
         eras.impurities = &impurities_before[0]
@@ -133,52 +124,23 @@ cdef class Criterion:
         of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
         of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
         groups = np.zeros(n_eras, np.int64) if groups is None else np.asarray(groups)
-        n_groups = groups.max(initial=0) + 1
-        memory = np.zeros((n_groups, sizeof(split_sums)), dtype=np.uint8)
-        of_groups = <split_sums *> &memory[0, 0]
+        of_groups = np.zeros((groups.max(initial=0) + 1, MAX_SUMS))
         for era in range(n_eras):
             group = groups[era]
             left_era = sums_of(left_sums[era])
             right_era = sums_of(right_sums[era])
-            add_era(&self.params, &eras, era, left_era, right_era, &of_groups[group])
-            if self.params.traits.sees_all_eras:
-                add_beside_all(
-                    &self.params, &eras, left_era, right_era, &of_all, &of_groups[group]
-                )
-        memset(&sums, 0, sizeof(sums))
-        if exchanges:
-            exchange_sums(&self.params, of_groups, n_groups, &sums)
-        else:
-            for group in range(n_groups):
-                merge_sums(&self.params, &sums, &of_groups[group])
-        if not rank_split(&self.params, &eras, &sums, gain, &rank):
+            facts = facts_of_era(
+                &self.params, &eras, era, added(left_era, right_era)
+            )
+            add_era(
+                &self.params, &facts, left_era, right_era, &of_all,
+                &of_groups[group, 0],
+            )
+        for group in range(1, of_groups.shape[0]):
+            merge_sums(&self.params, &of_groups[0, 0], &of_groups[group, 0])
+        if not rank_split(&self.params, &eras, &of_groups[0, 0], gain, &rank):
             return None
         return SplitRank(rank.primary, rank.secondary, rank.gain, rank.expansion)
-
-
-cdef void exchange_sums(
-    const criterion_struct * criterion,
-    split_sums * of_groups,  # IN, and then counted from the extremes of all
-    int n_groups,
-    split_sums * sums,       # OUT, zeros before
-) noexcept:
-    """The sums of all groups, by what processes tell each other."""
-    cdef:
-        double[MAX_EXTREMES] extremes, largest
-        double[MAX_SUMS] numbers, totals
-        int i, group
-    for i in range(MAX_EXTREMES):
-        largest[i] = -INFINITY
-    memset(totals, 0, sizeof(totals))
-    for group in range(n_groups):
-        for i in range(write_extremes(criterion, &of_groups[group], extremes)):
-            largest[i] = max(largest[i], extremes[i])
-    for group in range(n_groups):
-        count_from_extremes(criterion, largest, &of_groups[group])
-        for i in range(exchange_fields(criterion, False, &of_groups[group], numbers)):
-            totals[i] += numbers[i]
-    sums[0] = of_groups[0]
-    exchange_fields(criterion, True, sums, totals)
 
 
 cdef inline era_sums sums_of(const double [::1] row) noexcept:
@@ -293,15 +255,14 @@ def boltzmann_mean(const double[::1] values, double alpha):
     """
     cdef:
         double smallest, largest
-        boltzmann_kind kind = kind_of_alpha(alpha)
-        boltzmann_sums sums
+        double[N_GAIN_FIELDS] sums
         int i
     if values.shape[0] == 0:
         raise ValueError("values is empty; the Boltzmann operator needs one at least.")
     smallest = np.min(values)
     largest = np.max(values)
-    memset(&sums, 0, sizeof(sums))
+    memset(sums, 0, sizeof(sums))
     for i in range(values.shape[0]):
-        sums = add_to_boltzmann(kind, alpha, sums, values[i], 1.0)
+        add_gain(kind_of_alpha(alpha), alpha, values[i], 1.0, sums, 1)
     # Rounding alone may leave the values' range.
-    return bounded(boltzmann(kind, sums, values.shape[0]), smallest, largest)
+    return bounded(boltzmann(alpha, sums, values.shape[0]), smallest, largest)

@@ -32,7 +32,7 @@ from .._exchange import ALONE
 from .fixed_points cimport (
     fix_points, fixed_point, low_point, n_words_of, sum_all,
 )
-from .._criteria.era_statistics cimport impurity
+from .._criteria.time_robust cimport impurity
 
 
 cdef class EraRows:

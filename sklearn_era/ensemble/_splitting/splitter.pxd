@@ -2,7 +2,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
 from .._criteria.criterion cimport criterion_struct
-from .._criteria.split_sums cimport eras_struct
+from .._criteria.sides cimport eras_struct
 from .bundles cimport FeatureBundles
 from .candidates.split cimport feature_split
 from .candidates.splits cimport CandidateSplits

@@ -39,16 +39,16 @@ from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
 from .fixed_points cimport n_words_of
 from .histograms cimport HistogramStore, NodeHistograms, fill
-from .lanes.functions cimport CACHE_LINE, era_batch, lane_column
+from .lanes.functions cimport CACHE_LINE, batch_size, era_batch, lane_column
 from .rows cimport EraRows, packed_rows
 from .tree_data cimport cost_of_feature, describe_tree
-from .._criteria.criterion cimport Criterion, SplitCriterion
-from .._criteria.split_sums cimport LANES
-from .._criteria.lane_sums cimport directions_alone, side_arrays
+from .._criteria.criterion cimport Criterion
+from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.ranking cimport (
-    gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
+from .._criteria.sides cimport LANES
 
 cdef enum:
     FEW_COLUMNS = 4         # for which it does not pay to compare one before the others
@@ -213,10 +213,10 @@ cdef class EraSplitter:
         if self.n_batches < self.n_threads:
             free(self.memory)
             self.n_batches = 0
-            self.memory = calloc(self.n_threads + 1, sizeof(era_batch))
+            self.memory = calloc(self.n_threads + 1, batch_size())
             if self.memory == NULL:
                 raise MemoryError(
-                    f"cannot allocate {self.n_threads * sizeof(era_batch)} bytes for "
+                    f"cannot allocate {self.n_threads * batch_size()} bytes for "
                     f"{self.n_threads} threads"
                 )
             self.n_batches = self.n_threads
@@ -244,7 +244,7 @@ cdef class EraSplitter:
         self.splits.find_gains(
             values, bins, &c_node, self._threads_for(self.bundles.n_bins)
         )
-        if self.criterion.is_gain:
+        if self.criterion.name == GAIN:
             best = self._largest_gain(bins, &c_node)
         elif self.criterion.min_gain_share > 0.0:
             best = self._best_with_share(bins, &c_node)
@@ -265,7 +265,7 @@ cdef class EraSplitter:
             return False
         self.rows.start_node(node.sample_indices)
         self.n_coverable = 0.0
-        if not criterion.is_gain:
+        if criterion.name != GAIN:
             self.rows.list_eras(
                 1 if criterion.traits.sees_all_eras else n_needed, n_needed
             )
@@ -414,7 +414,7 @@ cdef class EraSplitter:
             )
         self._compare_columns(criterion, node, values, n_columns)
         if not self.is_alone:
-            self.splits.merge_sums(criterion, self.n_absent, self.exchange)
+            self.splits.merge_splits(criterion, self.n_absent, self.exchange)
             self.n_absent = 0
 
     cdef bint _ranks_by_direction(self, const criterion_struct * criterion) noexcept:
@@ -425,7 +425,7 @@ cdef class EraSplitter:
         return (
             self.is_alone
             and self.tree.penalties == NULL
-            and criterion.name == SplitCriterion.DIRECTIONAL
+            and criterion.name == DIRECTIONAL
             and criterion.boltzmann_alpha == 0.0
             and criterion.l2_regularization == 0.0
         )
@@ -513,12 +513,12 @@ cdef class EraSplitter:
             int first = self.rows.chunks[chunk]
             int last = self.rows.chunks[chunk + 1]
             int stop
-            side_arrays left = self.splits.sides_of_column(column, 0)
-            side_arrays right = self.splits.sides_of_column(column, 1)
-            era_batch * batches = <era_batch *> (
-                (<uintptr_t> self.memory + CACHE_LINE - 1)
-                & ~<uintptr_t> (CACHE_LINE - 1)
+            era_batch * batch = <era_batch *> (  # which begins a cache line
+                (<uintptr_t> self.memory + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+                + thread * batch_size()
             )
+        batch.lanes.all_left = self.splits.sides_of_column(column, 0)
+        batch.lanes.all_right = self.splits.sides_of_column(column, 1)
         while first < last and column.n_splits > 0:
             if self.is_alone:
                 prune_column(
@@ -534,8 +534,8 @@ cdef class EraSplitter:
                     stop += 1
             self.functions.compare_eras(
                 criterion, &node.eras, column, values, packed,
-                &self.rows.blocks[first], stop - first, &left, &right,
-                self.splits.sums_of_column(column), &batches[thread],
+                &self.rows.blocks[first], stop - first,
+                self.splits.sums_of_column(column), batch,
             )
             first = stop
 
@@ -575,7 +575,7 @@ cdef class EraSplitter:
         )
 
     cdef void _describe(self, node, node_struct * c_node):
-        if self.criterion.traits.keeps_impurities:
+        if self.criterion.traits.reads_impurities:
             self.rows.measure_impurities(self.impurities)
         c_node.n_samples = node.n_samples
         c_node.sum_gradients = node.sum_gradients

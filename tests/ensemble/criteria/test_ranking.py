@@ -28,7 +28,7 @@ GAINS = [12.0, 8.0, 8.0]
 # Two of three agree that the left side predicts more.
 AGREEMENT = 1 / 3
 DEVIATION = math.sqrt(32 / 9)  # of the gains, around their mean 28/3
-OF_SPLIT = {"impurities", "era_sizes", "gradient_variance", "groups", "exchanges"}
+OF_SPLIT = {"impurities", "era_sizes", "gradient_variance", "groups"}
 
 
 def rank(name, left=LEFT, right=RIGHT, *, gain=10.0, **params):
@@ -257,16 +257,10 @@ def test_of_two_eras_the_smaller_gain_is_left_to_the_last_bit():
         min_size=1,
         max_size=9,
     ),
-    st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_eras_may_be_added_in_groups_that_are_merged(
-    criterion, eras, exchanges, random
-):
-    """In any groups, in any order, some of them empty: a commutative monoid.
-
-    Be they merged, or exchanged as what processes have added up.
-    """
+def test_eras_may_be_added_in_groups_that_are_merged(criterion, eras, random):
+    """In any groups, in any order, some of them empty: a commutative monoid."""
     name, params = criterion
     left, right = (
         # RATIO takes gradients for positive rows, of which there is a part of all.
@@ -278,7 +272,6 @@ def test_eras_may_be_added_in_groups_that_are_merged(
     )
     given = {"impurities": [9.0 + era[4] for era in eras], "gain": 10.0, **params}
     expected = rank(name, left, right, **given)
-    given["exchanges"] = exchanges
     last = rank(name, left, right, groups=[3] * len(eras), **given)
     assert last == expected  # the other groups are neutral, to the last bit
     order = random.sample(range(len(eras)), len(eras))

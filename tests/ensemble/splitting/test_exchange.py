@@ -52,13 +52,14 @@ class ThreadExchange(Exchange):
 
     def __init__(self, meeting, rank):
         self._meeting = meeting
-        self._rank = rank
+        self.rank = rank
+        self.n_processes = meeting.n_threads
 
     def sum(self, values):
-        return self._meeting.combine(self._rank, values, np.sum)
+        return self._meeting.combine(self.rank, values, np.sum)
 
     def max(self, values):
-        return self._meeting.combine(self._rank, values, np.max)
+        return self._meeting.combine(self.rank, values, np.max)
 
 
 def make_data(n_eras=12, n_per_era=60, n_bins=5, missing=0.0, weighted=False, seed=0):

@@ -9,10 +9,10 @@ from .split cimport feature_split, is_better
 from .splits cimport CandidateSplits, feature_bins, split_order
 from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
-from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.lane_sums cimport sums_of_lane
-from ..._criteria.ranking cimport compare_ranks, penalise, rank_split, split_rank
-from ..._criteria.split_sums cimport add_absent_eras, split_sums
+from ..._criteria.criterion cimport criterion_struct, split_rank
+from ..._criteria.dispatch cimport MAX_SUMS
+from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
+from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
 cdef inline void find_largest_gain(
@@ -135,7 +135,7 @@ cdef inline void rank_feature(
         const double * side
         feature_split split
         split_rank rank
-        split_sums sums
+        double[MAX_SUMS] sums
         Py_ssize_t lane
         int n_lanes, k
     feature.best.found = False
@@ -148,14 +148,12 @@ cdef inline void rank_feature(
         for lane in range(order.first_lane, order.first_lane + n_lanes):
             if splits.gains[lane] == -INFINITY:
                 continue
-            sums = sums_of_lane(
+            take_lane(
                 criterion, splits.sums_of_column(column), column.n_lanes,
-                lane - column.first_lane,
+                lane - column.first_lane, sums,
             )
-            add_absent_eras(criterion, n_absent, &sums)
-            if not rank_split(
-                criterion, &node.eras, &sums, splits.gains[lane], &rank
-            ):
+            add_absent_eras(criterion, n_absent, sums)
+            if not rank_split(criterion, &node.eras, sums, splits.gains[lane], &rank):
                 continue
             if cost > 0.0 and not penalise(criterion, cost, &rank):
                 continue

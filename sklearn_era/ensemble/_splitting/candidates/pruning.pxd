@@ -8,8 +8,8 @@ from .splits cimport CandidateSplits
 from ..lanes.functions cimport lane_column
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.lane_sums cimport largest_key_of_lane
-from ..._criteria.split_sums cimport LANES
+from ..._criteria.dispatch cimport largest_key
+from ..._criteria.sides cimport LANES
 
 
 cdef inline void prune_column(
@@ -29,8 +29,8 @@ cdef inline void prune_column(
         int i
     for i in range(column.n_splits):
         groups[i] = n_kept
-        if gains[i] > -INFINITY and largest_key_of_lane(
-            criterion, sums, column.n_lanes, i, gains[i], n_eras, n_left
+        if gains[i] > -INFINITY and largest_key(
+            criterion, sums + i, column.n_lanes, gains[i], n_eras, n_left
         ) >= least:
             if n_kept < i and column.bundle == NULL:
                 move_lane(splits, column, i, n_kept)

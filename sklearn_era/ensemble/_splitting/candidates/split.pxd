@@ -3,7 +3,8 @@
 from sklearn.utils._bitset cimport BITSET_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from ..._criteria.ranking cimport compare_ranks, split_rank
+from ..._criteria.criterion cimport split_rank
+from ..._criteria.ranking cimport compare_ranks
 
 
 cdef struct feature_split:

@@ -10,7 +10,7 @@ from ..lanes.functions cimport (
 from ..rows cimport MAX_BINS, EraRows
 from ..tree_data cimport tree_data, tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.lane_sums cimport side_arrays
+from ..._criteria.sides cimport side_arrays
 
 
 cdef struct split_order:
@@ -116,4 +116,4 @@ cdef class CandidateSplits:
     ) noexcept nogil
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
     cdef merge_bins(self, long long * bins, int n_planes, exchange)
-    cdef merge_sums(self, const criterion_struct * criterion, int n_absent, exchange)
+    cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange)

@@ -21,11 +21,8 @@ from .split cimport is_better
 from ..bundles cimport bundle_struct
 from ..rows cimport MAX_BINS, EraRows
 from ..tree_data cimport cost_of_feature
-from ..._criteria.exchanged_sums cimport (
-    MAX_EXTREMES, MAX_SUMS, count_from_extremes, exchange_fields, write_extremes,
-)
-from ..._criteria.lane_sums cimport exchange_lane
-from ..._criteria.split_sums cimport LANES, add_absent_eras, split_sums
+from ..._criteria.sides cimport LANES
+from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
 
 cdef class CandidateSplits:
@@ -388,52 +385,39 @@ cdef class CandidateSplits:
                             bins[j] = to_word(numbers[n])
                         n += 1
 
-    cdef merge_sums(self, const criterion_struct * criterion, int n_absent, exchange):
-        """Merge what the eras of other processes say of the splits that are listed."""
+    cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange):
+        """Add the sums of other processes for the splits that are listed."""
         cdef:
-            split_sums * splits
-            double [::1] extremes, numbers
             const lane_column * column
+            double [:, :, ::1] of_all  # (n_processes, n_splits, n_fields)
+            double [:, ::1] own
             double * sums
-            Py_ssize_t n_splits = 0
             Py_ssize_t n = 0
-            int n_extremes = 0
-            int n_numbers = 0
-            Py_ssize_t i, j
+            Py_ssize_t i, j, k
         for i in range(self.n_listed):
-            n_splits += self.columns[self.listed[i]].n_splits
-        memory = np.zeros((n_splits + 1, sizeof(split_sums)), dtype=np.uint8)
-        cdef unsigned char [:, ::1] view = memory
-        splits = <split_sums *> &view[0, 0]
-        extremes = np.empty(MAX_EXTREMES * n_splits)
-        numbers = np.empty(MAX_SUMS * n_splits)
+            n += self.columns[self.listed[i]].n_splits
+        own = np.zeros((n + 1, criterion.n_fields))
         n = 0
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
             sums = self.sums_of_column(column)
-            for j in range(self.columns[self.listed[i]].n_splits):
-                exchange_lane(criterion, True, sums, column.n_lanes, j, &splits[n])
-                add_absent_eras(criterion, n_absent, &splits[n])
-                n_extremes = write_extremes(
-                    criterion, &splits[n], &extremes[n * n_extremes]
-                )
+            for j in range(column.n_splits):
+                take_lane(criterion, sums, column.n_lanes, j, &own[n, 0])
+                add_absent_eras(criterion, n_absent, &own[n, 0])
                 n += 1
-        if n_extremes > 0:
-            extremes = exchange.max(np.asarray(extremes[: n * n_extremes]))
-        for i in range(n_splits):
-            if n_extremes > 0:
-                count_from_extremes(criterion, &extremes[i * n_extremes], &splits[i])
-            n_numbers = exchange_fields(
-                criterion, False, &splits[i], &numbers[i * n_numbers]
-            )
-        numbers = exchange.sum(np.asarray(numbers[: n_splits * n_numbers]))
+        if are_sums(criterion):
+            of_all = exchange.sum(np.asarray(own))[np.newaxis]
+        else:
+            of_all = exchange.gather(np.asarray(own))
         n = 0
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
             sums = self.sums_of_column(column)
-            for j in range(self.columns[self.listed[i]].n_splits):
-                exchange_fields(criterion, True, &splits[n], &numbers[n * n_numbers])
-                exchange_lane(criterion, False, sums, column.n_lanes, j, &splits[n])
+            for j in range(column.n_splits):
+                for k in range(1, of_all.shape[0]):
+                    merge_sums(criterion, &of_all[0, n, 0], &of_all[k, n, 0])
+                for k in range(criterion.n_fields):
+                    sums[k * column.n_lanes + j] = of_all[0, n, k]
                 n += 1
 
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:

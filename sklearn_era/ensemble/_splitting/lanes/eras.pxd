@@ -10,7 +10,7 @@ from ..fixed_points cimport (
     summed_values, unpack, word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..._criteria.split_sums cimport LANES
+from ..._criteria.sides cimport LANES, lane_eras
 
 
 cdef inline int sum_eras(
@@ -24,22 +24,25 @@ cdef inline int sum_eras(
 ) noexcept nogil:
     """Sum up the next eras, as many as there is room for; return the block after."""
     cdef:
+        lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
         int place = 0
         int last
-    batch.left.gradients = batch.gradients
-    batch.left.counts = batch.counts
-    batch.left.hessians = batch.counts
-    batch.left.right_gradients = NULL
-    if values.hessians != NULL:
-        batch.left.hessians = batch.hessians
-        batch.left.right_gradients = batch.right_gradients
-    batch.n_eras = 0
-    while first < stop and batch.n_eras < most:
+    lanes.n_splits = column.n_splits
+    lanes.n_lanes = column.n_lanes
+    lanes.left.gradients = batch.gradients
+    lanes.left.counts = batch.counts
+    lanes.left.hessians = batch.counts
+    lanes.left.right_gradients = NULL
+    if values.hessians != NULL or values.has_low_words:
+        lanes.left.hessians = batch.hessians
+        lanes.left.right_gradients = batch.right_gradients
+    lanes.n_eras = 0
+    while first < stop and lanes.n_eras < most:
         last = first + 1
         while last < stop and blocks[last].era == blocks[first].era:
             last += 1
-        batch.codes[batch.n_eras] = blocks[first].era
+        lanes.codes[lanes.n_eras] = blocks[first].era
         if column.bundle == NULL and packed.n_words == 1 and last == first + 1:
             sum_words(column, values, packed, &blocks[first], place, batch)
         else:
@@ -48,7 +51,7 @@ cdef inline int sum_eras(
                 take_low_sums(values, column, place, batch)
             else:
                 take_sums(values, column, place, batch)
-        batch.n_eras += 1
+        lanes.n_eras += 1
         place += column.n_lanes
         first = last
     return first
@@ -169,7 +172,6 @@ cdef inline void take_low_sums(
         long long[MAX_PLANES] right
         int n_planes = n_words_of(values) + 1
         int i, plane
-    batch.left.right_gradients = batch.right_gradients
     for i in range(column.n_lanes):
         for plane in range(n_planes):
             right[plane] = (

@@ -8,8 +8,7 @@ from ..fixed_points cimport MAX_PLANES, summed_values
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..tree_data cimport tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.lane_sums cimport left_sides, side_arrays
-from ..._criteria.split_sums cimport LANES, eras_struct
+from ..._criteria.sides cimport LANES, eras_struct, lane_eras, side_arrays
 
 
 cdef enum:
@@ -68,10 +67,12 @@ cdef struct era_batch:
     long long[MAX_PLANES * MAX_BINS] sums       # of one era, a plane after the other
     long long[2 * MAX_BUNDLE_CELLS] cells       # of the rows of one block
     long long[2 * MAX_BUNDLE_CELLS] other_cells
-    left_sides left                             # the first four
-    int[LANES] codes                            # of the eras
-    int n_eras
-    int[7] padding                              # to a cache line
+    lane_eras lanes                             # of the first four
+
+
+cdef inline size_t batch_size() noexcept nogil:
+    """Return the bytes of a batch, as whole cache lines."""
+    return (sizeof(era_batch) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
 cdef struct order_sides:
@@ -127,8 +128,6 @@ cdef struct lane_functions:
         const packed_rows * packed,
         const row_block * blocks,
         int n_blocks,
-        const side_arrays * all_left,
-        const side_arrays * all_right,
         double * sums,
         era_batch * batch,
     ) noexcept nogil

@@ -15,7 +15,7 @@ from ..fixed_points cimport (
 )
 from ..rows cimport MAX_BINS
 from ..tree_data cimport tree_limits
-from ..._criteria.split_sums cimport LANES
+from ..._criteria.sides cimport LANES
 
 
 cdef inline double find_gains(

@@ -13,8 +13,8 @@ from .gains cimport find_gains
 from ..fixed_points cimport summed_values
 from ..rows cimport packed_rows, row_block
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.lane_sums cimport add_eras, side_arrays
-from ..._criteria.split_sums cimport eras_struct
+from ..._criteria.sides cimport eras_struct
+from ..._criteria.split_sums cimport add_eras
 
 
 cdef void compare_eras(
@@ -25,19 +25,14 @@ cdef void compare_eras(
     const packed_rows * packed,      # of the chunk
     const row_block * blocks,
     int n_blocks,
-    const side_arrays * all_left,    # of the column's splits, over all eras
-    const side_arrays * all_right,
     double * sums,                   # IN and OUT, of the column's splits
-    era_batch * batch,               # scratch
+    era_batch * batch,               # scratch, but for both sides over all eras
 ) noexcept nogil:
-    """Add what the eras of some blocks say of each of a column's splits."""
+    """Add the eras of some blocks to the sums of a column's splits."""
     cdef int block = 0
     while block < n_blocks:
         block = sum_eras(column, values, packed, blocks, block, n_blocks, batch)
-        add_eras(
-            criterion, eras, batch.codes, batch.n_eras, column.n_splits,
-            column.n_lanes, &batch.left, all_left, all_right, sums,
-        )
+        add_eras(criterion, eras, &batch.lanes, sums)
 
 
 cdef lane_functions _functions

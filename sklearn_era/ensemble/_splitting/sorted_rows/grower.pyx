@@ -37,6 +37,7 @@ from .records cimport add_leaf, split_leaf
 from .scan cimport scan_numbers, sorted_feature
 from ..rows cimport BITSET_SIZE
 from ..tree_data cimport cost_of_feature, describe_tree
+from ..._criteria.dispatch cimport GAIN
 from ..._criteria.node_formulas cimport node_loss
 from ..._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
@@ -279,7 +280,7 @@ cdef class SubtreeGrower:
         self.context.node = node
         if self.context.eras != NULL:
             has_choice = criterion.min_gain_share > 0.0
-            self.context.asks_eras = not (has_choice or criterion.is_gain)
+            self.context.asks_eras = not (has_choice or criterion.name == GAIN)
             is_coverable = self.start_eras(node)
             if not (is_coverable or has_choice):
                 return False
@@ -295,7 +296,7 @@ cdef class SubtreeGrower:
             return self.scan_features(node, split)
         if has_choice:
             self.choose_split(node, is_coverable, split)
-        elif criterion.is_gain:
+        elif criterion.name == GAIN:
             self.by_gain.min_gain = gain_beyond_rounding(
                 criterion, node_loss(node.sum_gradients, node.value)
             )
@@ -401,6 +402,6 @@ cdef class SubtreeGrower:
         self.eras.pooled.sum_hessians = node.sum_hessians
         if n_coverable < self.eras.criterion.min_covered_eras:
             return False
-        if self.eras.criterion.traits.keeps_impurities:
+        if self.eras.criterion.traits.reads_impurities:
             find_impurities(&self.eras, &self.rows, node, &self.data)
         return True

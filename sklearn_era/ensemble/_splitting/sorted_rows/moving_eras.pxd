@@ -1,8 +1,6 @@
 # The eras of a node, while its rows move from the right side of a split to the left.
 #
-# A row that moves changes the sums of its era alone, and what the other eras say of the
-# split stays as it is. So that is kept for each era, and found anew when it is asked
-# for: a row that moves is but noted, until a split is to be judged.
+# A row that moves is but noted, until a split is to be judged.
 
 from libc.string cimport memset
 
@@ -12,13 +10,12 @@ from .node_rows cimport small_rows
 from .keys cimport ROW_MASK
 from ..._criteria.criterion cimport criterion_struct
 from ..rows cimport impurity_sums, sum_squares
-from ..._criteria.era_statistics cimport (
-    added, era_sums, impurity, is_covered, less, side_sums,
+from ..._criteria.sides cimport (
+    added, era_facts, era_sums, eras_struct, facts_of_era, is_covered, less, side_sums,
 )
-from ..._criteria.ranking cimport era_rules_out, split_rank
-from ..._criteria.split_sums cimport (
-    add_beside_all, add_terms, era_terms, eras_struct, look_at_era, split_sums,
-)
+from ..._criteria.split_sums cimport add_era
+from ..._criteria.criterion cimport split_rank
+from ..._criteria.time_robust cimport era_rules_out, impurity
 
 
 cdef struct moving_era:
@@ -28,8 +25,7 @@ cdef struct moving_era:
     era_sums right
     bint has_moved     # some rows, since it was settled
     bint is_covered    # by the split, when it was
-    bint is_stale      # whether `terms` are of an earlier split
-    era_terms terms
+    era_facts facts
 
 
 cdef struct moving_eras:
@@ -121,11 +117,10 @@ cdef inline void start_moves(
     for i in range(eras.n_present):
         era = &eras.present[i]
         memset(&era.left, 0, sizeof(era_sums))
-        memset(&era.terms, 0, sizeof(era_terms))
+        era.facts = facts_of_era(eras.criterion, &eras.pooled, era.era, era.total)
         era.right = era.total
         era.has_moved = False
         era.is_covered = False
-        era.is_stale = False
     if eras.is_exact:
         return
     for i in range(eras.n_present):
@@ -167,26 +162,12 @@ cdef inline void settle(moving_eras * eras) noexcept nogil:
             era.right = less(era.total, era.left)
         era.right.count = era.total.count - era.left.count
         era.has_moved = False
-        era.is_stale = True
         eras.n_covered -= era.is_covered
         era.is_covered = (
             is_covered(era.left, era.right, eras.criterion.min_samples_per_era) > 0.0
         )
         eras.n_covered += era.is_covered
     eras.n_moved = 0
-
-
-cdef inline void refresh(moving_eras * eras, moving_era * era) noexcept nogil:
-    """Have an era say of the split as it is; if it is not covered, that is nothing."""
-    if not era.is_stale:
-        return
-    era.is_stale = False
-    if era.is_covered:
-        era.terms = look_at_era(
-            eras.criterion, &eras.pooled, era.era, era.left, era.right
-        )
-    else:
-        memset(&era.terms, 0, sizeof(era_terms))
 
 
 cdef inline bint is_ruled_out(
@@ -204,44 +185,27 @@ cdef inline bint is_ruled_out(
     for i in range(-1, eras.n_present):
         place = eras.worst if i < 0 else i
         era = &eras.present[place]
-        refresh(eras, era)
         if era_rules_out(
-            eras.criterion, &era.terms, eras.pooled.impurities[era.era], cost, best
+            eras.criterion, &era.facts, era.left, era.right, cost, best
         ):
             eras.worst = place
             return True
     return False
 
 
-cdef inline void judge_beside_all(
-    moving_eras * eras, split_sums * sums  # IN and OUT
+cdef inline void sum_eras(
+    const moving_eras * eras, double * sums  # OUT
 ) noexcept nogil:
-    """Add what each era says beside the sums over all eras."""
+    """Add up the eras for the split as it is, in their order."""
     cdef:
+        const moving_era * era
         side_sums of_all
         int i
+    memset(sums, 0, eras.criterion.n_fields * sizeof(double))
     memset(&of_all, 0, sizeof(side_sums))
     for i in range(eras.n_present):
         of_all.left = added(of_all.left, eras.present[i].left)
         of_all.right = added(of_all.right, eras.present[i].right)
     for i in range(eras.n_present):
-        add_beside_all(
-            eras.criterion, &eras.pooled, eras.present[i].left, eras.present[i].right,
-            &of_all, sums,
-        )
-
-
-cdef inline void sum_terms(
-    moving_eras * eras, split_sums * sums  # OUT
-) noexcept nogil:
-    """Add up what the eras say of the split as it is, in their order."""
-    cdef:
-        moving_era * era
-        int i
-    memset(sums, 0, sizeof(split_sums))
-    if eras.criterion.traits.sees_all_eras:
-        judge_beside_all(eras, sums)
-    for i in range(eras.n_present):
         era = &eras.present[i]
-        refresh(eras, era)
-        add_terms(eras.criterion, &eras.pooled, era.era, &era.terms, sums)
+        add_era(eras.criterion, &era.facts, era.left, era.right, &of_all, sums)

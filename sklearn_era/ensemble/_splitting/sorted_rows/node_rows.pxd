@@ -13,7 +13,7 @@ from ..tree_data cimport tree_data
 from .keys cimport code_of, partition_rows, row_of, sort_rows
 from ..candidates.split cimport feature_split
 from ..fixed_points cimport fixed_point
-from ..._criteria.era_statistics cimport era_contrast, era_sums
+from ..._criteria.sides cimport era_contrast, era_sums
 
 
 cdef struct small_rows:

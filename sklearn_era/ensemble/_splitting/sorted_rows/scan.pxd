@@ -10,8 +10,8 @@ from libc.string cimport memcpy, memset
 
 from .keys cimport code_of, count_code, has_same_code, row_of
 from .moving_eras cimport (
-    is_ruled_out, move_row, moving_era, moving_eras, refresh, settle, start_moves,
-    sum_terms,
+    is_ruled_out, move_row, moving_era, moving_eras, settle, start_moves,
+    sum_eras,
 )
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
 from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
@@ -19,7 +19,8 @@ from ..tree_data cimport tree_limits
 from ..candidates.split cimport feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
-from ..._criteria.split_sums cimport add_absent_eras, split_sums
+from ..._criteria.dispatch cimport MAX_SUMS
+from ..._criteria.split_sums cimport add_absent_eras
 
 
 cdef struct scan_context:
@@ -239,18 +240,18 @@ cdef inline bint ranks_above(
     """Whether a split replaces `best` by a criterion that compares eras."""
     cdef:
         double gain = split.rank.gain
-        split_sums sums
-    memset(&sums, 0, sizeof(sums))
+        double[MAX_SUMS] sums
+    memset(sums, 0, sizeof(sums))
     if asks_eras:
         settle(eras)
         if eras.n_covered < eras.criterion.min_covered_eras or (
             best.found and is_ruled_out(eras, cost, &best.rank)
         ):
             return False
-        sum_terms(eras, &sums)
-        add_absent_eras(eras.criterion, eras.pooled.n_eras - eras.n_present, &sums)
+        sum_eras(eras, sums)
+        add_absent_eras(eras.criterion, eras.pooled.n_eras - eras.n_present, sums)
     return (
-        rank_split(eras.criterion, &eras.pooled, &sums, gain, &split.rank)
+        rank_split(eras.criterion, &eras.pooled, sums, gain, &split.rank)
         and (cost == 0.0 or penalise(eras.criterion, cost, &split.rank))
         and is_better(split, best)
     )

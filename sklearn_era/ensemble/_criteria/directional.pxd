@@ -1,0 +1,41 @@
+# "directional": how many eras agree on the side that predicts more. DeLise (2023), Era
+# Splitting.
+
+from libc.math cimport INFINITY, copysign, fabs
+
+from .criterion cimport criterion_struct, split_rank
+from .era cimport boltzmann
+from .sides cimport eras_struct
+
+
+cdef inline double split_direction(double contrast) noexcept nogil:
+    """sign(v_L - v_R): which side of a split predicts more. DeLise (2023), eq. 38."""
+    return copysign(1.0, contrast) if fabs(contrast) > 0.0 else 0.0
+
+
+cdef inline double direction_agreement(
+    double sum_directions, int n_eras
+) noexcept nogil:
+    """D = |sum_j sign(v_Lj - v_Rj)| / M, in [0, 1]. DeLise (2023), eq. 39."""
+    return fabs(sum_directions) / n_eras
+
+
+cdef inline bint rank_directional(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    double directions,     # sum over eras
+    const double * gains,  # NULL: do not look at them
+    split_rank * rank,
+) noexcept nogil:
+    """D = |sum_j sign(v_Lj - v_Rj)| / M. DeLise (2023), definition 7, equation 39.
+
+    About n_eras / 2 distinct agreements exist, so ties are the rule; the smoothed gain
+    settles them.
+    """
+    rank.primary = direction_agreement(directions, eras.n_eras)
+    if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:
+        return False
+    if gains == NULL:
+        return True
+    rank.secondary = boltzmann(criterion.boltzmann_alpha, gains, eras.n_eras)
+    return rank.secondary > 0.0

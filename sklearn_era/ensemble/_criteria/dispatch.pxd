@@ -1,0 +1,385 @@
+# The criteria for the compiler: what each keeps of the eras, and how it ranks a split.
+#
+# Of a split there are a few running sums, whose number does not grow with that of the
+# eras: the eras that are covered, and then the fields of each statistic, all 0 at the
+# begin. Splits in the lanes of vectors have a row of lanes for each field:
+#
+#     covered                  0 1 2 3 4 5 6 7 | 8 9 ...     n_lanes
+#     of the first statistic   0 1 2 3 4 5 6 7 | 8 9 ...  a row for each field
+#     of the second ...
+#
+# Each statistic has a loop over lanes, made of one by the compiler: what is done for a
+# lane is free of branches but for those on constants, of which `what` is one.
+
+from libc.math cimport INFINITY, fabs
+
+from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
+from .directional cimport rank_directional, split_direction
+from .era cimport (
+    N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, merge_gains, rank_era,
+)
+from .held_out cimport held_out_gain, rank_held_out
+from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
+from .moments cimport N_MOMENT_FIELDS, add_to_moments, merge_moments
+from .sides cimport (
+    LANES, era_contrast, era_facts, era_gain, era_sums, eras_struct, is_covered,
+    is_informative, lane_eras, neutral_unless, set_sides_of_lane, side_sums,
+    sums_over_eras,
+)
+from .time_robust cimport (
+    N_IMPURITY_FIELDS, WORST, add_impurity, impurity_decrease, merge_impurities,
+    rank_time_robust,
+)
+from .vrex cimport rank_vrex
+
+
+# In the order of `CRITERIA` in _criterion_table.py. A BLEND adds up keys of others.
+cdef enum:
+    GAIN
+    ERA
+    DIRECTIONAL
+    TIME_ROBUST
+    INVARIANT
+    VREX
+    HELD_OUT
+    BLEND
+
+
+cdef enum statistic:
+    DIRECTIONS
+    DIRECTIONS_AND_GAINS  # with alpha = 0
+    MEAN_GAINS            # by kinds of alpha
+    SMOOTHED_GAINS
+    EXTREME_GAINS
+    GAIN_MOMENTS
+    EFFECTS               # moments of each of these
+    CHANGING_RATES
+    RATIOS
+    IMPURITIES
+    HELD_OUT_GAINS
+
+
+cdef enum:
+    MAX_FIELDS = 6  # of a statistic
+    MAX_SUMS = 24   # of a split
+
+
+cdef inline int n_fields_of(statistic what) noexcept nogil:
+    """Return how many sums a statistic has."""
+    if what == DIRECTIONS or what == MEAN_GAINS or what == HELD_OUT_GAINS:
+        return 1
+    if what == DIRECTIONS_AND_GAINS:
+        return 2
+    if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        return N_GAIN_FIELDS
+    return N_IMPURITY_FIELDS if what == IMPURITIES else N_MOMENT_FIELDS
+
+
+cdef inline statistic statistic_of(
+    const criterion_struct * criterion, int name
+) noexcept nogil:
+    """Return the statistic of a criterion, or of a part of a blend."""
+    cdef boltzmann_kind kind = kind_of_alpha(criterion.boltzmann_alpha)
+    if name == ERA:
+        if kind == boltzmann_kind.MEAN:
+            return MEAN_GAINS
+        return SMOOTHED_GAINS if kind == boltzmann_kind.SMOOTHED else EXTREME_GAINS
+    if name == INVARIANT:
+        if criterion.invariance_statistic == InvarianceStatistic.EFFECT:
+            return EFFECTS
+        if criterion.invariance_statistic == InvarianceStatistic.RATIO:
+            return RATIOS
+        return CHANGING_RATES
+    if name == DIRECTIONAL:
+        return DIRECTIONS
+    if name == VREX:
+        return GAIN_MOMENTS
+    return IMPURITIES if name == TIME_ROBUST else HELD_OUT_GAINS
+
+
+cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
+    """Whether a criterion reads the statistic of another, or its own."""
+    return (
+        criterion.name == name
+        or criterion.name == BLEND and criterion.weights[name] > 0.0
+        or criterion.name == DIRECTIONAL and name == ERA and criterion.breaks_ties
+    )
+
+
+cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
+    """Set the statistics that a criterion keeps, and where their fields begin."""
+    cdef:
+        int n_fields = 1  # the eras that are covered
+        int name
+    criterion.n_statistics = 0
+    for name in range(ERA, BLEND):
+        if not reads(criterion, name):
+            continue
+        if (
+            name == DIRECTIONAL
+            and reads(criterion, ERA)
+            and statistic_of(criterion, ERA) == MEAN_GAINS
+        ):
+            criterion.statistics[criterion.n_statistics - 1] = DIRECTIONS_AND_GAINS
+        else:
+            criterion.statistics[criterion.n_statistics] = statistic_of(criterion, name)
+            criterion.n_statistics += 1
+        criterion.first_field[name] = n_fields
+        n_fields += n_fields_of(statistic_of(criterion, name))
+    criterion.n_fields = n_fields
+
+
+cdef struct era_terms:
+    # Of an era, for a split.
+    double covered      # 0 or 1
+    double informative  # same
+    double value        # a gain, a decrease or what differs between eras
+    double direction
+
+
+cdef inline era_terms compare_sides(
+    statistic what,          # a constant
+    bint are_counts,         # hessians; a constant
+    const criterion_struct * criterion,
+    era_sums left,
+    era_sums right,
+    const side_sums * of_all,
+    const era_facts * era,
+) noexcept nogil:
+    """Return what a statistic adds up of an era. If it is not informative, that is 0.
+    """
+    cdef:
+        double l2 = criterion.l2_regularization
+        double contrast
+        era_terms terms
+    terms.covered = is_covered(left, right, criterion.min_samples_per_era)
+    terms.informative = terms.covered
+    if not are_counts:
+        terms.informative = is_informative(left, right, criterion.min_samples_per_era)
+    if what == HELD_OUT_GAINS:
+        terms.value = held_out_gain(left, right, of_all, l2) * era.unit_of_gains
+        return terms
+    left = neutral_unless(terms.informative, left)
+    right = neutral_unless(terms.informative, right)
+    if what == EFFECTS:
+        terms.value = era_effect(left, right, l2)
+    elif what == CHANGING_RATES:
+        terms.value = era_changing_rate(left, right, l2)
+    elif what == RATIOS:
+        terms.value = era_ratio(left, right)
+    elif what == IMPURITIES:
+        terms.value = impurity_decrease(left, right)
+    else:
+        contrast = era_contrast(left, right, l2)
+        if what == DIRECTIONS or what == DIRECTIONS_AND_GAINS:
+            terms.direction = split_direction(contrast)
+        if what != DIRECTIONS:
+            terms.value = era_gain(left, right, contrast, l2) * era.unit_of_gains
+    return terms
+
+
+cdef inline void add_terms(
+    statistic what,          # a constant
+    const criterion_struct * criterion,
+    era_terms terms,
+    const era_facts * era,
+    double * kept,           # IN and OUT, of the statistic
+    Py_ssize_t stride,       # from field to field
+) noexcept nogil:
+    cdef double alpha = criterion.boltzmann_alpha
+    if what == DIRECTIONS:
+        kept[0] += terms.direction
+    elif what == MEAN_GAINS or what == HELD_OUT_GAINS:
+        kept[0] += terms.value
+    elif what == DIRECTIONS_AND_GAINS:
+        kept[0] += terms.value
+        kept[stride] += terms.direction
+    elif what == SMOOTHED_GAINS:
+        add_gain(boltzmann_kind.SMOOTHED, alpha, terms.value, 1.0, kept, stride)
+    elif what == EXTREME_GAINS:
+        add_gain(boltzmann_kind.EXTREME, alpha, terms.value, 1.0, kept, stride)
+    elif what == GAIN_MOMENTS:
+        add_to_moments(terms.value, 1.0, kept, stride)
+    elif what == IMPURITIES:
+        add_impurity(era, terms.informative, terms.value, kept, stride)
+    else:
+        add_to_moments(terms.value, terms.informative, kept, stride)
+
+
+cdef inline void add_by_statistic(
+    statistic what,
+    bint are_counts,          # hessians; a constant
+    const criterion_struct * criterion,
+    const lane_eras * lanes,
+    double counts,            # eras that are covered; or else 0
+    double * covered,         # IN and OUT
+    double * kept,            # IN and OUT
+) noexcept nogil:
+    """Call `add_statistic` with a constant."""
+    if what == DIRECTIONS:
+        add_statistic(DIRECTIONS, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == DIRECTIONS_AND_GAINS:
+        add_statistic(
+            DIRECTIONS_AND_GAINS, are_counts, criterion, lanes, counts, covered, kept
+        )
+    elif what == MEAN_GAINS:
+        add_statistic(MEAN_GAINS, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == SMOOTHED_GAINS:
+        add_statistic(
+            SMOOTHED_GAINS, are_counts, criterion, lanes, counts, covered, kept
+        )
+    elif what == EXTREME_GAINS:
+        add_statistic(
+            EXTREME_GAINS, are_counts, criterion, lanes, counts, covered, kept
+        )
+    elif what == GAIN_MOMENTS:
+        add_statistic(GAIN_MOMENTS, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == EFFECTS:
+        add_statistic(EFFECTS, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == CHANGING_RATES:
+        add_statistic(
+            CHANGING_RATES, are_counts, criterion, lanes, counts, covered, kept
+        )
+    elif what == RATIOS:
+        add_statistic(RATIOS, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == IMPURITIES:
+        add_statistic(IMPURITIES, are_counts, criterion, lanes, counts, covered, kept)
+    elif what == HELD_OUT_GAINS:
+        add_statistic(
+            HELD_OUT_GAINS, are_counts, criterion, lanes, counts, covered, kept
+        )
+
+
+cdef inline void add_statistic(
+    statistic what,           # a constant
+    bint are_counts,          # same
+    const criterion_struct * criterion,
+    const lane_eras * lanes,
+    double counts,
+    double * covered,
+    double * kept,
+) noexcept nogil:
+    """Add some eras to one statistic of each split, held in registers meanwhile."""
+    cdef:
+        double[LANES] covered_here
+        double[MAX_FIELDS * LANES] kept_here
+        int n_kept = n_fields_of(what)
+        int n_lanes = lanes.n_lanes
+        era_facts era
+        era_sums a, b
+        side_sums of_all
+        era_terms terms
+        int first, i, j
+        Py_ssize_t lane, place
+    for i in range(n_lanes // LANES):
+        first = i * LANES
+        for lane in range(LANES):
+            covered_here[lane] = covered[first + lane]
+        for j in range(n_kept):
+            for lane in range(LANES):
+                kept_here[j * LANES + lane] = kept[j * n_lanes + first + lane]
+        for j in range(lanes.n_eras):
+            era = lanes.facts[j]
+            place = j * n_lanes + first
+            for lane in range(LANES):
+                set_sides_of_lane(are_counts, lanes, &era, place + lane, &a, &b)
+                if what == HELD_OUT_GAINS:
+                    of_all.left = sums_over_eras(&lanes.all_left, first + lane)
+                    of_all.right = sums_over_eras(&lanes.all_right, first + lane)
+                terms = compare_sides(
+                    what, are_counts, criterion, a, b, &of_all, &era
+                )
+                covered_here[lane] += terms.covered * counts
+                add_terms(what, criterion, terms, &era, &kept_here[lane], LANES)
+        for lane in range(LANES):
+            covered[first + lane] = covered_here[lane]
+        for j in range(n_kept):
+            for lane in range(LANES):
+                kept[j * n_lanes + first + lane] = kept_here[j * LANES + lane]
+
+
+cdef inline void add_absent_terms(
+    statistic what,
+    const criterion_struct * criterion,
+    double n_absent,
+    double * kept,           # IN and OUT, of the statistic
+) noexcept nogil:
+    """Add eras without a row in the node: their gains are 0."""
+    cdef double alpha = criterion.boltzmann_alpha
+    if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
+    elif what == GAIN_MOMENTS:
+        add_to_moments(0.0, n_absent, kept, 1)
+
+
+cdef inline bint is_sum(statistic what) noexcept nogil:
+    """Whether the statistic of all eras is the sum of those of some and of others."""
+    return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
+
+
+cdef inline void merge_terms(
+    statistic what,
+    const criterion_struct * criterion,
+    double * kept,           # IN and OUT, of the statistic
+    const double * others,   # of other eras
+) noexcept nogil:
+    cdef int i
+    if is_sum(what):
+        for i in range(n_fields_of(what)):
+            kept[i] += others[i]
+    elif what == SMOOTHED_GAINS or what == EXTREME_GAINS:
+        merge_gains(criterion.boltzmann_alpha, kept, others)
+    elif what == IMPURITIES:
+        merge_impurities(kept, others)
+    else:
+        merge_moments(kept, others)
+
+
+cdef inline bint rank_by(
+    const criterion_struct * criterion,
+    int name,            # of the criterion, or of a part of a blend
+    const eras_struct * eras,
+    const double * sums,
+    split_rank * rank,   # IN, its gain, and OUT
+) noexcept nogil:
+    """Find the key of a split; return whether it is valid."""
+    cdef:
+        const double * own = sums + criterion.first_field[name]
+        const double * gains = NULL
+    if name == ERA:
+        return rank_era(criterion, eras, own, rank)
+    if name == DIRECTIONAL:
+        if criterion.name == DIRECTIONAL and criterion.breaks_ties:
+            gains = sums + criterion.first_field[ERA]
+        return rank_directional(criterion, eras, own[0], gains, rank)
+    if name == TIME_ROBUST:
+        return rank_time_robust(criterion, eras, own, rank)
+    if name == INVARIANT:
+        return rank_invariant(criterion, eras, own, rank)
+    if name == VREX:
+        return rank_vrex(criterion, own, rank)
+    if name == HELD_OUT:
+        return rank_held_out(criterion, eras, own[0], rank)
+    rank.primary = rank.gain
+    return rank.gain > 0.0
+
+
+cdef inline double largest_key(
+    const criterion_struct * criterion,
+    const double * sums,
+    Py_ssize_t stride,
+    double gain,         # the pooled one
+    int n_eras,
+    int n_left,          # eras that are still to be asked
+) noexcept nogil:
+    """Return the largest key that a split can still get; -INFINITY without any."""
+    cdef const double * own = sums + criterion.first_field[criterion.name] * stride
+    if sums[0] + n_left < criterion.min_covered_eras:
+        return -INFINITY
+    if criterion.name == DIRECTIONAL:
+        return (fabs(own[0]) + n_left) / n_eras
+    if criterion.name == INVARIANT:
+        return gain
+    if criterion.traits.worst_era_decides and not criterion.ranks_by_decrease:
+        return -own[WORST * stride]
+    return INFINITY

@@ -1,0 +1,183 @@
+# "era": the gains of eras, aggregated by the Boltzmann operator. DeLise (2023), Era
+# Splitting.
+
+from libc.math cimport INFINITY, fabs
+
+from .criterion cimport criterion_struct, split_rank
+from .sides cimport eras_struct
+
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    /* exp(x) for x <= 0, to about the last digit; 0 where it is below normal numbers.
+     * In line and without a branch, so that a loop over it can be a vector's.
+     *
+     * x = n log(2) + r, with log(2) in two parts, n r's multiples being exact; then
+     * exp(x) = 2^n exp(r), the latter by its Taylor series, as |r| <= log(2) / 2. */
+    static inline double exp_of_negative(double x)
+    {
+        const double to_integer = 6755399441055744.0;  /* 1.5 * 2^52 */
+        double bounded = x > -708.0 ? x : -708.0;
+        double shifted = bounded * 1.4426950408889634074 + to_integer;
+        double n = shifted - to_integer;
+        double r = bounded - n * 6.93147180369123816490e-01;
+        double sum, power;
+        int64_t bits;
+        r -= n * 1.90821492927058770002e-10;
+        sum = 1.0 / 6227020800.0;
+        sum = sum * r + 1.0 / 479001600.0;
+        sum = sum * r + 1.0 / 39916800.0;
+        sum = sum * r + 1.0 / 3628800.0;
+        sum = sum * r + 1.0 / 362880.0;
+        sum = sum * r + 1.0 / 40320.0;
+        sum = sum * r + 1.0 / 5040.0;
+        sum = sum * r + 1.0 / 720.0;
+        sum = sum * r + 1.0 / 120.0;
+        sum = sum * r + 1.0 / 24.0;
+        sum = sum * r + 1.0 / 6.0;
+        sum = sum * r + 0.5;
+        sum = sum * r + 1.0;
+        sum = sum * r + 1.0;
+        /* The low bits of `shifted` are n in two's complement. */
+        memcpy(&bits, &shifted, sizeof(bits));
+        bits = (int64_t)((uint64_t)(bits + 1023) << 52);
+        memcpy(&power, &bits, sizeof(power));
+        return x > -708.0 ? sum * power : 0.0;
+    }
+    """
+    double exp_of_negative(double x) noexcept nogil
+
+
+cdef enum boltzmann_kind:
+    # Of B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j), the Boltzmann
+    # operator. DeLise (2023), definition 5.
+    MEAN      # alpha = 0
+    SMOOTHED  # any other finite alpha
+    EXTREME   # alpha = -inf is the minimum, and inf the maximum
+
+
+cdef inline boltzmann_kind kind_of_alpha(double alpha) noexcept nogil:
+    if alpha == 0.0:
+        return boltzmann_kind.MEAN
+    if -INFINITY < alpha < INFINITY:
+        return boltzmann_kind.SMOOTHED
+    return boltzmann_kind.EXTREME
+
+
+# Sums of gains. Exponents are shifted by the largest of them, so that the largest
+# weight is 1 and none overflows, whatever the values' scale. The operator is evaluated
+# as an offset from the value with that weight: the offsets have one sign, so nothing
+# cancels. Of a MEAN there are offsets alone, from 0.
+cdef enum:
+    OFFSETS  # sum_j (x_j - extreme) exp(alpha (x_j - extreme))
+    WEIGHTS  # sum_j exp(alpha (x_j - extreme)); 0 as long as there is no value
+    EXTREME_GAIN  # the value with the largest weight, thus far
+    N_GAIN_FIELDS
+
+
+cdef inline void add_gain(
+    boltzmann_kind kind,  # a constant
+    double alpha,
+    double gain,
+    double count,
+    double * sums,        # IN and OUT
+    Py_ssize_t stride,
+) noexcept nogil:
+    """Add `count` times a gain."""
+    cdef double is_extreme
+    if kind == boltzmann_kind.MEAN:
+        sums[0] += count * gain
+    elif kind == boltzmann_kind.SMOOTHED:
+        add_smoothed(alpha, gain, count, sums, stride)
+    else:
+        is_extreme = 1.0 if sums[WEIGHTS * stride] == 0.0 else 0.0
+        is_extreme = (
+            1.0 if alpha * (gain - sums[EXTREME_GAIN * stride]) > 0.0 else is_extreme
+        )
+        sums[EXTREME_GAIN * stride] = (
+            gain if count * is_extreme > 0.0 else sums[EXTREME_GAIN * stride]
+        )
+        sums[WEIGHTS * stride] += count
+
+
+cdef inline void add_smoothed(
+    double alpha, double gain, double count, double * sums, Py_ssize_t stride
+) noexcept nogil:
+    """As `add_gain`.
+
+    A new extreme moves the offsets and shrinks the former weights, by the exponential
+    that would else be the new value's weight: there is one for each value. Written as
+    selections, for a lane of a vector.
+    """
+    cdef:
+        double offsets = sums[0]
+        double weights = sums[WEIGHTS * stride]
+        double former = sums[EXTREME_GAIN * stride]
+        double is_first = 1.0 if weights == 0.0 else 0.0
+        double extreme = former + is_first * (gain - former)
+        double offset = gain - extreme
+        double is_extreme = count * (1.0 if alpha * offset > 0.0 else 0.0)
+        double shrunk = exp_of_negative(-fabs(alpha * offset))
+        double new_offsets = (offsets - weights * offset) * shrunk
+        double new_weights = weights * shrunk + count
+    extreme = extreme if count > 0.0 else former
+    sums[0] = new_offsets if is_extreme > 0.0 else offsets + count * offset * shrunk
+    sums[WEIGHTS * stride] = (
+        new_weights if is_extreme > 0.0 else weights + count * shrunk
+    )
+    sums[EXTREME_GAIN * stride] = gain if is_extreme > 0.0 else extreme
+
+
+cdef inline void merge_gains(
+    double alpha, double * sums, const double * others
+) noexcept nogil:
+    """Add gains of other eras, of any kind but a MEAN."""
+    cdef:
+        double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
+        double shrunk
+    if others[WEIGHTS] == 0.0:
+        return
+    if sums[WEIGHTS] == 0.0:
+        sums[OFFSETS] = others[OFFSETS]
+        sums[WEIGHTS] = others[WEIGHTS]
+        sums[EXTREME_GAIN] = others[EXTREME_GAIN]
+    elif kind_of_alpha(alpha) == boltzmann_kind.EXTREME:
+        sums[WEIGHTS] += others[WEIGHTS]
+        if alpha * offset > 0.0:
+            sums[EXTREME_GAIN] = others[EXTREME_GAIN]
+    elif alpha * offset > 0.0:
+        shrunk = exp_of_negative(-alpha * offset)
+        sums[OFFSETS] = (sums[OFFSETS] - sums[WEIGHTS] * offset) * shrunk
+        sums[OFFSETS] += others[OFFSETS]
+        sums[WEIGHTS] = sums[WEIGHTS] * shrunk + others[WEIGHTS]
+        sums[EXTREME_GAIN] = others[EXTREME_GAIN]
+    else:
+        shrunk = exp_of_negative(alpha * offset)
+        sums[OFFSETS] += (others[OFFSETS] + others[WEIGHTS] * offset) * shrunk
+        sums[WEIGHTS] += others[WEIGHTS] * shrunk
+
+
+cdef inline double boltzmann(
+    double alpha, const double * sums, double n_values
+) noexcept nogil:
+    """B_alpha of the values that have been added."""
+    cdef boltzmann_kind kind = kind_of_alpha(alpha)
+    if kind == boltzmann_kind.MEAN:
+        return sums[OFFSETS] / n_values
+    if kind == boltzmann_kind.EXTREME:
+        return sums[EXTREME_GAIN]
+    return sums[EXTREME_GAIN] + sums[OFFSETS] / sums[WEIGHTS]
+
+
+cdef inline bint rank_era(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const double * gains,
+    split_rank * rank,
+) noexcept nogil:
+    """B_alpha(gain_1, ..., gain_M). DeLise (2023), definition 6, equation 36."""
+    rank.primary = boltzmann(criterion.boltzmann_alpha, gains, eras.n_eras)
+    return rank.primary > 0.0

@@ -1,0 +1,85 @@
+# "invariant": the gain, less a multiple of how much a split's statistic differs between
+# eras. Liao et al. (2024), Invariant Random Forest.
+
+from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
+from .moments cimport LARGEST, N_VALUES, SMALLEST, variance
+from .node_formulas cimport node_value
+from .sides cimport era_contrast, era_sums, eras_struct
+
+
+cdef inline double era_effect(
+    era_sums left, era_sums right, double l2_regularization
+) noexcept nogil:
+    """v_Lj - v_Rj: how much more the left side of an era predicts.
+
+    As the statistic whose variance over eras the invariant criterion penalises it takes
+    the place of equation 20 of Liao et al. (2024), Invariant Random Forest, which looks
+    at the left side alone, where a split that sends nearly all rows left has nothing to
+    pay.
+    """
+    return era_contrast(left, right, l2_regularization) / (
+        (left.hessians + l2_regularization) * (right.hessians + l2_regularization)
+    )
+
+
+cdef inline double era_changing_rate(
+    era_sums left, era_sums right, double l2_regularization
+) noexcept nogil:
+    """v_Lj - v_j: how far the left side of an era moves from the era's own value.
+
+    Equation 20 of Liao et al. (2024), Invariant Random Forest.
+    """
+    return node_value(left.gradients, left.hessians, l2_regularization) - node_value(
+        left.gradients + right.gradients,
+        left.hessians + right.hessians,
+        l2_regularization,
+    )
+
+
+cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
+    """I_j: the odds of passing to the left, of the positive rows to the negative ones.
+
+    I_j = [(pos_Lj + 1/2) / (pos_j + 1)] / [(neg_Lj + 1/2) / (neg_j + 1)], equations 16
+    to 19 of Liao et al. (2024), Invariant Random Forest. Of the sums, `gradients` are
+    the positive rows here, and `hessians` positive and negative rows together.
+    """
+    cdef:
+        double negatives_left = left.hessians - left.gradients
+        double negatives = negatives_left + (right.hessians - right.gradients)
+        double positives = left.gradients + right.gradients
+    return (left.gradients + 0.5) / (positives + 1.0) / (
+        (negatives_left + 0.5) / (negatives + 1.0)
+    )
+
+
+cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
+    """max_j I_j / min_j I_j - 1 of positive values, and 0 of no values as of one.
+
+    Equation 16 of Liao et al. (2024), Invariant Random Forest.
+    """
+    if moments[N_VALUES] < 2.0:
+        return 0.0
+    return moments[LARGEST] / moments[SMALLEST] - 1.0
+
+
+cdef inline bint rank_invariant(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const double * moments,  # of the statistic, over informative eras
+    split_rank * rank,
+) noexcept nogil:
+    """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
+
+    The penalty is equation 16 for a ratio, equation 22 for a difference. Their
+    objective is an average over the node's rows, the gain a sum. The penalty ranks
+    splits and forbids none, and so the key may be negative.
+    """
+    cdef double penalty
+    if criterion.invariance_statistic == InvarianceStatistic.RATIO:
+        penalty = eras.sum_hessians * spread_of_ratios(moments)
+    else:
+        penalty = eras.sum_hessians * variance(moments)
+    rank.primary = rank.gain
+    if penalty > 0.0:
+        rank.primary -= criterion.invariance_penalty * penalty
+    return rank.gain > 0.0

@@ -1,0 +1,136 @@
+# "time_robust": the impurity of the worst era, or of all. Moneda (2021), Domain
+# Generalization, Invariance and the Time Robust Forest, chapter 5.
+
+from libc.math cimport INFINITY
+
+from .criterion cimport criterion_struct, split_rank
+from .sides cimport (
+    era_contrast, era_facts, era_gain, era_sums, eras_struct, is_informative,
+)
+
+
+cdef inline double impurity(
+    double sum_squares, double sum_gradients, double sum_hessians
+) noexcept nogil:
+    """L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the weighted impurity of rows.
+
+    The variance of what the rows ask for, g / h, weighted by h; with a squared error,
+    the variance of the residuals, and for a target of 0 and 1 half its Gini impurity:
+    the loss L of chapter 5 of Moneda (2021), Domain Generalization, Invariance and the
+    Time Robust Forest, in terms of gradients.
+    """
+    cdef double result
+    if not sum_hessians > 0.0:
+        return 0.0
+    result = (sum_squares - sum_gradients * (sum_gradients / sum_hessians))
+    return max(result / sum_hessians, 0.0)  # rounding may go below
+
+
+cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nogil:
+    """L_before,j - L_j, by how much a split lowers the impurity of an era.
+
+    L_j = (SS_j - G_Lj^2 / H_Lj - G_Rj^2 / H_Rj) / H_j is the impurity after the split,
+    and the difference the era's gain without regularization, by unit of its weight:
+    what equation 5.4 of Moneda (2021) sums over eras. For informative eras only.
+    """
+    return (
+        era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
+        / (left.hessians + right.hessians)
+    )
+
+
+# Of the impurities of eras after a split, and of what each era's share of rows makes of
+# their decreases. Of eras that are not informative, the impurity only.
+cdef enum:
+    N_INFORMATIVE
+    IMPURITIES_AFTER  # sum
+    WORST             # largest
+    DECREASES         # sum
+    LEAST_DECREASE
+    N_IMPURITY_FIELDS
+
+
+cdef inline void add_impurity(
+    const era_facts * era,
+    double informative,  # 0 or 1
+    double decrease,     # of an informative era, else 0
+    double * sums,       # IN and OUT
+    Py_ssize_t stride,
+) noexcept nogil:
+    """Add the impurity of an era after the split, and its decrease. As selections."""
+    cdef:
+        double after = era.impurity - decrease
+        double share = era.share * decrease
+        double worst = sums[WORST * stride]
+        double least = sums[LEAST_DECREASE * stride]
+        double is_worst = 1.0 if after > worst else 0.0
+        double is_first = 1.0 if sums[0] == 0.0 else 0.0
+        double is_least = 1.0 if share < least else is_first
+    sums[0] += informative
+    # Rounding may go below 0.
+    sums[IMPURITIES_AFTER * stride] += 0.0 if after < 0.0 else after
+    sums[WORST * stride] = after if informative * is_worst > 0.0 else worst
+    sums[DECREASES * stride] += share
+    sums[LEAST_DECREASE * stride] = share if informative * is_least > 0.0 else least
+
+
+cdef inline void merge_impurities(double * sums, const double * others) noexcept nogil:
+    """Add the impurities of other eras."""
+    sums[IMPURITIES_AFTER] += others[IMPURITIES_AFTER]
+    if others[N_INFORMATIVE] == 0.0:
+        return
+    sums[WORST] = max(sums[WORST], others[WORST])
+    sums[DECREASES] += others[DECREASES]
+    if sums[N_INFORMATIVE] == 0.0 or others[LEAST_DECREASE] < sums[LEAST_DECREASE]:
+        sums[LEAST_DECREASE] = others[LEAST_DECREASE]
+    sums[N_INFORMATIVE] += others[N_INFORMATIVE]
+
+
+cdef inline bint rank_time_robust(
+    const criterion_struct * criterion,
+    const eras_struct * eras,
+    const double * sums,
+    split_rank * rank,
+) noexcept nogil:
+    """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
+
+    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
+    also orders the nodes, as impurities of different nodes say little. An era that is
+    not informative has its impurity before the split in the mean, and no part in the
+    maximum. Gradients that overflow have no finite gain, and may pass for a decrease.
+    """
+    if criterion.takes_worst_era:
+        rank.primary = -sums[WORST]
+        rank.expansion = sums[LEAST_DECREASE]
+    else:
+        rank.primary = -sums[IMPURITIES_AFTER] / eras.n_eras
+        rank.expansion = sums[DECREASES] / eras.n_eras
+    if criterion.ranks_by_decrease:
+        rank.primary = rank.expansion
+    return (
+        sums[N_INFORMATIVE] > 0.0
+        and rank.expansion > criterion.min_impurity_decrease
+        and rank.gain < INFINITY
+    )
+
+
+cdef inline bint era_rules_out(
+    const criterion_struct * criterion,
+    const era_facts * era,
+    era_sums left,
+    era_sums right,
+    double cost,               # of the split's feature
+    const split_rank * best,
+) noexcept nogil:
+    """Whether an era is worse off than the worst of the best split thus far.
+
+    For criteria whose worst era decides.
+    """
+    cdef double decrease, key
+    if not is_informative(left, right, criterion.min_samples_per_era) > 0.0:
+        return False
+    decrease = impurity_decrease(left, right)
+    key = decrease - era.impurity
+    if criterion.ranks_by_decrease:
+        key = era.share * decrease
+    return key - cost < best.primary

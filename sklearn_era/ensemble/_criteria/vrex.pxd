@@ -1,0 +1,32 @@
+# "vrex": the mean of the eras' gains, less a multiple of their deviation.
+
+from libc.math cimport fabs, sqrt
+
+from .criterion cimport criterion_struct, split_rank
+from .moments cimport N_VALUES, SHIFTED, SMALLEST, mean, variance
+
+
+cdef inline double mean_less_deviation(
+    const double * moments, double penalty
+) noexcept nogil:
+    """mean_j x_j - penalty std_j x_j, with ddof=0.
+
+    Of two values it is the smaller one, and some share of their difference; at
+    penalty=1 none. Many splits have the same smaller value then, and must tie: so it
+    is taken as it is.
+
+    The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
+    via Risk Extrapolation (V-REx), with a deviation in place of the variance, so that
+    the penalty is a pure number.
+    """
+    if moments[N_VALUES] == 2.0:
+        return moments[SMALLEST] + 0.5 * (1.0 - penalty) * fabs(moments[SHIFTED])
+    return mean(moments) - penalty * sqrt(variance(moments))
+
+
+cdef inline bint rank_vrex(
+    const criterion_struct * criterion, const double * moments, split_rank * rank
+) noexcept nogil:
+    """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
+    rank.primary = mean_less_deviation(moments, criterion.invariance_penalty)
+    return rank.primary > 0.0
