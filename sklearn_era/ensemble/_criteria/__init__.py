@@ -2,10 +2,10 @@
 
 - ``parameters``: what an estimator's parameters stand for: a plan, and a criterion;
 - ``criterion``: criteria and their parameters as a C struct, and as Python objects;
-- ``node_formulas`` (a node), ``era_statistics`` (an era of a split), ``aggregation``
-  (over eras): the equations, with their sources;
-- ``split_sums``: what all eras say of a candidate split, in a few running sums;
-  ``lane_sums``: of many splits, in the lanes of vectors;
-- ``exchanged_sums``: what processes that hold other eras tell each other of it;
-- ``ranking``: how each criterion ranks a candidate by them, one function each.
+- ``node_formulas`` (a node), ``sides`` (both sides of a split in an era), ``moments``
+  (of numbers over eras): the equations that criteria share, with their sources;
+- ``era``, ``directional``, ``time_robust``, ``invariant``, ``vrex``, ``held_out``: one
+  file a criterion, with its sums over eras and its key;
+- ``dispatch``: the table of these for the compiler; ``split_sums``: the sums of all
+  statistics of a split; ``ranking``: which of two splits is the better one.
 """
