@@ -158,9 +158,11 @@ def run(
     if demo:
         if dry_run or no_submit or retrain or wait:
             raise InputError("--demo can only be combined with --demo-folder.")
-        from sklearn_era.cli._numerai_demo import run_demo
+        from sklearn_era.cli._numerai_demo import make_folder, run_demo
 
-        run_demo(demo_folder)
+        with opened(make_folder(demo_folder)) as steps:
+            run_demo(steps)
+        echo("Nothing was uploaded (--demo).")
         return
     with opened(config) as steps:
         from sklearn_era.numerai.pipeline import Run

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sklearn_era.cli._numerai import opened
 from sklearn_era.cli._ui import InputError, number, print_table
 
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
+    from sklearn_era.numerai.steps import Steps
 
 # A folder with this file is the demo's own, and is made anew.
 _MARK = ".sklearn-era-demo"
@@ -46,36 +46,40 @@ compare_with_gain = true
 """
 
 
-def run_demo(folder: Path) -> None:
-    """Do a round's work in a folder of the demo's own, without download and upload."""
+def make_folder(folder: Path) -> Path:
+    """Make the demo's own folder anew; return its configuration."""
     is_own = (folder / _MARK).is_file()
     if folder.exists() and not is_own and any(folder.iterdir()):
         told = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
         raise InputError(f"{told}: choose another folder.")
+    config = folder / "numerai.toml"
     try:
         if is_own:
             shutil.rmtree(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _MARK).touch()
-        (folder / "numerai.toml").write_text(_TOML, encoding="utf-8")
+        config.write_text(_TOML, encoding="utf-8")
     except OSError as error:
         raise InputError(f"--demo-folder: '{folder}': {error.strerror}.") from error
-    with opened(folder / "numerai.toml") as steps:
-        from sklearn_era.numerai.demo import write_demo_data
+    return config
 
-        data, (model,) = write_demo_data(steps.workspace), steps.config.models
-        typer.echo(
-            f"Made up data in Numerai's layout: {steps.workspace.data_dir}\n"
-            f"{len(data.stable_features)} features predict the target a little in "
-            f"every era; {len(data.unstable_features)} predict it better in some "
-            "training eras, and the opposite later."
-        )
-        steps.train(model)
-        steps.predict(model, 1)
-        steps.validate(model)
-        steps.export(model)
-        _show_live_scores(steps.workspace.model_dir(model.name), model, data.future)
-    typer.echo("Nothing was uploaded (--demo).")
+
+def run_demo(steps: "Steps") -> None:
+    """Do a round's work without download and upload."""
+    from sklearn_era.numerai.demo import write_demo_data
+
+    data, (model,) = write_demo_data(steps.workspace), steps.config.models
+    typer.echo(
+        f"Made up data in Numerai's layout: {steps.workspace.data_dir}\n"
+        f"{len(data.stable_features)} features predict the target a little in "
+        f"every era; {len(data.unstable_features)} predict it better in some "
+        "training eras, and the opposite later."
+    )
+    steps.train(model)
+    steps.predict(model, 1)
+    steps.validate(model)
+    steps.export(model)
+    _show_live_scores(steps.workspace.model_dir(model.name), model, data.future)
 
 
 def _show_live_scores(folder: Path, model: "Model", future: Path) -> None:
