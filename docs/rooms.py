@@ -3,12 +3,14 @@
     python docs/rooms.py
 
 What rooms there are, what they say of themselves and import is read from the sources.
+No picture is drawn while modules or folders import each other in a circle.
 """
 
 import ast
 import re
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from html import escape
+from itertools import zip_longest
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "sklearn_era"
@@ -38,9 +40,19 @@ LAYERS = {
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
 
-IMPORT = re.compile(
-    r"^[ \t]*(?:from +(\.*)([\w.]*) +c?import +(\([^)]*\)|.+)|c?import +([\w.]+))", re.M
-)
+# What closes a circle by imports of what lies beside it, which are not counted.
+KNOWN = {
+    "sklearn_era.ensemble._criteria.criterion",
+    "sklearn_era.ensemble._splitting.candidates.splits",
+    "sklearn_era.ensemble._splitting.lanes",
+}
+
+# An import within a function counts, since it ties modules no less. One for types alone
+# does not, in `if TYPE_CHECKING` or a .pyi file: it is none when the program runs.
+NOT_RUN = re.compile(r"#.*|\\\n|^if TYPE_CHECKING:\n(?: .*\n|\n)*", re.M)
+INCLUDE = re.compile(r"^include +[\"'](\w+)\.pxi[\"']", re.M)
+IMPORT = re.compile(r"^ *(?:from +(\.*)([\w.]*) +)?c?import\b *(\([^)]*\)|.+)", re.M)
+ROOM = re.compile(r"\bsklearn_era\.(?:ensemble\.)?(\w+)")
 RED = "#e11d48"
 STYLE = """
 text { font: 12px system-ui, Helvetica, Arial, sans-serif; fill: #475569 }
@@ -54,18 +66,53 @@ text { font: 12px system-ui, Helvetica, Arial, sans-serif; fill: #475569 }
 """
 
 
-def imported_names(path):
-    """The full name of each thing that a file imports."""
-    folder = ("sklearn_era", *path.relative_to(PACKAGE).parts[:-1])
-    for dots, module, names, plain in IMPORT.findall(path.read_text()):
+def imported_names(path, folder):
+    """The full name of each thing that a file of a folder imports."""
+    text = INCLUDE.sub(r"from . cimport \1", NOT_RUN.sub(" ", path.read_text()))
+    for dots, module, names in IMPORT.findall(text):
         parents = folder[: len(folder) + 1 - len(dots)] if dots else ()
         source = [*parents, module] if module else parents
-        for name in re.sub(r"#.*|[()]", "", names or plain).split(","):
+        for name in names.strip("()").split(","):
             if name.strip():
                 yield ".".join([*source, name.split()[0]])
 
 
-def read_rooms():
+def read_imports(package=PACKAGE):
+    """The full names of all that each module imports; a .pxd and its .pyx are one."""
+    imports = {}
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi"):
+            *folder, name = path.relative_to(package.parent).with_suffix("").parts
+            module = ".".join(folder if name == "__init__" else [*folder, name])
+            imports.setdefault(module, set()).update(imported_names(path, folder))
+    return imports
+
+
+def check_circles(imports):
+    """Raise ValueError where modules and folders beside each other import in a circle.
+
+    An import of a.b.x by a.c.y is one of a.b by a.c. The __init__ of a is beside a.b.
+    """
+    sorter = TopologicalSorter()
+    for module, names in imports.items():
+        for name in sorted(names):
+            while name and name not in imports:
+                name = name.rpartition(".")[0]
+            both = module.split("."), name.split(".")
+            for n, (one, other) in enumerate(zip_longest(*both), 1):
+                if one != other:
+                    importer, imported = (".".join(parts[:n]) for parts in both)
+                    if importer not in KNOWN:
+                        sorter.add(importer, imported)
+                    break
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        circle = " -> ".join(reversed(error.args[1]))
+        raise ValueError(f"Imports in a circle: {circle}") from None
+
+
+def read_rooms(modules):
     """The path of each room, and the rooms that it imports."""
     children = [*PACKAGE.iterdir(), *(PACKAGE / "ensemble").iterdir()]
     paths = {p.stem: p for p in children if p.suffix == ".py" or any(p.glob("*.py"))}
@@ -73,21 +120,14 @@ def read_rooms():
         raise ValueError(f"Put {sorted(missing)} into a layer of docs/rooms.py.")
     public = {  # what `from sklearn_era.ensemble import name` takes from a room
         f"sklearn_era.ensemble.{name.rpartition('.')[2]}": name
-        for name in imported_names(PACKAGE / "ensemble/__init__.py")
+        for name in modules["sklearn_era.ensemble"]
     }
-    imports = {}
-    for room in ROOMS:
-        files = [f for s in ("py", "pyx", "pxd") for f in paths[room].rglob(f"*.{s}")]
-        names = [n for f in files or [paths[room]] for n in imported_names(f)]
+    imports = {room: set() for room in ROOMS}
+    for module, names in modules.items():
         full = " ".join(public.get(name, name) for name in names)
-        found = re.findall(r"\bsklearn_era\.(?:ensemble\.)?(\w+)", full)
-        imports[room] = {*found} & {*ROOMS} - {room}
+        for room in {*ROOM.findall(module)} & {*ROOMS}:
+            imports[room] |= {*ROOM.findall(full)} & {*ROOMS} - {room}
     return paths, imports
-
-
-def check_cycles(imports):
-    """Raise CycleError, a ValueError, where rooms import each other in a circle."""
-    TopologicalSorter(imports).prepare()
 
 
 def draw(paths, imports):
@@ -137,9 +177,9 @@ def draw(paths, imports):
 
 def picture():
     """The text of docs/rooms.svg."""
-    paths, imports = read_rooms()
-    check_cycles(imports)
-    return draw(paths, imports)
+    imports = read_imports()
+    check_circles(imports)
+    return draw(*read_rooms(imports))
 
 
 if __name__ == "__main__":

@@ -123,13 +123,87 @@ def test_page_on_inspection_lists_every_column():
 # The rooms of the package.
 
 
-@pytest.mark.slow
 def test_picture_of_the_rooms_is_what_its_script_draws():
     assert rooms.PICTURE.read_text() == rooms.picture(), "run python docs/rooms.py"
-    _, imports = rooms.read_rooms()
-    imports["_eras"].add("_boosters")
-    with pytest.raises(ValueError, match="cycle"):
-        rooms.check_cycles(imports)
+
+
+def test_no_modules_or_folders_import_each_other_in_a_circle():
+    imports = rooms.read_imports()
+    rooms.check_circles(imports)
+    imports["sklearn_era._eras"].add("sklearn_era.ensemble._boosters.hooks.EraFitMixin")
+    with pytest.raises(ValueError, match=r"_eras -> sklearn_era\.ensemble"):
+        rooms.check_circles(imports)
+
+
+@pytest.mark.parametrize("known", sorted(rooms.KNOWN))
+def test_known_circles_are_still_there(known, monkeypatch):
+    monkeypatch.setattr(rooms, "KNOWN", rooms.KNOWN - {known})
+    with pytest.raises(ValueError, match=f"{known} -> "):
+        rooms.check_circles(rooms.read_imports())
+
+
+def write_modules(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return rooms.read_imports(folder)
+
+
+@pytest.mark.parametrize(
+    ("circle", "files"),
+    [
+        ("p.a p.b", {"a.py": "import os, p.b as b", "b.py": "from . import a"}),
+        ("p.a p.b", {"a.py": "def f():\n    from .b import x", "b.py": "import p.a"}),
+        ("p p.a", {"__init__.py": "from .a import x", "a.py": "from . import x"}),
+        (  # Of folders, by modules that are in none.
+            "p.a p.f",
+            {"a.pyx": "from .f.x cimport z", "f/x.pxd": "", "f/y.py": "import p.a"},
+        ),
+        (
+            "p.f p.g",
+            {
+                "f/x.pxd": "from ..g.y cimport z",
+                "g/y.pxd": "",
+                "g/x.py": "import p.f.x",
+            },
+        ),
+        (
+            "p.a p.b",
+            {
+                "a.pxd": "cdef struct s:\n    int i",
+                "a.pyx": "from .b cimport (  # (one)\n    x, y as z,\n)",
+                "b.pxd": "from \\\n    .a cimport s",
+            },
+        ),
+        (
+            "p.a p.b p.c",
+            {
+                "a.pyx": 'include "b.pxi"',
+                "b.pxi": "cimport p.c",
+                "c.pxd": "cimport p.a",
+            },
+        ),
+    ],
+)
+def test_imports_in_a_circle_are_refused(tmp_path, circle, files):
+    with pytest.raises(ValueError, match="Imports in a circle: ") as refusal:
+        rooms.check_circles(write_modules(tmp_path / "p", files))
+    *nodes, first = str(refusal.value).split(": ")[1].split(" -> ")
+    assert nodes[0] == first
+    assert sorted(nodes) == circle.split()
+
+
+def test_imports_that_are_in_no_circle_are_not_refused(tmp_path):
+    files = {
+        "__init__.py": "from .a import x",
+        "a.py": "from . import b, f",
+        "b.pyx": "from .f.x import y\n# import p.a",
+        "b.pyi": "import p.a",
+        "c.py": "import p.f.x",
+        "f/__init__.py": "",
+        "f/x.py": "if TYPE_CHECKING:\n    import p.a\n\n    import p.b\nimport numpy",
+    }
+    rooms.check_circles(write_modules(tmp_path / "p", files))
 
 
 @pytest.mark.parametrize(
