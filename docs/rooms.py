@@ -44,7 +44,6 @@ ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
 KNOWN = {
     "sklearn_era.ensemble._criteria.criterion",
     "sklearn_era.ensemble._splitting.candidates.splits",
-    "sklearn_era.ensemble._splitting.lanes",
 }
 
 # An import within a function counts, since it ties modules no less. One for types alone

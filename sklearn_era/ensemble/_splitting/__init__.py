@@ -7,6 +7,7 @@
 - ``bundles``: features of few bins that are summed up jointly;
 - ``tree_data``: the arrays and limits of the tree, as scikit-learn's splitter has them;
 - ``histograms``: a node's sums by bin, over all eras;
+- ``admission``: which splits a node may have, and what they gain;
 - ``candidates``: the splits that a node may have, and the best of them;
 - ``lanes``: the loops over splits, compiled for several instruction sets;
 - ``sorted_rows``: small nodes of forests, by their rows in order.

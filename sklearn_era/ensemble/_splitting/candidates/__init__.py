@@ -5,6 +5,5 @@
 - ``listing``: the splits that the eras are asked of;
 - ``pruning``: drops those that cannot become the best one;
 - ``best``: the best split of a feature;
-- ``admission``: which of them a node may have, and what they gain;
 - ``split``: one of them; ``split_info``: the best one, for scikit-learn's grower.
 """

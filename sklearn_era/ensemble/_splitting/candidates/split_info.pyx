@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
-from .admission cimport side_values, values_of_sides
+from ..admission cimport side_values, values_of_sides
 from ..rows cimport BITSET_SIZE
 
 

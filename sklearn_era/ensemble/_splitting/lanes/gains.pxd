@@ -8,7 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 )
 
 from .functions cimport bin_order, node_struct, order_sides, run_up
-from ..candidates.admission cimport gain_of_sides, side_values, values_of_sides
+from ..admission cimport gain_of_sides, side_values, values_of_sides
 from ..fixed_points cimport (
     MAX_PLANES, gradient_of_sums, hessian_of_sums, n_words_of, summed_values,
     word_as_double,

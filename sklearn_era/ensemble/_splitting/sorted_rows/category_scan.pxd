@@ -12,7 +12,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 from .keys cimport code_of, row_of
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
 from .scan cimport gains_more, scan_context, scan_eras, sorted_feature, start_split
-from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
+from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..candidates.split cimport feature_split
 from ..candidates.categories cimport (
     MIN_CATEGORY_SUPPORT, has_support, n_moved_from_end, order_categories,

@@ -2,7 +2,7 @@
 
 from libc.math cimport INFINITY
 
-from ..candidates.admission cimport (
+from ..admission cimport (
     admission, admit, gain_of_sides, side_values, values_of_sides,
 )
 from ..candidates.split cimport feature_split

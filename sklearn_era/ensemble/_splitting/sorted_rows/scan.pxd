@@ -14,7 +14,7 @@ from .moving_eras cimport (
     sum_eras,
 )
 from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
-from ..candidates.admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
+from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
 from ..tree_data cimport tree_limits
 from ..candidates.split cimport feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct

@@ -2,7 +2,7 @@
 #
 # The rules are scikit-learn's. Sums of the right side are the node's less the left's.
 
-from ..._criteria.node_formulas cimport bounded, node_value, pooled_gain
+from .._criteria.node_formulas cimport bounded, node_value, pooled_gain
 
 
 cdef enum admission:
