@@ -33,7 +33,9 @@ from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 from .._exchange import ALONE
 from .lanes.instruction_sets import lane_module
 from .bundles cimport FeatureBundles
-from .candidates.pruning cimport prune_column
+from .candidates.best cimport best_by_gain, best_key, find_gains, rank_splits
+from .candidates.listing cimport list_splits
+from .candidates.pruning cimport keep_best, prune_column
 from .candidates.split cimport feature_split
 from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
@@ -241,8 +243,8 @@ cdef class EraSplitter:
         if not self._start_node(node, &c_node):
             return None
         bins = self._bins_of_all(self._histograms_of(node))
-        self.splits.find_gains(
-            values, bins, &c_node, self._threads_for(self.bundles.n_bins)
+        find_gains(
+            self.splits, values, bins, &c_node, self._threads_for(self.bundles.n_bins)
         )
         if self.criterion.name == GAIN:
             best = self._largest_gain(bins, &c_node)
@@ -326,8 +328,8 @@ cdef class EraSplitter:
         double least,
         double unit_of_costs,
     ) noexcept:
-        return self.splits.best_by_gain(
-            &self.rows.of_gradients, bins, node, least, unit_of_costs
+        return best_by_gain(
+            self.splits, &self.rows.of_gradients, bins, node, least, unit_of_costs
         )
 
     cdef feature_split _best_with_share(
@@ -397,8 +399,8 @@ cdef class EraSplitter:
         cdef:
             EraRows rows = self.rows
             const summed_values * values = &rows.of_gradients
-            int n_columns = self.splits.list_splits(
-                criterion, values, bins, node,
+            int n_columns = list_splits(
+                self.splits, criterion, values, bins, node,
                 rows if self._can_rule_out_splits(criterion) else None,
                 self._threads_for(self.bundles.n_bins),
             )
@@ -409,8 +411,8 @@ cdef class EraSplitter:
         if n_columns > FEW_COLUMNS and self._ranks_by_direction(criterion):
             by_direction = directions_alone(criterion)
             self._compare_columns(&by_direction, node, values, n_columns)
-            n_columns = self.splits.keep_best(
-                &by_direction, node, self.n_absent, self.n_threads
+            n_columns = keep_best(
+                self.splits, &by_direction, node, self.n_absent, self.n_threads
             )
         self._compare_columns(criterion, node, values, n_columns)
         if not self.is_alone:
@@ -448,7 +450,7 @@ cdef class EraSplitter:
             first = 1
             self.splits.put_first()
             self._visit_columns(criterion, node, values, 0, 1, least)
-            least = self.splits.best_key(criterion, node, self.n_absent)
+            least = best_key(self.splits, criterion, node, self.n_absent)
         self._visit_columns(criterion, node, values, first, n_columns, least)
 
     cdef void _visit_columns(
@@ -569,9 +571,9 @@ cdef class EraSplitter:
         const node_struct * node,
         double unit_of_costs,
     ) noexcept:
-        return self.splits.rank(
-            criterion, node, self.n_absent, unit_of_costs, self.n_threads
-            if self.splits.n_listed > 100 else 1,
+        return rank_splits(
+            self.splits, criterion, node, self.n_absent, unit_of_costs,
+            self.n_threads if self.splits.n_listed > 100 else 1,
         )
 
     cdef void _describe(self, node, node_struct * c_node):

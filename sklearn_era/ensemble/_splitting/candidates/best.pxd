@@ -1,5 +1,6 @@
-# The best split of a feature: by its gain, and by what the eras say of those listed.
+# The best split of a node and of a feature: by gain, and by what the eras say of it.
 
+from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from sklearn.utils._bitset cimport init_bitset
 
@@ -9,10 +10,120 @@ from .split cimport feature_split, is_better
 from .splits cimport CandidateSplits, feature_bins, split_order
 from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
+from ..tree_data cimport cost_of_feature
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
+
+
+cdef inline void find_gains(
+    CandidateSplits splits,
+    const summed_values * values,
+    const long long * bins,          # (n_planes, n_bins), of the node
+    const node_struct * node,
+    int n_threads,
+) noexcept:
+    """Find the largest gain of each feature that is wanted."""
+    cdef int i
+    for i in prange(
+        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
+    ):
+        if splits.features[i].is_wanted:
+            find_largest_gain(splits, values, bins, node, &splits.features[i])
+
+
+cdef inline feature_split best_by_gain(
+    CandidateSplits splits,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    double least,                    # that a gain has to exceed
+    double unit_of_costs,            # see `cost_of_feature`
+) noexcept:
+    """The split with the largest gain, less what its feature costs."""
+    cdef:
+        feature_bins * best = NULL
+        double largest = -INFINITY
+        double left
+        feature_split split
+        int i
+    split.found = False
+    for i in range(splits.n_features):
+        if not (
+            splits.features[i].is_wanted and splits.features[i].largest_gain > least
+        ):
+            continue
+        left = splits.features[i].largest_gain - cost_of_feature(
+            splits.tree, splits.features[i].feature_idx, unit_of_costs
+        )
+        if left > largest or (
+            best != NULL
+            and left == largest
+            and splits.features[i].largest_gain > best.largest_gain
+        ):
+            best = &splits.features[i]
+            largest = left
+    if best == NULL or not largest > 0.0:
+        return split
+    split = find_best_split(splits, values, bins, node, best)
+    split.rank.primary = largest
+    split.rank.expansion = largest
+    return split
+
+
+cdef inline feature_split rank_splits(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    int n_absent,                    # eras that nothing was added of
+    double unit_of_costs,
+    int n_threads,
+) noexcept:
+    """The best of the splits that are listed."""
+    cdef:
+        feature_split best
+        int i
+    for i in prange(
+        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
+    ):
+        splits.features[i].best.found = False
+        if splits.features[i].is_listed:
+            rank_feature(
+                splits, criterion, node, n_absent,
+                cost_of_feature(
+                    splits.tree, splits.features[i].feature_idx, unit_of_costs
+                ),
+                &splits.features[i],
+            )
+    best.found = False
+    for i in range(splits.n_features):
+        if is_better(&splits.features[i].best, &best):
+            best = splits.features[i].best
+    return best
+
+
+cdef inline double best_key(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    int n_absent,
+) noexcept:
+    """The largest key in the first of the columns that are listed."""
+    cdef:
+        feature_bins * feature
+        double largest = -INFINITY
+        int i
+    for i in range(splits.n_features):
+        feature = &splits.features[i]
+        if feature.is_listed and (
+            feature.orders[0].column == splits.listed[0]
+            or feature.orders[1].column == splits.listed[0]
+        ):
+            rank_feature(splits, criterion, node, n_absent, 0.0, feature)
+            if feature.best.found and feature.best.rank.primary > largest:
+                largest = feature.best.rank.primary
+    return largest
 
 
 cdef inline void find_largest_gain(

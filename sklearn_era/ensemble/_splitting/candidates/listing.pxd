@@ -1,19 +1,51 @@
 # The splits that the eras are asked of, each of which gets a lane.
 
+from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .best cimport gains_of_order
-from .pruning cimport lanes_for
-from .splits cimport CandidateSplits, feature_bins, split_order
+from .splits cimport CandidateSplits, feature_bins, lanes_for, split_order
 from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..rows cimport MAX_BINS, EraRows, row_block
 from ..tree_data cimport tree_data
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.ranking cimport suffices
+
+
+cdef inline int list_splits(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const summed_values * values,
+    const long long * bins,
+    const node_struct * node,
+    EraRows rows,                    # of the node; None: do not look at them
+    int n_threads,
+) noexcept:
+    """List the splits whose gain suffices, without anything said of them yet.
+
+    Return the number of columns that have some.
+    """
+    cdef:
+        feature_bins * feature
+        lane_column * column
+        int i
+    for i in range(splits.n_columns):
+        splits.columns[i].n_splits = 0
+    for i in prange(
+        splits.n_features, schedule="static", nogil=True, num_threads=n_threads
+    ):
+        list_feature(splits, criterion, values, bins, node, rows, &splits.features[i])
+    for i in range(splits.n_features):
+        feature = &splits.features[i]
+        column = &splits.columns[feature.orders[0].column]
+        if column.bundle != NULL and feature.is_listed:
+            column.n_splits = column.bundle.n_splits
+    splits.count_listed()
+    return splits.n_listed
 
 
 cdef inline void list_feature(

@@ -4,12 +4,36 @@ from libc.math cimport INFINITY
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from .splits cimport CandidateSplits
-from ..lanes.functions cimport lane_column
+from .best cimport rank_splits
+from .split cimport feature_split
+from .splits cimport CandidateSplits, lanes_for
+from ..lanes.functions cimport lane_column, node_struct
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport largest_key
-from ..._criteria.sides cimport LANES
+
+
+cdef inline int keep_best(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    int n_absent,
+    int n_threads,
+) noexcept:
+    """Keep the splits with the largest key; return the columns that have some."""
+    cdef:
+        feature_split best = rank_splits(
+            splits, criterion, node, n_absent, 0.0, n_threads
+        )
+        int i
+    for i in range(splits.n_listed):
+        if best.found:
+            prune_column(
+                splits, criterion, node.eras.n_eras, 0, best.rank.primary,
+                &splits.columns[splits.listed[i]],
+            )
+    splits.count_listed()
+    return splits.n_listed
 
 
 cdef inline void prune_column(
@@ -86,8 +110,3 @@ cdef inline void move_fields(
         for lane in range(n_lanes):
             sums[i * n_lanes + lane] = sums[i * column.n_lanes + lane]
     column.n_lanes = n_lanes
-
-
-cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Lanes for some splits and one for all rows, as whole vectors."""
-    return (n_splits // LANES + 1) * LANES

@@ -3,14 +3,11 @@ from sklearn.utils._typedefs cimport uint8_t
 
 from .split cimport feature_split
 from ..bundles cimport FeatureBundles
-from ..fixed_points cimport summed_values
-from ..lanes.functions cimport (
-    bin_order, lane_column, lane_functions, node_struct, order_sides,
-)
-from ..rows cimport MAX_BINS, EraRows
+from ..lanes.functions cimport bin_order, lane_column, lane_functions
+from ..rows cimport MAX_BINS
 from ..tree_data cimport tree_data, tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.sides cimport side_arrays
+from ..._criteria.sides cimport LANES, side_arrays
 
 
 cdef struct split_order:
@@ -35,6 +32,11 @@ cdef struct feature_bins:
     feature_split best            # of these, when they are ranked
     int n_orders
     split_order[2] orders
+
+
+cdef inline int lanes_for(int n_splits) noexcept nogil:
+    """Lanes for some splits and one for all rows, as whole vectors."""
+    return (n_splits // LANES + 1) * LANES
 
 
 cdef class CandidateSplits:
@@ -67,50 +69,8 @@ cdef class CandidateSplits:
     cdef _add_columns(self, feature_bins * feature)
     cdef _make_lanes(self, int n_fields)
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
-    cdef void find_gains(
-        self,
-        const summed_values * values,
-        const long long * bins,
-        const node_struct * node,
-        int n_threads,
-    ) noexcept
-    cdef feature_split best_by_gain(
-        self,
-        const summed_values * values,
-        const long long * bins,
-        const node_struct * node,
-        double least,
-        double unit_of_costs,
-    ) noexcept
-    cdef int list_splits(
-        self,
-        const criterion_struct * criterion,
-        const summed_values * values,
-        const long long * bins,
-        const node_struct * node,
-        EraRows rows,
-        int n_threads,
-    ) noexcept
-    cdef feature_split rank(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        int n_absent,
-        double unit_of_costs,
-        int n_threads,
-    ) noexcept
     cdef void put_first(self) noexcept
-    cdef double best_key(
-        self, const criterion_struct * criterion, const node_struct * node, int n_absent
-    ) noexcept
     cdef void count_listed(self) noexcept
-    cdef int keep_best(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        int n_absent,
-        int n_threads,
-    ) noexcept
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side
     ) noexcept nogil

@@ -1,4 +1,4 @@
-"""The candidate splits of a node: their gains, those that are listed, and their ranks.
+"""The candidate splits of a node: what is known of them, and their place in memory.
 
 Of each feature, bins move to the left side in one order or two, and after each move
 there is a candidate split. Its gain follows from sums over all eras. Those with a gain
@@ -6,21 +6,14 @@ that suffices are listed: each gets a lane, in a column with others that rows ar
 up for together, and the eras are asked of it. Then it is ranked.
 """
 
-from cython.parallel import prange
 from libc.limits cimport UINT_MAX
-from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
 
-from .best cimport find_best_split, find_largest_gain, rank_feature
-from .listing cimport list_feature
-from .pruning cimport lanes_for, prune_column
-from .split cimport is_better
 from ..bundles cimport bundle_struct
-from ..rows cimport MAX_BINS, EraRows
-from ..tree_data cimport cost_of_feature
+from ..rows cimport MAX_BINS
 from ..._criteria.sides cimport LANES
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
@@ -151,92 +144,6 @@ cdef class CandidateSplits:
             wants_any |= self.features[i].is_wanted
         return wants_any
 
-    cdef void find_gains(
-        self,
-        const summed_values * values,
-        const long long * bins,          # (n_planes, n_bins), of the node
-        const node_struct * node,
-        int n_threads,
-    ) noexcept:
-        """Find the largest gain of each feature that is wanted."""
-        cdef int i
-        for i in prange(
-            self.n_features, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            if self.features[i].is_wanted:
-                find_largest_gain(self, values, bins, node, &self.features[i])
-
-    cdef feature_split best_by_gain(
-        self,
-        const summed_values * values,
-        const long long * bins,
-        const node_struct * node,
-        double least,                    # that a gain has to exceed
-        double unit_of_costs,            # see `cost_of_feature`
-    ) noexcept:
-        """The split with the largest gain, less what its feature costs."""
-        cdef:
-            feature_bins * best = NULL
-            double largest = -INFINITY
-            double left
-            feature_split split
-            int i
-        split.found = False
-        for i in range(self.n_features):
-            if not (
-                self.features[i].is_wanted and self.features[i].largest_gain > least
-            ):
-                continue
-            left = self.features[i].largest_gain - cost_of_feature(
-                self.tree, self.features[i].feature_idx, unit_of_costs
-            )
-            if left > largest or (
-                best != NULL
-                and left == largest
-                and self.features[i].largest_gain > best.largest_gain
-            ):
-                best = &self.features[i]
-                largest = left
-        if best == NULL or not largest > 0.0:
-            return split
-        split = find_best_split(self, values, bins, node, best)
-        split.rank.primary = largest
-        split.rank.expansion = largest
-        return split
-
-    cdef int list_splits(
-        self,
-        const criterion_struct * criterion,
-        const summed_values * values,
-        const long long * bins,
-        const node_struct * node,
-        EraRows rows,                    # of the node; None: do not look at them
-        int n_threads,
-    ) noexcept:
-        """List the splits whose gain suffices, without anything said of them yet.
-
-        Return the number of columns that have some.
-        """
-        cdef:
-            feature_bins * feature
-            lane_column * column
-            int i
-        for i in range(self.n_columns):
-            self.columns[i].n_splits = 0
-        for i in prange(
-            self.n_features, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            list_feature(
-                self, criterion, values, bins, node, rows, &self.features[i]
-            )
-        for i in range(self.n_features):
-            feature = &self.features[i]
-            column = &self.columns[feature.orders[0].column]
-            if column.bundle != NULL and feature.is_listed:
-                column.n_splits = column.bundle.n_splits
-        self.count_listed()
-        return self.n_listed
-
     cdef void count_listed(self) noexcept:
         """Note the columns that have splits, of which nothing is said yet."""
         cdef:
@@ -254,56 +161,6 @@ cdef class CandidateSplits:
                     self.sums_of_column(column), 0,
                     column.n_lanes * self.n_fields * sizeof(double),
                 )
-
-    cdef int keep_best(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        int n_absent,
-        int n_threads,
-    ) noexcept:
-        """Keep the splits with the largest key; return the columns that have some."""
-        cdef:
-            feature_split best = self.rank(criterion, node, n_absent, 0.0, n_threads)
-            int i
-        for i in range(self.n_listed):
-            if best.found:
-                prune_column(
-                    self, criterion, node.eras.n_eras, 0, best.rank.primary,
-                    &self.columns[self.listed[i]],
-                )
-        self.count_listed()
-        return self.n_listed
-
-    cdef feature_split rank(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        int n_absent,                    # eras that nothing was added of
-        double unit_of_costs,
-        int n_threads,
-    ) noexcept:
-        """The best of the splits that are listed."""
-        cdef:
-            feature_split best
-            int i
-        for i in prange(
-            self.n_features, schedule="static", nogil=True, num_threads=n_threads
-        ):
-            self.features[i].best.found = False
-            if self.features[i].is_listed:
-                rank_feature(
-                    self, criterion, node, n_absent,
-                    cost_of_feature(
-                        self.tree, self.features[i].feature_idx, unit_of_costs
-                    ),
-                    &self.features[i],
-                )
-        best.found = False
-        for i in range(self.n_features):
-            if is_better(&self.features[i].best, &best):
-                best = self.features[i].best
-        return best
 
     cdef void put_first(self) noexcept:
         """Have the column of the largest gain be the first of those that are listed."""
@@ -327,25 +184,6 @@ cdef class CandidateSplits:
                 self.listed[i] = self.listed[0]
                 self.listed[0] = column
                 return
-
-    cdef double best_key(
-        self, const criterion_struct * criterion, const node_struct * node, int n_absent
-    ) noexcept:
-        """The largest key in the first of the columns that are listed."""
-        cdef:
-            feature_bins * feature
-            double largest = -INFINITY
-            int i
-        for i in range(self.n_features):
-            feature = &self.features[i]
-            if feature.is_listed and (
-                feature.orders[0].column == self.listed[0]
-                or feature.orders[1].column == self.listed[0]
-            ):
-                rank_feature(self, criterion, node, n_absent, 0.0, feature)
-                if feature.best.found and feature.best.rank.primary > largest:
-                    largest = feature.best.rank.primary
-        return largest
 
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side  # 0: left, 1: right
