@@ -40,11 +40,6 @@ LAYERS = {
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
 
-# What closes a circle by imports of what lies beside it, which are not counted.
-KNOWN = {
-    "sklearn_era.ensemble._criteria.criterion",
-}
-
 # An import within a function counts, since it ties modules no less. One for types alone
 # does not, in `if TYPE_CHECKING` or a .pyi file: it is none when the program runs.
 NOT_RUN = re.compile(r"#.*|\\\n|^if TYPE_CHECKING:\n(?: .*\n|\n)*", re.M)
@@ -99,9 +94,7 @@ def check_circles(imports):
             both = module.split("."), name.split(".")
             for n, (one, other) in enumerate(zip_longest(*both), 1):
                 if one != other:
-                    importer, imported = (".".join(parts[:n]) for parts in both)
-                    if importer not in KNOWN:
-                        sorter.add(importer, imported)
+                    sorter.add(*(".".join(parts[:n]) for parts in both))
                     break
     try:
         sorter.prepare()

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from sklearn_era._eras import label_texts
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.walk import column_of_feature
-from sklearn_era.ensemble._criteria.criterion import (
+from sklearn_era.ensemble._criteria.objects import (
     EraComparison,
     agreement,
     compare_sides,

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._criteria.criterion import (
+from sklearn_era.ensemble._criteria.objects import (
     Criterion,
     compare_sides,
     weighted_impurity,

@@ -12,7 +12,7 @@ from helpers.criteria import BLEND, NAMES
 from helpers.paper_trees import fit_tree, nodes_of, pooled_gain, rank, sides, split_of
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria.criterion import compare_sides
+from sklearn_era.ensemble._criteria.objects import compare_sides
 
 # DeLise (2023), table 1: the data of proposition 3.
 

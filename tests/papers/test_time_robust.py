@@ -18,7 +18,7 @@ from helpers.paper_trees import (
 )
 from sklearn_era.datasets import make_moneda_drift, make_moneda_motivating_example
 from sklearn_era.ensemble import HistGradientBoostingClassifier
-from sklearn_era.ensemble._criteria.criterion import weighted_impurity
+from sklearn_era.ensemble._criteria.objects import weighted_impurity
 
 # Moneda (2021), section 5.2 and tables 5.1 and 5.2. The latter leaves (6, 1, 0) of
 # period 1 out on the right of X1 <= 4 and of X1 <= 5, but has it in its other rows, and

@@ -2,7 +2,7 @@
 
 
 # The names, in lower case, are those of the estimators' `invariance_statistic`.
-cpdef enum InvarianceStatistic:
+cdef enum InvarianceStatistic:
     EFFECT = 0
     CHANGING_RATE = 1
     RATIO = 2
@@ -56,7 +56,3 @@ cdef struct split_rank:
     double gain       # pooled gain: what breaks ties of the keys
     # In place of `primary` where splits of different nodes are compared.
     double expansion
-
-
-cdef class Criterion:
-    cdef criterion_struct params

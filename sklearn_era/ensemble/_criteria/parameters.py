@@ -13,7 +13,7 @@ from ..._criterion_table import CRITERIA, CriterionTraits, parameters_read
 from ..._eras import number_of_share
 from ..._warnings import warn_user
 from .._exchange import ALONE, Exchange
-from .criterion import Criterion, InvarianceStatistic
+from .objects import Criterion, InvarianceStatistic
 
 INVARIANCE_STATISTICS = {
     statistic.name.lower(): statistic for statistic in InvarianceStatistic

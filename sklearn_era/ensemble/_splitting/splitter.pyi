@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._criteria.criterion import Criterion
+from .._criteria.objects import Criterion
 from .._exchange import Exchange
 from .candidates.split_info import EraSplitInfo
 from .histograms import HistogramStore

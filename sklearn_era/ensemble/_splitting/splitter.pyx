@@ -44,9 +44,9 @@ from .histograms cimport HistogramStore, NodeHistograms, fill
 from .lanes.functions cimport CACHE_LINE, batch_size, era_batch, lane_column
 from .rows cimport EraRows, packed_rows
 from .tree_data cimport cost_of_feature, describe_tree
-from .._criteria.criterion cimport Criterion
 from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.node_formulas cimport node_loss
+from .._criteria.objects cimport Criterion
 from .._criteria.ranking cimport (
     directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )

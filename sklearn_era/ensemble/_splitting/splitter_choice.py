@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from ..._eras import EncodedEras
-from .._criteria.criterion import Criterion
+from .._criteria.objects import Criterion
 from .._criteria.parameters import CriterionPlan, make_criterion, make_target_weights
 from .._exchange import ALONE, Exchange
 from .splitter import EraSplitter

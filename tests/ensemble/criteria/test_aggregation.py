@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from oracle.reference import boltzmann_mean as exact_boltzmann_mean
-from sklearn_era.ensemble._criteria.criterion import boltzmann_mean
+from sklearn_era.ensemble._criteria.objects import boltzmann_mean
 
 # Gains of any scale, of any sign: the gain within an era is negative where the pooled
 # split, or the regularization, suits it badly.

@@ -17,7 +17,7 @@ from helpers.trees import assert_same_model
 from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._eras import number_of_share
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria.criterion import NUMBERS, InvarianceStatistic
+from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
 from sklearn_era.ensemble._criteria.parameters import (
     INVARIANCE_STATISTICS,
     make_target_weights,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
-from sklearn_era.ensemble._criteria.criterion import (
+from sklearn_era.ensemble._criteria.objects import (
     Criterion,
     InvarianceStatistic,
     agreement,

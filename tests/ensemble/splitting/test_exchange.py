@@ -12,7 +12,7 @@ from helpers.criteria import CRITERIA, RATIO
 from helpers.grids import grid
 from helpers.kernel_fits import make_eras
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.ensemble._criteria.criterion import Criterion
+from sklearn_era.ensemble._criteria.objects import Criterion
 from sklearn_era.ensemble._criteria.parameters import (
     CriterionPlan,
     make_criterion,

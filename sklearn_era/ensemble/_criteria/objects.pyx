@@ -1,5 +1,6 @@
 """The criteria as Python objects: what a fit hands to its scan, and tests look into."""
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from libc.string cimport memset
 
 from ..._criterion_table import CRITERIA, CriterionTraits
+from .criterion cimport split_rank
 from .directional cimport direction_agreement, split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
@@ -21,6 +23,11 @@ from .time_robust cimport impurity
 
 NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
 assert NUMBERS["blend"] == BLEND, "dispatch.pxd has other criteria than the table"
+
+# As the enum in criterion.pxd.
+InvarianceStatistic = IntEnum(
+    "InvarianceStatistic", "EFFECT CHANGING_RATE RATIO", start=0
+)
 
 
 cdef class Criterion:
@@ -44,7 +51,7 @@ cdef class Criterion:
         bint normalize_era_gain=False,
         bint takes_worst_era=True,
         double invariance_penalty=1.0,
-        InvarianceStatistic invariance_statistic=InvarianceStatistic.EFFECT,
+        invariance_statistic=InvarianceStatistic.EFFECT,
         double min_impurity_decrease=0.0,
         double min_gain_share=0.0,
         weights=None,

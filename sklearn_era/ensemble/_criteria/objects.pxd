@@ -1,0 +1,5 @@
+from .criterion cimport criterion_struct
+
+
+cdef class Criterion:
+    cdef criterion_struct params
