@@ -127,6 +127,9 @@ cdef class EraSplitter:
         lane_column * column,
         int thread,
     ) noexcept nogil
+    cdef int _eras_at_a_time(
+        self, const lane_column * column, int n_before
+    ) noexcept nogil
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept

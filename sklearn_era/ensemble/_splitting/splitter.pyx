@@ -528,8 +528,8 @@ cdef class EraSplitter:
                     self.rows.n_eras_from(first), least, column,
                 )
             stop = last
-            if self.is_alone and column.n_splits > LANES:
-                stop = min(last, first + max(2 * LANES, first // 2))
+            if self.is_alone:
+                stop = min(last, first + self._eras_at_a_time(column, first))
                 while stop < last and (
                     self.rows.blocks[stop].era == self.rows.blocks[stop - 1].era
                 ):
@@ -540,6 +540,16 @@ cdef class EraSplitter:
                 self.splits.sums_of_column(column), batch,
             )
             first = stop
+
+    cdef int _eras_at_a_time(self, const lane_column * column, int n_before) noexcept nogil:
+        """How many eras to compare before it pays to look which splits can still win.
+        """
+        cdef:
+            double n_lanes = column.n_lanes
+            double rows = <double> self.rows.n_rows / self.rows.n_listed
+        return 1 + n_before // 8 + <int> (
+            3.0 * (100.0 + 2.5 * n_lanes) / (rows + 1.5 * n_lanes)
+        )
 
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
