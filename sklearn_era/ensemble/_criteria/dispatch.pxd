@@ -11,7 +11,7 @@
 # Each statistic has a loop over lanes, made of one by the compiler: what is done for a
 # lane is free of branches but for those on constants, of which `what` is one.
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport fabs
 
 from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
 from .directional cimport rank_directional, split_direction
@@ -364,22 +364,23 @@ cdef inline bint rank_by(
     return rank.gain > 0.0
 
 
-cdef inline double largest_key(
+cdef inline bint can_reach(
     const criterion_struct * criterion,
     const double * sums,
     Py_ssize_t stride,
     double gain,         # the pooled one
     int n_eras,
     int n_left,          # eras that are still to be asked
+    double least,        # key
 ) noexcept nogil:
-    """Return the largest key that a split can still get; -INFINITY without any."""
+    """Whether a split can still be covered by enough eras, and get such a key."""
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride
     if sums[0] + n_left < criterion.min_covered_eras:
-        return -INFINITY
+        return False
     if criterion.name == DIRECTIONAL:
-        return (fabs(own[0]) + n_left) / n_eras
+        return fabs(own[0]) + n_left + 0.5 > least * n_eras  # of whole numbers
     if criterion.name == INVARIANT:
-        return gain
+        return gain >= least
     if criterion.traits.worst_era_decides and not criterion.ranks_by_decrease:
-        return -own[WORST * stride]
-    return INFINITY
+        return -own[WORST * stride] >= least
+    return True

@@ -6,7 +6,8 @@ from libc.string cimport memset
 
 from .criterion cimport criterion_struct, split_rank
 from .dispatch cimport (
-    BLEND, DIRECTIONAL, GAIN, INVARIANT, TIME_ROBUST, list_statistics, rank_by,
+    BLEND, DIRECTIONAL, DIRECTIONS, GAIN, INVARIANT, TIME_ROBUST, list_statistics,
+    rank_by,
 )
 from .sides cimport eras_struct, gain_unit
 
@@ -136,6 +137,19 @@ cdef inline criterion_struct directions_alone(
     list_statistics(&by_direction)
     by_direction.n_fields = n_fields  # of the same lanes
     return by_direction
+
+
+cdef inline bint keeps_directions_alone(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """Whether there is nothing to add up but the directions of eras with a row a side.
+    """
+    return (
+        criterion.n_statistics == 1
+        and criterion.statistics[0] == DIRECTIONS
+        and criterion.min_samples_per_era == 1
+        and criterion.l2_regularization == 0.0
+    )
 
 
 cdef inline criterion_struct with_share_of(

@@ -132,7 +132,7 @@ cdef void fill(
     """Sum up the rows of a node by bin, for all features of a tree."""
     cdef:
         const summed_values * values = &rows.of_gradients
-        packed_rows packed = rows.packed(values)
+        packed_rows packed = rows.packed(values, False)
         int size = min(FILL_SIZE, <int> rows.n_packed)
         int n_chunks = size_in(rows.n_rows, size)
         long long * of_parent = NULL

@@ -18,12 +18,14 @@ cdef struct row_block:
     int stop
     int first_word  # of its rows, among the chunk's words
     int place       # of the era, among those that are listed
+    long long doubt  # contrasts of a split up to which rounding may hide a tie
 
 
 cdef struct packed_rows:
     # Rows of a node as words: the number of rows in the low bits of the first word.
     const unsigned int * indices     # NULL: all rows, as they are
     const long long * words          # (n_words, n_packed)
+    const long long * contrasts      # (n_packed,), where directions are all; or NULL
     Py_ssize_t n_packed              # words from plane to plane
     int n_words                      # of a row
     int count_bits
@@ -114,8 +116,14 @@ cdef class EraRows:
     cdef void add_era(self, int era, int start, int stop) noexcept
     cdef int end_of_era(self, int era, int start) noexcept nogil
     cdef int n_eras_from(self, int block) noexcept nogil
+    cdef bint has_contrasts(self, const summed_values * values) noexcept
+    cdef void pack_contrasts(
+        self, const summed_values * values, row_block * block
+    ) noexcept nogil
     cdef void pack(
         self, const summed_values * values, int start, int stop, int first_word
     ) noexcept nogil
-    cdef packed_rows packed(self, const summed_values * values) noexcept nogil
+    cdef packed_rows packed(
+        self, const summed_values * values, bint wants_contrasts
+    ) noexcept nogil
     cdef void measure_impurities(self, double [::1] impurities) noexcept

@@ -19,6 +19,7 @@ double as well: the largest gradient of a tree has 33 bits for a million rows.
 """
 
 from cython.parallel import prange
+from libc.math cimport fabs
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -32,6 +33,7 @@ from .._exchange import ALONE
 from .fixed_points cimport (
     fix_points, fixed_point, low_point, n_words_of, sum_all,
 )
+from .._criteria.sides cimport LIKENESS
 from .._criteria.time_robust cimport impurity
 
 
@@ -148,7 +150,7 @@ cdef class EraRows:
             values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
             self.has_weights, self.n_threads, self.exchange,
         )
-        n_words = self.n_packed * n_words_of(values)
+        n_words = self.n_packed * max(n_words_of(values), 2)
         if self.words.shape[0] < n_words:
             self.words = np.empty(n_words, dtype=np.int64)
 
@@ -237,11 +239,14 @@ cdef class EraRows:
         """How many eras a block and those after it are of."""
         return self.n_listed - self.blocks[block].place
 
-    cdef packed_rows packed(self, const summed_values * values) noexcept nogil:
+    cdef packed_rows packed(
+        self, const summed_values * values, bint wants_contrasts
+    ) noexcept nogil:
         """Describe the words of a chunk."""
         cdef packed_rows packed
         packed.indices = self.sample_indices
         packed.words = &self.words[0]
+        packed.contrasts = &self.words[self.n_packed] if wants_contrasts else NULL
         packed.n_packed = self.n_packed
         packed.n_words = n_words_of(values)
         packed.count_bits = self.count_bits
@@ -282,6 +287,39 @@ cdef class EraRows:
                 words[n_packed + i] = low_point(
                     value, values.hessian_scale, values.low_scale
                 )
+
+    cdef bint has_contrasts(self, const summed_values * values) noexcept:
+        """Whether each era is a block, and each row one integer beside a count of 1."""
+        return (
+            self.n_blocks == self.n_listed
+            and values.hessians == NULL
+            and not values.has_low_words
+        )
+
+    cdef void pack_contrasts(
+        self, const summed_values * values, row_block * block
+    ) noexcept nogil:
+        """Turn the rows of an era into what they add to G n_L - G_L n of a split.
+
+        Sides may be alike but for rounding where that is at most LIKENESS of
+        G n_L n_R / n, which is below G n / 4.
+        """
+        cdef:
+            const unsigned int * rows = self.sample_indices
+            long long * contrasts = (
+                &self.words[self.n_packed] + block.first_word - block.start
+            )
+            long long n_rows = block.stop - block.start
+            long long total = 0
+            Py_ssize_t i
+        for i in range(block.start, block.stop):
+            contrasts[i] = fixed_point(
+                values.gradients[i if rows == NULL else rows[i]], values.scale
+            )
+            total += contrasts[i]
+        for i in range(block.start, block.stop):
+            contrasts[i] = total - n_rows * contrasts[i]
+        block.doubt = <long long> (0.5 * LIKENESS * fabs(<double> total) * n_rows)
 
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
         """Impurity of each era that is listed, before any split."""

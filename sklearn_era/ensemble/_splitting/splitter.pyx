@@ -48,9 +48,9 @@ from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.objects cimport Criterion
 from .._criteria.ranking cimport (
-    directions_alone, gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+    directions_alone, gain_alone, gain_beyond_rounding, keeps_directions_alone,
+    penalty_unit, with_share_of,
 )
-from .._criteria.sides cimport LANES
 
 cdef enum:
     FEW_COLUMNS = 4         # for which it does not pay to compare one before the others
@@ -469,7 +469,10 @@ cdef class EraSplitter:
                 <double> rows.n_rows * (stop - first)
                 + 2.0 * rows.n_listed * self.splits.n_listed_lanes
             )
-            packed_rows packed = rows.packed(values)
+            bint by_contrast = (
+                keeps_directions_alone(criterion) and rows.has_contrasts(values)
+            )
+            packed_rows packed = rows.packed(values, by_contrast)
             int chunk, i
         with nogil, parallel(num_threads=n_threads):
             for chunk in range(rows.n_chunks):
@@ -480,6 +483,8 @@ cdef class EraSplitter:
                         values, rows.blocks[i].start, rows.blocks[i].stop,
                         rows.blocks[i].first_word,
                     )
+                    if by_contrast:
+                        rows.pack_contrasts(values, &rows.blocks[i])
                 for i in prange(first, stop, schedule="static", chunksize=1):
                     self._compare_column(
                         criterion, node, values, &packed, chunk, least,
@@ -541,7 +546,9 @@ cdef class EraSplitter:
             )
             first = stop
 
-    cdef int _eras_at_a_time(self, const lane_column * column, int n_before) noexcept nogil:
+    cdef int _eras_at_a_time(
+        self, const lane_column * column, int n_before
+    ) noexcept nogil:
         """How many eras to compare before it pays to look which splits can still win.
         """
         cdef:

@@ -205,6 +205,23 @@ def test_many_eras_that_few_nodes_share(name):
     assert_together_as_alone(data, CRITERIA[name] | {"min_era_coverage": 0.1}, 4)
 
 
+@pytest.mark.parametrize("spacing", [2.0**-17, 2.0**-14, 2.0**-10])
+def test_directions_of_sides_that_rounding_may_part(spacing):
+    """Alone, directions are found of one integer a row, and with others of both sides.
+
+    In two of three eras gradients are 100 and differ by their last digits, if at all.
+    """
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(30), 40)
+    X_binned = np.asfortranarray(rng.integers(0, 60, (eras.size, 8)), dtype=np.uint8)
+    gradients = 100 + spacing * rng.integers(0, 3, eras.size)
+    gradients += (eras % 3 == 0) * (X_binned[:, 0] < 30) * rng.normal(size=eras.size)
+    gradients = gradients.astype(np.float32)
+    data = X_binned, gradients, np.ones(1, np.float32), eras, gradients
+    params = CRITERIA["directional"] | {"min_era_coverage": 0.3, "min_gain_share": 0}
+    assert_together_as_alone(data, params, n_bins=60)
+
+
 @pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
 def test_features_pay_the_same(criterion):
     penalties = np.array([0.9, 0.3, 0.0, 0.1])

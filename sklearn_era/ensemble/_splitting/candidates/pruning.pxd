@@ -10,7 +10,7 @@ from .splits cimport CandidateSplits, lanes_for
 from ..lanes.functions cimport lane_column, node_struct
 from ..rows cimport MAX_BINS
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.dispatch cimport largest_key
+from ..._criteria.dispatch cimport can_reach
 
 
 cdef inline int keep_best(
@@ -44,27 +44,33 @@ cdef inline void prune_column(
     double least,           # key that a split has to reach
     lane_column * column,   # IN and OUT
 ) noexcept nogil:
-    """Drop the splits whose key cannot reach another one's, or with too few eras."""
+    """Drop the splits whose key cannot reach another one's, or with too few eras.
+
+    As long as they are few, to move the others costs more than they do.
+    """
     cdef:
         const double * sums = splits.sums_of_column(column)
         const double * gains = splits.gains + column.first_lane
         X_BINNED_DTYPE_C[MAX_BINS] groups  # of splits, among those that are kept
+        bint[MAX_BINS] can_win
         int n_kept = 0
         int i
     for i in range(column.n_splits):
+        can_win[i] = gains[i] > -INFINITY and can_reach(
+            criterion, sums + i, column.n_lanes, gains[i], n_eras, n_left, least
+        )
+        n_kept += can_win[i]
+    if n_kept == 0:
+        end_column(splits, column)
+        return
+    if column.bundle != NULL or n_kept > 3 * column.n_splits // 4:
+        return
+    n_kept = 0
+    for i in range(column.n_splits):
         groups[i] = n_kept
-        if gains[i] > -INFINITY and largest_key(
-            criterion, sums + i, column.n_lanes, gains[i], n_eras, n_left
-        ) >= least:
-            if n_kept < i and column.bundle == NULL:
-                move_lane(splits, column, i, n_kept)
+        if can_win[i]:
+            move_lane(splits, column, i, n_kept)
             n_kept += 1
-    if column.bundle != NULL:
-        if n_kept == 0:
-            end_column(splits, column)
-        return
-    if n_kept == column.n_splits:
-        return
     groups[column.n_splits] = n_kept
     for i in range(MAX_BINS):
         column.groups[i] = groups[min(<int> column.groups[i], column.n_splits)]
@@ -75,7 +81,7 @@ cdef inline void prune_column(
 cdef inline void end_column(
     CandidateSplits splits, lane_column * column  # IN and OUT
 ) noexcept nogil:
-    """Drop all splits of a column with masks."""
+    """Drop all splits of a column."""
     cdef int i
     for i in range(column.n_splits):
         splits.gains[column.first_lane + i] = -INFINITY

@@ -7,6 +7,7 @@ contracted or reordered.
 
 from cpython.pycapsule cimport PyCapsule_New
 
+from .directions cimport add_directions
 from .eras cimport sum_eras
 from .functions cimport era_batch, lane_column, lane_functions
 from .gains cimport find_gains
@@ -30,6 +31,13 @@ cdef void compare_eras(
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
     cdef int block = 0
+    if packed.contrasts != NULL and column.bundle == NULL:
+        for block in range(n_blocks):
+            add_directions(
+                column, values, packed, &blocks[block], batch.cells,
+                sums, sums + column.n_lanes,
+            )
+        return
     while block < n_blocks:
         block = sum_eras(column, values, packed, blocks, block, n_blocks, batch)
         add_eras(criterion, eras, &batch.lanes, sums)
