@@ -18,9 +18,8 @@ from pathlib import Path
 
 from comparisons.memory import LARGE_ROWS, MEMORY_ROWS
 from comparisons.results import NotPossibleHere, Row, Settings
-from comparisons.speed import SPEED_HEADLINES, SPEED_ROWS
+from comparisons.speed import HEADLINES, SPEED_ROWS
 
-HEADLINES = (*SPEED_HEADLINES, MEMORY_ROWS[0])
 ROWS = (*SPEED_ROWS, *MEMORY_ROWS)
 
 
@@ -71,15 +70,19 @@ def read_settings(options: argparse.Namespace) -> Settings:
 
 
 def measure(rows: Sequence[Row], settings: Settings) -> None:
-    """Print the table, and below it what it was measured with."""
-    print("| case | result | leaves a tree |\n|---|---|---|")
-    for row in rows:
+    """Print a table of each kind of rows, and below what they were measured with."""
+    columns = None
+    for row in sorted(rows, key=lambda row: row.columns, reverse=True):
         case = row.case(settings)
         try:
             result = row.measure(settings)
         except NotPossibleHere as reason:
             print(f"{case}: left out, {reason}", file=sys.stderr)
             continue
+        if row.columns != columns:
+            rule = "---|" * (row.columns.count("|") + 1)
+            print("\n" * (columns is not None) + f"| {row.columns} |\n|{rule}")
+            columns = row.columns
         print(f"| {case} | {result.value} | {result.leaves} |", flush=True)
         print(f"{case}: {result.seconds}", file=sys.stderr)
     print(

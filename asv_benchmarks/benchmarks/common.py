@@ -30,18 +30,22 @@ from sklearn_era.ensemble import (
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to train on, shaped as Numerai's are, and the number of trees to train."""
+    """Rows to train on, and the number of trees to train.
+
+    Integers are shaped as Numerai's are; floats are for trees with default parameters.
+    """
 
     n_rows: int = 1_000_000
     n_eras: int = 100
-    n_bins: int = 5
+    n_bins: int | None = 5  # values of a feature; None: normal floats
     n_features: int = 100
     n_trees: int = 50
     dtype: str | None = None  # of X; by default the integer that its values just fit
     kind: str | None = None  # "weights", or "classes": two, for log-loss
 
     def __str__(self) -> str:
-        parts = [f"{self.n_rows:,} x {self.n_features}", f"{self.n_bins} bins"]
+        values = "floats" if self.n_bins is None else f"{self.n_bins} bins"
+        parts = [f"{self.n_rows:,} x {self.n_features}", values]
         if self.n_eras > 1:
             parts.append(f"{self.n_eras:,} eras")
         if self.n_trees != Task.n_trees:
@@ -63,12 +67,13 @@ class Task:
 
 
 class Data(NamedTuple):
-    """Training rows: X in columns, as a Parquet file is read, and eras in order."""
+    """Training rows: integers in columns, as a Parquet file is read; eras in order."""
 
     X: np.ndarray
     y: np.ndarray
     eras: np.ndarray
     sample_weight: np.ndarray | None
+    trees: dict[str, Any]  # parameters of them: `TREES`, or `DEFAULT_TREES`
 
     @property
     def is_classified(self) -> bool:
@@ -83,26 +88,40 @@ def make_data(task: Task) -> Data:
     n_features = task.n_features
     rng = np.random.default_rng(0)
     eras = np.arange(n_rows) * n_eras // n_rows
-    default = np.int8 if n_bins <= 128 else np.uint8
-    X = np.empty((n_rows, n_features), dtype=task.dtype or default, order="F")
     # Of the features, one in ten has an effect in all eras, and another one in ten an
-    # effect that is drawn anew for each era. Together: 2% of the target's variance.
+    # effect that is drawn anew for each era. Together: 2% of the target's variance, or
+    # 30% with floats.
     n_signals = max(1, n_features // 10)
-    size = 0.1 / np.sqrt(n_signals)
+    if n_bins is None:
+        X = rng.standard_normal((n_rows, n_features))
+        centre, deviation, variance = 0.0, 1.0, 0.3 / 0.7
+    else:
+        default = np.int8 if n_bins <= 128 else np.uint8
+        X = np.empty((n_rows, n_features), dtype=task.dtype or default, order="F")
+        centre, deviation = (n_bins - 1) / 2, np.sqrt((n_bins**2 - 1) / 12)
+        variance = 0.02
+    size = np.sqrt(variance / (2 * n_signals))
     y = rng.standard_normal(n_rows)
     for j in range(n_features):
-        X[:, j] = values = rng.integers(0, n_bins, size=n_rows, dtype=np.uint8)
+        if n_bins is not None:
+            X[:, j] = rng.integers(0, n_bins, size=n_rows, dtype=np.uint8)
         if j >= 2 * n_signals:
             continue
         effects = rng.choice([-size, size], size=1 if j < n_signals else n_eras)
-        standardised = (values - np.float32((n_bins - 1) / 2)) / np.float32(
-            np.sqrt((n_bins**2 - 1) / 12)
-        )
-        y += standardised * np.resize(effects, n_eras)[eras]
+        y += (X[:, j] - centre) / deviation * np.resize(effects, n_eras)[eras]
     weights = rng.uniform(0.5, 2.0, size=n_rows) if task.kind == "weights" else None
-    return Data(X, y > 0 if task.kind == "classes" else y, eras, weights)
+    trees = DEFAULT_TREES if n_bins is None else TREES
+    return Data(X, y > 0 if task.kind == "classes" else y, eras, weights, trees)
 
 
+# As scikit-learn has them, but for early stopping, which ends fits at different trees.
+DEFAULT_TREES: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "max_depth": None,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 20,
+    "early_stopping": False,
+}
 # Shallow trees, as Numerai's participants train them.
 TREES: dict[str, Any] = {
     "learning_rate": 0.1,
@@ -112,8 +131,8 @@ TREES: dict[str, Any] = {
     "early_stopping": False,
 }
 # In the papers, a split needs rows of every era on both sides. Hundreds of eras would
-# stop trees early then, which would make them fast and the comparison unfair. By
-# default the eras are asked of few candidates: see `FitByDefault`.
+# stop trees early then, which would make them fast and the comparison unfair. With this
+# share, all candidates are asked for their eras; by default, few are.
 MIN_ERA_COVERAGE = 0.2
 
 
@@ -133,7 +152,7 @@ class Learner:
 def era_booster(
     data: Data, split_criterion: str, n_trees: int, **parameters: Any
 ) -> Any:
-    if split_criterion != "gain":
+    if split_criterion != "gain" and data.trees is TREES:
         parameters = {"min_era_coverage": MIN_ERA_COVERAGE, **parameters}
     make = (
         HistGradientBoostingClassifier
@@ -144,7 +163,7 @@ def era_booster(
         split_criterion=split_criterion,
         max_iter=n_trees,
         random_state=0,
-        **TREES,
+        **data.trees,
         **parameters,
     )
 
@@ -195,7 +214,7 @@ def forest_learner(split_criterion: str, trees: str) -> Learner:
 
 def _fit_sklearn(data: Data, n_trees: int) -> Any:
     make = StockClassifier if data.is_classified else StockRegressor
-    model = make(max_iter=n_trees, **TREES)
+    model = make(max_iter=n_trees, **data.trees)
     return model.fit(data.X, data.y, data.sample_weight)
 
 
@@ -203,10 +222,10 @@ def _fit_lightgbm(data: Data, n_trees: int) -> Any:
     lightgbm = import_optional("lightgbm", extra="benchmark")
     parameters = {
         "objective": "binary" if data.is_classified else "regression",
-        "learning_rate": TREES["learning_rate"],
-        "max_depth": TREES["max_depth"],
-        "num_leaves": TREES["max_leaf_nodes"],
-        "min_data_in_leaf": TREES["min_samples_leaf"],
+        "learning_rate": data.trees["learning_rate"],
+        "max_depth": data.trees["max_depth"] or -1,
+        "num_leaves": data.trees["max_leaf_nodes"],
+        "min_data_in_leaf": data.trees["min_samples_leaf"],
         "max_bin": 255,
         "feature_pre_filter": False,
         "num_threads": _openmp_effective_n_threads(),
@@ -287,33 +306,20 @@ def interleave(
     learners: Sequence[Learner],
     task: Task,
     repeats: int,
-    n_threads: Sequence[int | None] = (None,),
+    n_threads: int | None = None,
 ) -> list[Timing]:
     """Time learners in turns (A B A B ...), so that a slow minute slows each of them.
 
-    Parameters
-    ----------
-    learners : sequence of Learner
-    task : Task
-    repeats : int
-        Turns; the fastest fit of each learner counts.
-    n_threads : sequence of int or None
-        OpenMP threads of each learner; a single number holds for all.
-
-    Returns
-    -------
-    timings : list of Timing
-        For each learner.
+    The fastest fit of each learner counts.
     """
     for learner in learners:
         if learner.package is not None:  # not within the first fit's time
             import_optional(learner.package, extra="benchmark")
     data = make_data(task)
-    threads = list(n_threads) * (len(learners) if len(n_threads) == 1 else 1)
     timings = [Timing(np.inf, np.nan)] * len(learners)
     for _ in range(repeats):
-        for i, (learner, limit) in enumerate(zip(learners, threads, strict=True)):
-            with limit_threads(limit):
+        for i, learner in enumerate(learners):
+            with limit_threads(n_threads):
                 start = perf_counter()
                 model = learner.fit(data, task.n_trees)
                 seconds = perf_counter() - start

@@ -8,7 +8,6 @@ from .common import (
     LAYOUTS,
     LIGHTGBM,
     SKLEARN,
-    Learner,
     Task,
     era_learner,
     interleave,
@@ -32,9 +31,9 @@ class EraBenchmark:
 
     param_names = ("split_criterion", "n_eras", "n_bins", "n_rows")
     params = (
-        ["gain", "era", "directional", "time_robust", "invariant", "vrex"],
+        ["gain", "era", "directional", "time_robust", "invariant", "vrex", "held_out"],
         [1, 5, 100, 1000],
-        [5, 64, 255],
+        [None, 5, 64, 255],  # None: floats, fitted with default parameters
         [int(n_rows) for n_rows in ROWS.split(",")],
     )
     parameters: ClassVar[dict] = {}  # of the estimator
@@ -65,13 +64,6 @@ class Fit(EraBenchmark):
 
     def peakmem_fit(self, *point):
         self.fit()
-
-
-class FitByDefault(Fit):
-    """Beside the gain, with the share of it that splits have by default."""
-
-    params = (["gain", "directional"], *EraBenchmark.params[1:])
-    parameters: ClassVar[dict] = {"min_era_coverage": "auto"}
 
 
 class FitFastGain(Fit):
@@ -125,48 +117,27 @@ class Predict:
     track_ratio_to_lightgbm.unit = "prediction time / LightGBM's"
 
 
-class _Ratio(EraBenchmark):
-    """Ours beside a plain fit of the same data, whose trees should be as large."""
+class Ratio(EraBenchmark):
+    """Ours beside plain fits of the same data, whose trees should be as large."""
 
-    reference: Learner
-
-    def ratio(self):
-        ours, reference = interleave([self.learner, self.reference], self.task, REPEATS)
-        return ours.seconds / reference.seconds
-
-    def leaves_of_reference(self):
-        return mean_leaves(self.reference.fit(self.data, self.task.n_trees))
-
-
-class SklearnRatio(_Ratio):
-    reference = SKLEARN
+    def ratio(self, reference):
+        if not reference.is_installed:
+            return None
+        ours, other = interleave([self.learner, reference], self.task, REPEATS)
+        return ours.seconds / other.seconds
 
     def track_ratio_to_sklearn(self, *point):
-        return self.ratio()
+        return self.ratio(SKLEARN)
+
+    def track_ratio_to_lightgbm(self, *point):
+        return self.ratio(LIGHTGBM)
 
     def track_n_leaves(self, *point):
         return mean_leaves(self.fit())
 
     def track_n_leaves_of_sklearn(self, *point):
-        return self.leaves_of_reference()
+        return mean_leaves(SKLEARN.fit(self.data, self.task.n_trees))
 
     track_ratio_to_sklearn.unit = "fit time / scikit-learn's"
-    track_n_leaves.unit = track_n_leaves_of_sklearn.unit = "leaves a tree"
-
-
-class LightGBMRatio(_Ratio):
-    reference = LIGHTGBM
-
-    def setup(self, *point):
-        if not self.reference.is_installed:
-            raise NotImplementedError
-        super().setup(*point)
-
-    def track_ratio_to_lightgbm(self, *point):
-        return self.ratio()
-
-    def track_n_leaves_of_lightgbm(self, *point):
-        return self.leaves_of_reference()
-
     track_ratio_to_lightgbm.unit = "fit time / LightGBM's"
-    track_n_leaves_of_lightgbm.unit = "leaves a tree"
+    track_n_leaves.unit = track_n_leaves_of_sklearn.unit = "leaves a tree"

@@ -2,14 +2,15 @@
 
 import os
 
+from . import ensemble
 from .common import FORESTS, Task, forest_learner, make_data, mean_leaves
 
 # Numbers of rows, between commas. Full trees cost more than a booster's shallow ones.
 ROWS = os.environ.get("SKLEARN_ERA_BENCHMARK_FOREST_ROWS", "20_000")
 
 
-class ForestBenchmark:
-    """The grid, and the task of each of its points."""
+class ForestFit(ensemble.Fit):
+    """Seconds, the peak of the process's memory, and how large the trees are."""
 
     param_names = ("split_criterion", "n_eras", "trees", "n_rows")
     params = (
@@ -18,12 +19,6 @@ class ForestBenchmark:
         list(FORESTS),
         [int(n_rows) for n_rows in ROWS.split(",")],
     )
-    timeout = 3600
-    # A fit takes long enough to be timed once a sample.
-    number = 1
-    rounds = 1
-    repeat = (1, 3, 60.0)
-    warmup_time = 0
 
     def setup(self, split_criterion, n_eras, trees, n_rows):
         # The gain does not look at eras, and the others have nothing to compare in one.
@@ -33,31 +28,24 @@ class ForestBenchmark:
         self.data = make_data(self.task)
         self.learner = forest_learner(split_criterion, trees)
 
-    def fit(self):
-        return self.learner.fit(self.data, self.task.n_trees)
-
-
-class ForestFit(ForestBenchmark):
-    """Seconds, the peak of the process's memory, and how large the trees are."""
-
-    def time_fit(self, *point):
-        self.fit()
-
-    def peakmem_fit(self, *point):
-        self.fit()
-
     def track_n_leaves(self, *point):
         return mean_leaves(self.fit())
 
     track_n_leaves.unit = "leaves a tree"
 
 
-class ForestPredict(ForestBenchmark):
+class ForestPredict:
     """Prediction for the rows of the training set."""
 
+    param_names = ForestFit.param_names
+    params = ForestFit.params
+    timeout = ForestFit.timeout
+
     def setup(self, *point):
-        super().setup(*point)
-        self.model = self.fit()
+        forest = ForestFit()
+        forest.setup(*point)
+        self.X = forest.data.X
+        self.model = forest.fit()
 
     def time_predict(self, *point):
-        self.model.predict(self.data.X)
+        self.model.predict(self.X)

@@ -38,7 +38,7 @@ def probe(
 
 
 @dataclass(frozen=True)
-class MemoryPerCell:
+class MemoryPerCell(Row):
     """Bytes that a call takes beyond its input, over rows times features."""
 
     task: Task
@@ -63,7 +63,7 @@ class MemoryPerCell:
 
 
 @dataclass(frozen=True)
-class WholeProcess:
+class WholeProcess(Row):
     """Peak memory of a process that trains on a whole data set, and its time."""
 
     task: Task

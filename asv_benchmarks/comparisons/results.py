@@ -1,7 +1,7 @@
 """How rows are to be measured, and what comes of it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from benchmarks.common import Task
 
@@ -30,6 +30,8 @@ class NotPossibleHere(Exception):
 
 
 class Row(Protocol):
+    columns: ClassVar[str] = "case | result | leaves a tree"
+
     def case(self, settings: Settings) -> str:
         """What is measured, in words."""
 

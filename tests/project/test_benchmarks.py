@@ -13,21 +13,22 @@ from benchmarks import common, ensemble, forest, numerai_metrics, rules
 from comparisons import memory_probe
 from comparisons.memory import LARGE_ROWS
 from comparisons.results import NotPossibleHere, Settings
-from comparisons.speed import SPEED_ROWS
+from comparisons.speed import HEADLINES, SPEED_ROWS
+from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 TINY = Settings(n_threads=1, repeats=1, scale=1e-9, n_trees=2)
 SETTINGS = Settings(n_threads=2, repeats=5, scale=1.0, n_trees=None)
 ROWS = {
-    row.case(SETTINGS): row for row in (*table.HEADLINES, *table.ROWS, *LARGE_ROWS)
+    row.case(SETTINGS): row for row in (*HEADLINES, *table.ROWS, *LARGE_ROWS)
 }.values()
 POINT = ("directional", 5, 5, 2_000)
 FOREST_POINT = ("directional", 2, "shallow", 2_000)
 BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
-        ([ensemble.Fit, ensemble.FitByDefault], POINT),
+        ([ensemble.Fit, ensemble.Ratio], POINT),
+        ([ensemble.Fit, ensemble.Ratio], ("held_out", 5, None, 2_000)),
         ([ensemble.FitFastGain], ("gain", 1, 5, 2_000)),
-        ([ensemble.SklearnRatio, ensemble.LightGBMRatio], POINT),
         *(
             ([ensemble.FitOtherData], ("directional", data, 20_000))
             for data in ensemble.OTHER_DATA
@@ -51,6 +52,7 @@ def first_number(text):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Trees end early")  # by the papers' rule
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case(TINY))
 def test_row_of_the_table_is_measured(row):
     try:
@@ -64,12 +66,17 @@ def test_row_of_the_table_is_measured(row):
     assert bool(grown) == is_fit
 
 
-def test_table_is_markdown(capsys):
+@pytest.mark.filterwarnings("ignore:Trees end early")  # by the papers' rule
+def test_tables_are_markdown(capsys):
     options = ["--scale", "0.002", "--trees", "2", "--repeats", "1", "--threads", "1"]
-    assert table.main([*options, "--only", "gain.*float64"]) == 0
-    header, rule, row, blank, footer = capsys.readouterr().out.splitlines()
-    assert header.count("|") == rule.count("|") == row.count("|") == 4
-    assert "2,000 x 100" in row
+    assert table.main([*options, "--only", "`gain` over|x 20, floats"]) == 0
+    *lines, blank, footer = capsys.readouterr().out.splitlines()
+    floats, integers = lines[:3], lines[-3:]
+    assert lines == [*floats, "", *integers]
+    for (header, rule, row), n_columns in ((floats, 9), (integers, 3)):
+        assert header.count("|") == rule.count("|") == row.count("|") == n_columns + 1
+    assert "2,000 x 20, floats, 40 eras" in floats[-1]
+    assert "2,000 x 100" in integers[-1]
     assert blank == ""
     assert footer.startswith("OpenMP threads: 1; best of 1; ")
 
@@ -79,16 +86,16 @@ def test_table_leaves_out_what_the_machine_cannot_do(capsys, monkeypatch):
         raise NotPossibleHere("it is too small")
 
     monkeypatch.setattr(type(SPEED_ROWS[-1]), "measure", fail)
-    assert table.main(["--only", "16 threads"]) == 0
+    assert table.main(["--only", "in one thread"]) == 0
     captured = capsys.readouterr()
-    assert "16 threads" not in captured.out
+    assert "in one thread" not in captured.out
     assert "left out, it is too small" in captured.err
 
 
 def test_table_lists_its_rows_and_each_case_once(capsys):
     assert table.main(["--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(ROWS) - len(LARGE_ROWS)
-    assert len(table.HEADLINES) <= 8
+    assert len(HEADLINES) <= 8
     assert table.main(["--list", "--large", "--only", "whole process"]) == 0
     assert "2,700,000 x 2376" in capsys.readouterr().out
     assert table.main(["--quick", "--list"]) == 0
@@ -118,7 +125,7 @@ def test_asv_benchmark_runs(kind, name, point):
     try:
         benchmark.setup(*point)
     except NotImplementedError:
-        pytest.skip("what it compares with is not installed")
+        pytest.skip("what it measures is not installed")
     result = getattr(benchmark, name)(*point)
     if name.startswith("track_"):
         assert result > (2 if "leaves" in name else 0)
@@ -143,9 +150,8 @@ def test_asv_grid_has_one_era_for_the_gain_only():
 
 def test_asv_skips_a_comparison_with_a_package_that_is_missing(monkeypatch):
     missing = common.Learner("missing", common.LIGHTGBM.fit, package="no_such_package")
-    monkeypatch.setattr(ensemble.LightGBMRatio, "reference", missing)
-    with pytest.raises(NotImplementedError):
-        ensemble.LightGBMRatio().setup(*POINT)
+    monkeypatch.setattr(ensemble, "LIGHTGBM", missing)
+    assert ensemble.Ratio().track_ratio_to_lightgbm(*POINT) is None
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -180,7 +186,7 @@ def test_learners_take_turns():
     ("n_bins", "dtype"), [(5, np.int8), (64, np.int8), (255, np.uint8)]
 )
 def test_data_are_what_the_task_says(n_bins, dtype):
-    X, y, eras, _ = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
+    X, y, eras, *_ = common.make_data(common.Task(10_000, n_eras=4, n_bins=n_bins))
     assert X.shape == (10_000, 100)
     assert X.dtype == dtype
     assert X.flags.f_contiguous
@@ -189,18 +195,28 @@ def test_data_are_what_the_task_says(n_bins, dtype):
     assert y.dtype == np.float64
 
 
-def test_some_effects_hold_in_every_era_and_some_do_not():
-    task = common.Task(200_000, n_eras=4, n_features=20)
-    X, y, eras, _ = common.make_data(task)
+@pytest.mark.parametrize(("n_bins", "size"), [(5, 0.04), (None, 0.2)])
+def test_some_effects_hold_in_every_era_and_some_do_not(n_bins, size):
+    task = common.Task(200_000, n_eras=4, n_bins=n_bins, n_features=20)
+    X, y, eras, *_ = common.make_data(task)
     correlations = np.array(
         [np.corrcoef(X[eras == e].T, y[eras == e])[-1, :-1] for e in range(4)]
     )
     sizes, signs = np.abs(correlations), np.sign(correlations)
     invariant, varying, noise = slice(0, 2), slice(2, 4), slice(4, None)
-    assert (sizes[:, :4] > 0.04).all()
+    assert (sizes[:, :4] > size).all()
     assert (signs[:, invariant] == signs[0, invariant]).all()
     assert (signs[:, varying] != signs[0, varying]).any(axis=0).all()
     assert (sizes[:, noise] < 0.03).all()
+
+
+def test_floats_are_fitted_with_default_parameters():
+    data = common.make_data(common.Task(1_000, n_bins=None, n_features=5))
+    assert data.X.dtype == np.float64
+    ours = common.era_booster(data, "directional", 20).get_params()
+    default = HistGradientBoostingRegressor().get_params()
+    changed = {name for name in ours if ours[name] != default[name]}
+    assert changed == {"split_criterion", "max_iter", "early_stopping", "random_state"}
 
 
 def test_a_task_is_resized_with_its_eras():
