@@ -2,12 +2,14 @@
 
 import contextlib
 import itertools
+import json
 import re
 import sys
 
 import numpy as np
 import pytest
 
+import instructions
 import table
 from benchmarks import common, ensemble, forest, numerai_metrics, rules
 from comparisons import memory_probe
@@ -23,6 +25,7 @@ ROWS = {
 }.values()
 POINT = ("directional", 5, 5, 2_000)
 FOREST_POINT = ("directional", 2, "shallow", 2_000)
+RECORD = instructions.RECORD
 BENCHMARKS = [
     (kind, name, point)
     for kinds, point in [
@@ -217,6 +220,23 @@ def test_floats_are_fitted_with_default_parameters():
     default = HistGradientBoostingRegressor().get_params()
     changed = {name for name in ours if ours[name] != default[name]}
     assert changed == {"split_criterion", "max_iter", "early_stopping", "random_state"}
+
+
+def test_instructions_are_compared_with_those_on_record(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(instructions, "RECORD", tmp_path / "instructions.json")
+    counts = dict.fromkeys(json.loads(RECORD.read_text())["instructions"], 1000)
+    assert list(counts) == list(instructions.FITS)
+    monkeypatch.setattr(instructions, "count", lambda: counts)
+    assert instructions.main(["--update"]) == instructions.main([]) == 0
+    first = next(iter(counts))
+    counts[first] = 1049
+    assert instructions.main([]) == 0
+    counts[first] = 1051
+    assert instructions.main([]) == 1
+    assert f"{first} takes 5.1% more instructions" in capsys.readouterr().out
+    monkeypatch.setattr(instructions, "tools", lambda: "GCC 99")
+    assert instructions.main([]) == 0
+    assert "here is GCC 99" in capsys.readouterr().out
 
 
 def test_a_task_is_resized_with_its_eras():
