@@ -44,7 +44,7 @@ def test_auc(forest):
 
 options = {"oob_score": True, "random_state": 0}
 forests = {
-    "plain": EraForestClassifier(max_depth=5, **options),
+    "plain": EraForestClassifier(max_depth=5, min_samples_leaf=1, **options),
     "mean period": TimeRobustForestClassifier(max_features=None, **options),
     "worst period": TimeRobustForestClassifier(
         period_aggregation="max", max_features=None, **options

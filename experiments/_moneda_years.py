@@ -289,6 +289,7 @@ def make_forest(
     return EraForestClassifier(
         split_criterion="time_robust",
         period_aggregation="mean" if model == MEAN else "max",
+        min_samples_leaf=1,
         min_samples_per_era=rows,
         min_era_coverage=1.0,
         **shared,

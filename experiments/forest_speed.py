@@ -51,12 +51,12 @@ REGRESSION, CLASSIFICATION = "regression", "classification"
 SCIKIT_LEARN, PEER = "scikit-learn", "time-robust-forest"
 
 # The defaults of TimeRobustForest*, in words that random forests know too.
-PRESET = {"max_depth": 5, "max_features": "sqrt"}
+PRESET = {"max_depth": 5, "max_features": "sqrt", "min_samples_leaf": 1}
 SETTINGS: dict[str, dict[str, Any]] = {
     "depth 5, 100 rows of an era": {**PRESET, "min_samples_per_era": 100},
     "10 rows a leaf": {"min_samples_leaf": 10},
-    "full depth": {},
-    "full depth, any one era": {"min_era_coverage": 0.1},
+    "full depth": {"min_samples_leaf": 1},
+    "full depth, any one era": {"min_samples_leaf": 1, "min_era_coverage": 0.1},
 }
 _OURS_ONLY = ("min_samples_per_era", "min_era_coverage")
 

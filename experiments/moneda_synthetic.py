@@ -150,6 +150,7 @@ def _tree(
         )
     return EraForestClassifier(
         n_estimators=1,
+        min_samples_leaf=1,
         bootstrap=False,
         split_criterion="time_robust",
         period_aggregation="max" if model == WORST else "mean",

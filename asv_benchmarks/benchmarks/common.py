@@ -184,13 +184,14 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
 
 
 # Full-grown trees, and shallow ones with leaves of some rows.
+_FULL: dict[str, Any] = {"min_samples_leaf": 1}
 FORESTS: dict[str, dict[str, Any]] = {
-    "full": {},
-    "full, default coverage": {"min_era_coverage": "auto"},
+    "full": _FULL,
+    "full, default coverage": _FULL | {"min_era_coverage": "auto"},
     "shallow": {"max_depth": 5, "min_samples_leaf": 20},
     # Lopsided by some criteria, and as deep as without eras.
-    "full, any era": {"min_era_coverage": 1e-6},
-    "full, categories": {"categorical_features": [0, 1]},
+    "full, any era": _FULL | {"min_era_coverage": 1e-6},
+    "full, categories": _FULL | {"categorical_features": [0, 1]},
 }
 
 

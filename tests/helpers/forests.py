@@ -27,12 +27,16 @@ def make_classes(y, n_classes=3):
     return names[np.digitize(y, cuts)]
 
 
+# Leaves of 20 rows, as by default, would be most of the data.
+FULL = {"n_estimators": 6, "min_samples_leaf": 1, "random_state": 0}
+
+
 def regressor(**parameters):
-    return EraForestRegressor(**{"n_estimators": 6, "random_state": 0} | parameters)
+    return EraForestRegressor(**FULL | parameters)
 
 
 def classifier(**parameters):
-    return EraForestClassifier(**{"n_estimators": 6, "random_state": 0} | parameters)
+    return EraForestClassifier(**FULL | parameters)
 
 
 def drawn_rows(forest, X, eras=None):

@@ -96,10 +96,11 @@ def presets(classifier, regressor, **params) -> list:
 # With the default of 20 rows a leaf, most data of the checks is left in a single leaf.
 SPLITTING = {"max_iter": 5, "min_samples_leaf": 5}
 SMALL = {"n_estimators": 5}
+FULL = SMALL | {"min_samples_leaf": 1}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
-    *each(FORESTS_WITH_ERAS, **SMALL, bootstrap="era", split_criterion="directional"),
+    *each(FORESTS_WITH_ERAS, **FULL, bootstrap="era", split_criterion="directional"),
     RuleEnsembleClassifier(**SMALL),
     JustTrainTwice(LogisticRegression(C=0.1)),
     SearchWithEras(Regressor(**LEARNING), {"max_leaf_nodes": [4]}, cv=2),
@@ -114,11 +115,11 @@ OTHER_ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, era_weighting="group_dro"),
     ClassifierWithEras(**SPLITTING, split_criterion="vrex"),
     RegressorWithEras(**SPLITTING, split_criterion={"era": 1.0, "gain": 0.5}),
-    EraForestClassifier(**SMALL),
+    *each(FORESTS, **SMALL),
+    *each(FORESTS, **FULL),
     EraForestClassifier(**SMALL, min_samples_leaf=10),
-    EraForestRegressor(**SMALL),
-    EraForestRegressor(**SMALL, bootstrap=False),
-    *each(FORESTS_WITH_ERAS, **SMALL, bootstrap=False, split_criterion="invariant"),
+    EraForestRegressor(**FULL, bootstrap=False),
+    *each(FORESTS_WITH_ERAS, **FULL, bootstrap=False, split_criterion="invariant"),
     *presets(InvariantForestClassifier, InvariantForestRegressor),
     # Few data of the checks have the 100 rows an era of the preset.
     *presets(

@@ -48,8 +48,9 @@ max_depth : int or None, default=None
     Edges from the root to the deepest leaf.
 max_leaf_nodes : int or None, default=None
     Leaves of a tree, which is then grown best first.
-min_samples_leaf : int, default=1
-    Rows of a leaf, drawn ones counted as often as they were.
+min_samples_leaf : int, default=20
+    Rows of a leaf, drawn ones counted as often as they were. With 1, trees are grown to
+    full depth, as those of scikit-learn's forests are by default.
 min_impurity_decrease : float, default=0.0
     For 'time_robust', what the decrease of impurity
     ``agg_j n_j / N_j (L_before,j - L_j)`` has to exceed, where agg is the minimum or

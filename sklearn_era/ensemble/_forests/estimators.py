@@ -121,7 +121,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         max_features: float | int | str | None = 1.0,
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
@@ -209,7 +209,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         max_features: float | int | str | None = 1.0,
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int = 20,
         min_impurity_decrease: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
@@ -358,7 +358,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         >>> import numpy as np
         >>> from sklearn_era.ensemble import EraForestClassifier
         >>> X = np.arange(40.0).reshape(20, 2)
-        >>> forest = EraForestClassifier(n_estimators=5, random_state=0)
+        >>> forest = EraForestClassifier(5, min_samples_leaf=1, random_state=0)
         >>> forest = forest.fit(X, X[:, 0] > 11)
         >>> regressor = forest.to_regressor()
         >>> bool(np.allclose(regressor.predict(X), forest.predict_proba(X)[:, 1]))

@@ -16,6 +16,7 @@ _TIME_ROBUST: dict[str, Any] = {
     "bootstrap": "rows",
     "max_features": "sqrt",
     "max_depth": 5,
+    "min_samples_leaf": 1,
     "min_samples_per_era": 100,
     "min_era_coverage": 1.0,
 }
@@ -27,6 +28,7 @@ _INVARIANT: dict[str, Any] = {
     "split_criterion": "invariant",
     "bootstrap": "era",
     "max_features": 1.0,
+    "min_samples_leaf": 1,
     "invariance_penalty": 10.0,
     "min_era_coverage": 1.0,
 }
@@ -46,8 +48,8 @@ def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
     **parameters : dict
         Parameters of `EraForestRegressor`. Defaults that are not its own are
         ``split_criterion="time_robust"``, ``period_aggregation="mean"``,
-        ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_per_era=100`` and
-        ``min_era_coverage=1.0``.
+        ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1``,
+        ``min_samples_per_era=100`` and ``min_era_coverage=1.0``.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     **parameters : dict
         Parameters of `EraForestRegressor`. Defaults that are not its own are
         ``n_estimators=50``, ``split_criterion="invariant"``, ``bootstrap="era"``,
-        ``min_era_coverage=1.0`` and
+        ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and
         ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
         paper to the letter are ``invariance_statistic="changing_rate"``).
 
