@@ -6,7 +6,7 @@ from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble._criteria.parameters import CriterionPlan
 from sklearn_era.ensemble._forests.fit import TrainingSet
-from sklearn_era.ensemble._forests.granularity import encode_granularities
+from sklearn_era.ensemble._forests.sampling import encode_granularities
 
 N_SAMPLES = 240
 

@@ -3,9 +3,9 @@
 1. ``estimators`` has the parameters, and what a forest predicts;
 2. ``fit`` checks (``checks``), encodes eras, bins the rows, and for each tree
    (``iteration``)
-3. draws the eras that it compares (``granularity``) and its rows (``sampling``),
-4. grows it (``top_grower``), and
-5. gives its nodes their values (``leaf_values``; of classes, ``class_forest``);
+3. draws the eras that it compares and its rows (``sampling``),
+4. grows it (``top_grower``), and gives its nodes their values;
+5. ``class_forest`` has the trees of one class;
 6. ``out_of_bag`` scores each row by the trees that have not seen it.
 
 ``presets`` names the forests of the papers, and ``docstrings`` documents all of it.

@@ -49,10 +49,15 @@ def check_forest_eras(
 ) -> None:
     """Raise ValueError if eras are missing, or are too few, or have too few rows."""
     if not granularities:
-        for name, value in _uses_of_eras(forest, plan.is_plain_gain):
+        uses = [*uses_of_eras(forest, plan.is_plain_gain)]
+        if forest.bootstrap in ("era", "eras"):
+            uses.append("bootstrap")
+        if forest.random_segments is not None:
+            uses.append("random_segments")
+        if uses:
             raise ValueError(
-                f"{name}={value!r} needs eras: pass fit(X, y, eras=...) with one label "
-                "a row."
+                f"{uses[0]}={getattr(forest, uses[0])!r} needs eras: pass fit(X, y, "
+                "eras=...) with one label a row."
             )
         return
     for eras in granularities:
@@ -80,18 +85,6 @@ def check_forest_eras(
                 plan.min_samples_per_era,
                 plan.min_era_coverage,
             )
-
-
-def _uses_of_eras(forest: Any, is_plain_gain: bool) -> list[tuple[str, Any]]:
-    """The parameters that make a forest need eras, and their values."""
-    uses = [
-        (name, getattr(forest, name)) for name in uses_of_eras(forest, is_plain_gain)
-    ]
-    if forest.bootstrap in ("era", "eras"):
-        uses.append(("bootstrap", forest.bootstrap))
-    if forest.random_segments is not None:
-        uses.append(("random_segments", forest.random_segments))
-    return uses
 
 
 def check_bootstrap(
@@ -128,10 +121,8 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
     """How many features a split looks at, as scikit-learn's forests count them."""
     if max_features is None:
         return n_features
-    if max_features == "sqrt":
-        return max(1, int(math.sqrt(n_features)))
-    if max_features == "log2":
-        return max(1, int(math.log2(n_features)))
+    if max_features in ("sqrt", "log2"):
+        return max(1, int(getattr(math, str(max_features))(n_features)))
     if isinstance(max_features, Integral):
         if int(max_features) > n_features:
             raise ValueError(

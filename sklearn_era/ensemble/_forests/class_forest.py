@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 # What a fitted classifier has and a regressor has not, or has of its own.
@@ -40,12 +41,16 @@ def trees_of_class(forest: Any, index: int) -> list[list[TreePredictor]]:
     # The one tree is of the second class of two; or of a class that no row has, where
     # there is but one. Leaves hold a share of the mean over trees.
     share = 1.0 / len(forest._predictors)
-    return [[_complement(tree, share)] for (tree,) in forest._predictors]
+    return [
+        [tree_of_values(tree, share - tree.nodes["value"])]
+        for (tree,) in forest._predictors
+    ]
 
 
-def _complement(tree: TreePredictor, total: float) -> TreePredictor:
+def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePredictor:
+    """Return the tree with other values of its nodes."""
     nodes = tree.nodes.copy()
-    nodes["value"] = total - nodes["value"]
+    nodes["value"] = values
     return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
 
 
@@ -60,4 +65,4 @@ def fill_regressor(regressor: Any, forest: Any, index: int) -> Any:
     return regressor
 
 
-__all__ = ["fill_regressor", "index_of_class", "trees_of_class"]
+__all__ = ["fill_regressor", "index_of_class", "tree_of_values", "trees_of_class"]

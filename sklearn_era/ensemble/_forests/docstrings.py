@@ -1,6 +1,7 @@
 """Docstrings of the forests: what they share, and the boosters' era parameters."""
 
 import re
+from collections import defaultdict
 from textwrap import dedent
 
 from ..._criterion_table import CRITERIA, ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
@@ -121,14 +122,7 @@ TimeRobustForest{suffix}, InvariantForest{suffix} : Forests as the papers have t
 _REGRESSOR = {
     "kind": "regression",
     "suffix": "Regressor",
-    "trees": "",
-    "per_class": "",
-    "gini": "",
-    "twice": "",
     "score": "R²",
-    "class_weights": "",
-    "class_weight": "",
-    "classes": "",
     "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
     "    Out-of-bag prediction of each row; NaN for one that all trees have drawn.\n"
     "    With `oob_score`.\n",
@@ -185,13 +179,13 @@ def _shared_parameters() -> str:
 def forest_docstring(kind: str) -> str:
     """The docstring of a forest."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
-    words = words | {"criteria": ", ".join(map(repr, CRITERIA))}
+    words = defaultdict(str, words, criteria=", ".join(map(repr, CRITERIA)))
     return (
-        _BEGINNING.format(**words)
+        _BEGINNING.format_map(words)
         + _shared_parameters()
-        + _END.format(**words)
+        + _END.format_map(words)
         + dedent(REFERENCES)
-        + _EXAMPLES.format(**words)
+        + _EXAMPLES.format_map(words)
     )
 
 

@@ -80,6 +80,10 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """What both forests have before scikit-learn's estimator in their bases."""
 
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Make attributes of the variables of a constructor, its parameters."""
+        self.__dict__.update({k: v for k, v in parameters.items() if k != "self"})
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each feature in the gains of the splits, averaged over trees.
@@ -145,36 +149,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.split_criterion = split_criterion
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.l2_regularization = l2_regularization
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.boltzmann_alpha = boltzmann_alpha
-        self.min_direction_agreement = min_direction_agreement
-        self.min_samples_per_era = min_samples_per_era
-        self.min_era_coverage = min_era_coverage
-        self.min_gain_share = min_gain_share
-        self.normalize_era_gain = normalize_era_gain
-        self.period_aggregation = period_aggregation
-        self.invariance_penalty = invariance_penalty
-        self.invariance_statistic = invariance_statistic
-        self.era_weighting = era_weighting
-        self.era_half_life = era_half_life
-        self.feature_penalty = feature_penalty
-        self.random_segments = random_segments
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     # No parameter, but what SHAP asks scikit-learn's models for.
     loss: ClassVar[str] = "squared_error"
@@ -234,37 +209,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         verbose: int = 0,
         class_weight: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
-        self.split_criterion = split_criterion
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.l2_regularization = l2_regularization
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.boltzmann_alpha = boltzmann_alpha
-        self.min_direction_agreement = min_direction_agreement
-        self.min_samples_per_era = min_samples_per_era
-        self.min_era_coverage = min_era_coverage
-        self.min_gain_share = min_gain_share
-        self.normalize_era_gain = normalize_era_gain
-        self.period_aggregation = period_aggregation
-        self.invariance_penalty = invariance_penalty
-        self.invariance_statistic = invariance_statistic
-        self.era_weighting = era_weighting
-        self.era_half_life = era_half_life
-        self.feature_penalty = feature_penalty
-        self.random_segments = random_segments
-        self.oob_score = oob_score
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.class_weight = class_weight
+        self._store(locals())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class; of equally probable ones, the first.

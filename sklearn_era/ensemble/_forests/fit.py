@@ -38,9 +38,10 @@ from .checks import (
     check_warm_start,
     describe_draws,
 )
-from .granularity import encode_granularities
+from .class_forest import tree_of_values
 from .iteration import IterationMixin, TrainingSet
 from .out_of_bag import OutOfBagMixin
+from .sampling import encode_granularities
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
@@ -282,13 +283,10 @@ def _rescaled(
     trees: list[list[TreePredictor]], factor: float
 ) -> list[list[TreePredictor]]:
     """Trees whose values are multiplied by a factor; those given stay as they are."""
-    return [[_rescaled_tree(tree, factor) for tree in outputs] for outputs in trees]
-
-
-def _rescaled_tree(tree: TreePredictor, factor: float) -> TreePredictor:
-    nodes = tree.nodes.copy()
-    nodes["value"] *= factor
-    return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
+    return [
+        [tree_of_values(tree, factor * tree.nodes["value"]) for tree in outputs]
+        for outputs in trees
+    ]
 
 
 __all__ = ["ForestFitMixin", "TrainingSet"]

@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ..._eras import EncodedEras
+from ..._trees.walk import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criteria.parameters import CriterionPlan, least_gain
 from .._splitting.histograms import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
 from .._splitting.splitter_choice import choose_splitter
 from .checks import number_of_features
-from .granularity import merge_into_segments
-from .leaf_values import node_means
-from .sampling import Bootstrap, TreeRows, draw_tree_rows
+from .sampling import Bootstrap, TreeRows, draw_tree_rows, merge_into_segments
 from .top_grower import TopGrower, TreeBins, TreeLimits
 
 
@@ -108,7 +107,14 @@ class IterationMixin:
         )
         total = rows.size if sample_weight is None else float(sample_weight.sum())
         least = least_gain(self, training.plan, total)
-        limits = self._tree_limits(least, columns.size)
+        limits = TreeLimits(
+            max_depth=self.max_depth,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_samples_leaf=self.min_samples_leaf,
+            min_gain_to_split=least,
+            l2_regularization=self.l2_regularization,
+            max_features=number_of_features(self.max_features, columns.size),
+        )
         predictors = []
         for target, all_targets in zip(targets.T, training.targets.T, strict=True):
             mean = _mean(target, sample_weight)
@@ -133,7 +139,7 @@ class IterationMixin:
             grower.grow()
             predictor = grower.make_predictor(bins.bin_thresholds)
             # The grower has the values from gradients in single precision.
-            predictor.nodes["value"] = node_means(
+            predictor.nodes["value"] = _node_means(
                 predictor,
                 X_binned,
                 bins.n_bins - 1,
@@ -143,7 +149,9 @@ class IterationMixin:
                 self.l2_regularization,
                 n_threads,
             )
-            _name_columns(predictor.nodes, columns)
+            is_split = predictor.nodes["is_leaf"] == 0
+            features = predictor.nodes["feature_idx"][is_split]
+            predictor.nodes["feature_idx"][is_split] = columns[features]  # those of X
             predictors.append(predictor)
         return predictors
 
@@ -160,17 +168,6 @@ class IterationMixin:
             bin_thresholds=[mapper.bin_thresholds_[j] for j in columns],
         )
 
-    def _tree_limits(self, min_gain_to_split: float, n_columns: int) -> TreeLimits:
-        """How far a tree may grow."""
-        return TreeLimits(
-            max_depth=self.max_depth,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_samples_leaf=self.min_samples_leaf,
-            min_gain_to_split=min_gain_to_split,
-            l2_regularization=self.l2_regularization,
-            max_features=number_of_features(self.max_features, n_columns),
-        )
-
 
 def _usable_columns(
     training: TrainingSet,
@@ -184,12 +181,6 @@ def _usable_columns(
     return usable, penalties if penalties[usable].any() else None
 
 
-def _name_columns(nodes: NDArray[np.void], columns: NDArray[np.intp]) -> None:
-    """Have the splits of a tree name the columns of X, rather than its own."""
-    is_split = nodes["is_leaf"] == 0
-    nodes["feature_idx"][is_split] = columns[nodes["feature_idx"][is_split]]
-
-
 def _mean(
     target: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> float | None:
@@ -198,6 +189,39 @@ def _mean(
         return float(target.mean())
     total = sample_weight.sum()
     return float(sample_weight @ target / total) if total > 0 else None
+
+
+def _node_means(
+    predictor: TreePredictor,
+    X_binned: NDArray[np.uint8],
+    missing_values_bin_idx: int,
+    target: NDArray[np.float64],
+    sample_weight: NDArray[np.float64] | None,
+    mean: float,
+    l2_regularization: float,
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
+    squared error at the baseline `mean`, summed in double precision: the proportion of
+    a class in a pure leaf is exactly 0 or 1. Nodes without weight have the mean.
+    """
+    nodes = predictor.nodes
+    leaves = leaf_indices(predictor).predict_binned(
+        X_binned, missing_values_bin_idx, n_threads
+    )
+    leaf_of_row = leaves.astype(np.intp)
+    weighted = target if sample_weight is None else sample_weight * target
+    sums = np.empty((nodes.shape[0], 2))
+    for j, values in enumerate((weighted, sample_weight)):
+        sums[:, j] = np.bincount(leaf_of_row, values, minlength=nodes.shape[0])
+    sum_up_tree(nodes, sums)
+    total, weight = sums[:, 0], sums[:, 1] + l2_regularization
+    return np.divide(
+        total + l2_regularization * mean,
+        weight,
+        out=np.full(nodes.shape[0], mean),
+        where=weight > 0,
+    )
 
 
 __all__ = ["IterationMixin", "TrainingSet"]

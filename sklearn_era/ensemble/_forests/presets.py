@@ -55,11 +55,6 @@ def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
     -------
     forest : EraForestRegressor
 
-    References
-    ----------
-    L. Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest.
-    University of Sao Paulo. Chapter 5, and the package time-robust-forest.
-
     Examples
     --------
     >>> from sklearn_era.ensemble import TimeRobustForestRegressor
@@ -87,7 +82,7 @@ def TimeRobustForestClassifier(**parameters: Any) -> EraForestClassifier:
 
     See Also
     --------
-    TimeRobustForestRegressor : The same for regression, with references.
+    TimeRobustForestRegressor : The same for regression.
     """
     return EraForestClassifier(**{**_TIME_ROBUST, **parameters})
 
@@ -112,11 +107,6 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     Returns
     -------
     forest : EraForestRegressor
-
-    References
-    ----------
-    Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model Solution
-    for OOD Generalization. :arxiv:`2312.04273`
 
     Examples
     --------
@@ -149,7 +139,7 @@ def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
 
     See Also
     --------
-    InvariantForestRegressor : The same for regression, with references.
+    InvariantForestRegressor : The same for regression.
     """
     ratio = {"invariance_statistic": "ratio", "invariance_penalty": 5.0}
     return EraForestClassifier(**_invariant({**ratio, **parameters}))

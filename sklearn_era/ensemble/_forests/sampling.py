@@ -1,13 +1,13 @@
-"""The rows that each tree of a forest is grown on."""
+"""The eras that each tree of a forest compares, and the rows that it is grown on."""
 
 import math
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._eras import EncodedEras
+from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
 
 Bootstrap = Literal["rows", "era", "eras", False]
 
@@ -17,6 +17,59 @@ class TreeRows(NamedTuple):
 
     rows: NDArray[np.intp] | None  # with repetitions, by era; None for all, in order
     eras: EncodedEras | None  # of each of these rows
+
+
+def encode_granularities(
+    eras: Any, X: Any, ordered_for: str | None = None
+) -> list[EncodedEras]:
+    """Check and encode the eras given to ``fit``, column by column; `ordered_for` is
+    what depends on the order of the labels, if anything does.
+    """
+    if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+        return [eras]
+    return [
+        encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
+        for name, column in _columns(eras)
+    ]
+
+
+def _columns(eras: Any) -> list[tuple[str, Any]]:
+    """The columns of labels, by the name that an error message calls them."""
+    # Data frames, whose columns may differ in type: of pandas or polars, or a table of
+    # pyarrow, whose `columns` are not their names.
+    names = getattr(eras, "column_names", getattr(eras, "columns", None))
+    if names is not None:
+        columns = [(f"eras[{name!r}]", eras[name]) for name in names]
+    else:
+        table = _as_table(eras)
+        if table is None:
+            return [("eras", eras)]  # `check_eras` says what is wrong, if anything is
+        columns = [(f"eras[:, {j}]", column) for j, column in enumerate(table.T)]
+    if not columns:
+        raise ValueError("eras has no column of labels; pass one at least.")
+    return columns
+
+
+def _as_table(eras: Any) -> NDArray[Any] | None:
+    """Labels in rows and columns, masked ones too; None of what is no such table."""
+    if hasattr(eras, "dtype"):
+        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
+    try:
+        table = np.asarray(eras)
+    except ValueError:  # of rows that differ in length
+        return None
+    if table.ndim != 2:
+        return None
+    # NumPy makes strings of all that a list holds where some are, of None too.
+    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
+
+
+def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
+    """Merge consecutive eras into at most `n_segments` of about as many rows each."""
+    segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
+    merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
+    merged.order = eras.order  # sorts them too, and is not looked for again
+    return merged
 
 
 def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
@@ -88,4 +141,11 @@ def _rows_at(eras: EncodedEras, places: NDArray[np.intp]) -> NDArray[np.intp]:
     return places if eras.order is None else eras.order[places].astype(np.intp)
 
 
-__all__ = ["Bootstrap", "TreeRows", "draw_tree_rows", "number_to_draw"]
+__all__ = [
+    "Bootstrap",
+    "TreeRows",
+    "draw_tree_rows",
+    "encode_granularities",
+    "merge_into_segments",
+    "number_to_draw",
+]

@@ -17,8 +17,11 @@ from helpers.grids import grid
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era._eras import consecutive_blocks, encode_eras
 from sklearn_era.ensemble._forests.checks import number_of_features
-from sklearn_era.ensemble._forests.granularity import merge_into_segments
-from sklearn_era.ensemble._forests.sampling import draw_tree_rows, number_to_draw
+from sklearn_era.ensemble._forests.sampling import (
+    draw_tree_rows,
+    merge_into_segments,
+    number_to_draw,
+)
 
 LABELS = st.lists(st.integers(0, 6), min_size=1, max_size=60)
 SHARES = st.one_of(st.none(), st.floats(0.01, 1.0))
@@ -278,10 +281,6 @@ def test_features_are_counted_as_scikit_learns_forests_count(max_features, n_fea
     theirs = RandomForestRegressor(1, max_features=max_features).fit(X, y)
     expected = theirs.estimators_[0].max_features_
     assert number_of_features(max_features, n_features) == expected
-    limits = (
-        regressor(max_features=max_features).fit(X, y)._tree_limits(0.0, X.shape[1])
-    )
-    assert limits.max_features == expected
 
 
 @pytest.mark.parametrize(
