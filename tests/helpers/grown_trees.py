@@ -116,7 +116,7 @@ def grow(
     criterion: str | None = None,
     limits: TreeLimits = FULL,
     *,
-    small_node_rows: int | None = 1024,
+    small_node_rows: int = 1024,
     seed: int = 0,
     penalties: Any = None,
     **params: Any,

@@ -17,7 +17,6 @@ from .._splitting.sorted_rows.small_nodes import (
     MIN_SUPPORT,
     is_pure_node,
     root_value,
-    rows_worth_sorting,
 )
 from .._splitting.splitter import EraSplitter
 
@@ -61,11 +60,11 @@ class TopGrower(TreeGrower):
         n_threads: int,
         era_splitter: EraSplitter | None,  # None for the gain
         # The most rows of a node that compiled code grows, on one thread without the
-        # GIL; 0 for no such node, None for `MAX_ROWS` or more. It changes trees only
-        # where splits tie up to rounding, or features are drawn.
-        small_node_rows: int | None = None,
+        # GIL; 0 for no such node. It changes trees only where splits tie up to
+        # rounding, or features are drawn.
+        small_node_rows: int = MAX_ROWS,
     ):
-        if not 0 <= (small_node_rows or 0) <= MAX_ROWS:
+        if not 0 <= small_node_rows <= MAX_ROWS:
             raise ValueError(
                 f"small_node_rows is {small_node_rows}; a small node has from 0 to "
                 f"{MAX_ROWS} rows."
@@ -77,9 +76,7 @@ class TopGrower(TreeGrower):
         self._hessians = hessians
         # Leaves that are counted best first are so over the whole tree.
         is_limited = limits.max_leaf_nodes is not None
-        self._small_node_rows = 0 if is_limited else small_node_rows or 0
-        self._chooses_rows = not is_limited and small_node_rows is None
-        self._n_threads = n_threads
+        self._small_node_rows = 0 if is_limited else small_node_rows
         self._small_nodes: list[Any] = []
         super().__init__(
             X_binned,
@@ -102,8 +99,6 @@ class TopGrower(TreeGrower):
     def _compute_best_split_and_push(self, node: Any) -> None:
         if node.depth == 0:
             node.value = self._value_of(node)
-            if self._chooses_rows:
-                self._small_node_rows = self._rows_of_small_nodes()
         if node.n_samples <= self._small_node_rows:
             self._small_nodes.append(node)
             self._finalize_leaf(node)
@@ -113,14 +108,6 @@ class TopGrower(TreeGrower):
             if self._n_drawn < self.X_binned.shape[1]:
                 node.allowed_features = self._draw_features(node)
             super()._compute_best_split_and_push(node)
-
-    def _rows_of_small_nodes(self) -> int:
-        n_features = self.X_binned.shape[1]
-        if self.era_splitter is None or self._n_drawn < n_features:
-            return MAX_ROWS
-        return rows_worth_sorting(
-            self.era_splitter, self.n_bins_non_missing, self._n_threads
-        )
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
         """Draw the features of a node, and on until one can split it, as scikit-learn's

@@ -86,7 +86,6 @@ cdef class EraRows:
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # gradients and hessians, to keep them alive
-        bint eras_fit_blocks             # whether each era is one block
         Py_ssize_t block_size            # the most rows of a block
         Py_ssize_t pool_size             # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows

@@ -87,7 +87,6 @@ cdef class EraRows:
         era_bits = (max(int(largest_count), 1) - 1).bit_length()
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
-        self.eras_fit_blocks = era_bits <= block_bits
         self.packed_bits = min(61 - 2 * block_bits, sum_bits)
         # Ties of exact sums are ties; with weights, digits count for more.
         self.plain_bits = sum_bits + 9 if has_weights else sum_bits

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from helpers.criteria import SHARING
 from helpers.grids import grid
 from helpers.grown_trees import (
     CRITERIA,
@@ -57,14 +56,6 @@ def test_tree_is_the_one_without_small_nodes(criterion, shape):
     for small_node_rows in (50, MAX_ROWS):  # below the root, and the root itself
         tree = grow(rows, criterion, small_node_rows=small_node_rows, **params)
         assert_same_tree(tree, expected)
-
-
-@pytest.mark.parametrize("criterion", [*SHARING, "time_robust", "era", "invariant"])
-def test_small_nodes_have_more_rows_where_eras_and_bins_are_many(criterion):
-    rows = make_rows(n_rows=2500, n_features=3, n_eras=12, missing=0.05)
-    params = {"min_era_coverage": 0.3}
-    expected = grow(rows, criterion, small_node_rows=0, **params)
-    assert_same_tree(grow(rows, criterion, small_node_rows=None, **params), expected)
 
 
 ROWS = st.fixed_dictionaries(

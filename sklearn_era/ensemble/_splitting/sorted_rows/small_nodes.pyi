@@ -1,8 +1,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..splitter import EraSplitter
-
 MAX_ROWS: int
 MIN_SUPPORT: int
 
@@ -14,6 +12,3 @@ def is_pure_node(
 def root_value(
     sum_gradients: float, sum_hessians: float, l2_regularization: float
 ) -> float: ...
-def rows_worth_sorting(
-    era_splitter: EraSplitter, n_bins: NDArray[np.uint32], n_threads: int
-) -> int: ...
