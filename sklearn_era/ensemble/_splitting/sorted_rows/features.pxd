@@ -1,111 +1,79 @@
 # The features that a node of a small node's subtree looks at.
 
-from libc.string cimport memset
+from sklearn.utils._typedefs cimport uint64_t
 
-from sklearn.utils._typedefs cimport uint8_t, uint64_t
-
-from .keys cimport code_of
+from .category_scan cimport can_split_categories
+from .keys cimport code_of, keys_of, small_rows
 from .node cimport small_node
-from .node_rows cimport keys_of, small_rows
+from .scan cimport scan_context, sorted_feature
+from ..candidates.categories cimport MIN_CATEGORY_SUPPORT
 
 
-cdef struct feature_lists:
-    # Lists of features that can split nodes. Level 0 has all of them, and level i + 1
-    # those of a node of level i, for its children to choose from. Nodes are made depth
-    # first, so a list stays until both children have used it.
+cdef struct feature_draw:
     int n_features
-    const uint8_t * is_categorical   # (n_features,)
-    int * lists            # (n_levels, n_features)
-    int * n_listed         # (n_levels,)
-    # The draw for a node.
     int n_drawn
     uint64_t random_state
-    int * deck             # (n_features,), in a random order
-    uint8_t * is_drawn     # (n_features,)
-    uint8_t * can_split    # (n_features,), the node, of those listed
+    int * deck              # (n_features,), in a random order
 
 
-cdef inline void list_all(feature_lists * features) noexcept nogil:
-    """Make the list of level 0, and draw all features."""
-    cdef int i
-    for i in range(features.n_features):
-        features.lists[i] = i
-        features.deck[i] = i
-        features.is_drawn[i] = True
-        features.can_split[i] = True
-    features.n_listed[0] = features.n_features
-
-
-cdef inline const int * listed(
-    const feature_lists * features, int level
-) noexcept nogil:
-    return features.lists + level * <Py_ssize_t> features.n_features
-
-
-cdef inline void list_varying(
-    feature_lists * features,
+cdef inline bint find_varying(
+    sorted_feature * features,   # (n_features,), IN and OUT
+    int n_features,
     const small_rows * rows,
     const small_node * node,
-    bint lists_categories,   # whether the node has the rows for two of them
 ) noexcept nogil:
-    """List the features that are not constant in a node, for the next level.
-
-    What is constant in a node is so in all below it, and not looked at again.
-    """
+    """Find the features that are not constant in a node; return False if all are."""
     cdef:
-        const int * parents = listed(features, node.level)
-        int * own = <int *> listed(features, node.level + 1)
-        const unsigned int * keys
-        int n_own = 0
+        int n_rows = node.stop - node.start
+        # Weights are counted in units of their mean: all together, they are as many.
+        bint may_split_categories = n_rows >= 2 * MIN_CATEGORY_SUPPORT
+        sorted_feature * feature
+        bint some_vary = False
         int i
-    for i in range(features.n_listed[node.level]):
-        if features.is_categorical[parents[i]] and not lists_categories:
-            continue
-        keys = keys_of(rows, parents[i], node.start)
-        if code_of(keys[0]) != code_of(keys[node.stop - node.start - 1]):
-            own[n_own] = parents[i]
-            n_own += 1
-    features.n_listed[node.level + 1] = n_own
+    for i in range(n_features):
+        feature = &features[i]
+        feature.keys = keys_of(rows, i, node.start)
+        feature.varies = (
+            may_split_categories or not feature.is_categorical
+        ) and code_of(feature.keys[0]) != code_of(feature.keys[n_rows - 1])
+        some_vary |= feature.varies
+    return some_vary
 
 
-cdef inline void draw_features(feature_lists * features, int level) noexcept nogil:
+cdef inline void draw_features(
+    feature_draw * draw,
+    sorted_feature * features,   # (n_features,), IN and OUT
+    const scan_context * context,
+) noexcept nogil:
     """Draw features for a node without replacement, by the first steps of a shuffle.
 
-    Where none of them can split the node, whose list is that of `level`, draw on until
-    one does: as scikit-learn's trees, which else would end early on columns of few
-    values.
+    Where none of them can split the node, draw on until one does: as scikit-learn's
+    trees, which else would end early on columns of few values.
     """
     cdef:
-        const int * varying = listed(features, level)
+        int n = draw.n_features
+        bint can_split = False
+        sorted_feature * feature
         int i, j
-    if features.n_drawn == features.n_features or features.n_listed[level] == 0:
+    if draw.n_drawn == n:
         return
-    memset(features.is_drawn, False, features.n_features)
-    for i in range(features.n_features):
-        if i >= features.n_drawn and some_drawn(
-            features, varying, features.n_listed[level]
-        ):
+    for i in range(n):
+        features[i].is_drawn = False
+    for i in range(n):
+        if i >= draw.n_drawn and can_split:
             break
-        j = i + <int> (
-            next_random(&features.random_state)
-            % <uint64_t> (features.n_features - i)
+        j = i + <int> (next_random(&draw.random_state) % <uint64_t> (n - i))
+        draw.deck[i], draw.deck[j] = draw.deck[j], draw.deck[i]
+        feature = &features[draw.deck[i]]
+        feature.is_drawn = True
+        can_split = can_split or feature.varies and (
+            not feature.is_categorical or can_split_categories(context, feature)
         )
-        features.deck[i], features.deck[j] = features.deck[j], features.deck[i]
-        features.is_drawn[features.deck[i]] = True
-
-
-cdef inline bint some_drawn(
-    const feature_lists * features, const int * some, int n_some
-) noexcept nogil:
-    cdef int i
-    for i in range(n_some):
-        if features.is_drawn[some[i]] and features.can_split[some[i]]:
-            return True
-    return False
 
 
 cdef inline uint64_t next_random(uint64_t * state) noexcept nogil:
-    """The next number of the generator SplitMix64: Steele, Lea & Flood (2014)."""
+    """Return the next number of the generator SplitMix64: Steele, Lea & Flood (2014).
+    """
     cdef uint64_t mixed
     state[0] += <uint64_t> 0x9E3779B97F4A7C15
     mixed = state[0]

@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 from ..splitter import EraSplitter
 
+MOST_ROWS: int
+MIN_SUPPORT: int
+
 class SubtreeGrower:
     def __init__(
         self,
@@ -18,6 +21,10 @@ class SubtreeGrower:
         max_rows: int,
         era_splitter: EraSplitter | None,
     ) -> None: ...
-    def grow(
-        self, partition: NDArray[np.uint32], nodes: list[Any]
-    ) -> list[tuple[NDArray[np.void], NDArray[np.uint32]]]: ...
+    def grow(self, root: Any) -> tuple[NDArray[np.void], NDArray[np.uint32]]: ...
+
+def is_pure_node(
+    gradients: NDArray[np.float32],
+    hessians: NDArray[np.float32],
+    sample_indices: NDArray[np.uint32],
+) -> bool: ...

@@ -7,30 +7,75 @@
 #
 # so that a scan reads both at once, and rows of one bin are in the order of eras. A
 # split partitions each feature's keys, and keeps their order: a node of the subtree has
-# the same range [start, stop) of the keys of all features.
+# the same range [start, stop) of the rows and of the keys of all features.
 
 from libc.string cimport memcpy, memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C, X_BINNED_DTYPE_C,
+)
 
+from ..fixed_points cimport fixed_point
 from ..rows cimport MAX_BINS
+from ..tree_data cimport tree_data
+from ..._criteria.sides cimport era_contrast, era_sums
 
 
 cdef enum:
+    # As many as one block of `EraRows` has at least, so that an impurity is summed up
+    # in the same order here as there.
+    MAX_ROWS = 1024
     ROW_BITS = 16
     ROW_MASK = 65535
+
+
+cdef struct small_rows:
+    int n_rows
+    const unsigned int * samples   # (n_rows,), rows of the tree
+    double gradient_unit           # 0: gradients are summed as they are
+    double gradient_scale
+    double[MAX_ROWS] gradients
+    double[MAX_ROWS] hessians
+    unsigned int[MAX_ROWS] rows    # partitioned as keys are
+    unsigned int * keys            # (n_features, MAX_ROWS)
+    unsigned int[MAX_ROWS] scratch
+    unsigned char[MAX_ROWS] goes_left   # 0 or 1
 
 
 cdef inline int code_of(unsigned int key) noexcept nogil:
     return key >> ROW_BITS
 
 
-cdef inline bint has_same_code(unsigned int key, unsigned int other) noexcept nogil:
-    return (key ^ other) >> ROW_BITS == 0
-
-
 cdef inline int row_of(unsigned int key) noexcept nogil:
     return key & ROW_MASK
+
+
+cdef inline unsigned int * keys_of(
+    const small_rows * rows, int feature, int start
+) noexcept nogil:
+    """The keys of a feature, from a place on."""
+    return rows.keys + feature * <Py_ssize_t> MAX_ROWS + start
+
+
+cdef inline void gather_rows(small_rows * rows, const tree_data * data) noexcept nogil:
+    """Take over what is to be known of the rows in `samples`, and sort them."""
+    cdef:
+        unsigned int sample
+        int i
+    for i in range(rows.n_rows):
+        sample = rows.samples[i]
+        rows.rows[i] = i
+        rows.gradients[i] = data.gradients[sample]
+        if rows.gradient_unit > 0.0:
+            rows.gradients[i] = rows.gradient_unit * fixed_point(
+                data.gradients[sample], rows.gradient_scale
+            )
+        rows.hessians[i] = 1.0 if data.hessians == NULL else data.hessians[sample]
+    for i in range(data.n_features):
+        sort_rows(
+            data.X_binned + i * data.n_samples, rows.samples, rows.n_rows,
+            keys_of(rows, i, 0),
+        )
 
 
 cdef inline void sort_rows(
@@ -55,10 +100,7 @@ cdef inline void sort_rows(
 
 
 cdef inline void partition_rows(
-    unsigned int * keys,               # IN and OUT, (n_rows,); or rows without codes
-    int n_rows,
-    const unsigned char * goes_left,   # of each row, 0 or 1
-    unsigned int * scratch,            # (n_rows,)
+    small_rows * rows, unsigned int * keys, int n_rows  # or rows without codes
 ) noexcept nogil:
     """Move the rows of the left child before those of the right one.
 
@@ -72,19 +114,45 @@ cdef inline void partition_rows(
         int is_left, i
     for i in range(n_rows):
         key = keys[i]
-        is_left = goes_left[key & ROW_MASK]
+        is_left = rows.goes_left[key & ROW_MASK]
         keys[n_left] = key
-        scratch[n_right] = key
+        rows.scratch[n_right] = key
         n_left += is_left
         n_right += 1 - is_left
-    memcpy(keys + n_left, scratch, n_right * sizeof(unsigned int))
+    memcpy(keys + n_left, rows.scratch, n_right * sizeof(unsigned int))
 
 
-cdef inline int count_code(
-    const unsigned int * keys, int n_rows, int code
+ctypedef fused number:
+    G_H_DTYPE_C
+    double
+
+
+cdef inline bint is_pure(
+    const number * gradients,
+    const number * hessians,     # NULL where they are 1
+    const unsigned int * rows,   # (n_rows,)
+    int n_rows,
 ) noexcept nogil:
-    """How many rows have a code that no other one is larger than."""
-    cdef int n = 0
-    while n < n_rows and code_of(keys[n_rows - 1 - n]) == code:
-        n += 1
-    return n
+    """Whether no split of some rows gains anything: whether g / h is one value.
+
+    As far as can be told, where rows have different weights. Those without one have no
+    part in it.
+    """
+    cdef:
+        era_sums first, other
+        int i
+    memset(&first, 0, sizeof(first))
+    memset(&other, 0, sizeof(other))
+    for i in range(n_rows):
+        other.gradients = gradients[rows[i]]
+        other.hessians = 1.0 if hessians == NULL else hessians[rows[i]]
+        if other.hessians <= 0.0:
+            continue
+        if first.hessians == 0.0:
+            first = other
+        elif first.hessians == other.hessians:
+            if first.gradients != other.gradients:
+                return False
+        elif era_contrast(first, other, 0.0) != 0.0:
+            return False
+    return True

@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY
 
 from ..admission cimport (
-    admission, admit, gain_of_sides, side_values, values_of_sides,
+    ADMITTED, admission, admit, gain_of_sides, side_values, values_of_sides,
 )
 from ..candidates.split cimport feature_split
 from ..tree_data cimport tree_limits
@@ -19,59 +19,39 @@ cdef struct small_node:
     double sum_gradients
     double sum_hessians
     double value
-    int parent          # its record; -1 of the small node itself
+    int parent          # its record; -1 of a root
     bint is_right       # of the parent's children
-    int level           # of its list of features
-
-
-cdef struct row_sums:
-    # Of the rows of a small node, each array of shape (n_rows,).
-    double * gradients
-    double * hessians   # NULL where they are 1
-
-
-cdef inline double hessian_of(const row_sums * sums, int row) noexcept nogil:
-    return 1.0 if sums.hessians == NULL else sums.hessians[row]
-
-
-cdef inline admission admit_split(
-    const small_node * node,
-    int n_left,
-    double sum_hessians_left,
-    const tree_limits * limits,
-) noexcept nogil:
-    return admit(
-        n_left, sum_hessians_left, node.stop - node.start, node.sum_hessians,
-        limits.min_samples_leaf, limits.min_hessian_to_split,
-    )
 
 
 cdef inline side_values child_values(
-    const small_node * node,
-    double sum_gradients_left,
-    double sum_hessians_left,
-    const tree_limits * limits,
+    const small_node * node, const feature_split * split, const tree_limits * limits
 ) noexcept nogil:
     return values_of_sides(
         node.sum_gradients, node.sum_hessians,
-        sum_gradients_left, sum_hessians_left,
+        split.sum_gradients_left, split.sum_hessians_left,
         limits.l2_regularization, -INFINITY, INFINITY,
     )
 
 
-cdef inline double split_gain(
+cdef inline admission find_gain(
     const small_node * node,
-    double sum_gradients_left,
-    double sum_hessians_left,
     const tree_limits * limits,
+    feature_split * split,        # IN, its left side, and OUT, if it is admitted
 ) noexcept nogil:
-    """The pooled gain of a split by the sums of its left side."""
-    return gain_of_sides(
-        node_loss(node.sum_gradients, node.value),
-        node.sum_gradients,
-        sum_gradients_left,
-        child_values(node, sum_gradients_left, sum_hessians_left, limits),
+    """Find the pooled gain of a split; return whether it is admitted."""
+    cdef admission admitted = admit(
+        split.n_samples_left, split.sum_hessians_left,
+        node.stop - node.start, node.sum_hessians,
+        limits.min_samples_leaf, limits.min_hessian_to_split,
     )
+    if admitted == ADMITTED:
+        split.rank.gain = gain_of_sides(
+            node_loss(node.sum_gradients, node.value),
+            node.sum_gradients,
+            split.sum_gradients_left,
+            child_values(node, split, limits),
+        )
+    return admitted
 
 
 cdef inline void make_children(
@@ -82,9 +62,7 @@ cdef inline void make_children(
     small_node * left,            # OUT
     small_node * right,           # OUT
 ) noexcept nogil:
-    cdef side_values values = child_values(
-        node, split.sum_gradients_left, split.sum_hessians_left, limits
-    )
+    cdef side_values values = child_values(node, split, limits)
     left[0] = node[0]
     left.depth += 1
     left.parent = number

@@ -1,4 +1,4 @@
-# The nodes of subtrees, as scikit-learn's predictor has them.
+# The nodes of a tree, as scikit-learn's predictor has them.
 
 from libc.string cimport memcpy, memset
 
@@ -13,7 +13,6 @@ cdef struct tree_records:
     # With room for all of them.
     node_record * nodes
     Py_ssize_t n_nodes
-    Py_ssize_t first           # node of the present subtree, from which children count
     BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
     Py_ssize_t n_bitsets
 
@@ -21,10 +20,10 @@ cdef struct tree_records:
 cdef inline int add_leaf(
     tree_records * records, const small_node * node
 ) noexcept nogil:
-    """Add a node, as a leaf for now; return its number in the subtree."""
+    """Add a node, as a leaf for now; return its number."""
     cdef:
-        node_record * record = &records.nodes[records.n_nodes]
-        int number = records.n_nodes - records.first
+        int number = records.n_nodes
+        node_record * record = &records.nodes[number]
     memset(record, 0, sizeof(node_record))
     record.value = node.value
     record.count = node.stop - node.start
@@ -32,22 +31,18 @@ cdef inline int add_leaf(
     record.depth = node.depth
     record.is_leaf = True
     records.n_nodes += 1
-    if node.parent >= 0:
-        if node.is_right:
-            records.nodes[records.first + node.parent].right = number
-        else:
-            records.nodes[records.first + node.parent].left = number
+    if node.parent >= 0 and node.is_right:
+        records.nodes[node.parent].right = number
+    elif node.parent >= 0:
+        records.nodes[node.parent].left = number
     return number
 
 
 cdef inline void split_leaf(
-    tree_records * records,
-    int number,
-    const feature_split * split,
-    bint has_missing_values,     # whether the feature has, in the training data
+    tree_records * records, int number, const feature_split * split
 ) noexcept nogil:
     """Make an inner node of a leaf."""
-    cdef node_record * record = &records.nodes[records.first + number]
+    cdef node_record * record = &records.nodes[number]
     record.is_leaf = False
     record.gain = split.rank.gain
     record.feature_idx = split.feature_idx
@@ -62,6 +57,3 @@ cdef inline void split_leaf(
             sizeof(BITSET_DTYPE_C),
         )
         records.n_bitsets += 1
-    if not has_missing_values:
-        # Of values that are missing in rows to predict only: to the larger child.
-        record.missing_go_to_left = 2 * split.n_samples_left > record.count

@@ -2,35 +2,30 @@
 #
 # Rows move to the left side in the order of the feature, and where a code ends there is
 # a candidate split. It is judged by its gain, as scikit-learn's splitter does, or by
-# what the eras say of it. One loop for both has 13 to 20 % more instructions by the
-# gain.
+# what the eras say of it.
 
-from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
-from .keys cimport code_of, count_code, has_same_code, row_of
-from .moving_eras cimport (
-    is_ruled_out, move_row, moving_era, moving_eras, settle, start_moves,
-    sum_eras,
-)
-from .node cimport admit_split, hessian_of, row_sums, small_node, split_gain
+from .eras cimport ask_eras, move_rows, small_eras, start_order
+from .node cimport find_gain, small_node
+from .keys cimport MAX_ROWS, code_of, row_of, small_rows
 from ..admission cimport TOO_SMALL_LEFT, TOO_SMALL_RIGHT, admission
-from ..tree_data cimport tree_limits
 from ..candidates.split cimport feature_split, is_better
+from ..tree_data cimport tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 from ..._criteria.dispatch cimport MAX_SUMS
-from ..._criteria.split_sums cimport add_absent_eras
+from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 
 
 cdef struct scan_context:
     # What the scans of a node's features have in common.
     const small_node * node
     const tree_limits * limits
-    const row_sums * sums
-    moving_eras * eras       # NULL: by the gain, as scikit-learn
-    bint asks_eras           # or else `eras.criterion` is the gain alone
-    unsigned int * scratch   # (n_rows,), for keys in another order
+    const small_rows * rows
+    small_eras * eras
+    const criterion_struct * criterion   # NULL: by the gain, as scikit-learn
+    bint asks_eras           # or else the criterion is the gain alone
+    unsigned int[MAX_ROWS] scratch   # for keys in another order
 
 
 cdef struct sorted_feature:
@@ -38,14 +33,16 @@ cdef struct sorted_feature:
     bint is_categorical
     int n_bins                  # of values that are not missing
     int missing_code            # of missing values; -1 where the feature has none
+    bint is_drawn
     # Of the node.
-    const unsigned int * keys   # (n_rows,), sorted
+    unsigned int * keys         # (n_rows,), sorted
+    bint varies
     double largest_gain         # of the splits; INFINITY where it is not known
     double cost                 # see `cost_of_feature`
 
 
 cdef inline void scan_numbers(
-    const scan_context * context,
+    scan_context * context,
     sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
@@ -53,205 +50,136 @@ cdef inline void scan_numbers(
     cdef:
         const unsigned int * keys = feature.keys
         int n_rows = context.node.stop - context.node.start
-        int n_missing = 0
-        int n_known
-    if feature.missing_code >= 0:
-        n_missing = count_code(keys, n_rows, feature.missing_code)
-    n_known = n_rows - n_missing
-    if context.eras == NULL:
-        scan_gains(context, feature, 0, best)
-        if n_missing > 0:
-            scan_gains(context, feature, n_missing, best)
-        return
-    scan_eras(context, feature, keys, n_rows, 0, best)
-    if n_missing > 0:
+        int n_known = n_rows
+    while n_known > 0 and code_of(keys[n_known - 1]) == feature.missing_code:
+        n_known -= 1
+    scan_order(context, feature, keys, n_rows, 0, best)
+    if n_known < n_rows:
         # Once more, with missing values on the left side.
-        memcpy(context.scratch, keys + n_known, n_missing * sizeof(unsigned int))
-        memcpy(context.scratch + n_missing, keys, n_known * sizeof(unsigned int))
-        scan_eras(context, feature, context.scratch, n_rows, n_missing, best)
-
-
-cdef inline void start_split(
-    const sorted_feature * feature, bint missing_go_to_left, feature_split * split
-) noexcept nogil:
-    split.found = True
-    split.is_categorical = feature.is_categorical
-    split.feature_idx = feature.feature_idx
-    split.missing_go_to_left = missing_go_to_left
-
-
-cdef inline bint gains_more(
-    double gain,
-    int feature_idx,
-    bint missing_go_to_left,
-    const feature_split * best,
-) noexcept nogil:
-    """Whether a split replaces `best` by the gain.
-
-    Of equal gains the first stays, but the last among a feature's splits with missing
-    values on the left side, which scikit-learn scans from the right.
-    """
-    if gain <= best.rank.gain:
-        return (
-            gain == best.rank.gain
-            and missing_go_to_left
-            and best.found
-            and best.feature_idx == feature_idx
-            and best.missing_go_to_left
+        memcpy(
+            context.scratch, keys + n_known, (n_rows - n_known) * sizeof(unsigned int)
         )
-    return True
+        memcpy(
+            context.scratch + n_rows - n_known, keys, n_known * sizeof(unsigned int)
+        )
+        scan_order(context, feature, context.scratch, n_rows, n_rows - n_known, best)
 
 
-cdef inline void scan_gains(
-    const scan_context * context,
-    const sorted_feature * feature,
-    int n_missing,                   # missing values on the left side
-    feature_split * best,            # IN and OUT
-) noexcept nogil:
-    """Judge the split where a code ends by the gain."""
-    cdef:
-        const small_node * node = context.node
-        const tree_limits * limits = context.limits
-        const row_sums * sums = context.sums
-        int n_known = node.stop - node.start - n_missing
-        double gradients = 0.0
-        double hessians = 0.0
-        unsigned int key
-        unsigned int next_key = feature.keys[0]
-        admission admitted
-        double gain
-        int row, i
-
-    for i in range(n_known, n_known + n_missing):
-        row = row_of(feature.keys[i])
-        gradients += sums.gradients[row]
-        hessians += hessian_of(sums, row)
-    for i in range(n_known - 1):
-        key = next_key
-        next_key = feature.keys[i + 1]
-        row = row_of(key)
-        gradients += sums.gradients[row]
-        hessians += hessian_of(sums, row)
-        if has_same_code(key, next_key):
-            continue
-        admitted = admit_split(node, n_missing + i + 1, hessians, limits)
-        if admitted == TOO_SMALL_RIGHT:
-            break
-        if admitted == TOO_SMALL_LEFT:
-            continue
-        gain = split_gain(node, gradients, hessians, limits)
-        if gains_more(gain, feature.feature_idx, n_missing > 0, best):
-            start_split(feature, n_missing > 0, best)
-            best.rank.gain = gain
-            # Of the bins that separate the same rows, the one that scikit-learn takes.
-            best.bin_idx = code_of(next_key) - 1 if n_missing > 0 else code_of(key)
-            best.n_samples_left = n_missing + i + 1
-            best.sum_gradients_left = gradients
-            best.sum_hessians_left = hessians
-
-
-cdef inline bint scan_eras(
-    const scan_context * context,
+cdef inline bint scan_order(
+    scan_context * context,
     sorted_feature * feature,
     const unsigned int * keys,   # (n_rows,), as they move to the left
     int n_moved,                 # that do
     int n_missing,               # missing values that move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """By what the eras say; return whether one of the splits has replaced `best`."""
-    if context.asks_eras:
-        return scan_order(context, feature, keys, n_moved, n_missing, True, best)
-    return scan_order(context, feature, keys, n_moved, n_missing, False, best)
-
-
-cdef inline bint scan_order(
-    const scan_context * context,
-    sorted_feature * feature,
-    const unsigned int * keys,
-    int n_moved,
-    int n_missing,
-    bint asks_eras,              # a constant, for a loop each
-    feature_split * best,
-) noexcept nogil:
+    """Judge the split where a code ends; return whether one has replaced `best`."""
     cdef:
         const small_node * node = context.node
-        const tree_limits * limits = context.limits
-        const row_sums * sums = context.sums
-        moving_eras * eras = context.eras
-        const criterion_struct * criterion = eras.criterion
+        const small_rows * rows = context.rows
         int n_rows = node.stop - node.start
-        double gradients = 0.0
-        double hessians = 0.0
-        unsigned int key
-        unsigned int next_key = keys[0]
-        feature_split split
+        bint is_by_gain = context.criterion == NULL
+        double gradients = 0.0  # of categories, each is summed up first by the gain
+        double hessians = 0.0   # as in scikit-learn, for ties to be the same
+        feature_split split = start_split(feature, n_missing > 0)
+        bint is_same_code, is_best = False
         admission admitted
-        double gain
-        bint is_best = False
-        int row, i
-
-    start_split(feature, n_missing > 0, &split)
-    if asks_eras:
-        start_moves(eras, keys, n_rows)
+        int i
+    context.eras.n_moved = 0
     for i in range(min(n_moved, n_rows - 1)):
-        key = next_key
-        next_key = keys[i + 1]
-        row = row_of(key)
-        gradients += sums.gradients[row]
-        hessians += hessian_of(sums, row)
-        if asks_eras:
-            move_row(eras, row, i)
-        # Missing values alone are the right side of another split.
-        if has_same_code(key, next_key) or i < n_missing and code_of(next_key) == 0:
+        gradients += rows.gradients[row_of(keys[i])]
+        hessians += rows.hessians[row_of(keys[i])]
+        is_same_code = code_of(keys[i]) == code_of(keys[i + 1])
+        if is_same_code and is_by_gain and feature.is_categorical:
             continue
-        admitted = admit_split(node, i + 1, hessians, limits)
+        split.sum_gradients_left += gradients
+        split.sum_hessians_left += hessians
+        gradients = 0.0
+        hessians = 0.0
+        # Missing values alone are the right side of another split.
+        if is_same_code or i < n_missing and (is_by_gain or code_of(keys[i + 1]) == 0):
+            continue
+        split.n_samples_left = i + 1
+        admitted = find_gain(node, context.limits, &split)
         if admitted == TOO_SMALL_RIGHT:
             break
         if admitted == TOO_SMALL_LEFT:
             continue
-        gain = split_gain(node, gradients, hessians, limits)
-        if not asks_eras and gain > feature.largest_gain:
-            feature.largest_gain = gain
-        if not suffices(criterion, gain) or (
-            best.found
-            and not may_outrank(criterion, gain - feature.cost, &best.rank)
-        ):
-            continue
-        split.bin_idx = code_of(key)
+        feature.largest_gain = max(feature.largest_gain, split.rank.gain)
+        split.bin_idx = code_of(keys[i])
         if i < n_missing or feature.is_categorical:
             split.bin_idx = 0
-        split.rank.gain = gain
-        if ranks_above(eras, asks_eras, feature.cost, &split, best):
-            split.n_samples_left = i + 1
-            split.sum_gradients_left = gradients
-            split.sum_hessians_left = hessians
+        elif is_by_gain and n_missing > 0:
+            # Of the bins that separate the same rows, the one that scikit-learn takes.
+            split.bin_idx = code_of(keys[i + 1]) - 1
+        if (
+            gains_more(&split, best)
+            if is_by_gain
+            else ranks_above(context, feature.cost, keys, &split, best)
+        ):
             best[0] = split
             is_best = True
     return is_best
 
 
+cdef inline feature_split start_split(
+    const sorted_feature * feature, bint missing_go_to_left
+) noexcept nogil:
+    cdef feature_split split
+    memset(&split, 0, sizeof(split))
+    split.found = True
+    split.is_categorical = feature.is_categorical
+    split.feature_idx = feature.feature_idx
+    split.missing_go_to_left = missing_go_to_left
+    return split
+
+
+cdef inline bint gains_more(
+    const feature_split * split, const feature_split * best
+) noexcept nogil:
+    """Whether a split replaces `best` by the gain.
+
+    Of equal gains the first stays, but the last among a feature's splits with missing
+    values on the left side, which scikit-learn scans from the right.
+    """
+    if split.rank.gain != best.rank.gain:
+        return split.rank.gain > best.rank.gain
+    return (
+        best.found
+        and split.feature_idx == best.feature_idx
+        and split.missing_go_to_left
+        and best.missing_go_to_left
+    )
+
+
 cdef inline bint ranks_above(
-    moving_eras * eras,
-    bint asks_eras,
+    scan_context * context,
     double cost,                    # of the feature
+    const unsigned int * keys,
     feature_split * split,          # IN, its gain, and OUT, its rank
     const feature_split * best,
 ) noexcept nogil:
     """Whether a split replaces `best` by a criterion that compares eras."""
     cdef:
+        const criterion_struct * criterion = context.criterion
         double gain = split.rank.gain
+        small_eras * eras = context.eras
         double[MAX_SUMS] sums
+    if not suffices(criterion, gain) or (
+        best.found and not may_outrank(criterion, gain - cost, &best.rank)
+    ):
+        return False
     memset(sums, 0, sizeof(sums))
-    if asks_eras:
-        settle(eras)
-        if eras.n_covered < eras.criterion.min_covered_eras or (
-            best.found and is_ruled_out(eras, cost, &best.rank)
+    if context.asks_eras:
+        if eras.n_moved == 0:
+            start_order(eras, keys, context.node.stop - context.node.start)
+        move_rows(eras, keys, split.n_samples_left, criterion.min_samples_per_era)
+        if eras.n_covered < criterion.min_covered_eras or not ask_eras(
+            eras, criterion, cost, best, sums
         ):
             return False
-        sum_eras(eras, sums)
-        add_absent_eras(eras.criterion, eras.pooled.n_eras - eras.n_present, sums)
     return (
-        rank_split(eras.criterion, &eras.pooled, sums, gain, &split.rank)
-        and (cost == 0.0 or penalise(eras.criterion, cost, &split.rank))
+        rank_split(criterion, &eras.pooled, sums, gain, &split.rank)
+        and (cost == 0.0 or penalise(criterion, cost, &split.rank))
         and is_better(split, best)
     )

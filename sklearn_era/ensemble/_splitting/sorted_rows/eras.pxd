@@ -1,0 +1,152 @@
+# The eras of a small node, and what they say of a split.
+
+from libc.string cimport memset
+
+from .keys cimport MAX_ROWS, row_of, small_rows
+from ..candidates.split cimport feature_split
+from ..rows cimport add_squares, impurity_sums
+from ..tree_data cimport tree_data
+from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.sides cimport (
+    added, era_facts, era_sums, eras_struct, facts_of_era, is_covered, side_sums,
+)
+from ..._criteria.split_sums cimport add_absent_eras, add_era
+from ..._criteria.time_robust cimport era_rules_out, impurity
+
+
+cdef struct present_era:
+    int code
+    era_sums total            # of its rows in the node
+    impurity_sums squares
+    era_facts facts
+    side_sums sides           # of a split
+    bint is_covered           # by it
+
+
+cdef struct small_eras:
+    eras_struct pooled
+    double * impurities       # (n_eras,), of the node; those of `pooled`
+    # Of the rows of the small node: their eras, and what these are compared by.
+    int[MAX_ROWS] codes
+    double[MAX_ROWS] gradients
+    double[MAX_ROWS] hessians
+    # Of the node.
+    int n_present             # eras with rows
+    present_era[MAX_ROWS] present   # ascending
+    int[MAX_ROWS] places      # of each row its era's, among those present
+    # Of an order in which rows move to the left side.
+    int n_moved
+    int n_covered             # eras
+    era_sums[MAX_ROWS] right_of     # of each place, what its era has beyond
+
+
+cdef inline void add_row(
+    const small_eras * eras, int row, era_sums * side
+) noexcept nogil:
+    side.gradients += eras.gradients[row]
+    side.hessians += eras.hessians[row]
+    side.count += 1.0
+
+
+cdef inline int find_eras(
+    small_eras * eras,
+    const criterion_struct * criterion,
+    const small_rows * rows,
+    const tree_data * data,
+    int start,
+    int stop,
+) noexcept nogil:
+    """Find the eras of a node; return how many of them a split could cover."""
+    cdef:
+        present_era * era = NULL
+        int n_coverable = 0
+        int row, i
+    eras.n_present = 0
+    for i in range(start, stop):
+        row = rows.rows[i]
+        if era == NULL or era.code != eras.codes[row]:
+            era = &eras.present[eras.n_present]
+            memset(era, 0, sizeof(present_era))
+            era.code = eras.codes[row]
+            eras.n_present += 1
+        eras.places[row] = eras.n_present - 1
+        add_row(eras, row, &era.total)
+        if criterion.traits.reads_impurities:
+            add_squares(
+                &era.squares, data.gradients[rows.samples[row]], rows.hessians[row]
+            )
+    for i in range(eras.n_present):
+        era = &eras.present[i]
+        n_coverable += era.total.count >= 2.0 * criterion.min_samples_per_era
+        eras.impurities[era.code] = impurity(
+            era.squares.squares, era.squares.gradients, era.squares.hessians
+        )
+        era.facts = facts_of_era(criterion, &eras.pooled, era.code, era.total)
+    return n_coverable
+
+
+cdef inline void start_order(
+    small_eras * eras, const unsigned int * keys, int n_rows
+) noexcept nogil:
+    """Have all rows on the right side, and sum them up from the far end.
+
+    Taken from a total, a side whose rows have no weight would have what rounding left.
+    """
+    cdef:
+        present_era * era
+        int i
+    eras.n_covered = 0
+    for i in range(eras.n_present):
+        era = &eras.present[i]
+        memset(&era.sides, 0, sizeof(side_sums))
+        era.is_covered = False
+    for i in range(n_rows - 1, -1, -1):
+        era = &eras.present[eras.places[row_of(keys[i])]]
+        eras.right_of[i] = era.sides.right
+        add_row(eras, row_of(keys[i]), &era.sides.right)
+
+
+cdef inline void move_rows(
+    small_eras * eras, const unsigned int * keys, int n_left, double min_samples
+) noexcept nogil:
+    """Move rows to the left side, beyond those that are there."""
+    cdef:
+        present_era * era
+        int i
+    for i in range(eras.n_moved, n_left):
+        era = &eras.present[eras.places[row_of(keys[i])]]
+        add_row(eras, row_of(keys[i]), &era.sides.left)
+        era.sides.right = eras.right_of[i]
+        eras.n_covered -= era.is_covered
+        era.is_covered = is_covered(era.sides.left, era.sides.right, min_samples) > 0.0
+        eras.n_covered += era.is_covered
+    eras.n_moved = n_left
+
+
+cdef inline bint ask_eras(
+    const small_eras * eras,
+    const criterion_struct * criterion,
+    double cost,                 # of the split's feature
+    const feature_split * best,
+    double * sums,               # IN and OUT
+) noexcept nogil:
+    """Add up the eras for a split; return False if one has it rank below the best."""
+    cdef:
+        const present_era * era
+        side_sums of_all
+        int i
+    memset(&of_all, 0, sizeof(side_sums))
+    for i in range(eras.n_present if criterion.traits.sees_all_eras else 0):
+        of_all.left = added(of_all.left, eras.present[i].sides.left)
+        of_all.right = added(of_all.right, eras.present[i].sides.right)
+    for i in range(eras.n_present):
+        era = &eras.present[i]
+        if best.found and criterion.traits.worst_era_decides and era_rules_out(
+            criterion, &era.facts, era.sides.left, era.sides.right, cost, &best.rank
+        ):
+            return False
+        add_era(
+            criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums
+        )
+    add_absent_eras(criterion, eras.pooled.n_eras - eras.n_present, sums)
+    return True
