@@ -317,6 +317,13 @@ cdef inline bint is_sum(statistic what) noexcept nogil:
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
 
 
+cdef inline bint counts_uncovered(statistic what) noexcept nogil:
+    """Whether an era that a split does not cover adds anything to the statistic."""
+    return what in (
+        SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, HELD_OUT_GAINS
+    )
+
+
 cdef inline void merge_terms(
     statistic what,
     const criterion_struct * criterion,

@@ -2,8 +2,8 @@
 
 from .criterion cimport criterion_struct
 from .dispatch cimport (
-    add_absent_terms, add_by_statistic, add_terms, compare_sides, is_sum, merge_terms,
-    n_fields_of, statistic,
+    add_absent_terms, add_by_statistic, add_terms, compare_sides, counts_uncovered,
+    is_sum, merge_terms, n_fields_of, statistic,
 )
 from .sides cimport (
     era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras, side_sums,
@@ -88,6 +88,17 @@ cdef inline void merge_sums(
             <statistic> criterion.statistics[i], criterion, sums + field, others + field
         )
         field += n_fields_of(<statistic> criterion.statistics[i])
+
+
+cdef inline bint counts_uncovered_eras(
+    const criterion_struct * criterion
+) noexcept nogil:
+    """Whether an era that a split does not cover adds anything to its sums."""
+    cdef int i
+    for i in range(criterion.n_statistics):
+        if counts_uncovered(<statistic> criterion.statistics[i]):
+            return True
+    return False
 
 
 cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:

@@ -4,9 +4,7 @@
 from libc.math cimport INFINITY
 
 from .criterion cimport criterion_struct, split_rank
-from .sides cimport (
-    era_contrast, era_facts, era_gain, era_sums, eras_struct, is_informative,
-)
+from .sides cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
 
 
 cdef inline double impurity(
@@ -112,25 +110,3 @@ cdef inline bint rank_time_robust(
         and rank.expansion > criterion.min_impurity_decrease
         and rank.gain < INFINITY
     )
-
-
-cdef inline bint era_rules_out(
-    const criterion_struct * criterion,
-    const era_facts * era,
-    era_sums left,
-    era_sums right,
-    double cost,               # of the split's feature
-    const split_rank * best,
-) noexcept nogil:
-    """Whether an era is worse off than the worst of the best split thus far.
-
-    For criteria whose worst era decides.
-    """
-    cdef double decrease, key
-    if not is_informative(left, right, criterion.min_samples_per_era) > 0.0:
-        return False
-    decrease = impurity_decrease(left, right)
-    key = decrease - era.impurity
-    if criterion.ranks_by_decrease:
-        key = era.share * decrease
-    return key - cost < best.primary

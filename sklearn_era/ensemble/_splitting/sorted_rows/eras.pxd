@@ -1,17 +1,17 @@
-# The eras of a small node, and what they say of a split.
+# The eras of a small node, on both sides of a split.
 
 from libc.string cimport memset
 
 from .keys cimport MAX_ROWS, row_of, small_rows
-from ..candidates.split cimport feature_split
 from ..rows cimport add_squares, impurity_sums
 from ..tree_data cimport tree_data
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.sides cimport (
     added, era_facts, era_sums, eras_struct, facts_of_era, is_covered, side_sums,
 )
-from ..._criteria.split_sums cimport add_absent_eras, add_era
-from ..._criteria.time_robust cimport era_rules_out, impurity
+from ..._criteria.dispatch cimport can_reach
+from ..._criteria.split_sums cimport add_absent_eras, add_era, counts_uncovered_eras
+from ..._criteria.time_robust cimport impurity
 
 
 cdef struct present_era:
@@ -37,6 +37,7 @@ cdef struct small_eras:
     # Of an order in which rows move to the left side.
     int n_moved
     int n_covered             # eras
+    int decisive              # place of the era that last ruled a split out
     era_sums[MAX_ROWS] right_of     # of each place, what its era has beyond
 
 
@@ -62,6 +63,7 @@ cdef inline int find_eras(
         int n_coverable = 0
         int row, i
     eras.n_present = 0
+    eras.decisive = 0
     for i in range(start, stop):
         row = rows.rows[i]
         if era == NULL or era.code != eras.codes[row]:
@@ -124,29 +126,39 @@ cdef inline void move_rows(
 
 
 cdef inline bint ask_eras(
-    const small_eras * eras,
+    small_eras * eras,
     const criterion_struct * criterion,
-    double cost,                 # of the split's feature
-    const feature_split * best,
-    double * sums,               # IN and OUT
+    double gain,                 # of the split
+    double least,                # key that it has to reach
+    double * sums,               # OUT
 ) noexcept nogil:
-    """Add up the eras for a split; return False if one has it rank below the best."""
+    """Add up the eras for a split; return False once it cannot reach the key."""
     cdef:
+        bint counts_all = counts_uncovered_eras(criterion)
+        int n_present = eras.n_present
         const present_era * era
         side_sums of_all
-        int i
+        int i, place
     memset(&of_all, 0, sizeof(side_sums))
-    for i in range(eras.n_present if criterion.traits.sees_all_eras else 0):
+    for i in range(n_present if criterion.traits.sees_all_eras else 0):
         of_all.left = added(of_all.left, eras.present[i].sides.left)
         of_all.right = added(of_all.right, eras.present[i].sides.right)
-    for i in range(eras.n_present):
-        era = &eras.present[i]
-        if best.found and criterion.traits.worst_era_decides and era_rules_out(
-            criterion, &era.facts, era.sides.left, era.sides.right, cost, &best.rank
-        ):
-            return False
+    # The era that ruled out the split before is the likeliest to do so again.
+    for i in range(-1 if criterion.traits.worst_era_decides else 0, n_present):
+        place = i if i >= 0 else eras.decisive
+        era = &eras.present[place]
+        if i <= 0:
+            memset(sums, 0, criterion.n_fields * sizeof(double))
+        if not (era.is_covered or counts_all):
+            continue
         add_era(
             criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums
         )
-    add_absent_eras(criterion, eras.pooled.n_eras - eras.n_present, sums)
+        if not can_reach(
+            criterion, sums, 1, gain, eras.pooled.n_eras, n_present - 1 - max(i, 0),
+            least,
+        ):
+            eras.decisive = place
+            return False
+    add_absent_eras(criterion, eras.pooled.n_eras - n_present, sums)
     return True

@@ -2,8 +2,9 @@
 #
 # Rows move to the left side in the order of the feature, and where a code ends there is
 # a candidate split. It is judged by its gain, as scikit-learn's splitter does, or by
-# what the eras say of it.
+# the eras.
 
+from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
 from .eras cimport ask_eras, move_rows, small_eras, start_order
@@ -165,6 +166,7 @@ cdef inline bint ranks_above(
         double gain = split.rank.gain
         small_eras * eras = context.eras
         double[MAX_SUMS] sums
+        double least = -INFINITY
     if not suffices(criterion, gain) or (
         best.found and not may_outrank(criterion, gain - cost, &best.rank)
     ):
@@ -174,8 +176,10 @@ cdef inline bint ranks_above(
         if eras.n_moved == 0:
             start_order(eras, keys, context.node.stop - context.node.start)
         move_rows(eras, keys, split.n_samples_left, criterion.min_samples_per_era)
+        if best.found and cost == 0.0:
+            least = best.rank.primary
         if eras.n_covered < criterion.min_covered_eras or not ask_eras(
-            eras, criterion, cost, best, sums
+            eras, criterion, gain, least, sums
         ):
             return False
     return (
