@@ -9,6 +9,7 @@
 - ``histograms``: a node's sums by bin, over all eras;
 - ``admission``: which splits a node may have, and what they gain;
 - ``candidates``: the splits that a node may have, and the best of them;
+- ``comparison``: their sums over eras;
 - ``lanes``: the loops over splits, compiled for several instruction sets;
 - ``sorted_rows``: small nodes of forests, by their rows in order.
 """

@@ -6,10 +6,10 @@ from .._criteria.sides cimport eras_struct
 from .bundles cimport FeatureBundles
 from .candidates.split cimport feature_split
 from .candidates.splits cimport CandidateSplits
-from .fixed_points cimport summed_values
+from .comparison cimport EraComparison
 from .histograms cimport HistogramStore, NodeHistograms
-from .lanes.functions cimport lane_column, lane_functions, node_struct
-from .rows cimport EraRows, packed_rows
+from .lanes.functions cimport node_struct
+from .rows cimport EraRows
 from .tree_data cimport tree_data, tree_limits
 
 
@@ -30,11 +30,10 @@ cdef class EraSplitter:
         bint is_alone            # in it
         EraRows rows
         CandidateSplits splits
-        const lane_functions * functions
+        EraComparison comparison
         readonly HistogramStore store
         HistogramStore spare
         criterion_struct criterion
-        bint compares_targets
         double [::1] impurities  # (n_eras,), of the node, if needed
         double [::1] era_sizes   # (n_eras,), rows of an era in the training set
         double gradient_variance
@@ -54,12 +53,9 @@ cdef class EraSplitter:
         FeatureBundles all_features  # kept from tree to tree
         FeatureBundles bundles       # of the features that the tree uses
         object merged                # of the bins of all processes
-        void * memory                # of a batch of eras for each thread
-        int n_batches
 
         # Of the node.
         double n_coverable       # eras with rows for both sides of a split
-        int n_absent             # eras that nothing was said of
 
         # Of the fit: nodes that the gain would split, and those of them at which no
         # split covers enough eras.
@@ -67,7 +63,6 @@ cdef class EraSplitter:
         readonly Py_ssize_t n_uncovered
 
     cdef tree_eras eras_of_tree(self) noexcept
-    cdef int _threads_for(self, double n_additions) noexcept
     cdef NodeHistograms _sum_up(self, NodeHistograms histograms, NodeHistograms parent)
     cdef bint _start_node(self, node, node_struct * c_node) except -1
     cdef NodeHistograms _histograms_of(self, node)
@@ -92,44 +87,6 @@ cdef class EraSplitter:
     cdef feature_split _best_of_all(
         self, const long long * bins, const node_struct * node
     ) except *
-    cdef _compare_eras(
-        self,
-        const criterion_struct * criterion,
-        const long long * bins,
-        const node_struct * node,
-    )
-    cdef bint _can_rule_out_splits(self, const criterion_struct * criterion) noexcept
-    cdef bint _ranks_by_direction(self, const criterion_struct * criterion) noexcept
-    cdef void _compare_columns(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        int n_columns,
-    ) noexcept
-    cdef void _visit_columns(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        int first,
-        int stop,
-        double least,
-    ) noexcept
-    cdef void _compare_column(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        const packed_rows * packed,
-        int chunk,
-        double least,
-        lane_column * column,
-        int thread,
-    ) noexcept nogil
-    cdef int _eras_at_a_time(
-        self, const lane_column * column, int n_before
-    ) noexcept nogil
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
     ) noexcept

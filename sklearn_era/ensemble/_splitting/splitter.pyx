@@ -13,48 +13,38 @@ thus free to change.
       -> gains                       of every candidate split
          (`candidates`, `lanes`)
       -> a list of splits            those with a share of the largest gain
-      -> what the eras say           their rows summed up by era, on the left side of
-         (`rows`, `lanes`)           each split that is listed, and compared
+      -> sums over eras              of each split that is listed: rows are summed up
+         (`comparison`, `lanes`)     by era on its left side, and sides compared
       -> ranks                       by the criterion's key
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from cython.parallel import parallel, prange
-from libc.math cimport INFINITY, ceil
-from libc.stdint cimport uintptr_t
-from libc.stdlib cimport calloc, free
+from libc.math cimport ceil
 from libc.string cimport memset
 
 import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
-from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 
 from .._exchange import ALONE
 from .lanes.instruction_sets import lane_module
 from .bundles cimport FeatureBundles
-from .candidates.best cimport best_by_gain, best_key, find_gains, rank_splits
-from .candidates.listing cimport list_splits
-from .candidates.pruning cimport keep_best, prune_column
+from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.split cimport feature_split
 from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
-from .fixed_points cimport n_words_of
+from .comparison cimport EraComparison, threads_for
+from .fixed_points cimport n_words_of, summed_values
 from .histograms cimport HistogramStore, NodeHistograms, fill
-from .lanes.functions cimport CACHE_LINE, batch_size, era_batch, lane_column
-from .rows cimport EraRows, packed_rows
+from .lanes.functions cimport lane_functions
+from .rows cimport EraRows
 from .tree_data cimport cost_of_feature, describe_tree
-from .._criteria.dispatch cimport DIRECTIONAL, GAIN
+from .._criteria.dispatch cimport GAIN
 from .._criteria.node_formulas cimport node_loss
 from .._criteria.objects cimport Criterion
 from .._criteria.ranking cimport (
-    directions_alone, gain_alone, gain_beyond_rounding, keeps_directions_alone,
-    penalty_unit, with_share_of,
+    gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
-
-cdef enum:
-    FEW_COLUMNS = 4         # for which it does not pay to compare one before the others
-    FEW_ADDITIONS = 20_000  # for which it does not pay to wake up another thread
 
 
 cdef class EraSplitter:
@@ -99,20 +89,16 @@ cdef class EraSplitter:
         self.splits = CandidateSplits()
         self.splits.tree = &self.tree
         self.splits.limits = &self.limits
-        self.functions = <const lane_functions *> PyCapsule_GetPointer(
+        self.splits.functions = <const lane_functions *> PyCapsule_GetPointer(
             lane_module().functions, "lane_functions"
         )
-        self.splits.functions = self.functions
+        self.comparison = EraComparison(self.rows, self.splits, exchange)
         self.spare = HistogramStore(2**62)  # for a node that finds no room
         self.store = (
             HistogramStore() if store_budget is None else HistogramStore(store_budget)
         )
-        self.compares_targets = weights is not None
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
-
-    def __dealloc__(self):
-        free(self.memory)
 
     @property
     def n_samples(self):
@@ -194,13 +180,11 @@ cdef class EraSplitter:
         self.rows.start_node(histograms.sample_indices)
         fill(
             histograms, parent, self.rows, &self.tree, self.bundles,
-            self._threads_for(<double> self.rows.n_rows * self.bundles.n_bundles),
+            threads_for(
+                self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
+            ),
         )
         return histograms
-
-    cdef int _threads_for(self, double n_additions) noexcept:
-        """Threads that have enough to do, for what it takes to wake them up."""
-        return self.n_threads if n_additions > FEW_ADDITIONS else 1
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
@@ -212,16 +196,7 @@ cdef class EraSplitter:
                 self.all_features = self._make_bundles(np.sort(features))
             self.bundles = self.all_features
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
-        if self.n_batches < self.n_threads:
-            free(self.memory)
-            self.n_batches = 0
-            self.memory = calloc(self.n_threads + 1, batch_size())
-            if self.memory == NULL:
-                raise MemoryError(
-                    f"cannot allocate {self.n_threads * batch_size()} bytes for "
-                    f"{self.n_threads} threads"
-                )
-            self.n_batches = self.n_threads
+        self.comparison.use_threads(self.n_threads)
 
     def _make_bundles(self, features):
         return FeatureBundles(
@@ -244,7 +219,8 @@ cdef class EraSplitter:
             return None
         bins = self._bins_of_all(self._histograms_of(node))
         find_gains(
-            self.splits, values, bins, &c_node, self._threads_for(self.bundles.n_bins)
+            self.splits, values, bins, &c_node,
+            threads_for(self.n_threads, self.bundles.n_bins),
         )
         if self.criterion.name == GAIN:
             best = self._largest_gain(bins, &c_node)
@@ -355,7 +331,7 @@ cdef class EraSplitter:
         best.found = False
         if self.n_coverable >= self.criterion.min_covered_eras:
             sharing = with_share_of(&self.criterion, self._gain_left(&largest, unit))
-            self._compare_eras(&sharing, bins, node)
+            self.comparison.compare(&sharing, bins, node)
             best = self._rank_penalised(&sharing, node)
             if not best.found:
                 self._count_if_uncovered(&sharing, node)
@@ -380,7 +356,7 @@ cdef class EraSplitter:
     ) except *:
         """The best of all candidates by the criterion."""
         cdef feature_split best
-        self._compare_eras(&self.criterion, bins, node)
+        self.comparison.compare(&self.criterion, bins, node)
         best = self._rank_penalised(&self.criterion, node)
         if best.found:
             self.n_splittable += 1
@@ -388,175 +364,6 @@ cdef class EraSplitter:
             self.n_splittable += 1
             self._count_if_uncovered(&self.criterion, node)
         return best
-
-    cdef _compare_eras(
-        self,
-        const criterion_struct * criterion,
-        const long long * bins,
-        const node_struct * node,
-    ):
-        """Ask the eras of the splits whose gain suffices the criterion."""
-        cdef:
-            EraRows rows = self.rows
-            const summed_values * values = &rows.of_gradients
-            int n_columns = list_splits(
-                self.splits, criterion, values, bins, node,
-                rows if self._can_rule_out_splits(criterion) else None,
-                self._threads_for(self.bundles.n_bins),
-            )
-            criterion_struct by_direction
-        self.n_absent = rows.n_eras - rows.n_listed
-        if self.compares_targets:
-            values = &rows.of_targets
-        if n_columns > FEW_COLUMNS and self._ranks_by_direction(criterion):
-            by_direction = directions_alone(criterion)
-            self._compare_columns(&by_direction, node, values, n_columns)
-            n_columns = keep_best(
-                self.splits, &by_direction, node, self.n_absent, self.n_threads
-            )
-        self._compare_columns(criterion, node, values, n_columns)
-        if not self.is_alone:
-            self.splits.merge_splits(criterion, self.n_absent, self.exchange)
-            self.n_absent = 0
-
-    cdef bint _ranks_by_direction(self, const criterion_struct * criterion) noexcept:
-        """Whether gains of eras are needed only where splits tie by their directions.
-
-        Without l2, a split with a direction in any era has a gain.
-        """
-        return (
-            self.is_alone
-            and self.tree.penalties == NULL
-            and criterion.name == DIRECTIONAL
-            and criterion.boltzmann_alpha == 0.0
-            and criterion.l2_regularization == 0.0
-        )
-
-    cdef void _compare_columns(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        int n_columns,
-    ) noexcept:
-        """Ask the eras of the splits that are listed, in columns.
-
-        The best split of one column rules out many splits of the others.
-        """
-        cdef:
-            double least = -INFINITY
-            int first = 0
-        if n_columns > FEW_COLUMNS and self.is_alone and self.tree.penalties == NULL:
-            first = 1
-            self.splits.put_first()
-            self._visit_columns(criterion, node, values, 0, 1, least)
-            least = best_key(self.splits, criterion, node, self.n_absent)
-        self._visit_columns(criterion, node, values, first, n_columns, least)
-
-    cdef void _visit_columns(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        int first,        # of the columns that are listed
-        int stop,
-        double least,     # key that a split has to reach
-    ) noexcept:
-        """Add the eras of the node to some columns, chunk by chunk."""
-        cdef:
-            EraRows rows = self.rows
-            int n_threads = self._threads_for(
-                <double> rows.n_rows * (stop - first)
-                + 2.0 * rows.n_listed * self.splits.n_listed_lanes
-            )
-            bint by_contrast = (
-                keeps_directions_alone(criterion) and rows.has_contrasts(values)
-            )
-            packed_rows packed = rows.packed(values, by_contrast)
-            int chunk, i
-        with nogil, parallel(num_threads=n_threads):
-            for chunk in range(rows.n_chunks):
-                for i in prange(
-                    rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
-                ):
-                    rows.pack(
-                        values, rows.blocks[i].start, rows.blocks[i].stop,
-                        rows.blocks[i].first_word,
-                    )
-                    if by_contrast:
-                        rows.pack_contrasts(values, &rows.blocks[i])
-                for i in prange(first, stop, schedule="static", chunksize=1):
-                    self._compare_column(
-                        criterion, node, values, &packed, chunk, least,
-                        &self.splits.columns[self.splits.listed[i]],
-                        omp_get_thread_num(),
-                    )
-
-    cdef bint _can_rule_out_splits(self, const criterion_struct * criterion) noexcept:
-        """Whether to look for splits that too few eras can cover, before their sums.
-
-        It costs a pass over the rows. Of many rows an era spans nearly all splits.
-        """
-        return (
-            self.is_alone
-            and 2 * criterion.min_covered_eras > self.rows.n_listed
-            and self.rows.n_rows < 32 * self.rows.n_listed
-        )
-
-    cdef void _compare_column(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        const summed_values * values,
-        const packed_rows * packed,
-        int chunk,
-        double least,
-        lane_column * column,   # IN and OUT
-        int thread,
-    ) noexcept nogil:
-        """Add the eras of a chunk to the splits of a column, and drop some on the way.
-        """
-        cdef:
-            int first = self.rows.chunks[chunk]
-            int last = self.rows.chunks[chunk + 1]
-            int stop
-            era_batch * batch = <era_batch *> (  # which begins a cache line
-                (<uintptr_t> self.memory + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
-                + thread * batch_size()
-            )
-        batch.lanes.all_left = self.splits.sides_of_column(column, 0)
-        batch.lanes.all_right = self.splits.sides_of_column(column, 1)
-        while first < last and column.n_splits > 0:
-            if self.is_alone:
-                prune_column(
-                    self.splits, criterion, node.eras.n_eras,
-                    self.rows.n_eras_from(first), least, column,
-                )
-            stop = last
-            if self.is_alone:
-                stop = min(last, first + self._eras_at_a_time(column, first))
-                while stop < last and (
-                    self.rows.blocks[stop].era == self.rows.blocks[stop - 1].era
-                ):
-                    stop += 1
-            self.functions.compare_eras(
-                criterion, &node.eras, column, values, packed,
-                &self.rows.blocks[first], stop - first,
-                self.splits.sums_of_column(column), batch,
-            )
-            first = stop
-
-    cdef int _eras_at_a_time(
-        self, const lane_column * column, int n_before
-    ) noexcept nogil:
-        """How many eras to compare before it pays to look which splits can still win.
-        """
-        cdef:
-            double n_lanes = column.n_lanes
-            double rows = <double> self.rows.n_rows / self.rows.n_listed
-        return 1 + n_before // 8 + <int> (
-            3.0 * (100.0 + 2.5 * n_lanes) / (rows + 1.5 * n_lanes)
-        )
 
     cdef void _count_if_uncovered(
         self, const criterion_struct * criterion, const node_struct * node
@@ -589,7 +396,7 @@ cdef class EraSplitter:
         double unit_of_costs,
     ) noexcept:
         return rank_splits(
-            self.splits, criterion, node, self.n_absent, unit_of_costs,
+            self.splits, criterion, node, self.comparison.n_absent, unit_of_costs,
             self.n_threads if self.splits.n_listed > 100 else 1,
         )
 
@@ -620,7 +427,7 @@ cdef class EraSplitter:
         if self.hessians_are_constant and not self.rows.of_gradients.has_low_words:
             eras.gradient_unit = self.rows.of_gradients.unit
             eras.gradient_scale = self.rows.of_gradients.scale
-        if self.compares_targets:
+        if self.comparison.compares_targets:
             eras.positive_weights = &self.rows.positive_weights[0]
             eras.weights = &self.rows.weights[0]
         return eras

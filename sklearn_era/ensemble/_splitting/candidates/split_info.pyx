@@ -29,7 +29,7 @@ cdef make_split_info(
     const feature_split * split,
     const node_struct * node,
 ):
-    """What scikit-learn's grower is told of a node's best split."""
+    """A node's best split as scikit-learn's grower takes it."""
     cdef:
         double sum_gradients_right = node.sum_gradients - split.sum_gradients_left
         double sum_hessians_right = node.sum_hessians - split.sum_hessians_left

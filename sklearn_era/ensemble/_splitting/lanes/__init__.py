@@ -2,6 +2,7 @@
 
 - ``gains``: the pooled gains of the splits of a feature;
 - ``eras``, ``masked_rows``: the rows of some eras on the left side of each split;
+  ``directions``: which side of each split predicts more in an era, and no more;
 - ``kernels``: these loops, by way of ``functions``, compiled for each of the
-  ``instruction_sets`` that ``cpu_levels`` says the processor may have.
+  ``instruction_sets`` that the processor may have, by ``cpu_levels``.
 """
