@@ -205,6 +205,8 @@ cdef void compare_column(
                 self.splits, criterion, node.eras.n_eras, self.rows.n_eras_from(first),
                 least, column,
             )
+            if column.n_splits == 0:
+                return
             stop = min(last, first + eras_at_a_time(self.rows, column, first))
             while stop < last and blocks[stop].era == blocks[stop - 1].era:
                 stop += 1
