@@ -22,7 +22,8 @@ from .split_sums cimport add_era, merge_sums
 from .time_robust cimport impurity
 
 NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
-assert NUMBERS["blend"] == BLEND, "dispatch.pxd has other criteria than the table"
+if NUMBERS["blend"] != BLEND:
+    raise ImportError("_criteria/dispatch.pxd has other criteria than the table.")
 
 # As the enum in criterion.pxd.
 InvarianceStatistic = IntEnum(

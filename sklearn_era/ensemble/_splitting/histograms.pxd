@@ -36,3 +36,6 @@ cdef void fill(
     FeatureBundles bundles,
     int n_threads,
 ) noexcept
+cdef bint are_sums_of(
+    NodeHistograms histograms, FeatureBundles bundles, EraRows rows
+) noexcept

@@ -17,7 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .bundles cimport bundle_struct
-from .fixed_points cimport unpack
+from .fixed_points cimport fixed_point, unpack
 from .rows cimport MAX_BINS, packed_rows
 
 # Bytes for the histograms that the nodes of a fit keep at a time; a node that finds
@@ -163,6 +163,37 @@ cdef void fill(
                         &bundles.bundles[first], n_bundles, histograms.sums,
                         histograms.n_planes, histograms.n_bins, of_parent,
                     )
+
+
+cdef bint are_sums_of(
+    NodeHistograms histograms, FeatureBundles bundles, EraRows rows
+) noexcept:
+    """Whether the bins of each feature have the sums of the node's rows."""
+    cdef:
+        const summed_values * values = &rows.of_gradients
+        int of_gradients = 1 if values.hessians == NULL else 2
+        long long gradients = 0
+        long long total
+        Py_ssize_t first, j
+        int plane, i, member
+    for i in range(rows.n_rows):
+        gradients += fixed_point(
+            values.gradients[
+                i if rows.sample_indices == NULL else rows.sample_indices[i]
+            ],
+            values.scale,
+        )
+    for plane in (0, of_gradients):
+        first = plane * histograms.n_bins
+        for i in range(bundles.n_bundles):
+            for member in range(bundles.bundles[i].n_members):
+                total = 0
+                for j in range(first, first + bundles.bundles[i].n_codes[member]):
+                    total += histograms.sums[j]
+                if total != (gradients if plane > 0 else rows.n_rows):
+                    return False
+                first += bundles.bundles[i].n_codes[member]
+    return True
 
 
 cdef inline int size_in(int n_rows, int size) noexcept nogil:

@@ -112,6 +112,7 @@ cdef class EraRows:
     cdef set_units(self, summed_values * values)
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
+    cdef int era_of_row(self, int i) noexcept nogil
     cdef void add_era(self, int era, int start, int stop) noexcept
     cdef int end_of_era(self, int era, int start) noexcept nogil
     cdef int n_eras_from(self, int block) noexcept nogil

@@ -169,21 +169,31 @@ cdef class EraRows:
         """
         cdef:
             int start = 0
+            int n_seen = 0
             int era, stop
         self.n_listed = 0
         self.n_coverable = 0
         self.n_blocks = 0
         self.n_chunks = 0
         while start < self.n_rows:
-            era = self.era_codes[
-                start if self.sample_indices == NULL else self.sample_indices[start]
-            ]
+            era = self.era_of_row(start)
             stop = self.end_of_era(era, start)
+            assert start < stop <= self.n_rows, "rows of an era"
+            assert self.era_of_row(stop - 1) == era, "rows of an era"
+            assert stop == self.n_rows or self.era_of_row(stop) > era, "order of eras"
+            n_seen += stop - start
             self.n_coverable += stop - start >= n_needed
             if stop - start >= min_rows:
                 self.add_era(era, start, stop)
             start = stop
         self.chunks[self.n_chunks] = self.n_blocks
+        assert n_seen == self.n_rows, "rows of a node"
+
+    cdef int era_of_row(self, int i) noexcept nogil:
+        """The era of a row of the node."""
+        return self.era_codes[
+            i if self.sample_indices == NULL else self.sample_indices[i]
+        ]
 
     cdef void add_era(self, int era, int start, int stop) noexcept:
         """Cut an era into blocks, of the last chunk or of another one."""
@@ -210,6 +220,8 @@ cdef class EraRows:
             self.n_blocks += 1
             first_word += next_start - start
             start = <int> next_start
+        assert first_word <= self.n_packed, "words of a chunk"
+        assert block.stop == stop, "rows of an era"
 
     cdef int end_of_era(self, int era, int start) noexcept nogil:
         """The row of the node after the last one of an era, by ever larger steps."""

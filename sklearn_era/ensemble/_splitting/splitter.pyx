@@ -35,7 +35,7 @@ from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport EraComparison, threads_for
 from .fixed_points cimport n_words_of, summed_values
-from .histograms cimport HistogramStore, NodeHistograms, fill
+from .histograms cimport HistogramStore, NodeHistograms, are_sums_of, fill
 from .lanes.functions cimport lane_functions
 from .rows cimport EraRows
 from .tree_data cimport cost_of_feature, describe_tree
@@ -265,6 +265,7 @@ cdef class EraSplitter:
             if self._sum_up(histograms, None) is None:  # there is no room
                 histograms = NodeHistograms(self.spare, node.sample_indices)
                 self._sum_up(histograms, None)
+        assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
         return histograms
 
     cdef const long long * _bins_of_all(self, NodeHistograms histograms) except NULL:

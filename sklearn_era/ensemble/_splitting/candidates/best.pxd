@@ -264,6 +264,7 @@ cdef inline void rank_feature(
                 lane - column.first_lane, sums,
             )
             add_absent_eras(criterion, n_absent, sums)
+            assert 0.0 <= sums[0] <= node.eras.n_eras, "eras that a split covers"
             if not rank_split(criterion, &node.eras, sums, splits.gains[lane], &rank):
                 continue
             if cost > 0.0 and not penalise(criterion, cost, &rank):

@@ -74,6 +74,7 @@ cdef inline void prune_column(
     groups[column.n_splits] = n_kept
     for i in range(MAX_BINS):
         column.groups[i] = groups[min(<int> column.groups[i], column.n_splits)]
+    assert 0 < n_kept < column.n_splits <= MAX_BINS, "splits of a column"
     column.n_splits = n_kept
     move_fields(splits, column, lanes_for(n_kept))
 

@@ -39,6 +39,8 @@ cdef inline void add_directions(
         lowest = min(lowest, group)
         highest = max(highest, group)
     run_up(cells + lowest, 0, highest - lowest, cells + lowest)
+    assert highest <= column.n_splits, "groups of a column"
+    assert highest == lowest or cells[highest - 1] == -cells[highest], "sum of an era"
     for i in range(lowest, highest):
         covered[i] += 1.0
         directions[i] += 1.0 if cells[i] > 0 else 0.0

@@ -51,6 +51,9 @@ cdef inline int sum_eras(
                 take_low_sums(values, column, place, batch)
             else:
                 take_sums(values, column, place, batch)
+        assert batch.counts[place + column.n_splits] == (
+            blocks[last - 1].stop - blocks[first].start
+        ), "rows of an era's lanes"
         lanes.n_eras += 1
         place += column.n_lanes
         first = last
@@ -78,6 +81,7 @@ cdef inline void sum_words(
     memset(cells, 0, n_lanes * sizeof(long long))
     add_to_groups(column, packed, 0, block, cells)
     run_up(cells, 0, column.n_splits + 1, cells)
+    assert cells[column.n_splits] == sum_of_words(packed, 0, block), "sum of an era"
     for i in range(n_lanes):
         counts[i] = count_as_double(cells[i] & mask)
         gradients[i] = unit * word_as_double(cells[i] & ~mask)
@@ -104,9 +108,25 @@ cdef inline void sum_planes(
             memset(cells, 0, n_groups * sizeof(long long))
             add_to_groups(column, packed, word, &blocks[block], cells)
             run_up(cells, 0, n_groups, cells)
+            assert cells[column.n_splits] == sum_of_words(
+                packed, word, &blocks[block]
+            ), "sum of a block"
             unpack(
                 cells, n_groups, word, packed.count_bits, batch.sums, MAX_BINS
             )
+
+
+cdef inline long long sum_of_words(
+    const packed_rows * packed, int word, const row_block * block
+) noexcept nogil:
+    """The sum of a word over the rows of a block."""
+    cdef:
+        const long long * words = packed.words + word * packed.n_packed
+        long long total = 0
+        Py_ssize_t i
+    for i in range(block.stop - block.start):
+        total += words[block.first_word + i]
+    return total
 
 
 cdef inline void add_to_groups(
