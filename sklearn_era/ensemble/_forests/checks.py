@@ -121,8 +121,10 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
     """How many features a split looks at, as scikit-learn's forests count them."""
     if max_features is None:
         return n_features
-    if max_features in ("sqrt", "log2"):
-        return max(1, int(getattr(math, str(max_features))(n_features)))
+    if max_features == "sqrt":
+        return max(1, int(math.sqrt(n_features)))
+    if max_features == "log2":
+        return max(1, int(math.log2(n_features)))
     if isinstance(max_features, Integral):
         if int(max_features) > n_features:
             raise ValueError(

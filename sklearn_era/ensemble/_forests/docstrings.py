@@ -1,7 +1,6 @@
 """Docstrings of the forests: what they share, and the boosters' era parameters."""
 
 import re
-from collections import defaultdict
 from textwrap import dedent
 
 from ..._criterion_table import CRITERIA, ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
@@ -122,6 +121,13 @@ TimeRobustForest{suffix}, InvariantForest{suffix} : Forests as the papers have t
 _REGRESSOR = {
     "kind": "regression",
     "suffix": "Regressor",
+    "trees": "",
+    "per_class": "",
+    "gini": "",
+    "twice": "",
+    "class_weights": "",
+    "class_weight": "",
+    "classes": "",
     "score": "R²",
     "oob": "oob_prediction_ : ndarray of shape (n_samples,)\n"
     "    Out-of-bag prediction of each row; NaN for one that all trees have drawn.\n"
@@ -179,13 +185,13 @@ def _shared_parameters() -> str:
 def forest_docstring(kind: str) -> str:
     """The docstring of a forest."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
-    words = defaultdict(str, words, criteria=", ".join(map(repr, CRITERIA)))
+    words = words | {"criteria": ", ".join(map(repr, CRITERIA))}
     return (
-        _BEGINNING.format_map(words)
+        _BEGINNING.format(**words)
         + _shared_parameters()
-        + _END.format_map(words)
+        + _END.format(**words)
         + dedent(REFERENCES)
-        + _EXAMPLES.format_map(words)
+        + _EXAMPLES.format(**words)
     )
 
 
