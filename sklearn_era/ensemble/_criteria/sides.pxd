@@ -86,7 +86,7 @@ cdef inline era_facts facts_of_era(
 cdef inline double gain_unit(
     const criterion_struct * criterion, double sum_hessians, double gradient_variance
 ) noexcept nogil:
-    """What gains are multiplied by: 1, or 1 / (H V) with `normalize_era_gain`.
+    """Return the factor of gains: 1, or 1 / (H V) with `normalize_era_gain`.
 
     With V the variance of the gradients at the root, by unit of hessian, the result is
     the share of it that the split explains: a number without a unit. A tree whose
