@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import _safe_indexing
 
-from ..ensemble._binning.floats import FloatColumns, find_thresholds
+from ..ensemble._binning.floats import FloatColumns
 from ..ensemble._binning.integer_columns import UnbinnedRows
-from ..ensemble._binning.integers import allocate_binned, draw_rows
+from ..ensemble._binning.integers import allocate_binned
+from ..ensemble._binning.thresholds import draw_rows, find_thresholds
 from ._survey import EncodedPart, Encoding
 
 # Columns whose thresholds are found together, and values that are float64 at a time.

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 from .._warnings import warn_user
 from ..ensemble._binning.errors import blame_column, feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
-from ..ensemble._binning.integers import set_thresholds
+from ..ensemble._binning.thresholds import set_thresholds
 from ..ensemble._fit_state import begin_fit
 from ._bins import (
     bin_part,

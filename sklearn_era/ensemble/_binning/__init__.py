@@ -2,7 +2,8 @@
 
 - ``integers``: small integers are binned by table; ``integer_columns`` are X as such
   columns, and ``codes`` has the loops over them;
-- ``floats``: any other X, some columns at a time;
+- ``floats``: any other X, some columns at a time, by ``search``;
+- ``thresholds``: those of a column of floats;
 - ``dataset``: rows that are binned once, for many fits; ``parquet`` makes it of files;
 - ``hooks``: where the patched ``fit`` of scikit-learn asks for bins;
 - ``errors``: what is wrong with the values of X, and in which column.

@@ -1,4 +1,4 @@
-"""Binning of any X into a matrix at hand, a few columns as float64 at a time."""
+"""Binning of floats, and of any X, a few columns as float64 at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting._binning import _map_to_bins
-from sklearn.ensemble._hist_gradient_boosting.binning import (
-    _BinMapper,
-    _find_binning_thresholds,
-)
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils._dataframe import is_pandas_df, is_polars_df
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
 from .integer_columns import is_pyarrow_table
-from .integers import draw_rows, set_thresholds
+from .integers import allocate_binned
+from .search import search_bins
+from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 # Columns that are float64 at the same time, at most.
 _BATCH = 8
@@ -91,12 +90,21 @@ def fit_float_mapper(
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
     if drawn is not None:
         X, sample_weight = X.take(drawn, axis=0), None
-    known = mapper.known_categories or [None] * X.shape[1]
-    thresholds = Parallel(n_jobs=mapper.n_threads, backend="threading")(
-        delayed(find_thresholds)(values, mapper.n_bins - 1, sample_weight, categories)
-        for values, categories in zip(X.T, known, strict=True)
-    )
-    set_thresholds(mapper, thresholds, columns)
+    n_features = X.shape[1]
+    known = mapper.known_categories or [None] * n_features
+    matrix = FloatColumns(X)
+    n_threads = _openmp_effective_n_threads(mapper.n_threads)
+
+    def find(start: int) -> list[NDArray[np.float64] | None]:
+        features = range(start, min(n_features, start + width))
+        return [
+            find_thresholds(values, mapper.n_bins - 1, sample_weight, known[feature])
+            for feature, values in zip(features, matrix.batch(features), strict=True)
+        ]
+
+    width = min(_BATCH, max(1, n_features // n_threads))
+    batches = map_in_threads(find, [range(0, n_features, width)], n_threads)
+    set_thresholds(mapper, [found for batch in batches for found in batch], columns)
 
 
 def fit_and_bin_columns(
@@ -120,60 +128,72 @@ def fit_and_bin_columns(
         batch = columns.batch(features)
         if order is not None:
             batch = [values[order] for values in batch]
-        thresholds += Parallel(n_jobs=mapper.n_threads, backend="threading")(
-            delayed(find_thresholds)(
-                values if drawn is None else values[drawn],
-                max_bins,
-                sample_weight,
-            )
-            for feature, values in zip(features, batch, strict=True)
+        thresholds += map_in_threads(
+            lambda values: find_thresholds(
+                values if drawn is None else values[drawn], max_bins, sample_weight
+            ),
+            [batch],
+            mapper.n_threads,
         )
         for feature, values in zip(features, batch, strict=True):
-            bin_floats(mapper, values, thresholds[feature], binned[:, feature])
+            bin_floats(
+                mapper,
+                values[:, np.newaxis],
+                thresholds[feature : feature + 1],
+                binned[:, feature : feature + 1],
+            )
         del batch, values  # before the next ones are made
     set_thresholds(mapper, thresholds, columns.names)
 
 
-def find_thresholds(
-    values: NDArray[np.float64],
-    max_bins: int,
-    sample_weight: NDArray[np.float64] | None,
-    categories: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64] | None:
-    """Return the thresholds that scikit-learn finds for a column, or its categories;
-    None if no value has weight.
-    """
-    is_known = ~np.isnan(values)
-    if sample_weight is not None:
-        is_known &= sample_weight != 0
-    if not is_known.any():
-        return None
-    if categories is not None:
-        return categories
-    return _find_binning_thresholds(values, max_bins, sample_weight)
-
-
 def bin_floats(
     mapper: _BinMapper,
-    values: NDArray[np.float64],
-    thresholds: NDArray[np.float64] | None,
+    X: NDArray[np.float64],
+    thresholds: Sequence[NDArray[np.float64] | None],
     binned: NDArray[np.uint8],
 ) -> None:
-    """Write the bins of one column's values into `binned`, a run of bytes."""
-    _map_to_bins(
-        values.reshape(-1, 1),
-        [np.empty(0) if thresholds is None else thresholds],
-        np.zeros(1, dtype=np.uint8),
+    """Write the bins of some columns, none categorical, as ``transform`` does.
+
+    `binned` is Fortran-ordered.
+    """
+    _search(
+        X,
+        [np.empty(0) if column is None else column for column in thresholds],
+        np.zeros(X.shape[1], dtype=np.uint8),
+        mapper,
+        binned,
+    )
+
+
+def transform(mapper: _BinMapper, X: NDArray[np.float64], order: Any = "F") -> Any:
+    """Return the bins of rows, as the bin mapper's ``transform`` does."""
+    binned = allocate_binned(X.shape)
+    _search(X, mapper.bin_thresholds_, mapper.is_categorical_, mapper, binned)
+    return np.asarray(binned, order=order)
+
+
+def _search(
+    X: NDArray[np.float64],
+    thresholds: list[NDArray[np.float64]],
+    is_categorical: NDArray[np.uint8],
+    mapper: _BinMapper,
+    binned: NDArray[np.uint8],
+) -> None:
+    is_ascending = not any(np.isnan(column).any() for column in thresholds)
+    (search_bins if is_ascending else _map_to_bins)(
+        X,
+        thresholds,
+        is_categorical,
         mapper.n_bins - 1,
-        mapper.n_threads,
-        binned.reshape(-1, 1, order="F"),
+        _openmp_effective_n_threads(mapper.n_threads),
+        binned,
     )
 
 
 __all__ = [
     "FloatColumns",
     "bin_floats",
-    "find_thresholds",
     "fit_and_bin_columns",
     "fit_float_mapper",
+    "transform",
 ]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_categorical_features, validate_data
 
 from .dataset import BinnedDataset
 from .errors import feature_columns
-from .floats import fit_float_mapper
+from .floats import fit_float_mapper, transform
 from .integer_columns import IntegerColumns, UnbinnedRows, as_integer_columns
 from .integers import (
     allocate_binned,
@@ -192,7 +192,7 @@ class BinningMixin(BaseHistGradientBoosting):
         elif not isinstance(X, IntegerColumns):
             if is_training_data:
                 fit_float_mapper(mapper, X, sample_weight, feature_columns(self))
-            binned = np.asarray(mapper.transform(X), order=order)
+            binned = transform(mapper, X, order)
         else:
             binned = None
             if is_training_data:

@@ -5,61 +5,15 @@ int16 or bool has few distinct values, though: its thresholds follow from how of
 occurs, and its bins from a table with an entry for each.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._hist_gradient_boosting.binning import (
-    _BinMapper,
-    _find_binning_thresholds,
-)
-from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from ..._tables.no_value import warn_of_no_value
 from .codes import count_codes, map_codes
 from .integer_columns import IntegerColumns, values_of_codes
-
-
-def draw_rows(
-    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.intp] | None:
-    """Return the rows whose quantiles scikit-learn takes, None for all. It draws them
-    by weight, which then has had its part: same generator, same arguments.
-    """
-    if mapper.subsample is None or n_samples <= mapper.subsample:
-        return None
-    probabilities = None
-    if sample_weight is not None:
-        probabilities = sample_weight / np.sum(sample_weight)
-    return check_random_state(mapper.random_state).choice(
-        n_samples, mapper.subsample, p=probabilities, replace=True
-    )
-
-
-def set_thresholds(
-    mapper: _BinMapper,
-    thresholds: Sequence[NDArray[np.float64] | None],
-    columns: Sequence[Any] = (),
-) -> None:
-    """Set what a bin mapper's ``fit`` sets, by known thresholds. They are None of a
-    column without a value: trees are blind to it, and a warning names such `columns`.
-    """
-    known = mapper.known_categories or [None] * len(thresholds)
-    mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
-    mapper.missing_values_bin_idx_ = mapper.n_bins - 1
-    mapper.bin_thresholds_ = [
-        next((x for x in pair if x is not None), np.empty(0))
-        for pair in zip(known, thresholds, strict=True)
-    ]
-    mapper.n_bins_non_missing_ = np.array(
-        [values.shape[0] for values in mapper.bin_thresholds_], dtype=np.uint32
-    ) + (mapper.is_categorical_ == 0)
-    warn_of_no_value(
-        [columns[j] for j, found in enumerate(thresholds) if found is None],
-        "the rows that bins are made from",
-    )
+from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 
 def fit_bin_mapper(
@@ -78,23 +32,19 @@ def fit_bin_mapper(
     if columns.rows is not None:
         rows = columns.rows if rows is None else columns.rows[rows]
 
-    def find_thresholds(
-        feature: int, counts: NDArray[np.uint32]
-    ) -> NDArray[np.float64]:
+    def find(feature: int, counts: NDArray[np.uint32]) -> NDArray[np.float64] | None:
         codes = np.flatnonzero(counts)
         values = values_of_codes(columns.dtypes[feature])[codes]
         max_bins = mapper.n_bins - 1
         if values.size > max_bins:
             if sample_weight is not None:
                 # Sums of weights depend on their order in the last digit.
-                return _find_binning_thresholds(
-                    columns.column(feature).astype(np.float64), max_bins, sample_weight
-                )
+                values = columns.column(feature).astype(np.float64)
+                return find_thresholds(values, max_bins, sample_weight)
             values = np.repeat(values, counts[codes])
-        return _find_binning_thresholds(values, max_bins)
+        return find_thresholds(values, max_bins, None)
 
     thresholds: list[Any] = [None] * columns.shape[1]
-    in_parallel = Parallel(n_jobs=mapper.n_threads, backend="threading")
     for batch in columns.batches():
         n_codes = 2 ** (8 * batch.itemsize)
         counts = np.zeros((batch.features.size, n_codes), dtype=np.uint32)
@@ -107,10 +57,7 @@ def fit_bin_mapper(
             counts,
             mapper.n_threads,
         )
-        found = in_parallel(
-            delayed(find_thresholds)(feature, counts[i])
-            for i, feature in enumerate(batch.features)
-        )
+        found = map_in_threads(find, [batch.features, counts], mapper.n_threads)
         for feature, values in zip(batch.features, found, strict=True):
             thresholds[feature] = values
     set_thresholds(mapper, thresholds)
@@ -217,11 +164,9 @@ def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint
 __all__ = [
     "allocate_binned",
     "bin_columns",
-    "draw_rows",
     "find_missing_values",
     "fit_bin_mapper",
     "make_tables",
     "matrix_of_own_bins",
-    "set_thresholds",
     "take_rows",
 ]

@@ -6,21 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
 
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
 from ..._tables.parquet import ParquetColumns, as_list
 from .codes import map_codes
-from .floats import bin_floats, find_thresholds
+from .floats import bin_floats
 from .integer_columns import IntegerColumns, addresses_of
-from .integers import (
-    allocate_binned,
-    draw_rows,
-    fit_bin_mapper,
-    make_tables,
-    set_thresholds,
-)
+from .integers import allocate_binned, fit_bin_mapper, make_tables
+from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
 # Columns read at the same time. A reader keeps a page of each, and many columns would
 # leave room for few rows of a batch, which costs more time than to open files again.
@@ -279,11 +273,12 @@ def _find_thresholds(
         for i, values in zip(small, whole.bin_thresholds_, strict=True):
             found[i] = values
     others = [i for i in range(len(group)) if i not in small]
-    in_parallel = Parallel(n_jobs=mapper.n_threads, backend="threading")
     for i, values in zip(
         others,
-        in_parallel(
-            delayed(find_thresholds)(sample[i], max_bins, sample_weight) for i in others
+        map_in_threads(
+            lambda i: find_thresholds(sample[i], max_bins, sample_weight),
+            [others],
+            mapper.n_threads,
         ),
         strict=True,
     ):
@@ -364,7 +359,9 @@ def _bin_batch(
         )
     for i, values in enumerate(arrays):
         if values.dtype == np.float64:
-            bin_floats(mapper, values, thresholds[i], out[:, i])
+            bin_floats(
+                mapper, values[:, np.newaxis], thresholds[i : i + 1], out[:, i : i + 1]
+            )
 
 
 __all__ = ["bin_parquet"]

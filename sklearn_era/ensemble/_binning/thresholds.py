@@ -1,0 +1,133 @@
+"""Thresholds of bins: scikit-learn's, found faster.
+
+A fit of twenty trees would spend a quarter of its time on them otherwise.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.binning import (
+    _BinMapper,
+    _find_binning_thresholds,
+)
+from sklearn.ensemble._hist_gradient_boosting.common import ALMOST_INF
+from sklearn.utils import check_random_state
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.stats import _weighted_percentile
+
+from ..._tables.no_value import warn_of_no_value
+
+
+def draw_rows(
+    mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
+) -> NDArray[np.intp] | None:
+    """Return the rows whose quantiles scikit-learn takes, None for all. It draws them
+    by weight, which then has had its part: same generator, same arguments.
+    """
+    if mapper.subsample is None or n_samples <= mapper.subsample:
+        return None
+    probabilities = None
+    if sample_weight is not None:
+        probabilities = sample_weight / np.sum(sample_weight)
+    return check_random_state(mapper.random_state).choice(
+        n_samples, mapper.subsample, p=probabilities, replace=True
+    )
+
+
+def set_thresholds(
+    mapper: _BinMapper,
+    thresholds: Sequence[NDArray[np.float64] | None],
+    columns: Sequence[Any] = (),
+) -> None:
+    """Set what a bin mapper's ``fit`` sets, by known thresholds. They are None of a
+    column without a value: trees are blind to it, and a warning names such `columns`.
+    """
+    known = mapper.known_categories or [None] * len(thresholds)
+    mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
+    mapper.missing_values_bin_idx_ = mapper.n_bins - 1
+    mapper.bin_thresholds_ = [
+        next((x for x in pair if x is not None), np.empty(0))
+        for pair in zip(known, thresholds, strict=True)
+    ]
+    mapper.n_bins_non_missing_ = np.array(
+        [values.shape[0] for values in mapper.bin_thresholds_], dtype=np.uint32
+    ) + (mapper.is_categorical_ == 0)
+    warn_of_no_value(
+        [columns[j] for j, found in enumerate(thresholds) if found is None],
+        "the rows that bins are made from",
+    )
+
+
+def find_thresholds(
+    values: NDArray[np.float64],
+    max_bins: int,
+    sample_weight: NDArray[np.float64] | None,
+    categories: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64] | None:
+    """Return the thresholds that scikit-learn finds for a column, or its categories;
+    None if no value has weight.
+
+    They are equal, in an eighth of the time: values are sorted once, and with weights
+    the running sums of these are made once for all quantiles.
+    """
+    is_known = ~np.isnan(values)
+    if sample_weight is not None:
+        is_known &= sample_weight != 0
+        sample_weight = sample_weight[is_known]
+    if not is_known.all():
+        values = values[is_known]
+    if values.size == 0:
+        return None
+    if categories is not None:
+        return categories
+    if sample_weight is None:
+        ordered = np.sort(values)
+    else:
+        order = np.argsort(values)
+        ordered = values[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    if np.count_nonzero(is_first) <= max_bins:
+        return _find_binning_thresholds(ordered[is_first], max_bins)
+    if not np.isfinite(ordered[[0, -1]]).all():  # quantiles between infinities are NaN
+        return _find_binning_thresholds(values, max_bins, sample_weight)
+    if sample_weight is None:
+        below, above = _places_of_quantiles(ordered.size, max_bins)
+        thresholds = ordered[above] - (ordered[above] - ordered[below]) * 0.5
+    else:
+        percentiles = np.linspace(0, 100, num=max_bins + 1)[1:-1]
+        thresholds = _weighted_percentile(
+            ordered, sample_weight[order], percentiles, average=True
+        )
+    return np.minimum(np.unique(thresholds), ALMOST_INF)
+
+
+@lru_cache(maxsize=16)
+def _places_of_quantiles(
+    n_values: int, max_bins: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The two places in an order that each quantile is the mean of."""
+    places = np.percentile(
+        np.arange(n_values, dtype=np.float64),
+        np.linspace(0, 100, num=max_bins + 1)[1:-1],
+        method="averaged_inverted_cdf",
+    )
+    return np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)
+
+
+def map_in_threads(
+    function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
+) -> list[Any]:
+    """Return what a function makes of each of some arguments.
+
+    It lets go of the interpreter for the most of its time. joblib looks for results
+    every ten milliseconds, in which as many columns are binned.
+    """
+    with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
+        return list(pool.map(function, *arguments))
+
+
+__all__ = ["draw_rows", "find_thresholds", "map_in_threads", "set_thresholds"]
