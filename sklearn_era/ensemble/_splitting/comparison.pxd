@@ -5,7 +5,7 @@ from .._criteria.criterion cimport criterion_struct
 
 
 cdef enum:
-    FEW_ADDITIONS = 20_000  # for which it does not pay to wake up another thread
+    FEW_ADDITIONS = 4_000
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:

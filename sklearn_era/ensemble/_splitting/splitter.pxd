@@ -68,6 +68,9 @@ cdef class EraSplitter:
     cdef NodeHistograms _histograms_of(self, node)
     cdef const long long * _bins_of_all(self, NodeHistograms histograms) except NULL
     cdef double _over_processes(self, double number) except? -1
+    cdef void _find_gains(
+        self, const long long * bins, const node_struct * node
+    ) noexcept
     cdef feature_split _largest_gain(
         self, const long long * bins, const node_struct * node
     ) noexcept

@@ -211,17 +211,12 @@ cdef class EraSplitter:
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""
         cdef:
-            const summed_values * values = &self.rows.of_gradients
             const long long * bins
             node_struct c_node
             feature_split best
         if not self._start_node(node, &c_node):
             return None
         bins = self._bins_of_all(self._histograms_of(node))
-        find_gains(
-            self.splits, values, bins, &c_node,
-            threads_for(self.n_threads, self.bundles.n_bins),
-        )
         if self.criterion.name == GAIN:
             best = self._largest_gain(bins, &c_node)
         elif self.criterion.min_gain_share > 0.0:
@@ -293,10 +288,19 @@ cdef class EraSplitter:
         cdef:
             double least = gain_beyond_rounding(&self.criterion, node.loss)
             feature_split largest
+        self._find_gains(bins, node)
         largest = self._rank_gains(bins, node, least, 0.0)
         if largest.found and self.tree.penalties != NULL:
             return self._rank_gains(bins, node, least, largest.rank.gain)
         return largest
+
+    cdef void _find_gains(
+        self, const long long * bins, const node_struct * node
+    ) noexcept:
+        find_gains(
+            self.splits, &self.rows.of_gradients, bins, node,
+            threads_for(self.n_threads, self.bundles.n_bins),
+        )
 
     cdef feature_split _rank_gains(
         self,
@@ -320,12 +324,14 @@ cdef class EraSplitter:
         """
         cdef:
             double least = self.criterion.min_gain
-            feature_split largest = self._rank_gains(bins, node, least, 0.0)
-            double unit = largest.rank.gain
-            feature_split best
+            double unit
+            feature_split largest, best
             criterion_struct sharing
+        self._find_gains(bins, node)
+        largest = self._rank_gains(bins, node, least, 0.0)
         if not largest.found:
             return largest
+        unit = largest.rank.gain
         if self.tree.penalties != NULL:
             largest = self._rank_gains(bins, node, least, unit)
         self.n_splittable += 1
@@ -361,7 +367,9 @@ cdef class EraSplitter:
         best = self._rank_penalised(&self.criterion, node)
         if best.found:
             self.n_splittable += 1
-        elif self._rank_gains(bins, node, self.criterion.min_gain, 0.0).found:
+            return best
+        self._find_gains(bins, node)
+        if self._rank_gains(bins, node, self.criterion.min_gain, 0.0).found:
             self.n_splittable += 1
             self._count_if_uncovered(&self.criterion, node)
         return best

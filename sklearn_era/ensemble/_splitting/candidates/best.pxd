@@ -108,21 +108,24 @@ cdef inline double best_key(
     const criterion_struct * criterion,
     const node_struct * node,
     int n_absent,
+    int n_columns,                   # that rows have been added to, of those listed
 ) noexcept:
     """The largest key in the first of the columns that are listed."""
     cdef:
         feature_bins * feature
         double largest = -INFINITY
-        int i
+        int i, j
     for i in range(splits.n_features):
         feature = &splits.features[i]
-        if feature.is_listed and (
-            feature.orders[0].column == splits.listed[0]
-            or feature.orders[1].column == splits.listed[0]
-        ):
-            rank_feature(splits, criterion, node, n_absent, 0.0, feature)
-            if feature.best.found and feature.best.rank.primary > largest:
-                largest = feature.best.rank.primary
+        feature.best.found = False
+        for j in range(n_columns if feature.is_listed else 0):
+            if (
+                feature.orders[0].column == splits.listed[j]
+                or feature.orders[1].column == splits.listed[j]
+            ):
+                rank_feature(splits, criterion, node, n_absent, 0.0, feature)
+        if feature.best.found and feature.best.rank.primary > largest:
+            largest = feature.best.rank.primary
     return largest
 
 

@@ -7,6 +7,7 @@ from libc.string cimport memset
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from .best cimport gains_of_order
+from .orders cimport set_orders
 from .splits cimport CandidateSplits, feature_bins, lanes_for, split_order
 from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
@@ -32,18 +33,23 @@ cdef inline int list_splits(
     cdef:
         feature_bins * feature
         lane_column * column
-        int i
+        int i, k
     for i in range(splits.n_columns):
         splits.columns[i].n_splits = 0
+        splits.columns[i].largest_gain = -INFINITY
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
         list_feature(splits, criterion, values, bins, node, rows, &splits.features[i])
     for i in range(splits.n_features):
         feature = &splits.features[i]
-        column = &splits.columns[feature.orders[0].column]
-        if column.bundle != NULL and feature.is_listed:
-            column.n_splits = column.bundle.n_splits
+        if not feature.is_listed:
+            continue
+        for k in range(feature.n_orders):
+            column = &splits.columns[feature.orders[k].column]
+            column.largest_gain = max(column.largest_gain, feature.largest_gain)
+            if column.bundle != NULL:
+                column.n_splits = column.bundle.n_splits
     splits.count_listed()
     return splits.n_listed
 
@@ -60,7 +66,9 @@ cdef inline void list_feature(
     """List the splits of a feature whose gain suffices."""
     cdef:
         lane_column * column = &splits.columns[feature.orders[0].column]
+        int[MAX_BINS] n_covering
         order_sides sides
+        double largest_gain = -INFINITY
         double * gains
         int k, i
     feature.is_listed = (
@@ -74,17 +82,28 @@ cdef inline void list_feature(
             for i in range(n_splits_of(feature)):
                 gains[i] = -INFINITY
         return
+    if feature.largest_gain == INFINITY:
+        set_orders(splits, values, bins, node, feature)
     sides.wants_right = criterion.traits.sees_all_eras
     for k in range(feature.n_orders):
-        gains_of_order(splits, values, bins, node, feature, k, &sides)
+        feature.orders[k].n_lanes = 0
+        if column.bundle == NULL and rows is not None and not count_covering_eras(
+            splits, criterion, rows, feature, &feature.orders[k], n_covering
+        ):
+            continue
+        largest_gain = max(
+            largest_gain,
+            gains_of_order(splits, values, bins, node, feature, k, &sides),
+        )
         if column.bundle != NULL:
             list_with_masks(splits, criterion, &sides, &feature.orders[k])
         else:
-            list_order(splits, criterion, &sides, NULL, feature, &feature.orders[k])
-            if rows is not None:
-                drop_uncovered(
-                    splits, criterion, rows, &sides, feature, &feature.orders[k]
-                )
+            list_order(
+                splits, criterion, &sides, NULL if rows is None else n_covering,
+                feature, &feature.orders[k],
+            )
+    if feature.largest_gain == INFINITY:
+        feature.largest_gain = largest_gain
 
 
 cdef inline int n_splits_of(const feature_bins * feature) noexcept nogil:
@@ -139,29 +158,32 @@ cdef inline void list_order(
     group_others(splits.tree, feature, order, n_splits, column.groups)
 
 
-cdef inline void drop_uncovered(
+cdef inline bint count_covering_eras(
     CandidateSplits splits,
     const criterion_struct * criterion,
     EraRows rows,
-    const order_sides * sides,
     const feature_bins * feature,
-    split_order * order,      # IN and OUT
+    const split_order * order,
+    int * n_covering,         # OUT, of each split
 ) noexcept nogil:
-    """Leave out the splits that too few eras have a row for on either side of.
+    """Count the eras with a row on either side of each split.
 
-    An era covers what lies between the first and the last of its rows' groups.
+    Return False where all eras are needed, and no split has them. An era covers what
+    lies between the first and the last of its rows.
     """
     cdef:
-        const lane_column * column = &splits.columns[order.column]
+        const X_BINNED_DTYPE_C * codes = splits.columns[order.column].codes
         const unsigned int * indices = rows.sample_indices
         const row_block * block
+        X_BINNED_DTYPE_C[MAX_BINS] places
         int[MAX_BINS + 1] changes
-        int[MAX_BINS] n_covering
-        int n_covered = 0
-        int lane = 0
-        int group, lowest, highest, i, j
-    if column.n_splits == 0:
-        return
+        int n_splits = order.order.n_splits
+        int first = 0
+        int last = n_splits
+        int place, lowest, highest, i, j
+    for i in range(n_splits):
+        places[order.order.codes[i]] = i
+    group_others(splits.tree, feature, order, n_splits, places)
     memset(changes, 0, sizeof(changes))
     for i in range(rows.n_blocks):
         block = &rows.blocks[i]
@@ -169,18 +191,20 @@ cdef inline void drop_uncovered(
             lowest = MAX_BINS
             highest = 0
         for j in range(block.start, block.stop):
-            group = column.groups[column.codes[j if indices == NULL else indices[j]]]
-            lowest = min(lowest, group)
-            highest = max(highest, group)
+            place = places[codes[j if indices == NULL else indices[j]]]
+            lowest = min(lowest, place)
+            highest = max(highest, place)
         if i + 1 == rows.n_blocks or rows.blocks[i + 1].era != block.era:
             changes[lowest] += 1
             changes[highest] -= 1
-    for i in range(order.order.n_splits):
-        n_covering[i] = 0
-    for lane in range(order.n_lanes):
-        n_covered += changes[lane]
-        n_covering[splits.places[order.first_lane + lane]] = n_covered
-    list_order(splits, criterion, sides, n_covering, feature, order)
+            first = max(first, lowest)
+            last = min(last, highest)
+            if first >= last and criterion.min_covered_eras >= rows.n_listed:
+                return False
+    n_covering[0] = changes[0]
+    for i in range(1, n_splits):
+        n_covering[i] = n_covering[i - 1] + changes[i]
+    return True
 
 
 cdef inline void group_others(

@@ -53,11 +53,14 @@ cdef inline void prune_column(
         const double * gains = splits.gains + column.first_lane
         X_BINNED_DTYPE_C[MAX_BINS] groups  # of splits, among those that are kept
         bint[MAX_BINS] can_win
+        criterion_struct own = criterion[0]  # which no other memory is, to a compiler
+        int n_splits = column.n_splits
+        int n_lanes = column.n_lanes
         int n_kept = 0
         int i
-    for i in range(column.n_splits):
+    for i in range(n_splits):
         can_win[i] = gains[i] > -INFINITY and can_reach(
-            criterion, sums + i, column.n_lanes, gains[i], n_eras, n_left, least
+            &own, sums + i, n_lanes, gains[i], n_eras, n_left, least
         )
         n_kept += can_win[i]
     if n_kept == 0:

@@ -27,7 +27,8 @@ cdef struct feature_bins:
     bint is_categorical
     Py_ssize_t first_bin          # among those of all features
     bint is_wanted                # at the node
-    double largest_gain           # of its splits; -INFINITY without any
+    # Of its splits: INFINITY while it is not known, -INFINITY without any.
+    double largest_gain
     bint is_listed                # some of them
     feature_split best            # of these, when they are ranked
     int n_orders
@@ -69,7 +70,7 @@ cdef class CandidateSplits:
     cdef _add_columns(self, feature_bins * feature)
     cdef _make_lanes(self, int n_fields)
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
-    cdef void put_first(self) noexcept
+    cdef void put_first(self, int n) noexcept
     cdef void count_listed(self) noexcept
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side

@@ -7,6 +7,7 @@ up for together, and the eras are asked of it. Then it is ranked.
 """
 
 from libc.limits cimport UINT_MAX
+from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -141,6 +142,7 @@ cdef class CandidateSplits:
             int i
         for i in range(self.n_features):
             self.features[i].is_wanted = is_wanted[self.features[i].feature_idx]
+            self.features[i].largest_gain = INFINITY
             wants_any |= self.features[i].is_wanted
         return wants_any
 
@@ -162,28 +164,19 @@ cdef class CandidateSplits:
                     column.n_lanes * self.n_fields * sizeof(double),
                 )
 
-    cdef void put_first(self) noexcept:
-        """Have the column of the largest gain be the first of those that are listed."""
-        cdef:
-            int best = -1
-            int column = -1
-            int i
-        for i in range(self.n_features):
-            if self.features[i].is_listed and (
-                best < 0
-                or self.features[i].largest_gain > self.features[best].largest_gain
-            ):
-                best = i
-        for i in range(self.n_listed):
-            column = self.listed[i]
-            if (
-                column == self.features[best].orders[0].column
-                or column == self.features[best].orders[1].column
-                and self.columns[self.features[best].orders[0].column].n_splits == 0
-            ):
-                self.listed[i] = self.listed[0]
-                self.listed[0] = column
-                return
+    cdef void put_first(self, int n) noexcept:
+        """Have the columns of the largest gains be the first of those that are listed.
+        """
+        cdef int i, j, best
+        for i in range(n):
+            best = i
+            for j in range(i + 1, self.n_listed):
+                if (
+                    self.columns[self.listed[j]].largest_gain
+                    > self.columns[self.listed[best]].largest_gain
+                ):
+                    best = j
+            self.listed[i], self.listed[best] = self.listed[best], self.listed[i]
 
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side  # 0: left, 1: right

@@ -43,6 +43,7 @@ cdef struct lane_column:
     int n_splits
     int n_lanes
     Py_ssize_t first_lane                  # among those of the node
+    double largest_gain                    # of its features
     const X_BINNED_DTYPE_C * codes         # of the rows
     const bundle_struct * bundle           # with masks; or else NULL
     X_BINNED_DTYPE_C[MAX_BINS] groups      # of codes
