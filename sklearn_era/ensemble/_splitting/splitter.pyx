@@ -34,7 +34,7 @@ from .candidates.split cimport feature_split
 from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport EraComparison, threads_for
-from .fixed_points cimport n_words_of, summed_values
+from .fixed_points cimport n_words_of
 from .histograms cimport HistogramStore, NodeHistograms, are_sums_of, fill
 from .lanes.functions cimport lane_functions
 from .rows cimport EraRows
