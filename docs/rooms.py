@@ -41,7 +41,7 @@ LAYERS = {
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]
 
 # An import within a function counts, since it ties modules no less. One for types alone
-# does not, in `if TYPE_CHECKING` or a .pyi file: it is none when the program runs.
+# does not, in `if TYPE_CHECKING`: it is none when the program runs.
 NOT_RUN = re.compile(r"#.*|\\\n|^if TYPE_CHECKING:\n(?: .*\n|\n)*", re.M)
 INCLUDE = re.compile(r"^include +[\"'](\w+)\.pxi[\"']", re.M)
 IMPORT = re.compile(r"^ *(?:from +(\.*)([\w.]*) +)?c?import\b *(\([^)]*\)|.+)", re.M)

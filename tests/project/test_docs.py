@@ -191,7 +191,6 @@ def test_imports_that_are_in_no_circle_are_not_refused(tmp_path):
         "__init__.py": "from .a import x",
         "a.py": "from . import b, f",
         "b.pyx": "from .f.x import y\n# import p.a",
-        "b.pyi": "import p.a",
         "c.py": "import p.f.x",
         "f/__init__.py": "",
         "f/x.py": "if TYPE_CHECKING:\n    import p.a\n\n    import p.b\nimport numpy",

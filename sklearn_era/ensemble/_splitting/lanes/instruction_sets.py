@@ -8,7 +8,7 @@ import importlib
 import os
 from types import ModuleType
 
-from . import cpu_levels
+from .cpu_levels import COMPILED, supports
 
 # From the widest vectors to what runs everywhere; builds for other processors, and by
 # compilers without these options, have the last one alone.
@@ -20,7 +20,7 @@ def available_levels() -> list[str]:
     return [
         level
         for level in _LEVELS
-        if level == "" or (level in cpu_levels.COMPILED and cpu_levels.supports(level))
+        if level == "" or (level in COMPILED and supports(level))
     ]
 
 

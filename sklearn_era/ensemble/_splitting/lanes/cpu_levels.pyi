@@ -1,3 +1,0 @@
-COMPILED: tuple[str, ...]
-
-def supports(level: str) -> bool: ...
