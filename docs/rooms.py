@@ -29,8 +29,8 @@ LAYERS = {
     "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",
-        "_parameters _feature_penalty _docstrings _warm_start _fit_state _callbacks "
-        "_estimator _hist_gradient_boosting _boosters _forests",
+        "_criterion_plan _parameters _feature_penalty _docstrings _warm_start "
+        "_fit_state _callbacks _estimator _hist_gradient_boosting _boosters _forests",
     ),
     "What uses these": (
         "#ca8a04",

@@ -2,8 +2,9 @@
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
-is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``,
-``_feature_penalty``, ``_docstrings``, what a warm start has to find again
+is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``, the
+criterion and splitter of these (``_criterion_plan``), ``_feature_penalty``,
+``_docstrings``, what a warm start has to find again
 (``_warm_start``), the state of a running fit (``_fit_state``) and its ``_callbacks``;
 ``_auto`` searches for the booster's use of eras, and
 ``_just_train_twice`` does without them. By ``_exchange``, processes that hold other

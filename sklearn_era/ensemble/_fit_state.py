@@ -11,7 +11,7 @@ from sklearn.utils._metadata_requests import _routing_enabled
 
 from .._eras import EncodedEras
 from .._fit_attributes import Snapshot
-from ._criteria.parameters import CriterionPlan
+from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
 
 # Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.

@@ -26,7 +26,7 @@ import sklearn_era
 from .._criterion_table import CRITERIA, parameters_read, unread_era_effects
 from .._threads import N_JOBS_CONSTRAINTS
 from .._warnings import warn_user
-from ._criteria.parameters import INVARIANCE_STATISTICS, as_float
+from ._criterion_plan import INVARIANCE_STATISTICS, as_float
 
 ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "split_criterion": [StrOptions(set(CRITERIA)), dict],

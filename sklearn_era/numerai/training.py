@@ -30,7 +30,7 @@ from sklearn.utils.validation import _check_monotonic_cst
 from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._criteria.parameters import CriterionPlan
+from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai import store
 from sklearn_era.numerai.config import TrainSection, check_keys

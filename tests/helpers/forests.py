@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers.trees import rows_of_nodes
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
-from sklearn_era.ensemble._criteria.parameters import CriterionPlan
+from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._forests.fit import TrainingSet
 from sklearn_era.ensemble._forests.sampling import encode_granularities
 

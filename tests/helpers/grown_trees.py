@@ -8,7 +8,7 @@ import numpy as np
 from helpers.criteria import ERA_CRITERIA, RATIO
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
-from sklearn_era.ensemble._criteria.parameters import CriterionPlan, make_criterion
+from sklearn_era.ensemble._criterion_plan import CriterionPlan, make_criterion
 from sklearn_era.ensemble._forests.top_grower import TopGrower, TreeBins, TreeLimits
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
 

@@ -7,8 +7,8 @@ import numpy as np
 from helpers.criteria import ERA_CRITERIA
 from helpers.trees import n_splits, trees_of
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._criterion_plan import choose_splitter
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
-from sklearn_era.ensemble._splitting.splitter_choice import choose_splitter
 
 CRITERIA = ERA_CRITERIA
 

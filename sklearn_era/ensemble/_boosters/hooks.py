@@ -24,8 +24,9 @@ from ..._warnings import warn_user
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks
-from .._criteria.parameters import (
+from .._criterion_plan import (
     CriterionPlan,
+    choose_splitter,
     least_gain,
     warn_if_few_splits_are_covered,
     warn_if_nothing_split,
@@ -38,7 +39,6 @@ from .._hist_gradient_boosting.gradient_boosting import (
 )
 from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
-from .._splitting.splitter_choice import choose_splitter
 from .era_effects import begin_intercepts, intercepts_by_label
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (

@@ -1,6 +1,5 @@
 """What a split is worth: formulas, without rows or threads.
 
-- ``parameters``: what an estimator's parameters stand for: a plan, and a criterion;
 - ``criterion``: criteria and their parameters as a C struct; ``objects``: as Python's;
 - ``node_formulas`` (a node), ``sides`` (both sides of a split in an era), ``moments``
   (of numbers over eras): the equations that criteria share, with their sources;

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..._eras import EncodedEras, check_splittable, warn_of_text_order
 from ..._warnings import warn_user
-from .._criteria.parameters import CriterionPlan
+from .._criterion_plan import CriterionPlan
 from .._parameters import uses_of_eras
 from .._warm_start import PreviousFit
 

@@ -27,10 +27,9 @@ from ..._fit_attributes import copy_attributes, undone_on_failure
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
 from .._callbacks import Tasks, TrainingRows, begin_tasks
-from .._criteria.parameters import CriterionPlan, warn_if_nothing_split
+from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
 from .._feature_penalty import feature_penalties
 from .._fit_state import FitState
-from .._splitting.splitter_choice import target_weights_of
 from .checks import (
     check_bootstrap,
     check_forest_eras,

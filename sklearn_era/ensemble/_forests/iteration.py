@@ -10,10 +10,9 @@ from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from ..._eras import EncodedEras
 from ..._trees.walk import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
-from .._criteria.parameters import CriterionPlan, least_gain
+from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
 from .._splitting.histograms import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
-from .._splitting.splitter_choice import choose_splitter
 from .checks import number_of_features
 from .sampling import Bootstrap, TreeRows, draw_tree_rows, merge_into_segments
 from .top_grower import TopGrower, TreeBins, TreeLimits

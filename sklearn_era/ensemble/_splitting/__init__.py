@@ -1,6 +1,5 @@
 """The best split of a node over all features.
 
-- ``splitter_choice``: which splitter a fit takes, and with what;
 - ``splitter``: what scikit-learn's grower asks for a split, and what a node keeps;
 - ``rows``: a node's rows era by era, as words to add up;
 - ``fixed_points``: integers in place of gradients and hessians;

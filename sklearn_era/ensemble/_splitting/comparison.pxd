@@ -26,9 +26,4 @@ cdef class EraComparison:
         void * memory           # of a batch of eras for each thread
         int n_batches
 
-    cdef compare(
-        self,
-        const criterion_struct * criterion,
-        const long long * bins,
-        const node_struct * node,
-    )
+    cdef compare(self, const criterion_struct * criterion, const node_struct * node)

@@ -53,12 +53,7 @@ cdef class EraComparison:
                 )
             self.n_batches = n_threads
 
-    cdef compare(
-        self,
-        const criterion_struct * criterion,
-        const long long * bins,
-        const node_struct * node,
-    ):
+    cdef compare(self, const criterion_struct * criterion, const node_struct * node):
         """List the splits whose gain suffices the criterion, and sum up their eras."""
         cdef:
             EraRows rows = self.rows
@@ -70,7 +65,7 @@ cdef class EraComparison:
         if looks_at_rows:
             n_additions += <double> rows.n_rows * self.splits.n_features
         n_columns = list_splits(
-            self.splits, criterion, values, bins, node, rows if looks_at_rows else None,
+            self.splits, criterion, node, rows if looks_at_rows else None,
             threads_for(self.n_threads, n_additions),
         )
         self.n_absent = rows.n_eras - rows.n_listed

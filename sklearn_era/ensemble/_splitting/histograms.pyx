@@ -307,7 +307,7 @@ cdef void add_columns(
     """Add some rows to the bins of some columns, by way of cells that hold words."""
     cdef:
         long long[AT_ONCE * MAX_BINS] cells
-        int word, i
+        int word, first, i
     if stop - start < FEW_ROWS:
         for i in range(n_columns):
             add_few(
@@ -317,15 +317,19 @@ cdef void add_columns(
             )
         return
     for word in range(packed.n_words):
-        memset(cells, 0, sizeof(cells))  # the last column's, too, where it is a third
-        if n_columns > 2:
-            add_to_four(
-                columns, n_columns, packed, word, first_word, start, stop, cells
+        memset(cells, 0, n_columns * MAX_BINS * sizeof(long long))
+        first = 0
+        if n_columns == AT_ONCE:
+            first = AT_ONCE
+            add_to_cells(AT_ONCE, columns, packed, word, first_word, start, stop, cells)
+        elif n_columns > 1:
+            first = 2
+            add_to_cells(2, columns, packed, word, first_word, start, stop, cells)
+        for i in range(first, n_columns):
+            add_to_cells(
+                1, columns + i, packed, word, first_word, start, stop,
+                cells + i * MAX_BINS,
             )
-        elif n_columns == 2:
-            add_to_two(columns, packed, word, first_word, start, stop, cells)
-        else:
-            add_to_one(columns, packed, word, first_word, start, stop, cells)
         for i in range(n_columns):
             take_cells(
                 tree, &columns[i], word, packed.count_bits, cells + i * MAX_BINS,
@@ -357,7 +361,8 @@ cdef inline void add_few(
             bins[(word + 1) * n_bins + code] += words[word * packed.n_packed + i]
 
 
-cdef inline void add_to_one(
+cdef inline void add_to_cells(
+    int n_columns,          # a constant: AT_ONCE or fewer
     const code_column * columns,
     const packed_rows * packed,
     int word,
@@ -366,76 +371,20 @@ cdef inline void add_to_one(
     int stop,
     long long * cells,      # IN and OUT, (n_columns, MAX_BINS)
 ) noexcept nogil:
-    """Add a word of each row to the cell of its code."""
+    """Add a word of each row to the cells of its codes: where a fit spends its time."""
     cdef:
-        const X_BINNED_DTYPE_C * a = columns[0].codes
-        const unsigned int * rows = packed.indices
         const long long * words = packed.words + word * packed.n_packed
-        Py_ssize_t i
-    words += first_word - start
-    for i in range(start, stop):
-        cells[a[i if rows == NULL else rows[i]]] += words[i]
-
-
-cdef inline void add_to_two(
-    const code_column * columns,
-    const packed_rows * packed,
-    int word,
-    int first_word,
-    int start,
-    int stop,
-    long long * cells,
-) noexcept nogil:
-    """As `add_to_one`."""
-    cdef:
-        const X_BINNED_DTYPE_C * a = columns[0].codes
-        const X_BINNED_DTYPE_C * b = columns[1].codes
         const unsigned int * rows = packed.indices
-        const long long * words = packed.words + word * packed.n_packed
+        const X_BINNED_DTYPE_C * codes[AT_ONCE]
         Py_ssize_t i, row
+        int j
     words += first_word - start
+    for j in range(n_columns):
+        codes[j] = columns[j].codes
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
-        cells[a[row]] += words[i]
-        cells[MAX_BINS + b[row]] += words[i]
-
-
-cdef inline void add_to_four(
-    const code_column * columns,
-    int n_columns,          # 4, or 3: then the last one is added twice
-    const packed_rows * packed,
-    int word,
-    int first_word,
-    int start,
-    int stop,
-    long long * cells,
-) noexcept nogil:
-    """As `add_to_one`: where a fit spends its time."""
-    cdef:
-        const X_BINNED_DTYPE_C * a = columns[0].codes
-        const X_BINNED_DTYPE_C * b = columns[1].codes
-        const X_BINNED_DTYPE_C * c = columns[2].codes
-        const X_BINNED_DTYPE_C * d = columns[min(3, n_columns - 1)].codes
-        const unsigned int * rows = packed.indices
-        const long long * words = packed.words + word * packed.n_packed
-        long long added
-        Py_ssize_t i, row
-    words += first_word - start
-    if rows == NULL:
-        for i in range(start, stop):
-            added = words[i]
-            cells[a[i]] += added
-            cells[MAX_BINS + b[i]] += added
-            cells[2 * MAX_BINS + c[i]] += added
-            cells[3 * MAX_BINS + d[i]] += added
-    else:
-        for i in range(start, stop):
-            row = rows[i]
-            added = words[i]
-            cells[a[row]] += added
-            cells[MAX_BINS + b[row]] += added
-            cells[2 * MAX_BINS + c[row]] += added
-            cells[3 * MAX_BINS + d[row]] += added
+        for j in range(n_columns):
+            cells[j * MAX_BINS + codes[j][row]] += words[i]
 
 
 cdef inline void take_cells(

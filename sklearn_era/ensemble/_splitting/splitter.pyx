@@ -152,7 +152,7 @@ cdef class EraSplitter:
             histograms.sum_gradients, histograms.sum_hessians = self.totals
             self._bundle_features(allowed_features)
             if self.rows.of_gradients.are_finite:
-                self._sum_up(histograms, None)
+                sum_up(self, histograms, None)
         return histograms
 
     def compute_histograms_subtraction(
@@ -166,30 +166,14 @@ cdef class EraSplitter:
             self.store, sibling_histograms.sample_indices[:0]
         )
         if parent_histograms.is_stored:
-            if self._sum_up(sibling_histograms, parent_histograms) is not None:
+            if sum_up(self, sibling_histograms, parent_histograms) is not None:
                 parent_histograms.hand_over(histograms)
-        return histograms
-
-    cdef NodeHistograms _sum_up(self, NodeHistograms histograms, NodeHistograms parent):
-        """Sum up a node's rows, and subtract them from its parent's, if there is room.
-        """
-        if not histograms.allocate(
-            self.bundles.n_bins, n_words_of(&self.rows.of_gradients) + 1
-        ):
-            return None
-        self.rows.start_node(histograms.sample_indices)
-        fill(
-            histograms, parent, self.rows, &self.tree, self.bundles,
-            threads_for(
-                self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
-            ),
-        )
         return histograms
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
-        features = self._usable_features(allowed_features)
-        if features.size < self._usable_features(None).size:
+        features = usable_features(self, allowed_features)
+        if features.size < usable_features(self, None).size:
             self.bundles = self._make_bundles(np.sort(features))
         else:
             if self.all_features is None:
@@ -211,218 +195,22 @@ cdef class EraSplitter:
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""
         cdef:
-            const long long * bins
             node_struct c_node
             feature_split best
-        if not self._start_node(node, &c_node):
+        if not start_node(self, node, &c_node):
             return None
-        bins = self._bins_of_all(self._histograms_of(node))
+        c_node.values = &self.rows.of_gradients
+        c_node.bins = bins_of_all(self, histograms_of(self, node))
+        c_node.n_bins = self.bundles.n_bins
         if self.criterion.name == GAIN:
-            best = self._largest_gain(bins, &c_node)
+            best = largest_gain(self, &c_node)
         elif self.criterion.min_gain_share > 0.0:
-            best = self._best_with_share(bins, &c_node)
+            best = best_with_share(self, &c_node)
         else:
-            best = self._best_of_all(bins, &c_node)
+            best = best_of_all(self, &c_node)
         if not best.found:
             return None
         return make_split_info(&self.tree, &self.limits, &best, &c_node)
-
-    cdef bint _start_node(self, node, node_struct * c_node) except -1:
-        """Find the eras of a node; return whether it can be split at all."""
-        cdef:
-            criterion_struct * criterion = &self.criterion
-            long long n_needed = 2 * <long long> criterion.min_samples_per_era
-        if not self.rows.of_gradients.are_finite:
-            return False
-        if not self.splits.start_node(self._draw_features(node.allowed_features)):
-            return False
-        self.rows.start_node(node.sample_indices)
-        self.n_coverable = 0.0
-        if criterion.name != GAIN:
-            self.rows.list_eras(
-                1 if criterion.traits.sees_all_eras else n_needed, n_needed
-            )
-            self.n_coverable = self._over_processes(self.rows.n_coverable)
-            if criterion.min_gain_share == 0.0 and (
-                self.n_coverable < criterion.min_covered_eras
-            ):
-                self.n_splittable += 1
-                self.n_uncovered += 1
-                return False
-        self._describe(node, c_node)
-        return True
-
-    cdef NodeHistograms _histograms_of(self, node):
-        """The node's histograms over all eras."""
-        cdef NodeHistograms histograms = node.histograms
-        if not histograms.is_stored:
-            histograms.sample_indices = node.sample_indices
-            if self._sum_up(histograms, None) is None:  # there is no room
-                histograms = NodeHistograms(self.spare, node.sample_indices)
-                self._sum_up(histograms, None)
-        assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
-        return histograms
-
-    cdef const long long * _bins_of_all(self, NodeHistograms histograms) except NULL:
-        """The sums by bin over all processes."""
-        cdef long long [::1] merged
-        if self.is_alone:
-            return histograms.sums
-        if self.merged is None or self.merged.size < histograms.buffer.size:
-            self.merged = np.empty_like(histograms.buffer)
-        self.merged[: histograms.buffer.size] = histograms.buffer
-        merged = self.merged
-        self.splits.merge_bins(&merged[0], histograms.n_planes, self.exchange)
-        return &merged[0]
-
-    cdef double _over_processes(self, double number) except? -1:
-        """The sum of a number over all processes."""
-        if not self.is_alone:
-            (number,) = self.exchange.sum_of(number)
-        return number
-
-    cdef feature_split _largest_gain(
-        self, const long long * bins, const node_struct * node
-    ) noexcept:
-        """The largest gain, if rounding has not left it over from the node's loss."""
-        cdef:
-            double least = gain_beyond_rounding(&self.criterion, node.loss)
-            feature_split largest
-        self._find_gains(bins, node)
-        largest = self._rank_gains(bins, node, least, 0.0)
-        if largest.found and self.tree.penalties != NULL:
-            return self._rank_gains(bins, node, least, largest.rank.gain)
-        return largest
-
-    cdef void _find_gains(
-        self, const long long * bins, const node_struct * node
-    ) noexcept:
-        find_gains(
-            self.splits, &self.rows.of_gradients, bins, node,
-            threads_for(self.n_threads, self.bundles.n_bins),
-        )
-
-    cdef feature_split _rank_gains(
-        self,
-        const long long * bins,
-        const node_struct * node,
-        double least,
-        double unit_of_costs,
-    ) noexcept:
-        return best_by_gain(
-            self.splits, &self.rows.of_gradients, bins, node, least, unit_of_costs
-        )
-
-    cdef feature_split _best_with_share(
-        self, const long long * bins, const node_struct * node
-    ) except *:
-        """The best of the splits that have a share of the largest gain.
-
-        If the criterion admits none of them, the largest gain decides. Nodes wait in
-        the queue by their gains, which is what the two have in common. Where features
-        have penalties, it is the largest gain that is left of any, and so are these.
-        """
-        cdef:
-            double least = self.criterion.min_gain
-            double unit
-            feature_split largest, best
-            criterion_struct sharing
-        self._find_gains(bins, node)
-        largest = self._rank_gains(bins, node, least, 0.0)
-        if not largest.found:
-            return largest
-        unit = largest.rank.gain
-        if self.tree.penalties != NULL:
-            largest = self._rank_gains(bins, node, least, unit)
-        self.n_splittable += 1
-        best.found = False
-        if self.n_coverable >= self.criterion.min_covered_eras:
-            sharing = with_share_of(&self.criterion, self._gain_left(&largest, unit))
-            self.comparison.compare(&sharing, bins, node)
-            best = self._rank_penalised(&sharing, node)
-            if not best.found:
-                self._count_if_uncovered(&sharing, node)
-        else:
-            self.n_uncovered += 1
-        if not best.found:
-            best = largest
-        best.rank.expansion = self._gain_left(&best, unit)
-        best.rank.secondary = 0.0
-        return best
-
-    cdef double _gain_left(
-        self, const feature_split * split, double unit_of_costs
-    ) noexcept:
-        """The gain of a split less what its feature costs."""
-        return split.rank.gain - cost_of_feature(
-            &self.tree, split.feature_idx, unit_of_costs
-        )
-
-    cdef feature_split _best_of_all(
-        self, const long long * bins, const node_struct * node
-    ) except *:
-        """The best of all candidates by the criterion."""
-        cdef feature_split best
-        self.comparison.compare(&self.criterion, bins, node)
-        best = self._rank_penalised(&self.criterion, node)
-        if best.found:
-            self.n_splittable += 1
-            return best
-        self._find_gains(bins, node)
-        if self._rank_gains(bins, node, self.criterion.min_gain, 0.0).found:
-            self.n_splittable += 1
-            self._count_if_uncovered(&self.criterion, node)
-        return best
-
-    cdef void _count_if_uncovered(
-        self, const criterion_struct * criterion, const node_struct * node
-    ) noexcept:
-        """Count a node that the criterion refuses, if no split covers enough eras."""
-        cdef criterion_struct covering = gain_alone(
-            criterion, criterion.min_covered_eras
-        )
-        self.n_uncovered += not self._rank(&covering, node, 0.0).found
-
-    cdef feature_split _rank_penalised(
-        self, const criterion_struct * criterion, const node_struct * node
-    ) noexcept:
-        """The best of the splits that are listed, when features have been paid for."""
-        cdef:
-            criterion_struct unit
-            feature_split largest
-        if self.tree.penalties == NULL:
-            return self._rank(criterion, node, 0.0)
-        unit = penalty_unit(criterion)
-        largest = self._rank(&unit, node, 0.0)
-        if not largest.found:
-            return largest
-        return self._rank(criterion, node, largest.rank.primary)
-
-    cdef feature_split _rank(
-        self,
-        const criterion_struct * criterion,
-        const node_struct * node,
-        double unit_of_costs,
-    ) noexcept:
-        return rank_splits(
-            self.splits, criterion, node, self.comparison.n_absent, unit_of_costs,
-            self.n_threads if self.splits.n_listed > 100 else 1,
-        )
-
-    cdef void _describe(self, node, node_struct * c_node):
-        if self.criterion.traits.reads_impurities:
-            self.rows.measure_impurities(self.impurities)
-        c_node.n_samples = node.n_samples
-        c_node.sum_gradients = node.sum_gradients
-        c_node.sum_hessians = node.sum_hessians
-        c_node.loss = node_loss(node.sum_gradients, node.value)
-        c_node.lower_bound = node.children_lower_bound
-        c_node.upper_bound = node.children_upper_bound
-        c_node.eras.n_eras = self.n_eras_of_all
-        c_node.eras.impurities = &self.impurities[0]
-        c_node.eras.era_sizes = &self.era_sizes[0]
-        c_node.eras.sum_hessians = node.sum_hessians
-        c_node.eras.gradient_variance = self.gradient_variance
 
     cdef tree_eras eras_of_tree(self) noexcept:
         """What small nodes have to know of the tree; the splitter keeps the memory."""
@@ -441,32 +229,248 @@ cdef class EraSplitter:
             eras.weights = &self.rows.weights[0]
         return eras
 
-    cdef _draw_features(self, allowed_features):
-        """Which features to look at: those allowed, less the ones drawn out.
 
-        The draw is scikit-learn's own, so that `max_features` means the same and uses
-        the generator in the same way.
-        """
-        fraction = self.splitter.feature_fraction_per_split
-        if allowed_features is None and fraction >= 1.0 and self.penalties is None:
-            return self.all_features_wanted
-        features = self._usable_features(allowed_features)
-        if fraction < 1.0:
-            n_drawn = max(1, int(ceil(fraction * features.size)))
-            mask = np.full(features.size, False)
-            mask[:n_drawn] = True
-            self.splitter.rng.shuffle(mask)
-            features = features[mask]
-        is_wanted = np.zeros(self.tree.n_features, dtype=np.uint8)
-        is_wanted[features] = 1
-        return is_wanted
+cdef NodeHistograms sum_up(
+    EraSplitter self, NodeHistograms histograms, NodeHistograms parent
+):
+    """Sum up a node's rows, and subtract them from its parent's, if there is room."""
+    if not histograms.allocate(
+        self.bundles.n_bins, n_words_of(&self.rows.of_gradients) + 1
+    ):
+        return None
+    self.rows.start_node(histograms.sample_indices)
+    fill(
+        histograms, parent, self.rows, &self.tree, self.bundles,
+        threads_for(self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles),
+    )
+    return histograms
 
-    cdef _usable_features(self, allowed_features):
-        """The features allowed (None for all), but for those that a penalty forbids."""
-        if allowed_features is None:
-            features = np.arange(self.tree.n_features)
-        else:
-            features = np.asarray(allowed_features, dtype=np.intp)
-        if self.penalties is None:
-            return features
-        return features[np.asarray(self.penalties)[features] < 1.0]
+
+cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
+    """Find the eras of a node; return whether it can be split at all."""
+    cdef:
+        criterion_struct * criterion = &self.criterion
+        long long n_needed = 2 * <long long> criterion.min_samples_per_era
+    if not self.rows.of_gradients.are_finite:
+        return False
+    if not self.splits.start_node(draw_features(self, node.allowed_features)):
+        return False
+    self.rows.start_node(node.sample_indices)
+    self.n_coverable = 0.0
+    if criterion.name != GAIN:
+        self.rows.list_eras(1 if criterion.traits.sees_all_eras else n_needed, n_needed)
+        self.n_coverable = over_processes(self, self.rows.n_coverable)
+        if criterion.min_gain_share == 0.0 and (
+            self.n_coverable < criterion.min_covered_eras
+        ):
+            self.n_splittable += 1
+            self.n_uncovered += 1
+            return False
+    describe(self, node, c_node)
+    return True
+
+
+cdef NodeHistograms histograms_of(EraSplitter self, node):
+    """The node's histograms over all eras."""
+    cdef NodeHistograms histograms = node.histograms
+    if not histograms.is_stored:
+        histograms.sample_indices = node.sample_indices
+        if sum_up(self, histograms, None) is None:  # there is no room
+            histograms = NodeHistograms(self.spare, node.sample_indices)
+            sum_up(self, histograms, None)
+    assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
+    return histograms
+
+
+cdef const long long * bins_of_all(
+    EraSplitter self, NodeHistograms histograms
+) except NULL:
+    """The sums by bin over all processes, of the features that are wanted."""
+    cdef long long [::1] merged
+    if self.is_alone:
+        return histograms.sums
+    sums = histograms.buffer[: histograms.n_planes * histograms.n_bins].copy()
+    self.merged = merged = sums
+    sums = sums.reshape(histograms.n_planes, -1)
+    wanted = self.splits.wanted_bins()
+    of_all = self.exchange.sum(sums[:, wanted].astype(np.float64).ravel())
+    of_all = of_all.reshape(histograms.n_planes, -1)
+    can_be = np.abs(of_all) < 2.0**63
+    can_be[0] &= (of_all[0] >= 0) & (of_all[0] < 2.0**32)
+    if not can_be.all():
+        what = "count {:g} rows in a bin"
+        if can_be[0].all():
+            what = "have {:g} for a sum by bin"
+        raise ValueError(
+            f"The workers of the fit {what.format(of_all[~can_be][0])}: a stranger has "
+            "joined them, or one of them is damaged."
+        )
+    sums[:, wanted] = of_all
+    return &merged[0]
+
+
+cdef double over_processes(EraSplitter self, double number) except? -1:
+    """The sum of a number over all processes."""
+    if not self.is_alone:
+        (number,) = self.exchange.sum_of(number)
+    return number
+
+
+cdef feature_split largest_gain(EraSplitter self, const node_struct * node) noexcept:
+    """The largest gain, if rounding has not left it over from the node's loss."""
+    cdef:
+        double least = gain_beyond_rounding(&self.criterion, node.loss)
+        feature_split largest
+    find_all_gains(self, node)
+    largest = best_by_gain(self.splits, node, least, 0.0)
+    if largest.found and self.tree.penalties != NULL:
+        return best_by_gain(self.splits, node, least, largest.rank.gain)
+    return largest
+
+
+cdef void find_all_gains(EraSplitter self, const node_struct * node) noexcept:
+    find_gains(self.splits, node, threads_for(self.n_threads, node.n_bins))
+
+
+cdef feature_split best_with_share(EraSplitter self, const node_struct * node) except *:
+    """The best of the splits that have a share of the largest gain.
+
+    If the criterion admits none of them, the largest gain decides. Nodes wait in
+    the queue by their gains, which is what the two have in common. Where features
+    have penalties, it is the largest gain that is left of any, and so are these.
+    """
+    cdef:
+        double least = self.criterion.min_gain
+        double unit
+        feature_split largest, best
+        criterion_struct sharing
+    find_all_gains(self, node)
+    largest = best_by_gain(self.splits, node, least, 0.0)
+    if not largest.found:
+        return largest
+    unit = largest.rank.gain
+    if self.tree.penalties != NULL:
+        largest = best_by_gain(self.splits, node, least, unit)
+    self.n_splittable += 1
+    best.found = False
+    if self.n_coverable >= self.criterion.min_covered_eras:
+        sharing = with_share_of(&self.criterion, gain_left(self, &largest, unit))
+        self.comparison.compare(&sharing, node)
+        best = rank_penalised(self, &sharing, node)
+        if not best.found:
+            count_if_uncovered(self, &sharing, node)
+    else:
+        self.n_uncovered += 1
+    if not best.found:
+        best = largest
+    best.rank.expansion = gain_left(self, &best, unit)
+    best.rank.secondary = 0.0
+    return best
+
+
+cdef double gain_left(
+    EraSplitter self, const feature_split * split, double unit_of_costs
+) noexcept:
+    """The gain of a split less what its feature costs."""
+    return split.rank.gain - cost_of_feature(
+        &self.tree, split.feature_idx, unit_of_costs
+    )
+
+
+cdef feature_split best_of_all(EraSplitter self, const node_struct * node) except *:
+    """The best of all candidates by the criterion."""
+    cdef feature_split best
+    self.comparison.compare(&self.criterion, node)
+    best = rank_penalised(self, &self.criterion, node)
+    if best.found:
+        self.n_splittable += 1
+        return best
+    find_all_gains(self, node)
+    if best_by_gain(self.splits, node, self.criterion.min_gain, 0.0).found:
+        self.n_splittable += 1
+        count_if_uncovered(self, &self.criterion, node)
+    return best
+
+
+cdef void count_if_uncovered(
+    EraSplitter self, const criterion_struct * criterion, const node_struct * node
+) noexcept:
+    """Count a node that the criterion refuses, if no split covers enough eras."""
+    cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
+    self.n_uncovered += not rank(self, &covering, node, 0.0).found
+
+
+cdef feature_split rank_penalised(
+    EraSplitter self, const criterion_struct * criterion, const node_struct * node
+) noexcept:
+    """The best of the splits that are listed, when features have been paid for."""
+    cdef:
+        criterion_struct unit
+        feature_split largest
+    if self.tree.penalties == NULL:
+        return rank(self, criterion, node, 0.0)
+    unit = penalty_unit(criterion)
+    largest = rank(self, &unit, node, 0.0)
+    if not largest.found:
+        return largest
+    return rank(self, criterion, node, largest.rank.primary)
+
+
+cdef feature_split rank(
+    EraSplitter self,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    double unit_of_costs,
+) noexcept:
+    return rank_splits(
+        self.splits, criterion, node, self.comparison.n_absent, unit_of_costs,
+        self.n_threads if self.splits.n_listed > 100 else 1,
+    )
+
+
+cdef void describe(EraSplitter self, node, node_struct * c_node):
+    if self.criterion.traits.reads_impurities:
+        self.rows.measure_impurities(self.impurities)
+    c_node.n_samples = node.n_samples
+    c_node.sum_gradients = node.sum_gradients
+    c_node.sum_hessians = node.sum_hessians
+    c_node.loss = node_loss(node.sum_gradients, node.value)
+    c_node.lower_bound = node.children_lower_bound
+    c_node.upper_bound = node.children_upper_bound
+    c_node.eras.n_eras = self.n_eras_of_all
+    c_node.eras.impurities = &self.impurities[0]
+    c_node.eras.era_sizes = &self.era_sizes[0]
+    c_node.eras.sum_hessians = node.sum_hessians
+    c_node.eras.gradient_variance = self.gradient_variance
+
+
+cdef draw_features(EraSplitter self, allowed_features):
+    """Which features to look at: those allowed, less the ones drawn out.
+
+    The draw is scikit-learn's own, so that `max_features` means the same and uses
+    the generator in the same way.
+    """
+    fraction = self.splitter.feature_fraction_per_split
+    if allowed_features is None and fraction >= 1.0 and self.penalties is None:
+        return self.all_features_wanted
+    features = usable_features(self, allowed_features)
+    if fraction < 1.0:
+        n_drawn = max(1, int(ceil(fraction * features.size)))
+        mask = np.full(features.size, False)
+        mask[:n_drawn] = True
+        self.splitter.rng.shuffle(mask)
+        features = features[mask]
+    is_wanted = np.zeros(self.tree.n_features, dtype=np.uint8)
+    is_wanted[features] = 1
+    return is_wanted
+
+
+cdef usable_features(EraSplitter self, allowed_features):
+    """The features allowed (None for all), but for those that a penalty forbids."""
+    if allowed_features is None:
+        features = np.arange(self.tree.n_features)
+    else:
+        features = np.asarray(allowed_features, dtype=np.intp)
+    if self.penalties is None:
+        return features
+    return features[np.asarray(self.penalties)[features] < 1.0]

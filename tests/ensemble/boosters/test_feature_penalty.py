@@ -28,8 +28,8 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
     InvariantForestRegressor,
     TimeRobustForestRegressor,
+    _criterion_plan,
 )
-from sklearn_era.ensemble._splitting import splitter_choice
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -72,9 +72,9 @@ def test_zeros_change_no_bit(kind, criterion):
 def test_zeros_leave_the_gain_to_scikit_learn(monkeypatch):
     X, y, _, _ = make_data()
     made = []
-    by_gain = splitter_choice._by_gain
+    by_gain = _criterion_plan._by_gain
     monkeypatch.setattr(
-        splitter_choice,
+        _criterion_plan,
         "_by_gain",
         lambda make, y: made.append(by_gain(make, y)) or made[-1],
     )

@@ -18,7 +18,7 @@ from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._eras import number_of_share
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
-from sklearn_era.ensemble._criteria.parameters import (
+from sklearn_era.ensemble._criterion_plan import (
     INVARIANCE_STATISTICS,
     make_target_weights,
     resolve_criterion,

@@ -13,7 +13,7 @@ from helpers.grids import grid
 from helpers.kernel_fits import make_eras
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
-from sklearn_era.ensemble._criteria.parameters import (
+from sklearn_era.ensemble._criterion_plan import (
     CriterionPlan,
     make_criterion,
     make_target_weights,

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn_era.ensemble._splitting.rows import EraRows
 
 from helpers.grids import grid, slow
 from helpers.kernel_fits import (
@@ -18,6 +17,7 @@ from helpers.kernel_fits import (
 from helpers.trees import trees_of
 from oracle.reference import check_fit
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.ensemble._splitting.rows import EraRows
 
 SUMMING = pytest.mark.parametrize(
     "criterion", [CRITERIA["era"], CRITERIA["directional"]]

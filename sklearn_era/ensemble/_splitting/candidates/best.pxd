@@ -8,7 +8,6 @@ from .categories cimport set_left_categories
 from .orders cimport set_orders
 from .split cimport feature_split, is_better
 from .splits cimport CandidateSplits, feature_bins, split_order
-from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..tree_data cimport cost_of_feature
 from ..._criteria.criterion cimport criterion_struct, split_rank
@@ -19,8 +18,6 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 cdef inline void find_gains(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,          # (n_planes, n_bins), of the node
     const node_struct * node,
     int n_threads,
 ) noexcept:
@@ -30,13 +27,11 @@ cdef inline void find_gains(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
         if splits.features[i].is_wanted:
-            find_largest_gain(splits, values, bins, node, &splits.features[i])
+            find_largest_gain(splits, node, &splits.features[i])
 
 
 cdef inline feature_split best_by_gain(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     double least,                    # that a gain has to exceed
     double unit_of_costs,            # see `cost_of_feature`
@@ -66,7 +61,7 @@ cdef inline feature_split best_by_gain(
             largest = left
     if best == NULL or not largest > 0.0:
         return split
-    split = find_best_split(splits, values, bins, node, best)
+    split = find_best_split(splits, node, best)
     split.rank.primary = largest
     split.rank.expansion = largest
     return split
@@ -131,8 +126,6 @@ cdef inline double best_key(
 
 cdef inline void find_largest_gain(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
@@ -141,19 +134,17 @@ cdef inline void find_largest_gain(
         order_sides sides
         double gain
         int k
-    set_orders(splits, values, bins, node, feature)
+    set_orders(splits, node, feature)
     sides.wants_right = False
     feature.largest_gain = -INFINITY
     for k in range(feature.n_orders):
-        gain = gains_of_order(splits, values, bins, node, feature, k, &sides)
+        gain = gains_of_order(splits, node, feature, k, &sides)
         if gain > feature.largest_gain:
             feature.largest_gain = gain
 
 
 cdef inline double gains_of_order(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     const feature_bins * feature,
     int k,                    # order
@@ -161,16 +152,13 @@ cdef inline double gains_of_order(
 ) noexcept nogil:
     """Find the gains of an order's splits; return the largest one."""
     return splits.functions.find_gains(
-        values, bins + feature.first_bin, splits.bundles.n_bins, feature.n_codes,
-        &feature.orders[k].order, splits.tree.monotonic_cst[feature.feature_idx],
-        splits.limits, node, sides,
+        feature.first_bin, feature.n_codes, &feature.orders[k].order,
+        splits.tree.monotonic_cst[feature.feature_idx], splits.limits, node, sides,
     )
 
 
 cdef inline feature_split find_best_split(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     const feature_bins * feature,
 ) noexcept nogil:
@@ -182,7 +170,7 @@ cdef inline feature_split find_best_split(
     best.found = False
     sides.wants_right = False
     for k in range(feature.n_orders):
-        gains_of_order(splits, values, bins, node, feature, k, &sides)
+        gains_of_order(splits, node, feature, k, &sides)
         for i in range(feature.orders[k].order.n_splits):
             if sides.gains[i] != feature.largest_gain:
                 continue

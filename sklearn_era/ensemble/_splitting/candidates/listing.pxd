@@ -9,7 +9,6 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from .best cimport gains_of_order
 from .orders cimport set_orders
 from .splits cimport CandidateSplits, feature_bins, lanes_for, split_order
-from ..fixed_points cimport summed_values
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..rows cimport MAX_BINS, EraRows, row_block
 from ..tree_data cimport tree_data
@@ -20,8 +19,6 @@ from ..._criteria.ranking cimport suffices
 cdef inline int list_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     EraRows rows,                    # of the node; None: do not look at them
     int n_threads,
@@ -40,7 +37,7 @@ cdef inline int list_splits(
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
-        list_feature(splits, criterion, values, bins, node, rows, &splits.features[i])
+        list_feature(splits, criterion, node, rows, &splits.features[i])
     for i in range(splits.n_features):
         feature = &splits.features[i]
         if not feature.is_listed:
@@ -57,8 +54,6 @@ cdef inline int list_splits(
 cdef inline void list_feature(
     CandidateSplits splits,
     const criterion_struct * criterion,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     EraRows rows,             # or None
     feature_bins * feature,   # IN and OUT
@@ -83,7 +78,7 @@ cdef inline void list_feature(
                 gains[i] = -INFINITY
         return
     if feature.largest_gain == INFINITY:
-        set_orders(splits, values, bins, node, feature)
+        set_orders(splits, node, feature)
     sides.wants_right = criterion.traits.sees_all_eras
     for k in range(feature.n_orders):
         feature.orders[k].n_lanes = 0
@@ -93,7 +88,7 @@ cdef inline void list_feature(
             continue
         largest_gain = max(
             largest_gain,
-            gains_of_order(splits, values, bins, node, feature, k, &sides),
+            gains_of_order(splits, node, feature, k, &sides),
         )
         if column.bundle != NULL:
             list_with_masks(splits, criterion, &sides, &feature.orders[k])

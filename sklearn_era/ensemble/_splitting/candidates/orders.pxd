@@ -4,15 +4,13 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport hist_struct
 
 from .categories cimport n_moved_from_end, order_categories, reverse_order
 from .splits cimport CandidateSplits, feature_bins, split_order
-from ..fixed_points cimport gradient_of_sums, hessian_of_sums, summed_values
+from ..fixed_points cimport gradient_of_sums, hessian_of_sums
 from ..lanes.functions cimport bin_order, node_struct
 from ..rows cimport MAX_BINS
 
 
 cdef inline void set_orders(
     CandidateSplits splits,
-    const summed_values * values,
-    const long long * bins,
     const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
@@ -25,7 +23,7 @@ cdef inline void set_orders(
     """
     cdef bin_order * order = &feature.orders[0].order
     if feature.is_categorical:
-        set_categorical_orders(values, bins, splits.bundles.n_bins, node, feature)
+        set_categorical_orders(node, feature)
         return
     order.codes = splits.in_turn
     order.n_splits = feature.n_codes - 1
@@ -41,11 +39,7 @@ cdef inline void set_orders(
 
 
 cdef inline void set_categorical_orders(
-    const summed_values * values,
-    const long long * bins,
-    Py_ssize_t n_bins,
-    const node_struct * node,
-    feature_bins * feature,   # IN and OUT
+    const node_struct * node, feature_bins * feature  # IN and OUT
 ) noexcept nogil:
     """From both ends of the categories' order towards the middle."""
     cdef:
@@ -54,9 +48,9 @@ cdef inline void set_categorical_orders(
         split_order * orders = feature.orders
         int n_used, i
     for i in range(feature.n_codes):
-        of_bin = bins + feature.first_bin + i
-        pooled[i].sum_gradients = gradient_of_sums(values, of_bin, n_bins)
-        pooled[i].sum_hessians = hessian_of_sums(values, of_bin, n_bins)
+        of_bin = node.bins + feature.first_bin + i
+        pooled[i].sum_gradients = gradient_of_sums(node.values, of_bin, node.n_bins)
+        pooled[i].sum_hessians = hessian_of_sums(node.values, of_bin, node.n_bins)
     n_used = order_categories(
         pooled, feature.n_codes - feature.has_missing, feature.has_missing,
         node.n_samples / node.sum_hessians, orders[0].categories,

@@ -76,5 +76,4 @@ cdef class CandidateSplits:
         self, const lane_column * column, int side
     ) noexcept nogil
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
-    cdef merge_bins(self, long long * bins, int n_planes, exchange)
     cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange)

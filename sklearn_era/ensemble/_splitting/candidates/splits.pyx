@@ -6,7 +6,6 @@ that suffices are listed: each gets a lane, in a column with others that rows ar
 up for together, and the eras are asked of it. Then it is ranked.
 """
 
-from libc.limits cimport UINT_MAX
 from libc.math cimport INFINITY
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -190,31 +189,13 @@ cdef class CandidateSplits:
         arrays.counts = first + 2 * self.n_lanes
         return arrays
 
-    cdef merge_bins(self, long long * bins, int n_planes, exchange):
-        """Add the sums by bin of other processes, of the features that are wanted."""
-        cdef:
-            double [::1] numbers
-            Py_ssize_t n = 0
-            int reads, i, plane
-            Py_ssize_t j, first
-        numbers = np.empty(n_planes * self.bundles.n_bins)
-        for reads in range(2):
-            if reads:
-                numbers = exchange.sum(np.asarray(numbers[:n]))
-            n = 0
-            for i in range(self.n_features):
-                if not self.features[i].is_wanted:
-                    continue
-                for plane in range(n_planes):
-                    first = plane * self.bundles.n_bins + self.features[i].first_bin
-                    for j in range(first, first + self.features[i].n_codes):
-                        if not reads:
-                            numbers[n] = <double> bins[j]
-                        elif plane == 0:
-                            bins[j] = to_count(numbers[n])
-                        else:
-                            bins[j] = to_word(numbers[n])
-                        n += 1
+    def wanted_bins(self):
+        """Whether each bin is of a feature that is wanted."""
+        mask = np.zeros(self.bundles.n_bins, dtype=bool)
+        for i in range(self.n_features):
+            first = self.features[i].first_bin
+            mask[first : first + self.features[i].n_codes] = self.features[i].is_wanted
+        return mask
 
     cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange):
         """Add the sums of other processes for the splits that are listed."""
@@ -254,23 +235,3 @@ cdef class CandidateSplits:
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
         """What the eras say of a column's splits."""
         return self.sums + column.first_lane * self.n_fields
-
-
-cdef long long to_word(double number) except? 0:
-    """Return a sum of words of all processes, if it can be one."""
-    if not -(2.0**63) <= number < 2.0**63:
-        raise ValueError(
-            f"The workers of the fit have {number:g} for a sum by bin: a stranger "
-            "has joined them, or one of them is damaged."
-        )
-    return <long long> number
-
-
-cdef unsigned int to_count(double n_rows) except? 0:
-    """Return a number of rows that processes have summed up, if it can be one."""
-    if not 0.0 <= n_rows <= UINT_MAX:  # no C compiler says what becomes of others
-        raise ValueError(
-            f"The workers of the fit count {n_rows:g} rows in a bin: a stranger has "
-            "joined them, or one of them is damaged."
-        )
-    return <unsigned int> n_rows

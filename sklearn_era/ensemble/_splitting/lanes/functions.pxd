@@ -17,7 +17,7 @@ cdef enum:
 
 
 cdef struct node_struct:
-    # A node, pooled over eras.
+    # A node, pooled over eras, and its sums by bin.
     unsigned int n_samples
     double sum_gradients
     double sum_hessians
@@ -25,6 +25,9 @@ cdef struct node_struct:
     double lower_bound  # of the children's values
     double upper_bound
     eras_struct eras
+    const summed_values * values
+    const long long * bins   # (n_planes, n_bins)
+    Py_ssize_t n_bins        # of all features
 
 
 cdef struct lane_column:
@@ -111,9 +114,7 @@ cdef inline void run_up(
 cdef struct lane_functions:
     # See kernels.pyx.
     double (*find_gains)(
-        const summed_values * values,
-        const long long * bins,
-        Py_ssize_t n_bins,
+        Py_ssize_t first_bin,
         int n_codes,
         const bin_order * order,
         signed char monotonic_cst,

@@ -19,10 +19,8 @@ from ..._criteria.sides cimport LANES
 
 
 cdef inline double find_gains(
-    const summed_values * values,
-    const long long * bins,         # sums of the feature, plane after plane
-    Py_ssize_t n_bins,              # from plane to plane
-    int n_codes,                    # of the feature
+    Py_ssize_t first_bin,           # of the feature
+    int n_codes,
     const bin_order * order,
     signed char monotonic_cst,
     const tree_limits * limits,
@@ -30,22 +28,22 @@ cdef inline double find_gains(
     order_sides * sides,            # OUT
 ) noexcept nogil:
     """Find the left side of each split and its gain; return the largest gain."""
-    set_left_sides(values, bins, n_bins, n_codes, order, sides)
+    set_left_sides(node, node.bins + first_bin, n_codes, order, sides)
     if monotonic_cst == MonotonicConstraint.NO_CST:
         return gains_of_sides(False, 0, order.n_splits, limits, node, sides)
     return gains_of_sides(True, monotonic_cst, order.n_splits, limits, node, sides)
 
 
 cdef inline void set_left_sides(
-    const summed_values * values,
-    const long long * bins,
-    Py_ssize_t n_bins,
+    const node_struct * node,
+    const long long * bins,         # sums of the feature, plane after plane
     int n_codes,
     const bin_order * order,
     order_sides * sides,            # OUT
 ) noexcept nogil:
     """The left side of the split after each move."""
     cdef:
+        const summed_values * values = node.values
         long long[MAX_PLANES * MAX_BINS] left
         const long long * of_plane
         long long moved
@@ -53,7 +51,7 @@ cdef inline void set_left_sides(
         bint vary = values.hessians != NULL
         int plane, i
     for plane in range(n_planes):
-        of_plane = bins + plane * n_bins
+        of_plane = bins + plane * node.n_bins
         moved = of_plane[n_codes - 1] if order.missing_go_to_left else 0
         if order.is_in_turn:
             run_up(of_plane, moved, order.n_splits, &left[plane * MAX_BINS])
@@ -62,7 +60,7 @@ cdef inline void set_left_sides(
             moved += of_plane[order.codes[i]]
             left[plane * MAX_BINS + i] = moved
     if sides.wants_right:
-        set_right_sides(values, bins, n_bins, n_codes, left, order.n_splits, sides)
+        set_right_sides(node, bins, n_codes, left, order.n_splits, sides)
     for i in range(order.n_splits):
         sides.left_counts[i] = word_as_double(left[i])
     if values.has_low_words or vary:  # as many digits as a double has, or more
@@ -76,9 +74,8 @@ cdef inline void set_left_sides(
 
 
 cdef inline void set_right_sides(
-    const summed_values * values,
+    const node_struct * node,
     const long long * bins,
-    Py_ssize_t n_bins,
     int n_codes,
     const long long * left,         # (n_planes, MAX_BINS)
     int n_splits,
@@ -86,13 +83,14 @@ cdef inline void set_right_sides(
 ) noexcept nogil:
     """The right side of each split: what is left of the integers of all rows."""
     cdef:
+        const summed_values * values = node.values
         long long[MAX_PLANES] total, right
         int n_planes = n_words_of(values) + 1
         int plane, i
     for plane in range(n_planes):
         total[plane] = 0
         for i in range(n_codes):
-            total[plane] += bins[plane * n_bins + i]
+            total[plane] += bins[plane * node.n_bins + i]
     for i in range(n_splits):
         for plane in range(n_planes):
             right[plane] = total[plane] - left[plane * MAX_BINS + i]

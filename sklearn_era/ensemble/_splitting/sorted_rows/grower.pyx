@@ -25,15 +25,20 @@ from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
 from .category_scan cimport scan_categories
-from .eras cimport find_eras
-from .features cimport draw_features, find_varying
-from .node cimport make_children
-from .records cimport add_leaf, split_leaf
-from .keys cimport code_of, gather_rows, is_pure, partition_rows, row_of
-from .scan cimport scan_numbers, sorted_feature
+from .eras cimport find_eras, small_eras
+from .features cimport draw_features, feature_draw, find_varying
+from .keys cimport (
+    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of, small_rows,
+)
+from .node cimport make_children, small_node
+from .records cimport add_leaf, split_leaf, tree_records
+from .scan cimport scan_context, scan_numbers, sorted_feature
 from ..candidates.categories cimport MIN_CATEGORY_SUPPORT
+from ..candidates.split cimport feature_split
 from ..rows cimport BITSET_SIZE
-from ..tree_data cimport cost_of_feature, describe_tree
+from ..splitter cimport EraSplitter, tree_eras
+from ..tree_data cimport cost_of_feature, describe_tree, tree_data, tree_limits
+from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
 from ..._criteria.node_formulas cimport node_loss
 from ..._criteria.ranking cimport (
@@ -52,6 +57,25 @@ cdef class SubtreeGrower:
     `era_splitter` is that of the tree, which has been started, or None for the gain.
     Its penalties are below 1: forests leave out the columns of others.
     """
+
+    cdef:
+        list owners              # of all the memory that is pointed to
+        tree_data data
+        tree_limits limits
+        const unsigned int [::1] partition   # rows of the tree, by node
+        int max_depth            # of the tree; -1: without limit
+        int max_rows             # of a small node
+        tree_eras tree_eras      # where eras are compared; without criterion, if not
+        criterion_struct by_gain  # in place of the criterion, for the largest gain
+        tree_records records
+        feature_draw draw
+        # Of the small node.
+        small_rows rows
+        small_eras eras
+        scan_context context
+        sorted_feature * columns  # (n_features,)
+        small_node[MAX_ROWS + 1] waiting   # a stack
+        int n_waiting
 
     def __init__(
         self,

@@ -1,19 +1,23 @@
-"""From the parameters of an estimator to the criterion that ranks its splits."""
+"""From the parameters of an estimator to the criterion and the splitter of its fit."""
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
-from ..._criterion_table import CRITERIA, CriterionTraits, parameters_read
-from ..._eras import number_of_share
-from ..._warnings import warn_user
-from .._exchange import ALONE, Exchange
-from .objects import Criterion, InvarianceStatistic
+from .._criterion_table import CRITERIA, CriterionTraits, parameters_read
+from .._eras import EncodedEras, number_of_share
+from .._warnings import warn_user
+from ._criteria.objects import Criterion, InvarianceStatistic
+from ._exchange import ALONE, Exchange
+from ._splitting.splitter import EraSplitter
 
 INVARIANCE_STATISTICS = {
     statistic.name.lower(): statistic for statistic in InvarianceStatistic
@@ -180,6 +184,60 @@ def make_target_weights(
         if total > 0:
             weights = (sample_weight * (n_rows / total)).astype(np.float32)
     return np.where(y == 1, weights, np.float32(0)), weights
+
+
+def choose_splitter(
+    estimator: Any,
+    plan: CriterionPlan,
+    eras: EncodedEras | None,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+    make: Callable[..., EraSplitter] = EraSplitter,
+    exchange: Exchange = ALONE,
+    penalties: NDArray[np.float64] | None = None,
+) -> EraSplitter | None:
+    """Return what finds splits by an estimator's parameters: None for scikit-learn's
+    splitter. `eras` is None only for the plain gain; with an `exchange`, rows are of
+    this process and labels of all. `penalties` are in the order of binned columns.
+    """
+    make = partial(
+        make,
+        has_weights=sample_weight is not None,
+        exchange=exchange,
+        penalties=penalties,
+    )
+    if plan.is_plain_gain:
+        is_fast = not exchange.is_alone or getattr(estimator, "fast_gain", False)
+        return _by_gain(make, y) if is_fast or penalties is not None else None
+    assert eras is not None
+    target_weights = target_weights_of(estimator, plan, y, sample_weight, exchange)
+    n_eras = eras.labels.size
+    if not plan.compares(n_eras):
+        return None if penalties is None else _by_gain(make, y)
+    criterion = make_criterion(estimator, plan, n_eras)
+    if not exchange.is_alone:
+        eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
+    return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
+
+
+def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
+    """What finds splits by the gain: all rows are one era."""
+    of_one_era = np.zeros(y.shape[0], dtype=np.int32)
+    return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
+
+
+def target_weights_of(
+    estimator: Any,
+    plan: CriterionPlan,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+    exchange: Exchange = ALONE,
+) -> tuple[NDArray[np.float32], ...]:
+    """As `make_target_weights` returns them, where eras are compared by the target."""
+    if not plan.needs_target:
+        return ()
+    n_classes = estimator.classes_.size if is_classifier(estimator) else None
+    return make_target_weights(y, sample_weight, n_classes, exchange)
 
 
 def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> float:
