@@ -11,8 +11,8 @@ from ..._eras import EncodedEras
 from ..._trees.walk import leaf_indices, sum_up_tree
 from .._binning.integers import allocate_binned, find_missing_values, take_rows
 from .._criterion_plan import CriterionPlan, choose_splitter, least_gain
-from .._splitting.histograms import STORE_BUDGET
 from .._splitting.splitter import EraSplitter
+from .._splitting.store import STORE_BUDGET
 from .checks import number_of_features
 from .sampling import Bootstrap, TreeRows, draw_tree_rows, merge_into_segments
 from .top_grower import TopGrower, TreeBins, TreeLimits

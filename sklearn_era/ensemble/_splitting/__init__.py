@@ -5,7 +5,8 @@
 - ``fixed_points``: integers in place of gradients and hessians;
 - ``bundles``: features of few bins that are summed up jointly;
 - ``tree_data``: the arrays and limits of the tree, as scikit-learn's splitter has them;
-- ``histograms``: a node's sums by bin, over all eras;
+- ``histograms``: a node's sums by bin, over all eras, and those by era that it keeps;
+  ``store``: the memory of both;
 - ``admission``: which splits a node may have, and what they gain;
 - ``candidates``: the splits that a node may have, and the best of them;
 - ``comparison``: their sums over eras;

@@ -20,6 +20,7 @@ cdef struct bundle_struct:
     const long long * masks           # (n_cells, n_lanes); NULL without
     int n_lanes
     int n_splits                      # of them; the lane after these is of all rows
+    Py_ssize_t first_lane             # among those of all bundles
     int[MAX_MEMBERS] first_split      # of each member
 
 
@@ -31,5 +32,7 @@ cdef class FeatureBundles:
         bundle_struct * bundles
         readonly int n_bundles
         readonly Py_ssize_t n_bins       # of all features, missing values included
+        readonly Py_ssize_t n_lanes      # of all bundles with masks
+        readonly bint all_have_masks
 
     cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing)

@@ -147,6 +147,8 @@ cdef class FeatureBundles:
         if self.bundles == NULL:
             raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
         self.n_bins = 0
+        self.n_lanes = 0
+        self.all_have_masks = True
         self.masks = {}
         for i, members in enumerate(slices):
             bundle = &self.bundles[i]
@@ -165,6 +167,7 @@ cdef class FeatureBundles:
                 self._add_masks(
                     bundle, n_codes[members].tolist(), has_missing[members].tolist()
                 )
+            self.all_have_masks &= bundle.masks != NULL
 
     cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing):
         """Give a bundle its masks; those of the same codes have the same."""
@@ -177,6 +180,8 @@ cdef class FeatureBundles:
         masks = self.masks[shape]
         bundle.masks = &masks[0, 0]
         bundle.n_lanes = masks.shape[1]
+        bundle.first_lane = self.n_lanes
+        self.n_lanes += bundle.n_lanes
         bundle.n_splits = 0
         for j in range(bundle.n_members):
             bundle.first_split[j] = bundle.n_splits

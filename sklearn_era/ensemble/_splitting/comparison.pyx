@@ -152,14 +152,18 @@ cdef void visit_columns(
             + 2.0 * rows.n_listed * self.splits.n_listed_lanes,
         )
         bint by_contrast = (
-            keeps_directions_alone(criterion) and rows.has_contrasts(values)
+            keeps_directions_alone(criterion)
+            and not self.splits.bundles.all_have_masks
+            and rows.has_contrasts(values)
         )
         packed_rows packed = rows.packed(values, by_contrast)
         int chunk, i
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(rows.n_chunks):
             for i in prange(
-                rows.chunks[chunk], rows.chunks[chunk + 1], schedule="static"
+                rows.chunks[chunk],
+                rows.chunks[chunk + 1 if node.by_era == NULL else chunk],
+                schedule="static",
             ):
                 rows.pack(
                     values, rows.blocks[i].start, rows.blocks[i].stop,

@@ -1,124 +1,23 @@
-"""Histograms of a node over all eras, which its children's are made of.
+"""Histograms of a node over all eras, from its rows or as its parent's less another's.
 
 Sums are integers: so what is left of a parent's after the smaller child's are
-subtracted is the larger child's, to the last bit. They take 16 bytes a bin, 24 where
-hessians vary, and a node keeps them until it is split.
+subtracted is the larger child's, to the last bit.
 """
-
-import weakref
 
 from cython.parallel import parallel, prange
 from libc.string cimport memset
 
-import numpy as np
-
-from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
-
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from .bundles cimport bundle_struct
-from .fixed_points cimport fixed_point, unpack
+from .bundles cimport MAX_SPLIT_LANES, bundle_struct
+from .fixed_points cimport fixed_point, summed_values, unpack
 from .rows cimport MAX_BINS, packed_rows
-
-# Bytes for the histograms that the nodes of a fit keep at a time; a node that finds
-# them spent is summed up from its rows.
-STORE_BUDGET = 2**28
 
 cdef enum:
     FILL_SIZE = 32768  # rows that are summed up before the next ones
     SLICE_SIZE = 4096  # rows that a thread packs at a time
     AT_ONCE = 4        # columns that rows are added to
     FEW_ROWS = 128     # for which it does not pay to unpack the cells of all bins
-
-
-cdef class HistogramStore:
-    """Lends buffers of integers, within a budget of bytes."""
-
-    def __init__(self, budget=STORE_BUDGET):
-        self.budget = budget
-        self.allocated = 0
-        self.free_buffers = []
-        self.lent = []
-
-    def lend(self, Py_ssize_t n_integers):
-        """A buffer of as many integers at least; None where the budget is spent."""
-        for i, buffer in enumerate(self.free_buffers):
-            if buffer.size >= n_integers:
-                return self.free_buffers.pop(i)
-        # Those that are free are too small to be of use again.
-        self.allocated -= sum(buffer.nbytes for buffer in self.free_buffers)
-        self.free_buffers.clear()
-        if self.allocated + 8 * n_integers > self.budget:
-            return None
-        buffer = np.empty(n_integers, dtype=np.int64)
-        self.allocated += buffer.nbytes  # not before there is room for them
-        return buffer
-
-    def remember(self, histograms):
-        self.lent.append(weakref.ref(histograms))
-
-    def take_back(self, buffer):
-        self.free_buffers.append(buffer)
-
-    def take_all_back(self):
-        """End a tree: nodes that were not split have no more use for their buffers."""
-        for reference in self.lent:
-            histograms = reference()
-            if histograms is not None:
-                histograms.release()
-        self.lent.clear()
-
-
-cdef class NodeHistograms:
-    """The sums of a node by bin, if the `store` has lent memory for them."""
-
-    def __init__(self, HistogramStore store, const unsigned int [::1] sample_indices):
-        self.store = store
-        self.buffer = None
-        self.is_stored = False
-        self.sample_indices = sample_indices
-
-    def allocate(self, Py_ssize_t n_bins, int n_planes):
-        """Borrow memory from the store; return whether it had some."""
-        cdef long long [::1] memory
-        self.buffer = self.store.lend(n_bins * n_planes)
-        if self.buffer is None:
-            return False
-        memory = self.buffer
-        self._use(&memory[0], n_bins, n_planes)
-        return True
-
-    cdef _use(self, long long * sums, Py_ssize_t n_bins, int n_planes):
-        self.sums = sums
-        self.n_bins = n_bins
-        self.n_planes = n_planes
-        self.is_stored = True
-        self.store.remember(self)
-
-    def hand_over(self, NodeHistograms heir):
-        """Give the memory to another node."""
-        heir.buffer, self.buffer = self.buffer, None
-        self.is_stored = False
-        heir._use(self.sums, self.n_bins, self.n_planes)
-
-    def release(self):
-        """Give the memory back."""
-        if self.buffer is not None:
-            self.store.take_back(self.buffer)
-            self.buffer = None
-            self.is_stored = False
-
-    def __del__(self):
-        self.release()
-
-    def __getitem__(self, feature_idx):
-        """Sums over the rows of a root, as a histogram with a single bin.
-
-        scikit-learn's grower adds up the bins of any feature of it.
-        """
-        return np.array(
-            [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
-        )
 
 
 cdef void fill(
@@ -163,6 +62,81 @@ cdef void fill(
                         &bundles.bundles[first], n_bundles, histograms.sums,
                         histograms.n_planes, histograms.n_bins, of_parent,
                     )
+
+
+cdef void fill_by_era(
+    NodeHistograms histograms,  # OUT
+    NodeHistograms parent,      # IN and OUT: becomes the other child's; or None
+    EraRows rows,               # of the node
+    FeatureBundles bundles,     # which all have masks
+    const lane_functions * functions,
+    int n_threads,
+) noexcept:
+    """Sum up the rows of a node by era and split, and by bin."""
+    cdef:
+        const summed_values * values = &rows.of_gradients
+        packed_rows packed = rows.packed(values, False)
+        Py_ssize_t stride = histograms.n_planes * <Py_ssize_t> rows.n_eras
+        long long * by_era
+        const bundle_struct * bundle
+        int chunk, first, i
+        Py_ssize_t j
+    rows.list_eras(1, 1)
+    with nogil, parallel(num_threads=n_threads):
+        for chunk in range(rows.n_chunks):
+            first = rows.chunks[chunk]
+            for i in prange(first, rows.chunks[chunk + 1], schedule="static"):
+                rows.pack(
+                    values, rows.blocks[i].start, rows.blocks[i].stop,
+                    rows.blocks[i].first_word,
+                )
+            for i in prange(bundles.n_bundles, schedule="static"):
+                bundle = &bundles.bundles[i]
+                by_era = histograms.by_era + bundle.first_lane * stride
+                if chunk == 0:
+                    memset(by_era, 0, bundle.n_lanes * stride * sizeof(long long))
+                functions.sum_bundle(
+                    bundle, &packed, &rows.blocks[first],
+                    rows.chunks[chunk + 1] - first, by_era,
+                )
+                if chunk < rows.n_chunks - 1:
+                    continue
+                pool_eras(bundle, by_era, rows.n_eras, histograms)
+                if parent is not None:
+                    for j in range(bundle.n_lanes * stride):
+                        parent.by_era[bundle.first_lane * stride + j] -= by_era[j]
+                    subtract(
+                        bundle, 1, histograms.sums, histograms.n_planes,
+                        histograms.n_bins, parent.sums,
+                    )
+
+
+cdef void pool_eras(
+    const bundle_struct * bundle,
+    const long long * by_era,
+    int n_eras,
+    NodeHistograms histograms,  # OUT, the bins of a bundle
+) noexcept nogil:
+    """Add up the eras, and take neighbouring splits apart into bins."""
+    cdef:
+        long long[MAX_SPLIT_LANES] left  # sides of splits
+        long long * bins
+        int n_lanes = bundle.n_lanes
+        int plane, era, member, i
+    for plane in range(histograms.n_planes):
+        memset(left, 0, sizeof(left))
+        for era in range(n_eras):
+            for i in range(n_lanes):
+                left[i] += by_era[(era * histograms.n_planes + plane) * n_lanes + i]
+        bins = histograms.sums + plane * histograms.n_bins + bundle.first_bin
+        for member in range(bundle.n_members):
+            for i in range(bundle.n_codes[member]):
+                bins[i] = left[bundle.n_splits]  # all rows
+                if i < bundle.n_codes[member] - 1:
+                    bins[i] = left[bundle.first_split[member] + i]
+            for i in range(bundle.n_codes[member] - 1, 0, -1):
+                bins[i] -= bins[i - 1]
+            bins += bundle.n_codes[member]
 
 
 cdef bint are_sums_of(

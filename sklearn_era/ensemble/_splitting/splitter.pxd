@@ -7,9 +7,9 @@ from .bundles cimport FeatureBundles
 from .candidates.split cimport feature_split
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport EraComparison
-from .histograms cimport HistogramStore, NodeHistograms
 from .lanes.functions cimport node_struct
 from .rows cimport EraRows
+from .store cimport HistogramStore
 from .tree_data cimport tree_data, tree_limits
 
 

@@ -35,9 +35,10 @@ from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport EraComparison, threads_for
 from .fixed_points cimport n_words_of
-from .histograms cimport HistogramStore, NodeHistograms, are_sums_of, fill
+from .histograms cimport are_sums_of, fill, fill_by_era
 from .lanes.functions cimport lane_functions
 from .rows cimport EraRows
+from .store cimport HistogramStore, NodeHistograms
 from .tree_data cimport cost_of_feature, describe_tree
 from .._criteria.dispatch cimport GAIN
 from .._criteria.node_formulas cimport node_loss
@@ -45,6 +46,10 @@ from .._criteria.objects cimport Criterion
 from .._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
 )
+
+
+cdef enum:
+    ROWS_OF_ERA = 24  # from which on a node's sums by era are less work than its rows
 
 
 cdef class EraSplitter:
@@ -147,7 +152,9 @@ cdef class EraSplitter:
         Those of a root are made; those of a child when its sibling's are asked for, in
         `compute_histograms_subtraction`, or when it is to be split.
         """
-        cdef NodeHistograms histograms = NodeHistograms(self.store, sample_indices)
+        cdef NodeHistograms histograms = NodeHistograms(
+            self.store, sample_indices, sample_indices.shape[0]
+        )
         if self.bundles is None:  # a root
             histograms.sum_gradients, histograms.sum_hessians = self.totals
             self._bundle_features(allowed_features)
@@ -163,7 +170,9 @@ cdef class EraSplitter:
     ):
         """Histograms of the larger child: its parent's less its sibling's."""
         cdef NodeHistograms histograms = NodeHistograms(
-            self.store, sibling_histograms.sample_indices[:0]
+            self.store,
+            sibling_histograms.sample_indices[:0],
+            parent_histograms.n_rows - sibling_histograms.n_rows,
         )
         if parent_histograms.is_stored:
             if sum_up(self, sibling_histograms, parent_histograms) is not None:
@@ -195,13 +204,17 @@ cdef class EraSplitter:
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""
         cdef:
+            NodeHistograms histograms
             node_struct c_node
             feature_split best
         if not start_node(self, node, &c_node):
             return None
         c_node.values = &self.rows.of_gradients
-        c_node.bins = bins_of_all(self, histograms_of(self, node))
-        c_node.n_bins = self.bundles.n_bins
+        histograms = histograms_of(self, node)
+        c_node.bins = bins_of_all(self, histograms)
+        c_node.n_bins = histograms.n_bins
+        c_node.by_era = histograms.by_era
+        c_node.n_by_era = histograms.n_planes * <Py_ssize_t> self.rows.n_eras
         if self.criterion.name == GAIN:
             best = largest_gain(self, &c_node)
         elif self.criterion.min_gain_share > 0.0:
@@ -234,16 +247,47 @@ cdef NodeHistograms sum_up(
     EraSplitter self, NodeHistograms histograms, NodeHistograms parent
 ):
     """Sum up a node's rows, and subtract them from its parent's, if there is room."""
+    cdef:
+        Py_ssize_t n_rows = histograms.n_rows  # of the node, or the larger child
+        Py_ssize_t n_by_era = 0
+        int n_threads
+    if parent is not None:
+        n_rows = parent.n_rows - n_rows
+    if keeps_eras(self) and n_rows >= ROWS_OF_ERA * self.rows.n_eras and (
+        parent is None or parent.by_era != NULL
+    ):
+        n_by_era = self.bundles.n_lanes * self.rows.n_eras
     if not histograms.allocate(
-        self.bundles.n_bins, n_words_of(&self.rows.of_gradients) + 1
+        self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1
     ):
         return None
+    if parent is not None and histograms.by_era == NULL:
+        parent.by_era = NULL
     self.rows.start_node(histograms.sample_indices)
-    fill(
-        histograms, parent, self.rows, &self.tree, self.bundles,
-        threads_for(self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles),
+    n_threads = threads_for(
+        self.n_threads, <double> self.rows.n_rows * self.bundles.n_bundles
     )
+    if histograms.by_era != NULL:
+        fill_by_era(
+            histograms, parent, self.rows, self.bundles, self.splits.functions,
+            n_threads,
+        )
+    else:
+        fill(histograms, parent, self.rows, &self.tree, self.bundles, n_threads)
     return histograms
+
+
+cdef bint keeps_eras(EraSplitter self) noexcept:
+    """Whether nodes keep the sums of single eras: where all splits are compared, and
+    have masks.
+    """
+    return (
+        self.criterion.name != GAIN
+        and self.criterion.min_gain_share == 0.0
+        and self.bundles.all_have_masks
+        and not self.comparison.compares_targets
+        and not self.rows.of_gradients.has_low_words
+    )
 
 
 cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
@@ -276,7 +320,7 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
     if not histograms.is_stored:
         histograms.sample_indices = node.sample_indices
         if sum_up(self, histograms, None) is None:  # there is no room
-            histograms = NodeHistograms(self.spare, node.sample_indices)
+            histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
             sum_up(self, histograms, None)
     assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
     return histograms

@@ -6,8 +6,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from helpers.kernel_fits import CRITERIA, RecordingSplitter, fit, make_eras
 from sklearn_era.ensemble import EraForestRegressor
 from sklearn_era.ensemble._forests import iteration
-from sklearn_era.ensemble._splitting.histograms import STORE_BUDGET, HistogramStore
 from sklearn_era.ensemble._splitting.splitter import EraSplitter
+from sklearn_era.ensemble._splitting.store import STORE_BUDGET, HistogramStore
 
 BYTES_PER_BIN = 16  # a number of rows and a sum of gradients
 
@@ -81,5 +81,7 @@ def test_trees_take_over_the_memory_of_those_before(params):
     _, splitter = fit(data, CRITERIA["era"], splitter=RecordingSplitter, **params)
     kept = [is_kept for _, is_kept in splitter.nodes_stored]
     assert sum(kept) > 40
-    # As many nodes as a tree has at a time: no more than its leaves.
-    assert 0 < max(splitter.allocated) <= 8 * 8 * 6 * BYTES_PER_BIN
+    # As many nodes as a tree has at a time: no more than its leaves. Each has bins, and
+    # of four eras the lanes of three bundles.
+    sums_of_node = 8 * 6 + 4 * 3 * 16
+    assert 0 < max(splitter.allocated) <= 8 * sums_of_node * BYTES_PER_BIN

@@ -47,6 +47,11 @@ cdef inline int list_splits(
             column.largest_gain = max(column.largest_gain, feature.largest_gain)
             if column.bundle != NULL:
                 column.n_splits = column.bundle.n_splits
+                column.by_era = NULL
+                if node.by_era != NULL:
+                    column.by_era = (
+                        node.by_era + column.bundle.first_lane * node.n_by_era
+                    )
     splits.count_listed()
     return splits.n_listed
 

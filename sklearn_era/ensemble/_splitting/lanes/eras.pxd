@@ -43,14 +43,21 @@ cdef inline int sum_eras(
         while last < stop and blocks[last].era == blocks[first].era:
             last += 1
         lanes.codes[lanes.n_eras] = blocks[first].era
-        if column.bundle == NULL and packed.n_words == 1 and last == first + 1:
+        if column.by_era != NULL:
+            take_sums(
+                values, column,
+                column.by_era
+                + blocks[first].era * (packed.n_words + 1) * column.n_lanes,
+                column.n_lanes, place, batch,
+            )
+        elif column.bundle == NULL and packed.n_words == 1 and last == first + 1:
             sum_words(column, values, packed, &blocks[first], place, batch)
         else:
             sum_planes(column, packed, &blocks[first], last - first, batch)
             if values.has_low_words:
                 take_low_sums(values, column, place, batch)
             else:
-                take_sums(values, column, place, batch)
+                take_sums(values, column, batch.sums, MAX_BINS, place, batch)
         assert batch.counts[place + column.n_splits] == (
             blocks[last - 1].stop - blocks[first].start
         ), "rows of an era's lanes"
@@ -98,11 +105,15 @@ cdef inline void sum_planes(
     cdef:
         long long * cells = batch.cells
         int n_groups = column.n_splits + 1
-        int block, word
-    memset(batch.sums, 0, (packed.n_words + 1) * MAX_BINS * sizeof(long long))
+        int block, word, i
+    for word in range(packed.n_words + 1):
+        for i in range(column.n_lanes):
+            batch.sums[word * MAX_BINS + i] = 0
     for block in range(n_blocks):
         if column.bundle != NULL:
-            add_masked_block(column.bundle, packed, &blocks[block], batch, batch.sums)
+            add_masked_block(
+                column.bundle, packed, &blocks[block], cells, batch.sums, MAX_BINS
+            )
             continue
         for word in range(packed.n_words):
             memset(cells, 0, n_groups * sizeof(long long))
@@ -153,12 +164,14 @@ cdef inline void add_to_groups(
 cdef inline void take_sums(
     const summed_values * values,
     const lane_column * column,
+    const long long * sums,  # of the era, (n_planes, stride)
+    Py_ssize_t stride,
     int place,              # of the era's lanes
-    era_batch * batch,      # IN, its sums, and OUT, an era on the left side
+    era_batch * batch,      # OUT, an era on the left side
 ) noexcept nogil:
     """From integers to the left side of each split."""
     cdef:
-        const long long * of_gradients = &batch.sums[MAX_BINS]
+        const long long * of_gradients = sums + stride
         const long long * of_hessians = of_gradients
         double * counts = &batch.counts[place]
         double * gradients = &batch.gradients[place]
@@ -167,13 +180,13 @@ cdef inline void take_sums(
         long long total
         int i
     for i in range(column.n_lanes):
-        counts[i] = count_as_double(batch.sums[i])
+        counts[i] = count_as_double(sums[i])
     if values.hessians == NULL:
         for i in range(column.n_lanes):
             gradients[i] = values.unit * word_as_double(of_gradients[i])
         return
     # Gradients may have more digits than a double: what cancels is integers.
-    of_gradients += MAX_BINS
+    of_gradients += stride
     total = of_gradients[column.n_splits]
     for i in range(column.n_lanes):
         hessians[i] = values.hessian_unit * word_as_double(of_hessians[i])

@@ -28,6 +28,8 @@ cdef struct node_struct:
     const summed_values * values
     const long long * bins   # (n_planes, n_bins)
     Py_ssize_t n_bins        # of all features
+    const long long * by_era  # sums of splits with masks, if the node keeps them
+    Py_ssize_t n_by_era      # of a lane: eras, with all their planes
 
 
 cdef struct lane_column:
@@ -49,6 +51,7 @@ cdef struct lane_column:
     double largest_gain                    # of its features
     const X_BINNED_DTYPE_C * codes         # of the rows
     const bundle_struct * bundle           # with masks; or else NULL
+    const long long * by_era               # its sums, if the node keeps them
     X_BINNED_DTYPE_C[MAX_BINS] groups      # of codes
 
 
@@ -69,8 +72,7 @@ cdef struct era_batch:
     double[BATCH_CELLS] counts
     double[BATCH_CELLS] right_gradients         # where hessians vary
     long long[MAX_PLANES * MAX_BINS] sums       # of one era, a plane after the other
-    long long[2 * MAX_BUNDLE_CELLS] cells       # of the rows of one block
-    long long[2 * MAX_BUNDLE_CELLS] other_cells
+    long long[4 * MAX_BUNDLE_CELLS] cells       # of the rows of one block
     lane_eras lanes                             # of the first four
 
 
@@ -132,4 +134,11 @@ cdef struct lane_functions:
         int n_blocks,
         double * sums,
         era_batch * batch,
+    ) noexcept nogil
+    void (*sum_bundle)(
+        const bundle_struct * bundle,
+        const packed_rows * packed,
+        const row_block * blocks,
+        int n_blocks,
+        long long * by_era,
     ) noexcept nogil

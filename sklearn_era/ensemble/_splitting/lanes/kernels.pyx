@@ -11,6 +11,8 @@ from .directions cimport add_directions
 from .eras cimport sum_eras
 from .functions cimport era_batch, lane_column, lane_functions
 from .gains cimport find_gains
+from .masked_rows cimport add_masked_block
+from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..fixed_points cimport summed_values
 from ..rows cimport packed_rows, row_block
 from ..._criteria.criterion cimport criterion_struct
@@ -43,8 +45,28 @@ cdef void compare_eras(
         add_eras(criterion, eras, &batch.lanes, sums)
 
 
+cdef void sum_bundle(
+    const bundle_struct * bundle,
+    const packed_rows * packed,
+    const row_block * blocks,
+    int n_blocks,
+    long long * by_era,   # IN and OUT, (n_eras, n_planes, n_lanes)
+) noexcept nogil:
+    """Add some rows to the left sides of a bundle's splits, era by era."""
+    cdef:
+        long long[4 * MAX_BUNDLE_CELLS] cells
+        Py_ssize_t size = (packed.n_words + 1) * bundle.n_lanes
+        int i
+    for i in range(n_blocks):
+        add_masked_block(
+            bundle, packed, &blocks[i], cells, by_era + blocks[i].era * size,
+            bundle.n_lanes,
+        )
+
+
 cdef lane_functions _functions
 _functions.find_gains = find_gains
 _functions.compare_eras = compare_eras
+_functions.sum_bundle = sum_bundle
 
 functions = PyCapsule_New(&_functions, "lane_functions", NULL)

@@ -10,9 +10,8 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from .functions cimport era_batch
-from ..bundles cimport MAX_SPLIT_LANES, bundle_struct
-from ..rows cimport MAX_BINS, packed_rows, row_block
+from ..bundles cimport MAX_BUNDLE_CELLS, MAX_SPLIT_LANES, bundle_struct
+from ..rows cimport packed_rows, row_block
 
 
 cdef extern from *:
@@ -122,8 +121,9 @@ cdef inline void add_masked_block(
     const bundle_struct * bundle,
     const packed_rows * packed,
     const row_block * block,
-    era_batch * batch,      # scratch
-    long long * sums,       # IN and OUT, of the era
+    long long * cells,      # scratch, (4 * MAX_BUNDLE_CELLS,)
+    long long * sums,       # IN and OUT, (n_planes, stride), of the era
+    Py_ssize_t stride,
 ) noexcept nogil:
     """Add the rows of a block, or their sums by combination of bins."""
     cdef:
@@ -137,11 +137,11 @@ cdef inline void add_masked_block(
             stop - start, bundle.n_cells, bundle.n_lanes
         )
     if sums_cells:
-        sum_cells(bundle, indices, words, block, batch.cells)
-        words = batch.cells
+        sum_cells(bundle, indices, words, block, cells)
+        words = cells
         if packed.n_words > 1:
-            sum_cells(bundle, indices, others, block, batch.other_cells)
-            others = batch.other_cells
+            sum_cells(bundle, indices, others, block, cells + 2 * MAX_BUNDLE_CELLS)
+            others = cells + 2 * MAX_BUNDLE_CELLS
         codes = NULL
         indices = NULL
         start = 0
@@ -149,23 +149,23 @@ cdef inline void add_masked_block(
     if packed.n_words == 1:
         sum_masked(
             bundle.n_lanes, codes, indices, words, NULL, start, stop, bundle.masks,
-            packed.count_bits, sums + MAX_BINS, sums, NULL,
+            packed.count_bits, sums + stride, sums, NULL,
         )
     else:
         sum_masked_and_plain(
             bundle.n_lanes, codes, indices, words, others, start, stop, bundle.masks,
-            packed.count_bits, sums + MAX_BINS, sums, sums + 2 * MAX_BINS,
+            packed.count_bits, sums + stride, sums, sums + 2 * stride,
         )
     if packed.n_words > 2:
-        add_low_words(bundle, packed, block, batch, sums)
+        add_low_words(bundle, packed, block, sums, stride)
 
 
 cdef inline void add_low_words(
     const bundle_struct * bundle,
     const packed_rows * packed,
     const row_block * block,
-    era_batch * batch,
     long long * sums,
+    Py_ssize_t stride,
 ) noexcept nogil:
     """Add the last two words of rows."""
     cdef:
@@ -175,8 +175,8 @@ cdef inline void add_low_words(
         )
     sum_masked_and_plain(
         bundle.n_lanes, bundle.codes, packed.indices, words, words + packed.n_packed,
-        block.start, block.stop, bundle.masks, 0, sums + 3 * MAX_BINS, no_counts,
-        sums + 4 * MAX_BINS,
+        block.start, block.stop, bundle.masks, 0, sums + 3 * stride, no_counts,
+        sums + 4 * stride,
     )
 
 

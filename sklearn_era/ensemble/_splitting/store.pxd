@@ -1,0 +1,26 @@
+cdef class HistogramStore:
+    cdef:
+        readonly Py_ssize_t budget     # bytes
+        readonly Py_ssize_t allocated  # bytes
+        list free_buffers
+        list lent                      # weak references to what has a buffer
+
+
+cdef class NodeHistograms:
+    cdef:
+        object __weakref__
+        HistogramStore store
+        object buffer          # ndarray of int64, or None
+        readonly bint is_stored
+        long long * sums       # (n_planes, n_bins): rows, and sums of each word, by bin
+        long long * by_era     # see `sum_bundle`; or NULL
+        Py_ssize_t n_bins      # of all features of the tree
+        int n_planes
+        double sum_gradients   # over all rows; of a root only
+        double sum_hessians
+        const unsigned int [::1] sample_indices
+        Py_ssize_t n_rows
+
+    cdef _use(
+        self, long long * sums, long long * by_era, Py_ssize_t n_bins, int n_planes
+    )
