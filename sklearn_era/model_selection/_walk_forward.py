@@ -20,37 +20,29 @@ _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
 
 
 class EraWalkForwardSplit(BaseCrossValidator):
-    """Purged and embargoed walk-forward cross-validator along eras.
+    """Walk-forward cross-validator along eras, with a gap: `TimeSeriesSplit` of eras.
 
     Each split tests on a block of consecutive eras, and trains on eras before it. The
     blocks follow each other without a gap or an overlap, and the last one ends with the
-    last era. Between training and test, `embargo` + `purge` eras are left out. With
-    10 eras and ``n_splits=3, test_size=2, purge=1, embargo=1``::
+    last era. Between training and test, `gap` eras are left out. With 10 eras and
+    ``n_splits=3, test_size=2, gap=1``::
 
-        expanding: train_size=None      blocked: train_size=2
+        max_train_size=None             max_train_size=2
 
         era      0 1 2 3 4 5 6 7 8 9    era      0 1 2 3 4 5 6 7 8 9
-        split 0  # # e p T T . . . .    split 0  # # e p T T . . . .
-        split 1  # # # # e p T T . .    split 1  . . # # e p T T . .
-        split 2  # # # # # # e p T T    split 2  . . . . # # e p T T
+        split 0  # # # - T T . . . .    split 0  . # # - T T . . . .
+        split 1  # # # # # - T T . .    split 1  . . . # # - T T . .
+        split 2  # # # # # # # - T T    split 2  . . . . . # # - T T
 
-        # train   e embargoed   p purged   T test   . not used
+        # train   - gap   T test   . not used
 
-    *Purge*: where targets span several eras, those of the last eras before the test
-    overlap the test's own. A model trained on them has been shown part of what it is to
-    predict. Targets that span h eras overlap those of the h - 1 eras before.
-
-    *Embargo*: eras near the test resemble it beyond what targets share (features over
-    trailing windows, conditions that persist), which flatters the score of a model that
-    will be used longer after its last training era. Set it by judgement, or by the
-    delay with which targets become known.
-
-    In cross-validation where training eras also *follow* the test, the embargo stands
-    after the test block [1]_. Here every training era precedes its test, and an
-    embargo on that side would remove nothing that looks ahead. So both stand before the
-    test, and their sum alone decides which eras are left out; one number given to
-    either is as good. A later split does train on past test blocks and on the eras
-    after them, as one would have done at that time.
+    Leave a gap where targets span several eras: those of the last eras before the test
+    overlap the test's own, and a model trained on them has been shown part of what it
+    is to predict. Targets that span h eras need ``gap=h - 1``, more where eras resemble
+    their neighbours beyond what targets share, or where targets become known late. What
+    others call a purge and an embargo [1]_ both stand before the test here, as every
+    training era precedes its test: the gap is their sum. A later split does train on
+    past test blocks and on the eras after them, as one would have done at that time.
 
     All sizes are numbers of eras, not of rows. Eras are taken in the order of their
     labels, and only those that occur are counted: with weeks missing, a gap of 8 eras
@@ -62,20 +54,15 @@ class EraWalkForwardSplit(BaseCrossValidator):
     n_splits : int, default=5
         Number of splits; at least 1.
 
+    max_train_size : int, default=None
+        Most eras to train on in each split: the last ones before the gap. None: all.
+
     test_size : int, default=None
         Eras in each test block. By default as many as leave the first split as many to
-        train on, ``(n_eras - purge - embargo) // (n_splits + 1)``; with `train_size`,
-        as many as fit, ``(n_eras - purge - embargo - train_size) // n_splits``.
+        train on, ``(n_eras - gap) // (n_splits + 1)``.
 
-    train_size : int, default=None
-        Eras to train on in each split. None: the window expands, from the first era on.
-        An int: the window is blocked, the `train_size` last eras before the gap.
-
-    purge : int, default=0
-        Eras left out before each test block since their targets overlap the test's.
-
-    embargo : int, default=0
-        Further eras left out, before the purged ones.
+    gap : int, default=0
+        Eras left out before each test block.
 
     See Also
     --------
@@ -92,7 +79,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
     >>> import numpy as np
     >>> from sklearn_era.model_selection import EraWalkForwardSplit
     >>> eras = np.repeat([2019, 2020, 2021, 2022, 2023], 2)
-    >>> cv = EraWalkForwardSplit(n_splits=2, test_size=1, purge=1)
+    >>> cv = EraWalkForwardSplit(n_splits=2, test_size=1, gap=1)
     >>> for train, test in cv.split(eras, groups=eras):
     ...     print(np.unique(eras[train]), np.unique(eras[test]))
     [2019 2020] [2022]
@@ -105,10 +92,9 @@ class EraWalkForwardSplit(BaseCrossValidator):
     @validate_params(
         {
             "n_splits": [_COUNT],
+            "max_train_size": [_COUNT, None],
             "test_size": [_COUNT, None],
-            "train_size": [_COUNT, None],
-            "purge": [_COUNT_OR_ZERO],
-            "embargo": [_COUNT_OR_ZERO],
+            "gap": [_COUNT_OR_ZERO],
         },
         prefer_skip_nested_validation=True,
     )
@@ -116,20 +102,17 @@ class EraWalkForwardSplit(BaseCrossValidator):
         self,
         n_splits: int = 5,
         *,
+        max_train_size: int | None = None,
         test_size: int | None = None,
-        train_size: int | None = None,
-        purge: int = 0,
-        embargo: int = 0,
+        gap: int = 0,
     ) -> None:
-        sizes = {"n_splits": n_splits, "test_size": test_size, "train_size": train_size}
-        for name, value in {**sizes, "purge": purge, "embargo": embargo}.items():
+        self.n_splits = n_splits
+        self.max_train_size = max_train_size
+        self.test_size = test_size
+        self.gap = gap
+        for name, value in vars(self).items():
             if isinstance(value, bool):  # a number to Python
                 raise ValueError(f"{name} must be an integer; got {value!r}.")
-        self.n_splits = n_splits
-        self.test_size = test_size
-        self.train_size = train_size
-        self.purge = purge
-        self.embargo = embargo
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None
@@ -237,27 +220,24 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
         """Yield the positions of the training and the test eras of each split."""
-        gap = self.purge + self.embargo
-        n_train = self.train_size or 1
         n_test = self.test_size
-        if n_test is None and self.train_size is None:
-            n_test = max(1, (n_eras - gap) // (self.n_splits + 1))
-        elif n_test is None:
-            n_test = max(1, (n_eras - gap - n_train) // self.n_splits)
-        needed = n_train + gap + self.n_splits * n_test
+        if n_test is None:
+            n_test = max(1, (n_eras - self.gap) // (self.n_splits + 1))
+        needed = 1 + self.gap + self.n_splits * n_test
         if n_eras < needed:
             raise ValueError(
-                f"{n_eras} eras are too few to walk forward, which takes {needed}: "
-                f"{n_train} to train on (train_size={self.train_size}), "
-                f"purge={self.purge}, embargo={self.embargo}, and n_splits="
-                f"{self.n_splits} times {n_test} to test on (test_size="
-                f"{self.test_size}). Lower one of these, or pass more eras."
+                f"{n_eras} eras are too few to walk forward, which takes {needed}: one "
+                f"to train on, gap={self.gap}, and n_splits={self.n_splits} times "
+                f"{n_test} to test on (test_size={self.test_size}). Lower one of "
+                "these, or pass more eras."
             )
         for split in range(self.n_splits):
             test_start = n_eras - (self.n_splits - split) * n_test
-            train_stop = test_start - gap
-            train_start = 0 if self.train_size is None else train_stop - n_train
-            yield range(train_start, train_stop), range(test_start, test_start + n_test)
+            stop = test_start - self.gap
+            start = 0
+            if self.max_train_size is not None:
+                start = max(0, stop - self.max_train_size)
+            yield range(start, stop), range(test_start, test_start + n_test)
 
 
 def _within(codes: NDArray[np.int32], block: range) -> NDArray[np.bool_]:

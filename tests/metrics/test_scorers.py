@@ -123,7 +123,7 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
 
 def test_grid_search_end_to_end():
     X, y, eras = make_data(n_eras=10)
-    cv = EraWalkForwardSplit(2, test_size=3, purge=1)
+    cv = EraWalkForwardSplit(2, test_size=3, gap=1)
     scorer = make_era_scorer(r2_score, aggregation="sharpe")
     parameters = {"split_criterion": "era", "max_iter": 8, "min_samples_leaf": 3}
     model = Regressor(**parameters)

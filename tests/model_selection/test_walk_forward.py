@@ -5,20 +5,25 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, LeaveOneGroupOut, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneGroupOut,
+    TimeSeriesSplit,
+    cross_val_score,
+)
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.model_selection import EraWalkForwardSplit, best_worst_era
 
 
-def n_eras_needed(n_splits, test_size, train_size, purge, embargo):
-    return n_splits * test_size + (train_size or 1) + purge + embargo
+def n_eras_needed(n_splits, test_size, max_train_size, gap):
+    return n_splits * test_size + 1 + gap
 
 
 @st.composite
@@ -26,8 +31,8 @@ def walks(draw):
     """Parameters, the positions of eras that suffice for them, and rows in no order."""
     parameters = {
         "n_splits": draw(st.integers(1, 4)), "test_size": draw(st.integers(1, 3)),
-        "train_size": draw(st.none() | st.integers(1, 4)),
-        "purge": draw(st.integers(0, 3)), "embargo": draw(st.integers(0, 2)),
+        "max_train_size": draw(st.none() | st.integers(1, 4)),
+        "gap": draw(st.integers(0, 4)),
     }  # fmt: skip
     n_eras = n_eras_needed(**parameters) + draw(st.integers(0, 5))
     extra = draw(st.lists(st.integers(0, n_eras - 1), max_size=20))
@@ -35,7 +40,7 @@ def walks(draw):
     return parameters, n_eras, np.array(codes)
 
 
-def naive_walk(codes, n_eras, n_splits, test_size, train_size, purge, embargo):
+def naive_walk(codes, n_eras, n_splits, test_size, max_train_size, gap):
     """Row by row, by the definition."""
     splits = []
     for split in range(n_splits):
@@ -45,8 +50,8 @@ def naive_walk(codes, n_eras, n_splits, test_size, train_size, purge, embargo):
             if start <= code < start + test_size:
                 test.append(row)
             distance = start - code - 1  # eras between this one and the test
-            if distance >= purge + embargo and (
-                train_size is None or distance < purge + embargo + train_size
+            if distance >= gap and (
+                max_train_size is None or distance < gap + max_train_size
             ):
                 train.append(row)
         splits.append((train, test))
@@ -62,6 +67,17 @@ def test_walk_equals_the_naive_loop(walk):
     for (train, test), (naive_train, naive_test) in zip(splits, expected, strict=True):
         assert_array_equal(train, naive_train)
         assert_array_equal(test, naive_test)
+
+
+@given(walks())
+def test_the_walk_is_that_of_time_series_split(walk):
+    parameters, n_eras, _ = walk
+    assume(parameters["n_splits"] > 1)  # which it asks for
+    ours = EraWalkForwardSplit(**parameters).split_eras(np.arange(n_eras))
+    theirs = TimeSeriesSplit(**parameters).split(np.arange(n_eras))
+    for pair, expected in zip(ours, theirs, strict=True):
+        for eras, places in zip(pair, expected, strict=True):
+            assert_array_equal(eras, places)
 
 
 @given(walks())
@@ -96,8 +112,8 @@ def test_one_era_less_than_needed_is_refused(walk):
 @pytest.mark.parametrize(
     ("parameters", "test_size", "first_train_size"),
     [
-        ({}, 4, 4), ({"purge": 3, "embargo": 2}, 3, 3), ({"train_size": 6}, 3, 6),
-        ({"train_size": 6, "purge": 3}, 2, 6),
+        ({}, 4, 4), ({"gap": 5}, 3, 3), ({"max_train_size": 6}, 4, 4),
+        ({"max_train_size": 2, "gap": 3}, 3, 2),
     ],
 )  # fmt: skip
 def test_default_test_size(parameters, test_size, first_train_size):
@@ -108,8 +124,8 @@ def test_default_test_size(parameters, test_size, first_train_size):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("n_splits", 0), ("n_splits", 2.5), ("test_size", 0), ("train_size", 0),
-        ("purge", -1), ("embargo", 0.1),
+        ("n_splits", 0), ("n_splits", 2.5), ("test_size", 0), ("max_train_size", 0),
+        ("gap", -1), ("gap", 0.1),
     ],
 )  # fmt: skip
 def test_splitter_parameters_are_checked(name, value):
@@ -132,11 +148,11 @@ def test_splitter_labels_are_checked():
 
 
 def test_splitter_is_scikit_learns_kind():
-    cv = EraWalkForwardSplit(3, purge=2)
+    cv = EraWalkForwardSplit(3, gap=2)
     assert cv.get_n_splits() == 3
     for copy in (cv, pickle.loads(pickle.dumps(cv)), clone(cv, safe=False)):
         assert repr(copy) == repr(cv)
-    assert "n_splits=3, purge=2" in repr(cv)
+    assert "gap=2, max_train_size=None, n_splits=3" in repr(cv)
 
 
 @pytest.mark.parametrize("routing", [False, True])
@@ -144,7 +160,7 @@ def test_groups_reach_the_splitter(routing):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 3)), rng.normal(size=120)
     eras = rng.permutation(np.arange(120) % 12)
-    cv = EraWalkForwardSplit(3, test_size=2, purge=1)
+    cv = EraWalkForwardSplit(3, test_size=2, gap=1)
     with config_context(enable_metadata_routing=routing):
         arguments = {"params": {"groups": eras}} if routing else {"groups": eras}
         scores = cross_val_score(Ridge(), X, y, cv=cv, **arguments)
