@@ -1,5 +1,6 @@
 """What reads fitted trees: features, leaves, and sums from the leaves to the root."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,22 @@ def column_of_feature(estimator: Any) -> NDArray[np.intp]:
     if is_categorical is None:
         return np.arange(estimator.n_features_in_)
     return np.argsort(~is_categorical, kind="stable")
+
+
+def gains_by_column(
+    estimator: Any, predictors: Iterable[TreePredictor]
+) -> NDArray[np.float64]:
+    """Return the sum of the gains of trees' splits by each column of X; a loss counts
+    as no gain: eras may want a split that loses over all rows, once leaves are shrunk.
+    """
+    columns = column_of_feature(estimator)
+    gains = np.zeros(columns.size)
+    for predictor in predictors:
+        splits = predictor.nodes[predictor.nodes["is_leaf"] == 0]
+        np.add.at(
+            gains, columns[splits["feature_idx"]], np.maximum(splits["gain"], 0.0)
+        )
+    return gains
 
 
 def leaf_indices(predictor: TreePredictor) -> TreePredictor:
@@ -36,4 +53,4 @@ def sum_up_tree(nodes: NDArray[np.void], sums: NDArray[np.float64]) -> NDArray[n
     return splits
 
 
-__all__ = ["column_of_feature", "leaf_indices", "sum_up_tree"]
+__all__ = ["column_of_feature", "gains_by_column", "leaf_indices", "sum_up_tree"]

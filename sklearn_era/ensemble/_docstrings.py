@@ -207,7 +207,9 @@ ERA_PARAMETERS = """    split_criterion : {CRITERIA} or dict, default='gain'
         but one. The results are the same with any number of threads, bit for bit.
 """.replace("CRITERIA", ", ".join(map(repr, CRITERIA)))
 
-_ATTRIBUTES = """    validation_eras_ : ndarray of shape (n_held_out,)
+_ATTRIBUTES = """    feature_importances_ : ndarray of shape (n_features,)
+        The share of each feature in the gains over all rows of all splits.
+    validation_eras_ : ndarray of shape (n_held_out,)
         The labels of the eras that early stopping has held out, sorted. It exists only
         where it held out whole eras (see `validation_eras`).
     era_intercepts_ : dict

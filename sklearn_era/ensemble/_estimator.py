@@ -1,10 +1,15 @@
 """What boosters and forests have alike."""
 
+from itertools import chain
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._threads import ThreadsMixin
+from .._trees.walk import gains_by_column
 from ._binning.hooks import BinningMixin
 from ._parameters import ParametersMixin, VersionedStateMixin
 from ._prediction.blocks import BlockPredictionMixin
@@ -26,6 +31,14 @@ class EraEstimatorMixin(
     __metadata_request__fit: ClassVar = {"eras": True}
 
     invariance_statistic: str
+    _predictors: list[list[Any]]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The share of each feature in the gains of all splits; 0 without a split."""
+        check_is_fitted(self)
+        gains = gains_by_column(self, chain.from_iterable(self._predictors))
+        return gains / (gains.sum() or 1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from ..._eras import FIXED_WEIGHTINGS
 from ..._threads import N_JOBS_CONSTRAINTS
-from ..._trees.walk import column_of_feature
+from ..._trees.walk import gains_by_column
 from .._estimator import EraEstimatorMixin
 from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
 from .class_forest import fill_regressor, index_of_class
@@ -91,17 +91,9 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
         A loss counts as no gain. All are 0 where no tree has a split.
         """
         check_is_fitted(self)
-        columns = column_of_feature(self)
-        importances = np.zeros(columns.size)
-        for predictors in self._predictors:
-            gains = np.zeros(columns.size)
-            for predictor in predictors:
-                splits = predictor.nodes[predictor.nodes["is_leaf"] == 0]
-                # Eras may want a split that loses over all, once leaves are shrunk.
-                gained = np.maximum(splits["gain"], 0.0)
-                np.add.at(gains, columns[splits["feature_idx"]], gained)
-            importances += gains / (gains.sum() or 1.0)
-        return importances / (importances.sum() or 1.0)
+        gains = [gains_by_column(self, trees) for trees in self._predictors]
+        shares = np.sum([each / (each.sum() or 1.0) for each in gains], axis=0)
+        return shares / (shares.sum() or 1.0)
 
     def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """The mean of the first tree, of the first two, and so on."""

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context, ensemble
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import (
     GridSearchCV,
@@ -289,3 +290,24 @@ def test_inspection_sees_the_feature_that_holds_in_all_eras(data):
         for feature in (1, 2)
     }
     assert slope[2] < slope[1] / 2
+
+
+@pytest.mark.parametrize("split_criterion", ["gain", "directional"])
+def test_importances_are_shares_of_the_gain_by_the_columns_of_x(data, split_criterion):
+    X, y, eras = data
+    X = np.column_stack([X, eras == "jan"]).astype(float)  # which fits take first
+    params = {"categorical_features": [X.shape[1] - 1], "max_iter": 5}
+    plain = make_regressor(split_criterion=split_criterion, **params)
+    plain.fit(X, y, eras=eras)
+    gains = np.zeros(X.shape[1])
+    for (tree,) in plain._predictors:
+        for node in tree.nodes[tree.nodes["is_leaf"] == 0]:
+            # Of the trees' features, the categorical one is the first.
+            gains[node["feature_idx"] - 1] += max(node["gain"], 0.0)
+    assert_allclose(plain.feature_importances_, gains / gains.sum())
+    selected = SelectFromModel(plain, prefit=True, threshold=-np.inf, max_features=1)
+    assert selected.get_support().argmax() == gains.argmax()
+    constant = make_regressor(split_criterion="gain", max_iter=1)
+    assert not hasattr(constant, "feature_importances_")
+    constant.fit(X[:8], y[:8])  # too few rows for a split
+    assert_array_equal(constant.feature_importances_, np.zeros(X.shape[1]))
