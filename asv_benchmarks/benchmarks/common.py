@@ -204,7 +204,7 @@ def forest_learner(split_criterion: str, trees: str) -> Learner:
         forest = EraForestRegressor(
             n_trees,
             split_criterion=split_criterion,
-            bootstrap="rows" if gains else "era",
+            bootstrap="rows" if gains else "within_eras",
             random_state=0,
             **{**coverage, **FORESTS[trees]},
         )

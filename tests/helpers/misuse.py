@@ -48,7 +48,7 @@ def make_estimators() -> dict[str, Any]:
         "group_dro": Regressor(**SMALL, era_weighting="group_dro"),
         "intercepts": Regressor(**SMALL, era_effects="intercept"),
         "forest_regressor": EraForestRegressor(**FOREST),
-        "forest_classifier": EraForestClassifier(**FOREST, bootstrap="era"),
+        "forest_classifier": EraForestClassifier(**FOREST, bootstrap="within_eras"),
         "rules": RuleEnsembleClassifier(3, beam_width=4, n_bins=8, random_state=0),
         "auto_regressor": AutoEraRegressor(Regressor(**tiny), **auto),
         "auto_classifier": AutoEraClassifier(Classifier(**tiny), **auto),

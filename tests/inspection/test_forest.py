@@ -54,7 +54,7 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
     """Gain and direction by era, worked out for each root from all rows given."""
     X, y, eras = make_data()
     other_X, other_y, other_eras = make_data(5)
-    parameters = {"max_depth": 1, "bootstrap": "era", "l2_regularization": 2.0}
+    parameters = {"max_depth": 1, "bootstrap": "within_eras", "l2_regularization": 2.0}
     forest, target = make_forest(n_classes, y, **parameters)
     other_target = make_forest(n_classes, other_y)[1]
     forest.fit(X, target, eras=eras)
@@ -87,7 +87,7 @@ def test_gradients_are_taken_at_the_mean_of_each_tree(n_classes):
 def test_the_order_of_trees_does_not_matter():
     """As it would if the trees before were taken away from the target."""
     X, y, eras = make_data()
-    forest = regressor(bootstrap="era", max_depth=3).fit(X, y, eras=eras)
+    forest = regressor(bootstrap="within_eras", max_depth=3).fit(X, y, eras=eras)
     before = split_statistics(forest, X, y, eras=eras)
     forest._predictors.reverse()
     after = split_statistics(forest, X, y, eras=eras)

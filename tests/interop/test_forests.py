@@ -22,7 +22,9 @@ REFUSAL = "An EraForestClassifier cannot be converted: its trees add up to propo
 def forest():
     X, y, eras = make_data(missing=0.1)
     X = X.astype(np.float32).astype(np.float64)
-    return regressor(split_criterion="era", bootstrap="era").fit(X, y, eras=eras), X
+    return regressor(split_criterion="era", bootstrap="within_eras").fit(
+        X, y, eras=eras
+    ), X
 
 
 def test_lightgbm_predicts_the_same_bits(forest):
@@ -85,8 +87,8 @@ def test_classes_are_refused_in_one_sentence():
     "parameters",
     [
         {}, {"bootstrap": False, "max_features": "sqrt"},
-        {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "eras"},
-        {"bootstrap": "era", "max_samples": 0.5, "oob_score": True},
+        {"split_criterion": {"era": 1, "vrex": 0.5}, "bootstrap": "whole_eras"},
+        {"bootstrap": "within_eras", "max_samples": 0.5, "oob_score": True},
         {"categorical_features": [3], "random_state": np.random.RandomState(1)},
         {"random_segments": 2, "warm_start": True},
     ],

@@ -57,7 +57,7 @@ def fit_numeric(kind, **parameters):
         model = Regressor(**parameters)
     elif kind == "forest":
         del parameters["max_iter"]
-        model = EraForestRegressor(20, bootstrap="era", **parameters)
+        model = EraForestRegressor(20, bootstrap="within_eras", **parameters)
     else:
         model = Classifier(**parameters)
         y = np.digitize(y, {"binary": [1], "multiclass": [0, 2]}[kind])

@@ -100,7 +100,12 @@ FULL = SMALL | {"min_samples_leaf": 1}
 LEARNING = {"max_iter": 10, "min_samples_leaf": 5, "learning_rate": 0.4}
 ESTIMATORS = [
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="directional"),
-    *each(FORESTS_WITH_ERAS, **FULL, bootstrap="era", split_criterion="directional"),
+    *each(
+        FORESTS_WITH_ERAS,
+        **FULL,
+        bootstrap="within_eras",
+        split_criterion="directional",
+    ),
     RuleEnsembleClassifier(**SMALL),
     JustTrainTwice(LogisticRegression(C=0.1)),
     SearchWithEras(Regressor(**LEARNING), {"max_leaf_nodes": [4]}, cv=2),

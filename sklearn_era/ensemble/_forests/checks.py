@@ -50,7 +50,7 @@ def check_forest_eras(
     """Raise ValueError if eras are missing, or are too few, or have too few rows."""
     if not granularities:
         uses = [*uses_of_eras(forest, plan.is_plain_gain)]
-        if forest.bootstrap in ("era", "eras"):
+        if forest.bootstrap in ("within_eras", "whole_eras"):
             uses.append("bootstrap")
         if forest.random_segments is not None:
             uses.append("random_segments")
@@ -97,14 +97,14 @@ def check_bootstrap(
             if value is not None and value is not False:
                 raise ValueError(
                     f"{name}={value!r} needs rows to be drawn, but bootstrap=False; "
-                    "set bootstrap='rows', 'era' or 'eras'."
+                    "set bootstrap='rows', 'within_eras' or 'whole_eras'."
                 )
         return
     if forest.max_samples is None or isinstance(forest.max_samples, float):
         return
     if forest.bootstrap == "rows":
         n_available, what = n_samples, "rows"
-    elif forest.bootstrap == "era":
+    elif forest.bootstrap == "within_eras":
         what = "rows of the largest era"
         n_available = min(int(eras.counts.max()) for eras in granularities)
     else:

@@ -25,20 +25,21 @@ split_criterion : {{{criteria}}} or dict, default='gain'
     in which eras have no say; else as in `HistGradientBoosting{suffix}`, where 'era'
     and 'directional' are after [1]_, 'time_robust' after [2]_, 'invariant' after [3]_
     and 'vrex' after [4]_.
-bootstrap : {{'rows', 'era', 'eras'}} or False, default='rows'
+bootstrap : {{'rows', 'within_eras', 'whole_eras'}} or False, default='rows'
     What is drawn for a tree, with replacement:
 
     - 'rows': as many rows as there are, whatever their eras;
-    - 'era': within each era as many rows as it has, as in [3]_, so that the eras keep
-      their sizes;
-    - 'eras': as many whole eras as there are. The out-of-bag score is then one of
+    - 'within_eras': within each era as many rows as it has, as in [3]_, so that the
+      eras keep their sizes;
+    - 'whole_eras': as many whole eras as there are. The out-of-bag score is then one of
       eras that trees have not seen. An era drawn twice counts as two. With few eras,
       some trees have a single one to learn from;
     - False: nothing; every tree has all rows, and trees differ by `max_features`, and
       by which of the splits that are equally good they have.
 max_samples : int or float, default=None
-    How many to draw: a share of the rows ('rows'), of the rows of each era ('era') or
-    of the eras ('eras'), or their number. None draws as many as there are.
+    How many to draw: a share of the rows ('rows'), of those of each era
+    ('within_eras') or of the eras ('whole_eras'), or their number. None draws as many
+    as there are.
 max_features : {{'sqrt', 'log2'}}, int, float or None, default=1.0
     How many features a split looks at, drawn anew for each: a number, a share of the
     columns rounded down, their root or logarithm; None and 1.0 are all of them. One at
@@ -163,7 +164,7 @@ Examples
 >>> from sklearn_era.ensemble import EraForest{suffix}
 >>> data = make_synthetic_memorization(random_state=0)
 >>> forest = EraForest{suffix}(
-...     n_estimators=40, split_criterion="directional", bootstrap="era",
+...     n_estimators=40, split_criterion="directional", bootstrap="within_eras",
 ...     max_depth=6, oob_score=True, random_state=0
 ... )
 >>> forest = forest.fit(data.X_train, data.y_train, eras=data.eras_train)

@@ -59,7 +59,10 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         )
     },
     "max_depth": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],  # a C int
-    "bootstrap": [StrOptions({"rows", "era", "eras"}), Options(bool, {False})],
+    "bootstrap": [
+        StrOptions({"rows", "within_eras", "whole_eras"}),
+        Options(bool, {False}),
+    ],
     "max_samples": [
         None,
         Interval(Real, 0, 1, closed="right"),

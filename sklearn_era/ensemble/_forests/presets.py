@@ -26,7 +26,7 @@ _TIME_ROBUST: dict[str, Any] = {
 _INVARIANT: dict[str, Any] = {
     "n_estimators": 50,
     "split_criterion": "invariant",
-    "bootstrap": "era",
+    "bootstrap": "within_eras",
     "max_features": 1.0,
     "min_samples_leaf": 1,
     "invariance_penalty": 10.0,
@@ -99,9 +99,9 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     ----------
     **parameters : dict
         Parameters of `EraForestRegressor`. Defaults that are not its own are
-        ``n_estimators=50``, ``split_criterion="invariant"``, ``bootstrap="era"``,
-        ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and
-        ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
+        ``n_estimators=50``, ``split_criterion="invariant"``,
+        ``bootstrap="within_eras"``, ``min_samples_leaf=1``, ``min_era_coverage=1.0``
+        and ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
         paper to the letter are ``invariance_statistic="changing_rate"``).
 
     Returns
@@ -112,7 +112,7 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     --------
     >>> from sklearn_era.ensemble import InvariantForestRegressor
     >>> InvariantForestRegressor(max_depth=20).bootstrap
-    'era'
+    'within_eras'
     """
     return EraForestRegressor(**_invariant(parameters))
 

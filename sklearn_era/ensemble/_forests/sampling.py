@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
 
-Bootstrap = Literal["rows", "era", "eras", False]
+Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
 
 
 class TreeRows(NamedTuple):
@@ -102,7 +102,7 @@ def draw_tree_rows(
         rows = rows[np.argsort(eras.codes[rows], kind="stable")]
         return TreeRows(rows, eras.take(rows))
     assert eras is not None  # by `check_forest_eras`
-    if bootstrap == "era":
+    if bootstrap == "within_eras":
         return _draw_within_eras(rng, eras, max_samples)
     return _draw_eras(rng, eras, max_samples, joins_copies)
 

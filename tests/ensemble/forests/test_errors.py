@@ -15,7 +15,7 @@ REFUSED_WITHOUT_ERAS = [
         {"split_criterion": "era"},
         r"^split_criterion='era' needs eras: pass fit\(X, y, eras=\.\.\.\) with one la",
     ),
-    ({"bootstrap": "eras"}, r"^bootstrap='eras' needs eras"),
+    ({"bootstrap": "whole_eras"}, r"^bootstrap='whole_eras' needs eras"),
     ({"random_segments": 3}, r"^random_segments=3 needs eras"),
 ]
 REFUSED = [
@@ -40,9 +40,12 @@ REFUSED = [
         {"max_samples": 241},
         r"^max_samples=241 is more than the 240 rows; lower it, or use a share",
     ),
-    ({"bootstrap": "eras", "max_samples": 4}, "^max_samples=4 is more than the 3 eras"),
     (
-        {"bootstrap": "era", "max_samples": 200},
+        {"bootstrap": "whole_eras", "max_samples": 4},
+        "^max_samples=4 is more than the 3 eras",
+    ),
+    (
+        {"bootstrap": "within_eras", "max_samples": 200},
         r"^max_samples=200 is more than the \d+ rows of the largest era",
     ),
     (
@@ -76,7 +79,10 @@ REFUSED_IN_TWO_COLUMNS = [
         {"split_criterion": "era", "random_segments": 3},
         r"^random_segments=3 is more than the 2 distinct eras",
     ),
-    ({"bootstrap": "eras", "max_samples": 3}, r"^max_samples=3 is more than the 2 er"),
+    (
+        {"bootstrap": "whole_eras", "max_samples": 3},
+        r"^max_samples=3 is more than the 2 er",
+    ),
 ]
 # What becomes of the eras, and the message.
 REFUSED_ERAS = [

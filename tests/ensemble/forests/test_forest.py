@@ -26,7 +26,7 @@ from helpers.trees import assert_same_trees, trees_of
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._forests import iteration
 
-BOOTSTRAPS = ["rows", "era", "eras", False]
+BOOTSTRAPS = ["rows", "within_eras", "whole_eras", False]
 
 
 # The trees, against a booster of one tree on the same rows.
@@ -134,7 +134,7 @@ def test_parameters_mean_what_they_mean_to_a_booster(parameters, weighted):
     weights = weights if weighted else None
     if weighted:
         parameters = {"max_depth": 3, "min_samples_leaf": 8} | parameters
-    forest = regressor(bootstrap="era", n_estimators=3, **parameters)
+    forest = regressor(bootstrap="within_eras", n_estimators=3, **parameters)
     forest.fit(X, y, weights, eras=eras)
     assert_equals_trees_grown_alone(forest, X, y, eras, weights)
 
@@ -237,7 +237,7 @@ def test_a_pure_leaf_is_certain_whatever_the_type_of_labels(labels):
 def test_two_classes_have_the_trees_of_a_target_of_0_and_1():
     X, y, eras = make_data()
     y = make_classes(y, 2)
-    parameters = {"split_criterion": "directional", "bootstrap": "eras"}
+    parameters = {"split_criterion": "directional", "bootstrap": "whole_eras"}
     forest = classifier(**parameters).fit(X, y, eras=eras)
     other = regressor(**parameters).fit(X, y == "low", eras=eras)
     assert_same_trees(forest, other)
@@ -246,7 +246,9 @@ def test_two_classes_have_the_trees_of_a_target_of_0_and_1():
 
 def test_a_single_class():
     X, _, eras = make_data()
-    forest = classifier(bootstrap="era").fit(X, np.full(N_SAMPLES, "only"), eras=eras)
+    forest = classifier(bootstrap="within_eras").fit(
+        X, np.full(N_SAMPLES, "only"), eras=eras
+    )
     assert set(forest.predict(X)) == {"only"}
     assert_array_equal(forest.predict_proba(X), np.ones((N_SAMPLES, 1)))
     assert_array_equal(forest.feature_importances_, np.zeros(4))
@@ -258,7 +260,7 @@ def test_stages_are_forests_of_the_first_trees():
         (regressor(n_estimators=4), y, "predict"),
         (classifier(n_estimators=4), make_classes(y), "predict_proba"),
     ):
-        forest.set_params(bootstrap="era").fit(X, target, eras=eras)
+        forest.set_params(bootstrap="within_eras").fit(X, target, eras=eras)
         stages = list(getattr(forest, f"staged_{method}")(X))
         assert len(stages) == 4
         for n_trees, stage in enumerate(stages, start=1):
@@ -296,7 +298,7 @@ def test_a_tree_that_draws_no_weight_predicts_the_mean_of_all(split_criterion):
     X, y, eras = make_data()
     weights = (eras == 2).astype(float)
     forest = regressor(
-        bootstrap="eras", max_samples=1, split_criterion=split_criterion
+        bootstrap="whole_eras", max_samples=1, split_criterion=split_criterion
     ).fit(X, y, weights, eras=eras)
     draws = drawn_rows(forest, X, eras)
     empty = [
@@ -423,7 +425,7 @@ def test_a_split_that_loses_over_all_rows_has_no_importance():
     y = (2 * eras - 1) * np.sign(X[:, 0]) + 0.1 * X[:, 1] + 0.1 * rng.normal(size=400)
     forest = regressor(
         split_criterion="time_robust",
-        bootstrap="era",
+        bootstrap="within_eras",
         l2_regularization=100.0,
         max_depth=2,
         n_estimators=20,
@@ -440,7 +442,7 @@ def test_columns_that_tie_are_as_important(split_criterion):
         regressor(
             n_estimators=400,
             split_criterion=split_criterion,
-            bootstrap="era",
+            bootstrap="within_eras",
             max_depth=3,
             n_jobs=1,
         ).fit(columns, y, eras=eras)

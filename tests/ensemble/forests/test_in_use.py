@@ -62,7 +62,7 @@ def test_frames_have_names_and_are_checked():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.float32])
-@pytest.mark.parametrize("bootstrap", ["era", False])
+@pytest.mark.parametrize("bootstrap", ["within_eras", False])
 def test_numbers_of_any_type(dtype, bootstrap):
     X, y, eras = make_data()
     parameters = {"split_criterion": "directional", "bootstrap": bootstrap}
@@ -74,7 +74,7 @@ def test_numbers_of_any_type(dtype, bootstrap):
         assert_array_equal(other.predict(X.astype(dtype)), forest.predict(X))
 
 
-@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras", False])
+@pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras", False])
 def test_a_binned_dataset_is_its_rows(bootstrap):
     X, y, eras = make_data()
     weights = np.random.default_rng(0).choice([0.5, 1, 2], y.size)
@@ -137,8 +137,10 @@ def test_a_plain_forest_is_as_good_as_scikit_learns():
 
 def test_searches_and_scores_by_folds():
     X, y, eras = make_data()
-    forest = regressor(split_criterion="era", bootstrap="era", min_era_coverage=1.0)
-    grid = {"boltzmann_alpha": [-1.0, 0.0], "bootstrap": ["era", "eras"]}
+    forest = regressor(
+        split_criterion="era", bootstrap="within_eras", min_era_coverage=1.0
+    )
+    grid = {"boltzmann_alpha": [-1.0, 0.0], "bootstrap": ["within_eras", "whole_eras"]}
     search = GridSearchCV(forest, grid, cv=GroupKFold(3))
     folds = np.arange(y.size) % 3
     search.fit(X, y, groups=folds, eras=eras)

@@ -7,7 +7,7 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 from helpers.forests import classifier, drawn_rows, make_classes, make_data, regressor
 
-BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
+BOOTSTRAPS = pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras"])
 IGNORE = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 
 
@@ -88,10 +88,10 @@ def test_whole_eras_left_out_cannot_be_memorised():
         bootstrap: regressor(n_estimators=60, bootstrap=bootstrap, oob_score=True)
         .fit(X, y, eras=eras)
         .oob_score_
-        for bootstrap in ("rows", "eras")
+        for bootstrap in ("rows", "whole_eras")
     }
     assert scores["rows"] > 0.95
-    assert scores["eras"] < 0.5
+    assert scores["whole_eras"] < 0.5
 
 
 def test_rows_in_all_bags_have_no_prediction():
@@ -110,7 +110,7 @@ def test_rows_without_a_prediction_or_weight_have_no_score():
     X, y, eras = make_data()
     weights = (eras > 0).astype(float)
     for make, target in ((regressor, y), (classifier, make_classes(y))):
-        forest = make(bootstrap="eras", oob_score=True)
+        forest = make(bootstrap="whole_eras", oob_score=True)
         forest.fit(X, target, eras=np.zeros(y.size))  # no row is left out
         assert np.isnan(forest.oob_score_)
         assert np.isnan(forest.oob_era_scores_).all()

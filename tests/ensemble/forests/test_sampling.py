@@ -49,7 +49,7 @@ def draw(labels, bootstrap, max_samples=None, seed=0, joins_copies=False):
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 99))
 def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
     found, counts = np.unique(labels, return_counts=True)
-    for bootstrap in ("rows", "era", "eras"):
+    for bootstrap in ("rows", "within_eras", "whole_eras"):
         rows, eras = draw(labels, bootstrap, share, seed)
         assert (np.diff(eras.codes) >= 0).all()
         assert_array_equal(np.bincount(eras.codes), eras.counts)
@@ -58,7 +58,7 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
             plain, none = draw(labels, "no eras", share, seed)
             assert none is None
             assert_array_equal(np.sort(rows), plain)  # eras change the order alone
-        elif bootstrap == "era":
+        elif bootstrap == "within_eras":
             assert_array_equal(eras.labels, found)
             assert_array_equal(eras.counts, [number_to_draw(share, n) for n in counts])
         else:  # an era that is drawn twice is two
@@ -66,7 +66,9 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
             for code, label in enumerate(eras.labels):
                 whole = np.flatnonzero(np.array(labels) == label)
                 assert_array_equal(rows[eras.codes == code], whole)
-            same_rows, joined = draw(labels, "eras", share, seed, joins_copies=True)
+            same_rows, joined = draw(
+                labels, "whole_eras", share, seed, joins_copies=True
+            )
             assert_array_equal(same_rows, rows)
             assert_array_equal(joined.labels, np.unique(eras.labels))
             assert_array_equal(joined.decode(), eras.decode())
@@ -74,7 +76,7 @@ def test_draws_are_of_rows_or_within_eras_or_of_whole_eras(labels, share, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras"])
+@pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras"])
 def test_each_row_is_as_likely_as_any(bootstrap):
     labels = np.repeat(np.arange(8), 5)
     eras = encoded(labels)
@@ -112,9 +114,9 @@ def test_number_to_draw(max_samples, n_available, expected):
     [
         ("rows", 50, lambda sizes: [50]),
         ("rows", 0.25, lambda sizes: [60]),
-        ("era", 10, lambda sizes: [30]),
-        ("era", 0.5, lambda sizes: [(sizes // 2).sum()]),
-        ("eras", 1, lambda sizes: sizes),
+        ("within_eras", 10, lambda sizes: [30]),
+        ("within_eras", 0.5, lambda sizes: [(sizes // 2).sum()]),
+        ("whole_eras", 1, lambda sizes: sizes),
     ],
 )
 def test_max_samples_is_what_trees_are_grown_on(bootstrap, max_samples, expected):
@@ -200,7 +202,10 @@ def test_each_tree_draws_its_number_of_segments():
     X, y, _ = make_data(n_samples=600)
     eras = np.arange(600) // 20
     forest = regressor(
-        n_estimators=60, random_segments=5, split_criterion="era", bootstrap="era"
+        n_estimators=60,
+        random_segments=5,
+        split_criterion="era",
+        bootstrap="within_eras",
     ).fit(X, y, eras=eras)
     numbers = [drawn.eras.labels.size for drawn in drawn_rows(forest, X, eras)]
     assert set(numbers) == {2, 3, 4, 5}
@@ -247,7 +252,11 @@ def two_columns(y):
 def test_columns_of_any_kind_are_granularities(make):
     X, y, _ = make_data()
     columns = two_columns(y)
-    parameters = {"split_criterion": "era", "n_estimators": 12, "bootstrap": "era"}
+    parameters = {
+        "split_criterion": "era",
+        "n_estimators": 12,
+        "bootstrap": "within_eras",
+    }
     forest = regressor(**parameters).fit(X, y, eras=make(columns))
     assert_array_equal(forest.era_labels_, np.arange(6))
     assert forest.era_labels_.dtype.kind in "iO"

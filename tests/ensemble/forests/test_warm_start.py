@@ -12,7 +12,7 @@ from helpers.trees import assert_same_trees, trees_of
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn for every:UserWarning")
 
 
-@pytest.mark.parametrize("bootstrap", ["rows", "era", "eras", False])
+@pytest.mark.parametrize("bootstrap", ["rows", "within_eras", "whole_eras", False])
 def test_two_fits_are_one(bootstrap):
     X, y, eras = make_data(missing=0.1)
     parameters = {
@@ -124,7 +124,7 @@ def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
     X, y, eras = make_data()
     frame = pd.DataFrame(X, columns=list("abcd"))
     y = make_classes(y)
-    parameters = {"categorical_features": ["d"], "bootstrap": "era"}
+    parameters = {"categorical_features": ["d"], "bootstrap": "within_eras"}
     forest = classifier(warm_start=True, oob_score=True, **parameters)
     forest.fit(frame, y, eras=eras)
     names = set(vars(forest))
@@ -141,7 +141,7 @@ def test_what_does_not_go_with_the_trees_there_are(change, spoil, message):
 
 def test_other_rows_are_fine_without_an_out_of_bag_score():
     X, y, eras = make_data()
-    forest = regressor(warm_start=True, bootstrap="era").fit(X, y, eras=eras)
+    forest = regressor(warm_start=True, bootstrap="within_eras").fit(X, y, eras=eras)
     forest.set_params(n_estimators=9).fit(X[:100], y[:100], eras=eras[:100])
     assert forest.n_iter_ == 9
 
