@@ -101,8 +101,8 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
         Parameters of `EraForestRegressor`. Defaults that are not its own are
         ``n_estimators=50``, ``split_criterion="invariant"``,
         ``bootstrap="within_eras"``, ``min_samples_leaf=1``, ``min_era_coverage=1.0``
-        and ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of the
-        paper to the letter are ``invariance_statistic="changing_rate"``).
+        and ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of
+        the paper to the letter are ``invariance_statistic="changing_rate"``).
 
     Returns
     -------
