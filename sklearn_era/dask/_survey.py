@@ -192,11 +192,10 @@ def decide(
     class_weights = era_weights = None
     if getattr(estimator, "class_weight", None) is not None:
         check_class_weight(estimator.class_weight)
-        numbers = np.arange(classes.size, dtype=np.float64)
         class_weights = compute_class_weight(
             estimator.class_weight,
-            classes=numbers,
-            y=numbers,
+            classes=classes,
+            y=classes,
             sample_weight=survey.counts.sum(axis=0),
         )
         weights = weights * class_weights

@@ -14,6 +14,7 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -84,6 +85,20 @@ def check_class_weight(class_weight: Any) -> None:
                 f"class_weight gives class {label!r} the weight {weight!r}; weights "
                 "have to be finite numbers of at least 0."
             )
+
+
+def weigh_classes(
+    estimator: Any, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return the weights of rows with those of their classes, which have numbers in
+    `y`; a dict has them by label, where scikit-learn's boosters take these numbers.
+    """
+    if estimator.class_weight is None:
+        return sample_weight
+    check_class_weight(estimator.class_weight)
+    labels = estimator.classes_[y.astype(np.intp)]
+    class_weight = compute_sample_weight(estimator.class_weight, labels)
+    return class_weight if sample_weight is None else sample_weight * class_weight
 
 
 def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> None:

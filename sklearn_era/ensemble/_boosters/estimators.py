@@ -12,7 +12,7 @@ from sklearn import ensemble
 
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
-from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
+from .._parameters import ERA_PARAMETER_CONSTRAINTS, weigh_classes
 from .era_effects import in_eras
 from .hooks import EraFitMixin
 
@@ -315,5 +315,4 @@ class HistGradientBoostingClassifier(
     def _finalize_sample_weight(
         self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
-        check_class_weight(self.class_weight)
-        return super()._finalize_sample_weight(sample_weight, y)
+        return weigh_classes(self, sample_weight, y)

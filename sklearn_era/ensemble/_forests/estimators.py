@@ -15,7 +15,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,7 @@ from ..._eras import FIXED_WEIGHTINGS
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import gains_by_column
 from .._estimator import EraEstimatorMixin
-from .._parameters import ERA_PARAMETER_CONSTRAINTS, check_class_weight
+from .._parameters import ERA_PARAMETER_CONSTRAINTS, weigh_classes
 from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
@@ -316,14 +315,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
     def _finalize_sample_weight(
         self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
-        if self.class_weight is None:
-            return sample_weight
-        check_class_weight(self.class_weight)
-        # By label: scikit-learn's boosters look a dict up by the number of the class.
-        class_weight = compute_sample_weight(
-            self.class_weight, self.classes_[y.astype(np.intp)]
-        )
-        return class_weight if sample_weight is None else sample_weight * class_weight
+        return weigh_classes(self, sample_weight, y)
 
     def _classes(self, raw: NDArray[Any]) -> NDArray[Any]:
         return self.classes_[self._probabilities(raw).argmax(axis=1)]

@@ -162,6 +162,20 @@ def test_weights_of_classes_are_numbers_from_0_up(data, weights, split_criterion
             est.fit(X, y > 0, eras=eras)
 
 
+@BOTH
+def test_weights_of_classes_are_those_of_labels(data, split_criterion):
+    X, y, eras = data
+    labels = np.where(y > 0, "yes", "no")
+    params = {"split_criterion": split_criterion, "max_iter": 3, "random_state": 0}
+    by_label = Classifier(class_weight={"yes": 3.0, "no": 0.5}, **params)
+    by_row = Classifier(**params).fit(X, labels, np.where(y > 0, 3.0, 0.5), eras=eras)
+    assert_same_model(by_label.fit(X, labels, eras=eras), by_row, X)
+    with pytest.raises(
+        ValueError, match=r"^The classes, \['no', 'yes'\], are not in c"
+    ):
+        by_label.set_params(class_weight={0: 1.0, 1: 2.0}).fit(X, labels, eras=eras)
+
+
 def test_negative_weights_of_rows_are_those_of_scikit_learn_or_refused(data):
     X, y, eras = data
     weights = np.where(eras == 1, -1.0, 1.0)
