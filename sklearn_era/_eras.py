@@ -245,6 +245,39 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
     return EncodedEras(labels, codes)
 
 
+# Text in whose order numbers and dates of one form are: years first, digits filled up.
+_ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
+
+
+def have_an_order(labels: NDArray[Any]) -> bool:
+    """Return whether distinct labels follow each other: numbers and dates do, booleans
+    do not, and text does if it is numbers or dates of one form, which a warning names;
+    raise ValueError for other text, of which nobody knows.
+    """
+    values = labels.tolist()
+    texts = [x.decode() if isinstance(x, bytes) else x for x in values]
+    texts = [x for x in texts if isinstance(x, str)]
+    if not texts:
+        return not any(isinstance(x, bool) for x in values)
+    first = min(texts)
+    remedy = (
+        "pass era_order='ordered' if eras follow each other in the order of their "
+        "text, and 'unordered' for groups, such as hospitals"
+    )
+    forms = {re.sub(r"\d", "0", text) for text in texts}
+    is_ordered = len(texts) == labels.size and len(forms) == 1
+    if not (is_ordered and _ORDERED_TEXT.fullmatch(first)):
+        raise ValueError(
+            f"eras holds text such as {first!r}, and whether it has an order is not to "
+            f"be told from it: {remedy}. Or pass numbers or dates."
+        )
+    warn_user(
+        f"eras holds text such as {first!r}, which is taken for numbers or dates that "
+        f"follow each other: {remedy}."
+    )
+    return True
+
+
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
     """Warn where numbered labels sort as text, and the order matters for `what`."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]

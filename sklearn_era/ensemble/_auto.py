@@ -61,7 +61,8 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
         Whether eras follow each other, in the order of their labels: then models are
         tested on later eras, else on eras that are left out. 'auto' takes numbers and
-        dates for ordered. Numbers that are mere names (hospitals, shops) need
+        dates for ordered, in text too if it has one form ('0001', '2024-W07'), and
+        refuses other text. Numbers that are mere names (hospitals, shops) need
         'unordered'.
 
     cv : int, default=3

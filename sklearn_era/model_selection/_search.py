@@ -58,8 +58,10 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         Whether eras follow each other, in the order of their labels. Models of ordered
         eras are tested on later eras, after :class:`EraWalkForwardSplit`; of others on
         groups of eras that are left out, by
-        :class:`~sklearn.model_selection.GroupKFold`. 'auto' takes text and booleans for
-        unordered, and all else, numbers and dates of any kind, for ordered.
+        :class:`~sklearn.model_selection.GroupKFold`. 'auto' takes numbers and dates of
+        any kind for ordered, and booleans for unordered. Text that is numbers or dates
+        of one form, such as '0001' or '2024-W07', is ordered, with a warning; of other
+        text, whether it has an order has to be passed.
 
     cv : int, default=3
         The number of folds, at least 2. Walking forward, their test blocks are the last

@@ -22,7 +22,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._eras import EncodedEras, check_eras, encode_eras, warn_of_text_order
+from sklearn_era._eras import (
+    EncodedEras,
+    check_eras,
+    encode_eras,
+    have_an_order,
+    warn_of_text_order,
+)
 from sklearn_era._tables.no_value import no_value_noted
 from sklearn_era._warnings import warn_user
 from sklearn_era.model_selection._fit_arguments import takes
@@ -40,8 +46,7 @@ def check_order(
     encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
     labels = encoded.labels
     if era_order == "auto":
-        is_named = any(isinstance(x, str | bytes | bool) for x in labels.tolist())
-        era_order = "unordered" if is_named else "ordered"
+        era_order = "ordered" if have_an_order(labels) else "unordered"
     if labels.size == 1:
         raise ValueError(
             f"eras holds the single era {labels[0]!s} (n_samples={encoded.codes.size}),"

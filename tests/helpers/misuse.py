@@ -55,6 +55,7 @@ def make_estimators() -> dict[str, Any]:
         "search": EraSearchCV(
             Classifier(**SMALL),
             {"max_leaf_nodes": [3]},
+            era_order="unordered",
             cv=2,
             n_averaged=2,
             rule="best",

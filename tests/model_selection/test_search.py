@@ -173,8 +173,8 @@ def test_eras_and_weights_go_to_fit_and_scores():
     search = EraSearchCV(
         HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4),
         {"split_criterion": ["held_out"]},
+        era_order="unordered",
     ).fit(X, y, eras=eras, sample_weight=weights)
-    assert search.era_order_ == "unordered"
     train, test = next(GroupKFold(3).split(eras, groups=eras))
     model = clone(search.estimator).fit(X[train], y[train], weights[train])
     rows = test[eras[test] == eras[test][0]]
@@ -246,7 +246,6 @@ def test_what_is_wrong_is_said(data, params, arguments, message):
         ([date(2020, 1, 1 + j % 9) for j in range(90)], "ordered"),
         (np.arange(90) % 9 + 0.5, "ordered"),
         (np.array([2**70 + j % 9 for j in range(90)], dtype=object), "ordered"),
-        (np.array(list("abcdefghi") * 10), "unordered"),
         (np.arange(90) % 2 == 0, "unordered"),
     ],
 )
@@ -254,6 +253,40 @@ def test_dates_and_numbers_of_any_kind_are_ordered(eras, order):
     X = np.random.default_rng(0).normal(size=(90, 1))
     search = EraSearchCV(Ridge(), {"alpha": [2.0]}).fit(X, X[:, 0], eras=eras)
     assert search.era_order_ == order
+
+
+@pytest.mark.parametrize(
+    "form", ["{:04d}", "2024-{:02d}", "2024-01-{:02d}", "2024-W{:02d}", "2024Q{}"]
+)
+def test_text_of_numbers_or_dates_in_one_form_is_ordered_with_a_warning(form):
+    X = np.random.default_rng(0).normal(size=(90, 1))
+    eras = np.array([form.format(1 + j % 9) for j in range(90)])
+    search = EraSearchCV(Ridge(), {"alpha": [2.0]})
+    message = f"^eras holds text such as '{eras[0]}', which is taken for numbers or d"
+    with pytest.warns(UserWarning, match=message):
+        search.fit(X, X[:, 0], eras=eras)
+    assert search.era_order_ == "ordered"
+    search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
+    assert search.era_order_ == "unordered"  # without a warning
+
+
+@pytest.mark.parametrize(
+    "eras",
+    [
+        list("abcdefghi"), [f"week{j:02d}" for j in range(9)],
+        [f"2024-W{j}" for j in range(4, 13)], [f"W{j:02d}/2024" for j in range(9)],
+        [str(j) for j in range(4, 13)], [b"a", b"b", b"c"] * 3,
+        ["2024-01", "2024-W02", "2024-03"] * 3, ["01-2024", "02-2024", "01-2025"] * 3,
+    ],
+)  # fmt: skip
+def test_other_text_has_an_order_if_one_is_passed(eras):
+    X = np.random.default_rng(0).normal(size=(90, 1))
+    eras = np.repeat(eras, 10)
+    search = EraSearchCV(Ridge(), {"alpha": [2.0]})
+    with pytest.raises(ValueError, match=r"^eras holds text such as '.*: pass era_"):
+        search.fit(X, X[:, 0], eras=eras)
+    search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
+    assert search.era_order_ == "unordered"
 
 
 def test_a_fold_of_a_single_class(data):
