@@ -27,14 +27,16 @@ cdef class HistogramStore:
 
     def lend(self, Py_ssize_t n_integers):
         """A buffer of as many integers at least; None where the budget is spent."""
-        for i, buffer in enumerate(self.free_buffers):
-            if buffer.size >= n_integers:
-                return self.free_buffers.pop(i)
-        # Those that are free are too small to be of use again.
-        self.allocated -= sum(buffer.nbytes for buffer in self.free_buffers)
-        self.free_buffers.clear()
-        if self.allocated + 8 * n_integers > self.budget:
+        free = self.free_buffers
+        fitting = [i for i, buffer in enumerate(free) if buffer.size >= n_integers]
+        if fitting:
+            return free.pop(min(fitting, key=lambda i: free[i].size))
+        # Those that are free are too small, and make room.
+        n_left = self.allocated - sum(buffer.nbytes for buffer in free)
+        if n_left + 8 * n_integers > self.budget:
             return None
+        free.clear()
+        self.allocated = n_left
         buffer = np.empty(n_integers, dtype=np.int64)
         self.allocated += buffer.nbytes  # not before there is room for them
         return buffer
