@@ -24,3 +24,6 @@ cdef void fill_by_era(
 cdef bint are_sums_of(
     NodeHistograms histograms, FeatureBundles bundles, EraRows rows
 ) noexcept
+cdef bint are_sums_of_eras(
+    NodeHistograms histograms, FeatureBundles bundles, int n_eras
+) noexcept

@@ -170,6 +170,36 @@ cdef bint are_sums_of(
     return True
 
 
+cdef bint are_sums_of_eras(
+    NodeHistograms histograms, FeatureBundles bundles, int n_eras
+) noexcept:
+    """Whether the sums of single eras that a node keeps add up to its bins."""
+    cdef:
+        const bundle_struct * bundle
+        int n_planes = histograms.n_planes
+        long long of_bins, of_eras
+        Py_ssize_t bin_idx, place
+        int plane, i, j, k, era
+    for plane in range(n_planes):
+        bin_idx = plane * histograms.n_bins
+        for i in range(bundles.n_bundles):
+            bundle = &bundles.bundles[i]
+            for j in range(bundle.n_members):
+                of_bins = 0
+                for k in range(bundle.n_codes[j] - 1):
+                    of_bins += histograms.sums[bin_idx + k]
+                    of_eras = 0
+                    place = bundle.first_lane * n_planes * n_eras
+                    place += plane * bundle.n_lanes + bundle.first_split[j] + k
+                    for era in range(n_eras):
+                        of_eras += histograms.by_era[place]
+                        place += n_planes * bundle.n_lanes
+                    if of_eras != of_bins:
+                        return False
+                bin_idx += bundle.n_codes[j]
+    return True
+
+
 cdef inline int size_in(int n_rows, int size) noexcept nogil:
     """How many parts of a size some rows have."""
     return (n_rows + size - 1) // size

@@ -35,7 +35,7 @@ from .candidates.split_info cimport make_split_info
 from .candidates.splits cimport CandidateSplits
 from .comparison cimport EraComparison, threads_for
 from .fixed_points cimport n_words_of
-from .histograms cimport are_sums_of, fill, fill_by_era
+from .histograms cimport are_sums_of, are_sums_of_eras, fill, fill_by_era
 from .lanes.functions cimport lane_functions
 from .rows cimport EraRows
 from .store cimport HistogramStore, NodeHistograms
@@ -323,6 +323,9 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
             histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
             sum_up(self, histograms, None)
     assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
+    assert histograms.by_era == NULL or are_sums_of_eras(
+        histograms, self.bundles, self.rows.n_eras
+    ), "sums of a node's eras"
     return histograms
 
 
