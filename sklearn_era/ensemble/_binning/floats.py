@@ -18,6 +18,7 @@ from .thresholds import draw_rows, find_thresholds, map_in_threads, set_threshol
 
 # Columns that are float64 at the same time, at most.
 _BATCH = 8
+_BATCH_OF_THREAD = 4
 _BATCH_ROWS = 4096
 
 
@@ -52,15 +53,20 @@ class FloatColumns:
         # What messages call the columns.
         self.names = list(range(self.shape[1]) if names is None else names)
 
-    def batch(self, features: range) -> list[NDArray[np.float64]]:
-        """Return columns that follow one another."""
+    def batch(
+        self, features: range, rows: NDArray[np.intp] | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Return columns that follow one another, or some rows of an array's."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
         # By rows that stay in the cache: columns of a C-ordered array share its lines.
-        values = np.empty((self.shape[0], len(features)), order="F")
-        for start in range(0, self.shape[0], _BATCH_ROWS):
-            rows = slice(start, start + _BATCH_ROWS)
-            values[rows] = self._array[rows, features.start : features.stop]
+        n_rows = self.shape[0] if rows is None else rows.size
+        values = np.empty((n_rows, len(features)), order="F")
+        for start in range(0, n_rows, _BATCH_ROWS):
+            block: Any = slice(start, start + _BATCH_ROWS)
+            values[block] = self._array[
+                block if rows is None else rows[block], features.start : features.stop
+            ]
         return list(values.T)
 
     def _convert(self, feature: int) -> NDArray[np.float64]:
@@ -89,21 +95,22 @@ def fit_float_mapper(
     """Fit a bin mapper as its ``fit`` does, but to `columns` without a value too."""
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
     if drawn is not None:
-        X, sample_weight = X.take(drawn, axis=0), None
+        sample_weight = None
     n_features = X.shape[1]
     known = mapper.known_categories or [None] * n_features
     matrix = FloatColumns(X)
     n_threads = _openmp_effective_n_threads(mapper.n_threads)
 
     def find(start: int) -> list[NDArray[np.float64] | None]:
-        features = range(start, min(n_features, start + width))
+        features = range(start, min(n_features, start + _BATCH_OF_THREAD))
+        batch = matrix.batch(features, drawn)
         return [
             find_thresholds(values, mapper.n_bins - 1, sample_weight, known[feature])
-            for feature, values in zip(features, matrix.batch(features), strict=True)
+            for feature, values in zip(features, batch, strict=True)
         ]
 
-    width = min(_BATCH, max(1, n_features // n_threads))
-    batches = map_in_threads(find, [range(0, n_features, width)], n_threads)
+    starts = range(0, n_features, _BATCH_OF_THREAD)
+    batches = map_in_threads(find, [starts], n_threads)
     set_thresholds(mapper, [found for batch in batches for found in batch], columns)
 
 
