@@ -178,7 +178,7 @@ cdef bint are_sums_of_eras(
         const bundle_struct * bundle
         int n_planes = histograms.n_planes
         long long of_bins, of_eras
-        Py_ssize_t bin_idx, place
+        Py_ssize_t bin_idx, first
         int plane, i, j, k, era
     for plane in range(n_planes):
         bin_idx = plane * histograms.n_bins
@@ -189,11 +189,12 @@ cdef bint are_sums_of_eras(
                 for k in range(bundle.n_codes[j] - 1):
                     of_bins += histograms.sums[bin_idx + k]
                     of_eras = 0
-                    place = bundle.first_lane * n_planes * n_eras
-                    place += plane * bundle.n_lanes + bundle.first_split[j] + k
+                    first = bundle.first_lane * n_planes * n_eras
+                    first += plane * bundle.n_lanes + bundle.first_split[j] + k
                     for era in range(n_eras):
-                        of_eras += histograms.by_era[place]
-                        place += n_planes * bundle.n_lanes
+                        of_eras += histograms.by_era[
+                            first + era * n_planes * bundle.n_lanes
+                        ]
                     if of_eras != of_bins:
                         return False
                 bin_idx += bundle.n_codes[j]
