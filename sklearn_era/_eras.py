@@ -245,14 +245,14 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
     return EncodedEras(labels, codes)
 
 
-# Text in whose order numbers and dates of one form are: years first, digits filled up.
+# Numbers and dates that sort as text does: years first, numbers filled up with zeros.
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
 
 
 def have_an_order(labels: NDArray[Any]) -> bool:
     """Return whether distinct labels follow each other: numbers and dates do, booleans
-    do not, and text does if it is numbers or dates of one form, which a warning names;
-    raise ValueError for other text, of which nobody knows.
+    do not, and text does if it is numbers or dates of one form, with a warning; raise
+    ValueError for other text.
     """
     values = labels.tolist()
     texts = [x.decode() if isinstance(x, bytes) else x for x in values]
@@ -268,8 +268,8 @@ def have_an_order(labels: NDArray[Any]) -> bool:
     is_ordered = len(texts) == labels.size and len(forms) == 1
     if not (is_ordered and _ORDERED_TEXT.fullmatch(first)):
         raise ValueError(
-            f"eras holds text such as {first!r}, and whether it has an order is not to "
-            f"be told from it: {remedy}. Or pass numbers or dates."
+            f"eras holds text such as {first!r}, whose order is not known: {remedy}. "
+            "Or pass numbers or dates."
         )
     warn_user(
         f"eras holds text such as {first!r}, which is taken for numbers or dates that "

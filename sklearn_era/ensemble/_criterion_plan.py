@@ -221,7 +221,7 @@ def choose_splitter(
 
 
 def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
-    """What finds splits by the gain: all rows are one era."""
+    """Make the splitter by the gain, to which all rows are one era."""
     of_one_era = np.zeros(y.shape[0], dtype=np.int32)
     return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
 
@@ -253,7 +253,7 @@ def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> floa
 
 
 def warn_if_nothing_split(estimator: Any, what: str) -> None:
-    """A model without a split predicts a constant: say so, and why."""
+    """Warn of a model without a split, a constant, and give the reason."""
     if any(
         predictor.nodes.shape[0] > 1
         for predictors in estimator._predictors

@@ -38,12 +38,14 @@ def search_bins(
         intp_t n_tiles = n_tiles_down * (
             (n_columns + TILE_COLUMNS - 1) // TILE_COLUMNS
         )
-        int size = 1  # of a table, a power of two
+        intp_t most = 0  # thresholds of a column
+        int size = 1     # of a table, a power of two
         double[:, ::1] tables
         intp_t tile
     if n_tiles == 0:
         return
-    while size <= max(len(column) for column in thresholds):
+    most = max(len(column) for column in thresholds)
+    while size <= most:
         size *= 2
     tables = np.full((n_columns, size), INFINITY)
     for j, column in enumerate(thresholds):

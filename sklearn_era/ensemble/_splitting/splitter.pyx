@@ -159,7 +159,7 @@ cdef class EraSplitter:
             histograms.sum_gradients, histograms.sum_hessians = self.totals
             self._bundle_features(allowed_features)
             if self.rows.of_gradients.are_finite:
-                sum_up(self, histograms, None)
+                sum_up(self, histograms, None, keeps_eras(self))
         return histograms
 
     def compute_histograms_subtraction(
@@ -175,7 +175,8 @@ cdef class EraSplitter:
             parent_histograms.n_rows - sibling_histograms.n_rows,
         )
         if parent_histograms.is_stored:
-            if sum_up(self, sibling_histograms, parent_histograms) is not None:
+            keeps = parent_histograms.by_era != NULL
+            if sum_up(self, sibling_histograms, parent_histograms, keeps) is not None:
                 parent_histograms.hand_over(histograms)
         return histograms
 
@@ -244,7 +245,7 @@ cdef class EraSplitter:
 
 
 cdef NodeHistograms sum_up(
-    EraSplitter self, NodeHistograms histograms, NodeHistograms parent
+    EraSplitter self, NodeHistograms histograms, NodeHistograms parent, bint keeps
 ):
     """Sum up a node's rows, and subtract them from its parent's, if there is room."""
     cdef:
@@ -253,9 +254,7 @@ cdef NodeHistograms sum_up(
         int n_threads
     if parent is not None:
         n_rows = parent.n_rows - n_rows
-    if keeps_eras(self) and n_rows >= ROWS_OF_ERA * self.rows.n_eras and (
-        parent is None or parent.by_era != NULL
-    ):
+    if keeps and n_rows >= ROWS_OF_ERA * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
     if not histograms.allocate(
         self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1
@@ -319,9 +318,10 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
     cdef NodeHistograms histograms = node.histograms
     if not histograms.is_stored:
         histograms.sample_indices = node.sample_indices
-        if sum_up(self, histograms, None) is None:  # there is no room
+        # Its eras are listed, as those that it would keep are not: it keeps none.
+        if sum_up(self, histograms, None, False) is None:  # there is no room
             histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
-            sum_up(self, histograms, None)
+            sum_up(self, histograms, None, False)
     assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
     assert histograms.by_era == NULL or are_sums_of_eras(
         histograms, self.bundles, self.rows.n_eras
