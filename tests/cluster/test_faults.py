@@ -45,8 +45,9 @@ class AtIteration:
 
 
 def model(client, **params):
-    params = {"max_iter": 30, "split_criterion": "era", "random_state": 0} | params
-    return DaskHistGradientBoostingRegressor(**params, client=client, timeout=TIMEOUT)
+    params = {"max_iter": 30, "split_criterion": "era", "random_state": 0,
+              "timeout": TIMEOUT} | params  # fmt: skip
+    return DaskHistGradientBoostingRegressor(**params, client=client)
 
 
 def collections(data):
@@ -71,7 +72,8 @@ def some_worker(client, i=1):
 def test_killed_worker(client, i):
     address, pid = some_worker(client, i)
     kill = AtIteration(3, lambda: os.kill(pid, signal.SIGKILL))
-    killed = model(client, warm_start=True).set_callbacks(kill)
+    # The scheduler misses it by its connection, however busy the machine is.
+    killed = model(client, warm_start=True, timeout=60).set_callbacks(kill)
     data = make_rows(n_samples=600)
     with pytest.raises(DaskFitError, match=f"{address} is gone"):
         killed.fit(**collections(data))
