@@ -5,7 +5,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils._missing import is_pandas_na
 from sklearn.utils.validation import _num_samples
 
 from ._warnings import warn_user
+from .effects import Recency, half_life_weights
 
 
 def check_eras(
@@ -305,23 +305,18 @@ def warn_of_names(labels: NDArray[Any], what: str, otherwise: str) -> None:
         )
 
 
-def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
-    """``0.5 ** (age / half_life)`` of each era, the last one's age being 0."""
-    return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
-
-
-# Those values of `era_weighting` by which eras weigh the same in all iterations.
-FIXED_WEIGHTINGS = ("equal", "recency")
+def is_fixed(era_weighting: Any) -> bool:
+    """Whether eras have weights of their own, the same in all iterations."""
+    return era_weighting == "equal" or isinstance(era_weighting, Recency)
 
 
 def weigh_eras(
     encoded: EncodedEras,
     sample_weight: NDArray[np.float64] | None,
-    era_weighting: str,
-    era_half_life: float,
+    era_weighting: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights of rows times factors of their eras, with their old sum; and
-    the factors. A half-life that is a float is in shares of the number of eras.
+    the factors. `era_weighting` is "equal" or a `Recency`.
     """
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
@@ -330,8 +325,7 @@ def weigh_eras(
         mean = totals.mean()  # so that eras of one weight keep theirs, to the bit
         factors = np.divide(mean, totals, out=np.zeros(n_eras), where=totals > 0)
     else:
-        unit = 1 if isinstance(era_half_life, Integral) else n_eras
-        factors = half_life_weights(n_eras, unit * era_half_life)
+        factors = half_life_weights(n_eras, era_weighting.half_life)
     weighed = weights * factors[encoded.codes]
     total = weighed.sum()
     if not total > 0:

@@ -9,11 +9,11 @@ import typer
 import typer.core
 
 from sklearn_era import __version__
-from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._optional import MissingPackageError, import_optional
 from sklearn_era.cli import _ui
 from sklearn_era.cli._numerai import numerai
 from sklearn_era.cli._ui import InputError, argument, check_known, count, option
+from sklearn_era.criteria._criteria import CRITERIA
 from sklearn_era.numerai.errors import NumeraiError
 
 # What typer raises for arguments that it cannot make sense of; it does not export it.
@@ -262,6 +262,7 @@ def demo(
     In each of 16 eras, a different shortcut separates the two classes; only the spiral
     holds in all of them. In the test rows, the shortcut is noise.
     """
+    from sklearn_era.criteria import Era
     from sklearn_era.datasets import make_synthetic_memorization
     from sklearn_era.ensemble import HistGradientBoostingRegressor
     from sklearn_era.inspection import DecisionSurfaceDisplay
@@ -275,17 +276,15 @@ def demo(
     n_rows = -(-len(CRITERIA) // 4)
     figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
     typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
-    for place, (name, traits) in enumerate(CRITERIA.items(), 1):
+    for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
         ax = figure.add_subplot(n_rows, 4, place)
-        parameters: dict[str, Any] = {"boltzmann_alpha": -1.0} if name == "era" else {}
-        if "min_era_coverage" in traits.parameters:
-            # By default the shortcut's gain would decide which splits are compared.
-            parameters["min_era_coverage"] = 1.0
-        # Deep trees and full steps: with these, a few trees can follow the spiral.
+        # By default the shortcut's gain would decide which splits are compared. Deep
+        # trees and full steps: with these, a few trees can follow the spiral.
         model = HistGradientBoostingRegressor(
-            split_criterion=name, max_iter=max_iter, max_depth=10, max_leaf_nodes=32,
-            learning_rate=1, early_stopping=False, random_state=random_state,
-            **parameters,
+            split_criterion=Era(boltzmann_alpha=-1.0) if name == "era" else criterion(),
+            min_era_coverage=1.0, min_gain_share=0.5 if name == "held_out" else 0.0,
+            max_iter=max_iter, max_depth=10, max_leaf_nodes=32, learning_rate=1,
+            early_stopping=False, random_state=random_state,
         )  # fmt: skip
         start = time.perf_counter()
         model.fit(X, y, eras=data.eras_train)

@@ -35,7 +35,7 @@ files = ["train"]
 
 [train.parameters]
 # The data are made for it: what lasts has the same direction in all eras.
-min_direction_agreement = 0.4
+split_criterion__min_agreement = 0.4
 min_era_coverage = 0.5
 max_iter = 100
 learning_rate = 0.05

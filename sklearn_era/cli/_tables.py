@@ -248,11 +248,14 @@ def make_estimator(is_classes: bool, pairs: Any, options: dict[str, Any]) -> Any
         name = name.strip().replace("-", "_")
         if not (name and equals):
             raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
-        check_known(name, estimator._get_param_names(), subject)
+        check_known(name.split("__")[0], estimator._get_param_names(), subject)
         if name in options:
             raise InputError(f"--param: '{name}' is given twice or has its own option.")
         options[name] = parse_value(text.strip())
-    return estimator(**options)
+    try:
+        return estimator().set_params(**options)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--param: {error}") from error
 
 
 def score_held_out(

@@ -10,10 +10,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._eras import (
-    FIXED_WEIGHTINGS,
     EncodedEras,
     check_splittable,
     encode_eras,
+    is_fixed,
     weigh_eras,
 )
 from ..ensemble._boosters.held_out_eras import (
@@ -199,12 +199,10 @@ def decide(
             sample_weight=survey.counts.sum(axis=0),
         )
         weights = weights * class_weights
-    if eras is not None and estimator.era_weighting in FIXED_WEIGHTINGS:
+    if eras is not None and is_fixed(estimator.era_weighting):
         each = EncodedEras(eras.labels, np.arange(eras.labels.size, dtype=np.int32))
         totals = np.bincount(eras.codes, weights.sum(axis=1)).astype(np.float64)
-        _, era_weights = weigh_eras(
-            each, totals, estimator.era_weighting, estimator.era_half_life
-        )
+        _, era_weights = weigh_eras(each, totals, estimator.era_weighting)
     encoding = Encoding(
         None if eras is None else eras.labels,
         classes,

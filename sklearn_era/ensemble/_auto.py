@@ -23,6 +23,7 @@ _CANDIDATES: list[dict[str, Any]] = [
     {
         "split_criterion": "directional",
         "min_era_coverage": 1.0,
+        "min_gain_share": 0.0,
         "max_leaf_nodes": 15,
     },
 ]

@@ -1,160 +1,80 @@
 """From the parameters of an estimator to the criterion and the splitter of its fit."""
 
-import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from .._criterion_table import CRITERIA, CriterionTraits, parameters_read
 from .._eras import EncodedEras, number_of_share
 from .._warnings import warn_user
-from ._criteria.objects import Criterion, InvarianceStatistic
+from ..criteria._base import SplitCriterion
+from ..criteria._blend import as_criterion
+from ._criteria.objects import Criterion
 from ._exchange import ALONE, Exchange
 from ._splitting.splitter import EraSplitter
 
-INVARIANCE_STATISTICS = {
-    statistic.name.lower(): statistic for statistic in InvarianceStatistic
-}
-
 _LARGEST_INT = int(np.iinfo(np.int32).max)
-
-_BLENDABLE = [name for name, row in CRITERIA.items() if row.is_blendable]
-
-
-def resolve_criterion(
-    split_criterion: str | dict[str, float],
-) -> tuple[str, dict[str, float]]:
-    """Return a criterion's name, or "blend", and the positive weights of its parts in
-    units of the largest; a blend of one is that criterion.
-    """
-    if isinstance(split_criterion, str):
-        return split_criterion, {}
-    for name, weight in split_criterion.items():
-        if name not in _BLENDABLE:
-            reason = (
-                "its key is an impurity, which cannot be added to gains"
-                if name in CRITERIA
-                else "it is no criterion"
-            )
-            raise ValueError(
-                f"split_criterion: {name!r} cannot be part of a blend: {reason}. Use "
-                f"some of {', '.join(map(repr, _BLENDABLE))}."
-            )
-        if not 0 <= as_float(weight) < math.inf:
-            raise ValueError(
-                f"split_criterion: the weight of {name!r} is {weight!r}; weights are "
-                "finite numbers of 0 or more."
-            )
-    weights = {name: float(w) for name, w in split_criterion.items() if w > 0}
-    if not weights:
-        raise ValueError(
-            f"split_criterion={dict(split_criterion)!r} has no positive weight; give "
-            "one to a criterion at least."
-        )
-    if len(weights) == 1:
-        return next(iter(weights)), {}
-    # The sum is compared with itself and with 0, so that its unit is free, and none of
-    # its parts should overflow.
-    largest = max(weights.values())
-    return "blend", {
-        name: max(w / largest, sys.float_info.min) for name, w in weights.items()
-    }
-
-
-def resolve_shares(estimator: Any) -> tuple[float, float]:
-    """Return `min_era_coverage` and `min_gain_share` as numbers; those of "auto" were
-    chosen on public data (docs/natural-eras.md), and the papers' rule needs no gain.
-    """
-    is_auto = estimator.min_era_coverage == "auto"
-    asks = "min_era_coverage" in parameters_read(estimator.split_criterion)
-    gain_share = estimator.min_gain_share
-    if gain_share is None:
-        gain_share = 0.5 if is_auto or not asks else 0.0
-    return (0.1 if is_auto else estimator.min_era_coverage), gain_share
-
-
-def as_float(number: Any) -> float:
-    """A number as a float, infinite if it is too large; NaN for what is no number."""
-    try:
-        return float(number) if isinstance(number, Real) else math.nan
-    except OverflowError:
-        return math.inf
 
 
 @dataclass(frozen=True)
 class CriterionPlan:
     """The split criterion of an estimator's parameters, resolved once a fit."""
 
-    name: str
-    weights: dict[str, float]  # as `resolve_criterion` returns them
-    is_plain_gain: bool  # whatever the eras; also "invariant" without a penalty
+    criterion: SplitCriterion
     is_gain_of_one_era: bool  # with a single era, which needs no more rows than a leaf
-    needs_target: bool  # compares eras by the target, not by gradients
-    sees_all_eras: bool  # judges eras beside the other ones
-    min_samples_per_era: int  # like the next two, 0 if coverage is not asked for
+    min_samples_per_era: int  # like the next two, 0 if the criterion does not ask
     min_era_coverage: float
     min_gain_share: float
 
     @classmethod
     def of(cls, estimator: Any) -> "CriterionPlan":
         """Return the plan of an estimator's parameters."""
-        name, weights = resolve_criterion(estimator.split_criterion)
-        is_ratio = estimator.invariance_statistic == "ratio"
-        if is_ratio and "invariant" in weights:
-            raise ValueError(
-                "invariance_statistic='ratio' compares counts of the target and no "
-                "gradients, and so cannot be part of a blend; use 'effect' or "
-                "'changing_rate'."
-            )
-        is_invariant = name == "invariant"
-        read = parameters_read(estimator.split_criterion)
-        asks = "min_era_coverage" in read
+        criterion = as_criterion(estimator.split_criterion)
+        asks = any(part.asks_coverage for part in criterion.parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
-        coverage, gain_share = resolve_shares(estimator)
         return cls(
-            name,
-            weights,
-            is_plain_gain=name == "gain"
-            or (is_invariant and estimator.invariance_penalty == 0),
-            is_gain_of_one_era=CRITERIA.get(name, CriterionTraits()).is_gain_of_one_era
+            criterion,
+            is_gain_of_one_era=len(criterion.parts) == 1
+            and criterion.is_gain_of_one_era
             and min_samples_per_era <= estimator.min_samples_leaf,
-            needs_target=is_invariant and is_ratio,
-            sees_all_eras=any(
-                CRITERIA[part].sees_all_eras for part in weights or [name]
-            ),
             min_samples_per_era=min_samples_per_era,
-            min_era_coverage=coverage if asks else 0.0,
-            min_gain_share=gain_share if "min_gain_share" in read else 0.0,
+            min_era_coverage=estimator.min_era_coverage if asks else 0.0,
+            min_gain_share=0.0 if criterion.is_plain_gain else estimator.min_gain_share,
         )
+
+    @property
+    def is_plain_gain(self) -> bool:
+        """Whether splits are those of the gain, whatever the eras."""
+        return self.criterion.is_plain_gain
+
+    @property
+    def is_by_kernel(self) -> bool:
+        """Whether the plain gain, too, is left to the kernel of the other criteria."""
+        return getattr(self.criterion, "splitter", None) == "era"
+
+    @property
+    def sees_all_eras(self) -> bool:
+        """Whether eras are judged beside the other ones."""
+        return any(part.traits.sees_all_eras for part in self.criterion.parts)
 
     def compares(self, n_eras: int) -> bool:
         """Whether splits of rows of so many eras are ranked by more than the gain."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
-def make_criterion(estimator: Any, plan: CriterionPlan, n_eras: int) -> Criterion:
-    """The criterion of an estimator's parameters, for a number of eras in training."""
+def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
+    """Return the kernel's criterion, for a number of eras in training."""
     return Criterion(
-        plan.name,
-        boltzmann_alpha=estimator.boltzmann_alpha,
-        min_direction_agreement=estimator.min_direction_agreement,
+        plan.criterion.name,
         # No era has as many rows as the largest C int: any more makes no difference.
         min_samples_per_era=min(int(plan.min_samples_per_era), _LARGEST_INT),
         min_covered_eras=number_of_share(plan.min_era_coverage, n_eras),
-        normalize_era_gain=estimator.normalize_era_gain,
-        takes_worst_era=estimator.period_aggregation == "max",
-        invariance_penalty=estimator.invariance_penalty,
-        invariance_statistic=INVARIANCE_STATISTICS[estimator.invariance_statistic],
-        min_impurity_decrease=estimator.min_impurity_decrease,
         min_gain_share=plan.min_gain_share,
-        weights=plan.weights,
+        **plan.criterion.kernel_parameters(),
     )
 
 
@@ -170,12 +90,12 @@ def make_target_weights(
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
         raise ValueError(
-            "Only binary classification is supported by invariance_statistic='ratio', "
+            "Only binary classification is supported by Invariant(statistic='ratio'), "
             f"but y has {n_classes} classes; use 'effect' or 'changing_rate'."
         )
     if n_classes is None and others.size:
         raise ValueError(
-            "invariance_statistic='ratio' needs a target of 0 and 1, or a classifier, "
+            "Invariant(statistic='ratio') needs a target of 0 and 1, or a classifier, "
             f"but y holds {others[0]:g}; use 'effect' or 'changing_rate'."
         )
     weights = np.ones(y.size, dtype=np.float32)
@@ -207,14 +127,14 @@ def choose_splitter(
         penalties=penalties,
     )
     if plan.is_plain_gain:
-        is_fast = not exchange.is_alone or getattr(estimator, "fast_gain", False)
-        return _by_gain(make, y) if is_fast or penalties is not None else None
+        by_kernel = plan.is_by_kernel or not exchange.is_alone or penalties is not None
+        return _by_gain(make, y) if by_kernel else None
     assert eras is not None
     target_weights = target_weights_of(estimator, plan, y, sample_weight, exchange)
     n_eras = eras.labels.size
     if not plan.compares(n_eras):
         return None if penalties is None else _by_gain(make, y)
-    criterion = make_criterion(estimator, plan, n_eras)
+    criterion = make_criterion(plan, n_eras)
     if not exchange.is_alone:
         eras = eras.take(np.arange(eras.codes.size))  # without those of other processes
     return make(eras.codes, eras.labels.size, eras.order, criterion, *target_weights)
@@ -234,25 +154,20 @@ def target_weights_of(
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:
     """As `make_target_weights` returns them, where eras are compared by the target."""
-    if not plan.needs_target:
+    if not plan.criterion.needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
     return make_target_weights(y, sample_weight, n_classes, exchange)
 
 
-def least_gain(estimator: Any, plan: CriterionPlan, total_weight: float) -> float:
+def least_gain(estimator: Any, total_weight: float) -> float:
     """The gain that a split has to exceed, by the sum of hessians of a tree."""
-    if estimator.min_impurity_decrease == 0 or (
-        plan.name == "time_robust"  # which has its own decrease
-        and plan.min_gain_share == 0  # and leaves no split to the gain
-    ):
-        return 0.0
     # The grower wants more than its least gain, the parameter is one that suffices,
     # were it not for the last digits of sums.
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
-def warn_if_nothing_split(estimator: Any, what: str) -> None:
+def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> None:
     """Warn of a model without a split, a constant, and give the reason."""
     if any(
         predictor.nodes.shape[0] > 1
@@ -264,7 +179,7 @@ def warn_if_nothing_split(estimator: Any, what: str) -> None:
         f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
         f"and the fitted {what} predicts a constant: a split must "
     )
-    if "min_era_coverage" not in parameters_read(estimator.split_criterion):
+    if not any(part.asks_coverage for part in plan.criterion.parts):
         warn_user(
             f"{nothing}lower the loss of eras by the values of the other eras, and "
             "leave min_samples_leaf rows on both sides. Check that eras have anything "
@@ -298,11 +213,11 @@ def warn_if_few_splits_are_covered(
     )
     if max(leaves) == 1:
         return
-    agreement = estimator.min_direction_agreement
+    agreement = plan.criterion.kernel_parameters().get("min_direction_agreement", 0.0)
     if agreement > 0 and (n_unsplit := leaves.count(1)) > 0.9 * len(leaves):
         warn_user(
             f"{n_unsplit:,} of {len(leaves):,} trees have no split: eras agree too "
-            f"little for min_direction_agreement={agreement}. Lower it, or expect "
+            f"little for Directional(min_agreement={agreement}). Lower it, or expect "
             "little more than a constant."
         )
     if plan.min_gain_share > 0:
@@ -317,6 +232,6 @@ def warn_if_few_splits_are_covered(
         of_limit = "" if limit is None else f" of max_leaf_nodes={limit}"
         warn_user(
             f"Trees end early, with {np.median(leaves):g} leaves{of_limit} in the "
-            f"median: at {share:.0%} of the nodes no split leaves {covered}. Take "
-            "min_era_coverage='auto' or a lower one, or merge small eras."
+            f"median: at {share:.0%} of the nodes no split leaves {covered}. Lower "
+            "min_era_coverage, raise min_gain_share, or merge small eras."
         )

@@ -30,7 +30,6 @@ class EraEstimatorMixin(
     # With metadata routing enabled, meta-estimators hand eras over without being told.
     __metadata_request__fit: ClassVar = {"eras": True}
 
-    invariance_statistic: str
     _predictors: list[list[Any]]
 
     @property
@@ -42,6 +41,7 @@ class EraEstimatorMixin(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if tags.classifier_tags is not None and self.split_criterion == "invariant":
-            tags.classifier_tags.multi_class = self.invariance_statistic != "ratio"
+        if tags.classifier_tags is not None:
+            needs_target = getattr(self.split_criterion, "needs_target", False)
+            tags.classifier_tags.multi_class = not needs_target
         return tags

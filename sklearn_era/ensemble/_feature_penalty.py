@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._criterion_plan import as_float
+from ..criteria._blend import as_float
 from ._parameters import did_you_mean
 
 

@@ -100,7 +100,9 @@ class FitState:
     era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
-    group_dro: Any = None  # the `GroupDRO`, if eras are weighed anew each iteration
+    group_dro: Any = (
+        None  # a `MovingEraWeights`, if eras are weighed anew each iteration
+    )
     has_unit_weights: bool = False  # made, all of them 1, for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 

@@ -1,12 +1,9 @@
 """What the estimators' parameters may be, and what a pickle says of its versions."""
 
 import difflib
-import inspect
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from itertools import chain
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,51 +12,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import compute_sample_weight
-from sklearn.utils._param_validation import (
-    Interval,
-    InvalidParameterError,
-    RealNotInt,
-    StrOptions,
-)
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 import sklearn_era
 
-from .._criterion_table import CRITERIA, parameters_read, unread_era_effects
-from .._threads import N_JOBS_CONSTRAINTS
-from .._warnings import warn_user
-from ._criterion_plan import INVARIANCE_STATISTICS, as_float
-
-ERA_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
-    "split_criterion": [StrOptions(set(CRITERIA)), dict],
-    "boltzmann_alpha": [Interval(Real, None, None, closed="both")],
-    "min_direction_agreement": [Interval(Real, 0, 1, closed="both")],
-    "min_samples_per_era": [Interval(Integral, 1, None, closed="left")],
-    "min_era_coverage": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
-    "min_gain_share": [Interval(Real, 0, 1, closed="both"), None],
-    "normalize_era_gain": ["boolean"],
-    "period_aggregation": [StrOptions({"max", "mean"})],
-    "invariance_penalty": [Interval(Real, 0, None, closed="left")],
-    "invariance_statistic": [StrOptions(INVARIANCE_STATISTICS.keys())],
-    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
-    # What a C unsigned int holds.
-    "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
-    "validation_eras": [StrOptions({"last", "random"}), None],
-    "era_weighting": [StrOptions({"rows", "equal", "recency", "group_dro"})],
-    "era_half_life": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(RealNotInt, 0, 1, closed="right"),
-    ],
-    "group_dro_step_size": [Interval(Real, 0, None, closed="left")],
-    "leaf_shrinkage": [StrOptions({"eras"}), None],
-    "era_effects": [StrOptions({"intercept"}), None],
-    "era_forecast": [StrOptions({"last", "mean", "exponential"})],
-    "n_forecast_eras": [Interval(Integral, 1, None, closed="left")],
-    "feature_penalty": ["array-like", Mapping, None],
-    "colsample_bytree": [Interval(Real, 0, 1, closed="right")],
-    "fast_gain": ["boolean"],
-    "n_jobs": N_JOBS_CONSTRAINTS,
-}
-
+from .._parameter_object import ParameterObject
+from ..criteria._blend import Blend, as_float
+from ..criteria._criteria import CRITERIA
+from ..effects import Intercepts
+from ._parameter_table import refuse_moved
 
 # What asks for eras beside the criterion, and the values with which it does not.
 _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
@@ -109,8 +70,11 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
     names = [*uses_of_eras(estimator, state.plan.is_plain_gain)]
     names += [
         name
-        for name in ("min_impurity_decrease", "fast_gain")
-        if getattr(estimator, name, 0) != 0
+        for name, is_used in (
+            ("min_impurity_decrease", estimator.min_impurity_decrease != 0),
+            ("split_criterion", state.plan.is_by_kernel),
+        )
+        if is_used
     ]
     names += ["feature_penalty"] * (state.penalties is not None)
     if sample_weight is None or not names:
@@ -124,6 +88,15 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
         )
 
 
+def _as_object(value: Any) -> Any:
+    """Return the object that a string or a dict stands for; all else as it is."""
+    if isinstance(value, Mapping):
+        return Blend(value)
+    if isinstance(value, str) and value in CRITERIA:
+        return CRITERIA[value]()
+    return Intercepts() if value == "intercept" else value
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the one that was meant, if any."""
     close = difflib.get_close_matches(name.lower(), known, n=1)
@@ -131,10 +104,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class ParametersMixin(BaseEstimator):
-    """Parameters that are misspelt, or without effect, are told of."""
-
-    split_criterion: str | dict[str, float]
-    invariance_penalty: float
+    """The parameters of our estimators: names, nested names and values are checked."""
 
     def set_params(self, **params: Any) -> Any:
         """Set the parameters of this estimator.
@@ -142,7 +112,8 @@ class ParametersMixin(BaseEstimator):
         Parameters
         ----------
         **params : dict
-            The parameters to change, by name.
+            The parameters to change, by name. ``split_criterion__min_agreement`` is a
+            parameter of the criterion, which may be named by a string before.
 
         Returns
         -------
@@ -150,12 +121,27 @@ class ParametersMixin(BaseEstimator):
             This estimator.
         """
         known = self._get_param_names()
-        for name in params:
-            if name not in known and (hint := did_you_mean(name, known)):
+        nested: dict[str, dict[str, Any]] = {}
+        for name in list(params):
+            refuse_moved(name)
+            owner, _, own = name.partition("__")
+            if own and owner in ("split_criterion", "era_weighting", "era_effects"):
+                nested.setdefault(owner, {})[own] = params.pop(name)
+            elif name not in known and (hint := did_you_mean(name, known)):
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}.{hint}"
                 )
-        return super().set_params(**params)
+        super().set_params(**params)
+        for owner, own_params in nested.items():
+            # A copy: other estimators may have the same object.
+            value = _as_object(getattr(self, owner))
+            if not isinstance(value, ParameterObject):
+                raise ValueError(
+                    f"{owner}={value!r} has no parameter {next(iter(own_params))!r}: "
+                    "set an object first."
+                )
+            setattr(self, owner, value.changed(**own_params))
+        return self
 
     def _validate_params(self) -> None:
         """As scikit-learn does at the beginning of a fit."""
@@ -175,35 +161,6 @@ class ParametersMixin(BaseEstimator):
                         f"{error}{did_you_mean(value, options)}"
                     ) from None
             raise
-        self._warn_of_parameters_without_effect()
-
-    def _warn_of_parameters_without_effect(self) -> None:
-        """Warn of parameters that were set, and that no other one reads as it is."""
-        read = parameters_read(self.split_criterion, self.invariance_penalty)
-        names = dict.fromkeys(chain(*(row.parameters for row in CRITERIA.values())))
-        self._warn_of_unread(
-            "split_criterion",
-            [name for name in names if name not in read],
-            ", or choose another criterion",
-        )
-        for reader, unread in unread_era_effects(**self.get_params(False)).items():
-            self._warn_of_unread(reader, unread)
-
-    def _warn_of_unread(
-        self, reader: str, names: Iterable[str], remedy: str = ""
-    ) -> None:
-        defaults = inspect.signature(type(self).__init__).parameters
-        unread = [
-            f"{name}={getattr(self, name)!r}"
-            for name in names
-            # A subclass may have fewer of them.
-            if name in defaults and getattr(self, name) != defaults[name].default
-        ]
-        if unread:
-            warn_user(
-                f"{reader}={getattr(self, reader)!r} makes no use of "
-                f"{', '.join(unread)}: leave that out{remedy}."
-            )
 
 
 class VersionedStateMixin(BaseEstimator):

@@ -19,10 +19,10 @@ from sklearn.utils.validation import (
 )
 
 from sklearn_era._eras import (
-    FIXED_WEIGHTINGS,
     EncodedEras,
     check_eras,
     encode_eras,
+    is_fixed,
     weigh_eras,
 )
 from sklearn_era._threads import openmp_threads
@@ -91,10 +91,8 @@ def check_replay_data(
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     encoded_y = _encode_targets(estimator, y)
     weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
-    if getattr(estimator, "era_weighting", "rows") in FIXED_WEIGHTINGS:
-        weights, _ = weigh_eras(
-            encoded_eras, weights, estimator.era_weighting, estimator.era_half_life
-        )
+    if is_fixed(weighting := getattr(estimator, "era_weighting", "rows")):
+        weights, _ = weigh_eras(encoded_eras, weights, weighting)
     return ReplayData(preprocessed, encoded_y, weights, encoded_eras)
 
 

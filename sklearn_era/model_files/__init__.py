@@ -10,7 +10,6 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -67,9 +66,9 @@ class ModelMetadata:
         The column that is predicted, if it was named.
     era : str or None
         The column that held the eras, if it was named.
-    split_criterion : str or dict of str to float or None
-        The estimator's split criterion, or the weights of a blend; None of rules, and
-        of what averages or chooses models.
+    split_criterion : str or None
+        The estimator's split criterion, as Python would write it; None of rules, and of
+        what averages or chooses models.
     versions : dict of str to str
         The versions of sklearn_era, scikit-learn and numpy that wrote the file.
     """
@@ -79,7 +78,7 @@ class ModelMetadata:
     categorical_features: list[str | int]
     target: str | None
     era: str | None
-    split_criterion: str | dict[str, float] | None
+    split_criterion: str | None
     versions: dict[str, str]
 
 
@@ -292,8 +291,8 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
     if is_categorical is None:
         is_categorical = np.zeros(model.n_features_in_, dtype=bool)
     split_criterion = getattr(estimator, "split_criterion", None)
-    if isinstance(split_criterion, Mapping):
-        split_criterion = {name: float(w) for name, w in split_criterion.items()}
+    if not isinstance(split_criterion, str | None):
+        split_criterion = repr(split_criterion)
     return ModelMetadata(
         estimator=type(estimator).__name__,
         feature_names=None if names is None else [str(name) for name in names],

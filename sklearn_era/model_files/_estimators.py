@@ -15,6 +15,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
+from ..criteria import Blend
+from ..criteria._criteria import CRITERIA
+from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import (
     AutoEraClassifier,
     AutoEraRegressor,
@@ -22,7 +25,11 @@ from ..ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    InvariantForestClassifier,
+    InvariantForestRegressor,
     JustTrainTwice,
+    TimeRobustForestClassifier,
+    TimeRobustForestRegressor,
 )
 from ..model_selection import EraSearchCV
 from ..rules import RuleEnsembleClassifier
@@ -42,7 +49,16 @@ CLASSES: dict[str, Any] = {
         AutoEraClassifier,
         EraSearchCV,
         JustTrainTwice,
+        TimeRobustForestRegressor,
+        TimeRobustForestClassifier,
+        InvariantForestRegressor,
+        InvariantForestClassifier,
     )
+}
+# Parameters of these that are objects.
+_OBJECTS = {
+    cls.__name__: cls
+    for cls in (*CRITERIA.values(), Blend, Recency, GroupDRO, Intercepts)
 }
 
 # What early stopping scored with is of no use after a fit, callbacks belong to fits,
@@ -89,7 +105,7 @@ def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
     if hasattr(estimator, "to_local"):  # of a Dask cluster
         estimator = estimator.to_local()
     cls = type(estimator)
-    if CLASSES.get(cls.__name__) is not cls:
+    if (CLASSES | _OBJECTS).get(cls.__name__) is not cls:
         raise TypeError(f"{cls.__module__}.{cls.__qualname__}")
     names = {*cls._get_param_names()}
     parameters = {k: v for k, v in vars(estimator).items() if k in names}
@@ -104,7 +120,7 @@ def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
     """Return the estimator of some parts; an exception if they do not fit together."""
-    estimator = CLASSES[name](**parameters)
+    estimator = (CLASSES | _OBJECTS)[name](**parameters)
     _check_attributes(attributes)
     if not attributes:
         return estimator

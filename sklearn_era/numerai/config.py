@@ -9,13 +9,12 @@ import re
 import string
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sklearn_era._criterion_table import ERA_PARAMETER_NAMES, parameters_read
 from sklearn_era.numerai.errors import ConfigError, alternatives
 from sklearn_era.numerai.files import Workspace as Workspace
 
@@ -337,14 +336,16 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
     """The settings of a fit, whose parameters are those of all layers."""
     of = {"[train]": "[train.parameters]"}  # of others, two words
-    own = ((of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers)
-    given, origins = _merge(*own)
-    parameters = {**defaults, **given}
-    # What is no criterion is told of elsewhere.
-    with suppress(AttributeError, KeyError, TypeError, ValueError):
-        read = parameters_read(parameters["split_criterion"])
-        for name in {*defaults} & {*ERA_PARAMETER_NAMES} - {*read, *given}:
-            del parameters[name]
+    own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
+    _, origins = _merge(*own)
+    parameters = dict[str, Any]()
+    for _, table in (("", defaults), *own):
+        criterion = parameters.get("split_criterion")
+        if table.get("split_criterion", criterion) != criterion:
+            # The parameters of one criterion are not those of another.
+            for name in [x for x in parameters if x.startswith("split_criterion__")]:
+                del parameters[name]
+        parameters |= table
     train = TrainSection.parse(*layers, ("", {"parameters": parameters}))
     train._tables = origins
     return train
@@ -371,7 +372,7 @@ def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
 
 # What the first version of the program trained with where a file did not say.
 _FORMAT_1_PARAMETERS = {
-    "split_criterion": "directional", "min_direction_agreement": 0.0,
+    "split_criterion": "directional", "split_criterion__min_agreement": 0.0,
     "min_era_coverage": 0.5, "max_iter": 2000, "learning_rate": 0.01, "max_depth": 5,
     "max_leaf_nodes": 32, "min_samples_leaf": 100, "colsample_bytree": 0.1,
     "l2_regularization": 0.0,

@@ -127,8 +127,8 @@ class Steps:
                     tell(
                         f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
                         "agree on too little for the thresholds, and the model may be "
-                        "worse than plain gain: lower min_direction_agreement or "
-                        "min_era_coverage."
+                        "worse than plain gain: lower split_criterion__min_agreement "
+                        "or min_era_coverage."
                     )
 
     def read_records(self, model: Model) -> list[ModelRecord]:

@@ -27,10 +27,10 @@ from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
-from sklearn_era._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan
+from sklearn_era.ensemble._parameter_table import refuse_moved
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai import store
 from sklearn_era.numerai.config import TrainSection, check_keys
@@ -52,7 +52,8 @@ _REFUSED = {
 }
 
 # What the plain model, which knows no eras, does without.
-_ERA_PARAMETERS = ("split_criterion", *ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES)
+_ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
+_ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
 _File = str | PathLike[str]
 
@@ -209,7 +210,11 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
     found = []
     for fit in fits:
         if not CriterionPlan.of(make_estimator(fit, None)).is_plain_gain:
-            kept = {k: v for k, v in fit.parameters.items() if k not in _ERA_PARAMETERS}
+            kept = {
+                k: v
+                for k, v in fit.parameters.items()
+                if k.split("__")[0] not in _ERA_PARAMETERS
+            }
             kept["split_criterion"] = "gain"
             fit = fit.model_copy(update={"parameters": kept})
         found.append(fit)
@@ -228,12 +233,14 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
         told = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{told}: {_REFUSED[name]}.")
     known = Regressor().get_params().keys() - _REFUSED.keys()
-    check_keys({x: settings.table_of(x) for x in settings.parameters}, sorted(known))
-    estimator = Regressor(
-        **settings.parameters, early_stopping=False, random_state=settings.random_state
-    )
+    own = {name.split("__")[0]: settings.table_of(name) for name in settings.parameters}
+    estimator = Regressor(early_stopping=False, random_state=settings.random_state)
     # What `fit` would check, before there are data.
     try:
+        for name in own:
+            refuse_moved(name)
+        check_keys(own, sorted(known))
+        estimator.set_params(**settings.parameters)
         estimator._validate_params()
         CriterionPlan.of(estimator)
         estimator._get_loss(sample_weight=None)

@@ -13,10 +13,10 @@ from ..._eras import (
     EncodedEras,
     check_eras,
     encode_eras,
-    half_life_weights,
     warn_of_names,
 )
 from ..._warnings import warn_user
+from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
 from .leaf_shrinkage import cell_values, empirical_bayes_factors
 
@@ -33,6 +33,9 @@ class EraIntercepts:
     def __init__(
         self, estimator: Any, eras: EncodedEras, is_warm: bool, exchange: Exchange
     ):
+        effects = intercepts_of(estimator)
+        assert effects is not None
+        self._effects = effects
         self._eras = eras
         self._exchange = exchange
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
@@ -46,8 +49,8 @@ class EraIntercepts:
                 )
             self._in_raw += estimator._era_forecast
         else:
-            if estimator.era_forecast != "mean":
-                _warn_of_forecast(estimator, eras.labels)
+            if self._effects.is_ordered:
+                _warn_of_forecast(estimator, self._effects, eras.labels)
             estimator._era_labels = eras.labels
             estimator._era_intercepts = self._in_raw
             estimator._era_forecast = np.zeros(shape[1])
@@ -76,10 +79,8 @@ class EraIntercepts:
         )
         self._move(raw, estimator._era_intercepts)
         if self._forecast_weights is None:
-            self._forecast_weights = forecast_weights(
-                estimator.era_forecast,
-                int(estimator.n_forecast_eras),
-                self._weigh_eras(sample_weight) > 0,
+            self._forecast_weights = self._effects.forecast_weights(
+                self._weigh_eras(sample_weight) > 0
             )
         forecast = self._forecast_weights @ estimator._era_intercepts
         step = forecast - estimator._era_forecast
@@ -195,10 +196,12 @@ def _line_search(
     return steps
 
 
-def _warn_of_forecast(estimator: Any, labels: NDArray[Any]) -> None:
+def _warn_of_forecast(
+    estimator: Any, effects: Intercepts, labels: NDArray[Any]
+) -> None:
     """Warn where the eras carried on are not the latest, or are so by name alone."""
-    what = f"era_forecast={estimator.era_forecast!r}"
-    warn_of_names(labels, what, "era_forecast='mean'")
+    what = f"era_effects={effects!r}"
+    warn_of_names(labels, what, "era_effects=Intercepts(forecast='mean')")
     held_out = getattr(estimator, "validation_eras_", None)
     if held_out is not None and estimator.validation_eras == "last":
         warn_user(
@@ -206,23 +209,6 @@ def _warn_of_forecast(estimator: Any, labels: NDArray[Any]) -> None:
             f"holds out the {held_out.size} after it. Pass validation_eras=None, which "
             "holds out rows, or early_stopping=False."
         )
-
-
-def forecast_weights(
-    era_forecast: str, n_forecast_eras: int, has_weight: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the weight of each era's intercept in the next era's: they add up to 1,
-    and are 0 for eras without weight in training.
-    """
-    n_eras = int(has_weight.sum())
-    if era_forecast == "exponential":
-        weights = half_life_weights(n_eras, n_forecast_eras)
-    else:
-        n_last = n_eras if era_forecast == "mean" else n_forecast_eras
-        weights = (np.arange(n_eras) >= n_eras - n_last).astype(np.float64)
-    of_all = np.zeros(has_weight.size)
-    of_all[has_weight] = weights / weights.sum()
-    return of_all
 
 
 def intercepts_by_label(estimator: Any) -> dict[Any, Any]:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from ..._eras import FIXED_WEIGHTINGS, EncodedEras, weigh_eras
+from ..._eras import EncodedEras, is_fixed, weigh_eras
+from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
 from .era_effects import as_keys
 
@@ -29,7 +30,7 @@ from .era_effects import as_keys
 FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
-class GroupDRO:
+class MovingEraWeights:
     """The weights of all eras in the course of a fit, alike in all processes; eras
     without weight in training keep theirs.
     """
@@ -75,9 +76,9 @@ class GroupDRO:
         if not np.isfinite(moved).all():
             worst = np.argmax(np.where(np.isfinite(losses), np.abs(losses), np.inf))
             raise ValueError(
-                f"group_dro_step_size={self._step_size!r} times the mean loss of era "
+                f"GroupDRO(step_size={self._step_size!r}) times the mean loss of era "
                 f"{self._eras.labels[worst]!s}, {losses[worst]:g}, is too large for a "
-                "number: lower group_dro_step_size, or scale y so that the loss is "
+                "number: lower step_size, or scale y so that the loss is "
                 "smaller."
             )
         self.log_weights = moved
@@ -132,10 +133,11 @@ def is_reweighted(estimator: Any) -> bool:
     """Whether iterations to come weigh eras anew, as Group DRO does; with a step size
     of 0, one that goes on with the weights it had.
     """
-    if estimator.era_weighting != "group_dro":
+    weighting = estimator.era_weighting
+    if not isinstance(weighting, GroupDRO):
         return False
     goes_on = estimator.warm_start and hasattr(estimator, "_era_log_weights")
-    return estimator.group_dro_step_size > 0 or goes_on
+    return weighting.step_size > 0 or goes_on
 
 
 def weigh_rows(
@@ -143,7 +145,7 @@ def weigh_rows(
 ) -> NDArray[np.float64] | None:
     """The weights of rows with those of their eras, or such as iterations may move."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
-    if not (is_moved or estimator.era_weighting in FIXED_WEIGHTINGS):
+    if not (is_moved or is_fixed(estimator.era_weighting)):
         return sample_weight
     estimator._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
     if is_moved:
@@ -152,16 +154,14 @@ def weigh_rows(
         return (
             np.ones(eras.codes.size) if sample_weight is None else sample_weight.copy()
         )
-    weights, factors = weigh_eras(
-        eras, sample_weight, estimator.era_weighting, estimator.era_half_life
-    )
+    weights, factors = weigh_eras(eras, sample_weight, estimator.era_weighting)
     state.era_factors = eras.labels, factors
     return weights
 
 
 def begin_era_weights(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
-) -> GroupDRO | None:
+) -> MovingEraWeights | None:
     """Begin the record of the weights of eras; return what moves them, if anything."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
@@ -186,7 +186,8 @@ def begin_era_weights(
     assert eras is not None  # by `_check_eras`
     estimator._weighted_eras, estimator._era_weights = eras.labels, record
     if moves:
-        dro = GroupDRO(eras, float(estimator.group_dro_step_size), exchange, reached)
+        step_size = float(estimator.era_weighting.step_size)
+        dro = MovingEraWeights(eras, step_size, exchange, reached)
         estimator._era_log_weights = dro.log_weights
         return dro
     factors = np.ones(eras.labels.size)
@@ -208,7 +209,7 @@ def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "
-            "era_weighting='equal', 'recency' or 'group_dro' only."
+            "another era_weighting than 'rows' only."
         )
     table = _by_iteration(np.asarray(estimator._era_weights), estimator.n_iter_)
     return dict(zip(as_keys(estimator._weighted_eras), table.T.copy(), strict=True))
@@ -216,7 +217,7 @@ def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
 
 __all__ = [
     "FITTED_WEIGHTS",
-    "GroupDRO",
+    "MovingEraWeights",
     "begin_era_weights",
     "is_reweighted",
     "next_log_weights",

@@ -12,7 +12,8 @@ from sklearn import ensemble
 
 from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
-from .._parameters import ERA_PARAMETER_CONSTRAINTS, weigh_classes
+from .._parameter_table import CONSTRAINTS, stores_parameters
+from .._parameters import weigh_classes
 from .era_effects import in_eras
 from .hooks import EraFitMixin
 
@@ -26,9 +27,10 @@ class HistGradientBoostingRegressor(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ensemble.HistGradientBoostingRegressor._parameter_constraints,
-        **ERA_PARAMETER_CONSTRAINTS,
+        **CONSTRAINTS,
     }
 
+    @stores_parameters
     def __init__(
         self,
         loss: Any = "squared_error",
@@ -53,76 +55,19 @@ class HistGradientBoostingRegressor(
         tol: float = 1e-7,
         verbose: int = 0,
         random_state: Any = None,
-        split_criterion: str | dict[str, float] = "gain",
-        boltzmann_alpha: float = 0.0,
-        min_direction_agreement: float = 0.0,
+        split_criterion: Any = "gain",
         min_samples_per_era: int = 1,
-        min_era_coverage: float | str = "auto",
-        min_gain_share: float | None = None,
-        normalize_era_gain: bool = False,
-        period_aggregation: str = "max",
-        invariance_penalty: float = 1.0,
-        invariance_statistic: str = "effect",
+        min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5,
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
-        era_weighting: str = "rows",
-        era_half_life: float | int = 0.25,
-        group_dro_step_size: float = 0.1,
+        era_weighting: Any = "rows",
         leaf_shrinkage: str | None = None,
-        era_effects: str | None = None,
-        era_forecast: str = "last",
-        n_forecast_eras: int = 3,
+        era_effects: Any = None,
         feature_penalty: Any = None,
         colsample_bytree: float = 1.0,
-        fast_gain: bool = False,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            quantile=quantile,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            max_features=max_features,
-            max_bins=max_bins,
-            categorical_features=categorical_features,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-            warm_start=warm_start,
-            early_stopping=early_stopping,
-            scoring=scoring,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.split_criterion = split_criterion
-        self.boltzmann_alpha = boltzmann_alpha
-        self.min_direction_agreement = min_direction_agreement
-        self.min_samples_per_era = min_samples_per_era
-        self.min_era_coverage = min_era_coverage
-        self.min_gain_share = min_gain_share
-        self.normalize_era_gain = normalize_era_gain
-        self.period_aggregation = period_aggregation
-        self.invariance_penalty = invariance_penalty
-        self.invariance_statistic = invariance_statistic
-        self.min_impurity_decrease = min_impurity_decrease
-        self.validation_eras = validation_eras
-        self.era_weighting = era_weighting
-        self.era_half_life = era_half_life
-        self.group_dro_step_size = group_dro_step_size
-        self.leaf_shrinkage = leaf_shrinkage
-        self.era_effects = era_effects
-        self.era_forecast = era_forecast
-        self.n_forecast_eras = n_forecast_eras
-        self.feature_penalty = feature_penalty
-        self.colsample_bytree = colsample_bytree
-        self.fast_gain = fast_gain
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
         """Predict the target of rows.
@@ -154,9 +99,10 @@ class HistGradientBoostingClassifier(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ensemble.HistGradientBoostingClassifier._parameter_constraints,
-        **ERA_PARAMETER_CONSTRAINTS,
+        **CONSTRAINTS,
     }
 
+    @stores_parameters
     def __init__(
         self,
         loss: Any = "log_loss",
@@ -181,76 +127,19 @@ class HistGradientBoostingClassifier(
         verbose: int = 0,
         random_state: Any = None,
         class_weight: Any = None,
-        split_criterion: str | dict[str, float] = "gain",
-        boltzmann_alpha: float = 0.0,
-        min_direction_agreement: float = 0.0,
+        split_criterion: Any = "gain",
         min_samples_per_era: int = 1,
-        min_era_coverage: float | str = "auto",
-        min_gain_share: float | None = None,
-        normalize_era_gain: bool = False,
-        period_aggregation: str = "max",
-        invariance_penalty: float = 1.0,
-        invariance_statistic: str = "effect",
+        min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5,
         min_impurity_decrease: float = 0.0,
         validation_eras: str | None = "last",
-        era_weighting: str = "rows",
-        era_half_life: float | int = 0.25,
-        group_dro_step_size: float = 0.1,
+        era_weighting: Any = "rows",
         leaf_shrinkage: str | None = None,
-        era_effects: str | None = None,
-        era_forecast: str = "last",
-        n_forecast_eras: int = 3,
+        era_effects: Any = None,
         feature_penalty: Any = None,
         colsample_bytree: float = 1.0,
-        fast_gain: bool = False,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2_regularization=l2_regularization,
-            max_features=max_features,
-            max_bins=max_bins,
-            categorical_features=categorical_features,
-            monotonic_cst=monotonic_cst,
-            interaction_cst=interaction_cst,
-            warm_start=warm_start,
-            early_stopping=early_stopping,
-            scoring=scoring,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            verbose=verbose,
-            random_state=random_state,
-            class_weight=class_weight,
-        )
-        self.split_criterion = split_criterion
-        self.boltzmann_alpha = boltzmann_alpha
-        self.min_direction_agreement = min_direction_agreement
-        self.min_samples_per_era = min_samples_per_era
-        self.min_era_coverage = min_era_coverage
-        self.min_gain_share = min_gain_share
-        self.normalize_era_gain = normalize_era_gain
-        self.period_aggregation = period_aggregation
-        self.invariance_penalty = invariance_penalty
-        self.invariance_statistic = invariance_statistic
-        self.min_impurity_decrease = min_impurity_decrease
-        self.validation_eras = validation_eras
-        self.era_weighting = era_weighting
-        self.era_half_life = era_half_life
-        self.group_dro_step_size = group_dro_step_size
-        self.leaf_shrinkage = leaf_shrinkage
-        self.era_effects = era_effects
-        self.era_forecast = era_forecast
-        self.n_forecast_eras = n_forecast_eras
-        self.feature_penalty = feature_penalty
-        self.colsample_bytree = colsample_bytree
-        self.fast_gain = fast_gain
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
         """Predict the class of rows.

@@ -21,6 +21,7 @@ from ..._eras import (
 from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
+from ...effects import Recency, intercepts_of
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks
@@ -71,15 +72,11 @@ class EraFitMixin(EraScoringMixin):
     min_gain_share: float | None
     min_impurity_decrease: float
     validation_eras: str | None
-    era_weighting: str
-    era_half_life: float | int
-    group_dro_step_size: float
+    era_weighting: Any
     leaf_shrinkage: str | None
-    era_effects: str | None
-    era_forecast: str
+    era_effects: Any
     early_stopping: bool | str
     colsample_bytree: float
-    fast_gain: bool
     n_jobs: int | None
     classes_: NDArray[Any]
     validation_eras_: NDArray[Any]
@@ -145,7 +142,7 @@ class EraFitMixin(EraScoringMixin):
             If `eras` is missing and `split_criterion` needs it; if `eras` or `eras_val`
             has the wrong length or missing labels; if too many eras have too few rows
             to train on; if early stopping would hold out all eras; if a blend has
-            unknown names or no positive weight; or if `invariance_statistic="ratio"`
+            unknown names or no positive weight; or if ``Invariant(statistic="ratio")``
             meets a target of other values than 0 and 1; if `warm_start` meets other
             columns, categories or classes than before. If `X` is a `BinnedDataset` of
             another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
@@ -181,7 +178,7 @@ class EraFitMixin(EraScoringMixin):
                 blame_weights(sample_weight, error)
                 raise
             if state.compares_eras:
-                warn_if_nothing_split(self, "model")
+                warn_if_nothing_split(self, state.plan, "model")
                 warn_if_few_splits_are_covered(self, state.plan, state.era_splitter)
             warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
         return self
@@ -237,10 +234,11 @@ class EraFitMixin(EraScoringMixin):
         holds_out = X_val is None and self.validation_fraction is not None
         if stops_early and holds_out and self.validation_eras == "last":
             return "validation_eras='last'"
-        if self.era_weighting == "recency":
-            return "era_weighting='recency'"
-        if self.era_effects is not None and self.era_forecast != "mean":
-            return f"era_forecast={self.era_forecast!r}"
+        if isinstance(self.era_weighting, Recency):
+            return f"era_weighting={self.era_weighting!r}"
+        effects = intercepts_of(self)
+        if effects is not None and effects.is_ordered:
+            return f"era_effects={effects!r}"
         return None
 
     def _weigh_eras(
@@ -410,7 +408,7 @@ class EraFitMixin(EraScoringMixin):
         else:
             total = float(hessians.sum(dtype=np.float64))
         (total,) = self._exchange.sum_of(total)
-        return least_gain(self, self._fit_state.plan, total)
+        return least_gain(self, total)
 
     def _shrink_leaves(
         self, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]

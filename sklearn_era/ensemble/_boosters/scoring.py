@@ -7,6 +7,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from ...effects import GroupDRO
 from .._fit_state import FitState, ScoringEras
 
 
@@ -15,7 +16,7 @@ class EraScoringMixin(BaseHistGradientBoosting):
 
     _fit_state: FitState
     _scorer: Any
-    era_weighting: str
+    era_weighting: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
         """The training rows that a scorer sees: whole eras, if it asks for eras."""
@@ -36,7 +37,7 @@ class EraScoringMixin(BaseHistGradientBoosting):
         if asked_for:
             asked_for.keep_training_rows(subset[0], rows)
         X, y, weights, indices = subset
-        if weights is not None and self.era_weighting == "group_dro":
+        if weights is not None and isinstance(self.era_weighting, GroupDRO):
             # Scores are by the weights that were given, however few rows there are.
             weights = weights.copy()
         return X, y, weights, indices

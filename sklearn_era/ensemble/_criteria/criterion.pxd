@@ -1,7 +1,7 @@
 # A split criterion with its parameters, and what it ranks splits by.
 
 
-# The names, in lower case, are those of the estimators' `invariance_statistic`.
+# The names, in lower case, are those of `statistic` of `Invariant`.
 cdef enum InvarianceStatistic:
     EFFECT = 0
     CHANGING_RATE = 1
@@ -14,8 +14,8 @@ cdef enum:
 
 
 cdef struct criterion_traits:
-    # Of a blend, what is true of any of its parts. The table is `CRITERIA` in
-    # _criterion_table.py.
+    # Of a blend, what is true of any of its parts. They are `KernelTraits` of
+    # sklearn_era/criteria.
     bint reads_impurities    # of eras before the split
     bint sees_all_eras       # each is judged beside the sums of all
     # Of a key, not of a blend's.
@@ -24,7 +24,7 @@ cdef struct criterion_traits:
 
 
 cdef struct criterion_struct:
-    # A criterion with its parameters, as the estimators call them.
+    # A criterion with its parameters.
     int name                      # see dispatch.pxd, as for the statistics
     int n_statistics
     int[MAX_STATISTICS] statistics
@@ -36,8 +36,9 @@ cdef struct criterion_struct:
     unsigned int min_samples_per_era
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
-    bint takes_worst_era          # `period_aggregation`: "max", or else "mean"
+    bint takes_worst_era          # `aggregation` of TIME_ROBUST: "max", or else "mean"
     double invariance_penalty
+    double vrex_penalty
     InvarianceStatistic invariance_statistic
     double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
     double min_gain_share         # 0: the gain of a node's other splits has no say

@@ -33,7 +33,7 @@ from .time_robust cimport (
 from .vrex cimport rank_vrex
 
 
-# In the order of `CRITERIA` in _criterion_table.py. A BLEND adds up keys of others.
+# In the order of `CRITERIA` in sklearn_era/criteria. A BLEND adds up keys of others.
 cdef enum:
     GAIN
     ERA

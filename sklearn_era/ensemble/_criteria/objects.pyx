@@ -7,7 +7,8 @@ import numpy as np
 
 from libc.string cimport memset
 
-from ..._criterion_table import CRITERIA, CriterionTraits
+from ...criteria._base import KernelTraits
+from ...criteria._criteria import CRITERIA
 from .criterion cimport split_rank
 from .directional cimport direction_agreement, split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
@@ -32,11 +33,11 @@ InvarianceStatistic = IntEnum(
 
 
 cdef class Criterion:
-    """A split criterion with its parameters, by the names that estimators have.
+    """A split criterion with its parameters, for the kernel.
 
-    `name` is that of a row of the table, or "blend"; `min_covered_eras` stands for
-    `min_era_coverage`, as a number of eras, and `takes_worst_era` for a
-    `period_aggregation` of "max". With the statistic RATIO, eras are compared by their
+    `name` is that of a class of sklearn_era.criteria, whose parameters are its
+    `kernel_parameters`; `min_covered_eras` stands for `min_era_coverage`, as a number
+    of eras. With the statistic RATIO, eras are compared by their
     sums of positive weight and of weight, in place of gradients and hessians.
     """
 
@@ -52,16 +53,17 @@ cdef class Criterion:
         bint normalize_era_gain=False,
         bint takes_worst_era=True,
         double invariance_penalty=1.0,
-        invariance_statistic=InvarianceStatistic.EFFECT,
+        double vrex_penalty=1.0,
+        str invariance_statistic="effect",
         double min_impurity_decrease=0.0,
         double min_gain_share=0.0,
         weights=None,
     ):
         weights = weights or {}
-        parts = [CRITERIA[part] for part in weights or [name]]
+        parts = [CRITERIA[part].traits for part in weights or [name]]
         traits = {
             trait: any(getattr(part, trait) for part in parts)
-            for trait in CriterionTraits._fields
+            for trait in KernelTraits._fields
         }
         if weights:  # what can be said of one key
             for trait in ("is_at_most_gain", "worst_era_decides"):
@@ -79,7 +81,10 @@ cdef class Criterion:
         self.params.normalize_era_gain = normalize_era_gain
         self.params.takes_worst_era = takes_worst_era
         self.params.invariance_penalty = invariance_penalty
-        self.params.invariance_statistic = invariance_statistic
+        self.params.vrex_penalty = vrex_penalty
+        self.params.invariance_statistic = InvarianceStatistic[
+            invariance_statistic.upper()
+        ]
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain_share = min_gain_share
         self.params.min_gain = 0.0

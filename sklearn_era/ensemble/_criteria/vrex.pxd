@@ -28,5 +28,5 @@ cdef inline bint rank_vrex(
     const criterion_struct * criterion, const double * moments, split_rank * rank
 ) noexcept nogil:
     """mean_j gain_j - lambda std_j gain_j; see `mean_less_deviation`."""
-    rank.primary = mean_less_deviation(moments, criterion.invariance_penalty)
+    rank.primary = mean_less_deviation(moments, criterion.vrex_penalty)
     return rank.primary > 0.0

@@ -1,10 +1,8 @@
 """Docstrings of the forests: what they share, and the boosters' era parameters."""
 
-import re
 from textwrap import dedent
 
-from ..._criterion_table import CRITERIA, ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
-from .._docstrings import ERA_PARAMETERS, REFERENCES
+from .._parameter_table import PARAMETERS, document
 
 _BEGINNING = """\
 A forest of {kind} trees whose splits can compare eras.
@@ -20,16 +18,15 @@ Parameters
 ----------
 n_estimators : int, default=100
     The number of trees{per_class}.
-split_criterion : {{{criteria}}} or dict, default='gain'
-    What a split is chosen by: with 'gain' the decrease of the squared error{gini},
-    in which eras have no say; else as in `HistGradientBoosting{suffix}`, where 'era'
-    and 'directional' are after [1]_, 'time_robust' after [2]_, 'invariant' after [3]_
-    and 'vrex' after [4]_.
+split_criterion : str, dict or object, default='gain'
+    What a split is chosen by: an object of :mod:`sklearn_era.criteria`, its name, or a
+    dict that stands for a :class:`~sklearn_era.criteria.Blend`. 'gain' is the decrease
+    of the squared error{gini}, in which eras have no part.
 bootstrap : {{'rows', 'within_eras', 'whole_eras'}} or False, default='rows'
     What is drawn for a tree, with replacement:
 
     - 'rows': as many rows as there are, whatever their eras;
-    - 'within_eras': within each era as many rows as it has, as in [3]_, so that the
+    - 'within_eras': within each era as many rows as it has, as in [2]_, so that the
       eras keep their sizes;
     - 'whole_eras': as many whole eras as there are. The out-of-bag score is then one of
       eras that trees have not seen. An era drawn twice counts as two. With few eras,
@@ -53,10 +50,8 @@ min_samples_leaf : int, default=20
     Rows of a leaf, drawn ones counted as often as they were. With 1, trees are grown to
     full depth, as those of scikit-learn's forests are by default.
 min_impurity_decrease : float, default=0.0
-    For 'time_robust', what the decrease of impurity
-    ``agg_j n_j / N_j (L_before,j - L_j)`` has to exceed, where agg is the minimum or
-    the mean over eras. For every other criterion, 'gain' among them, the least gain
-    over all rows by unit of the weight of the tree's rows{twice}; 0 asks nothing.
+    The least gain of a split over all rows, by unit of the weight of the tree's
+    rows{twice}; 0 asks nothing.
 l2_regularization : float, default=0.0
     Weight of l2 rows at the tree's mean that are added to each leaf.
 max_bins : int, default=255
@@ -69,7 +64,7 @@ _END = """\
 random_segments : int or None, default=None
     With a number, each tree merges consecutive eras, in the order of their labels, into
     as many segments of about equal size as it draws from 2 to that number, and compares
-    these: trees that see time more and less finely, an idea of the package of [2]_,
+    these: trees that see time more and less finely, an idea of the package of [1]_,
     which draws from 1, and cuts eras in two. None compares the eras as they are.
 oob_score : bool or callable, default=False
     Whether to score each row by the trees that have not drawn it, by {score} with the
@@ -157,6 +152,16 @@ there is a tree for each, against the rest, and probabilities are scaled to add 
     "    drawn. With `oob_score`.\n",
 }
 
+_REFERENCES = """\
+References
+----------
+.. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust Forest.
+   University of Sao Paulo.
+.. [2] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model Solution
+   for OOD Generalization. :arxiv:`2312.04273`
+
+"""
+
 _EXAMPLES = """\
 Examples
 --------
@@ -173,25 +178,16 @@ Examples
 """
 
 
-def _shared_parameters() -> str:
-    """The era parameters that forests have too, as the boosters document them."""
-    entries = re.split(r"(?m)^(?=\w+ : )", dedent(ERA_PARAMETERS))
-    by_name = {entry.partition(" : ")[0]: entry for entry in entries if entry.strip()}
-    weighting, _, _ = by_name["era_weighting"].partition("\n\n")  # without Group DRO
-    by_name["era_weighting"] = weighting.replace(", 'group_dro'", "") + "\n"
-    names = (*ERA_PARAMETER_NAMES, *ERA_EFFECT_NAMES[:2], "feature_penalty")
-    return "".join(by_name[name] for name in names)
-
-
 def forest_docstring(kind: str) -> str:
     """The docstring of a forest."""
     words = _REGRESSOR if kind == "regressor" else _CLASSIFIER
-    words = words | {"criteria": ", ".join(map(repr, CRITERIA))}
+    own = ("split_criterion", "min_impurity_decrease", "n_jobs")
+    shared = [k for k, row in PARAMETERS.items() if row.is_of_forests and k not in own]
     return (
         _BEGINNING.format(**words)
-        + _shared_parameters()
+        + dedent(document(shared))
         + _END.format(**words)
-        + dedent(REFERENCES)
+        + _REFERENCES
         + _EXAMPLES.format(**words)
     )
 

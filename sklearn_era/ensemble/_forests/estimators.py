@@ -18,12 +18,12 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..._criterion_table import ERA_EFFECT_NAMES, ERA_PARAMETER_NAMES
-from ..._eras import FIXED_WEIGHTINGS
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import gains_by_column
+from ...effects import Recency
 from .._estimator import EraEstimatorMixin
-from .._parameters import ERA_PARAMETER_CONSTRAINTS, weigh_classes
+from .._parameter_table import CONSTRAINTS, PARAMETERS, stores_parameters
+from .._parameters import weigh_classes
 from .class_forest import fill_regressor, index_of_class
 from .docstrings import forest_docstring
 from .fit import ForestFitMixin
@@ -33,18 +33,11 @@ _UPSTREAM_CONSTRAINTS = ensemble.HistGradientBoostingRegressor._parameter_constr
 _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "n_estimators": [Interval(Integral, 1, None, closed="left")],
     **{
-        name: ERA_PARAMETER_CONSTRAINTS[name]
-        for name in (
-            "split_criterion",
-            *ERA_PARAMETER_NAMES,
-            *ERA_EFFECT_NAMES[:2],
-            "min_impurity_decrease",
-            "min_samples_leaf",
-            "feature_penalty",
-        )
+        name: CONSTRAINTS[name] for name, row in PARAMETERS.items() if row.is_of_forests
     },
-    # "group_dro" weighs by the loss so far, and trees of a forest are independent.
-    "era_weighting": [StrOptions({"rows", *FIXED_WEIGHTINGS})],
+    "min_samples_leaf": CONSTRAINTS["min_samples_leaf"],
+    # `GroupDRO` weighs by the loss so far, and trees of a forest are independent.
+    "era_weighting": [StrOptions({"rows", "equal"}), Recency],
     **{
         name: _UPSTREAM_CONSTRAINTS[name]
         for name in (
@@ -82,10 +75,6 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
     """What both forests have before scikit-learn's estimator in their bases."""
 
-    def _store(self, parameters: dict[str, Any]) -> None:
-        """Make attributes of the variables of a constructor, its parameters."""
-        self.__dict__.update({k: v for k, v in parameters.items() if k != "self"})
-
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The share of each feature in the gains of the splits, averaged over trees.
@@ -109,11 +98,12 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _PARAMETER_CONSTRAINTS
 
+    @stores_parameters
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        split_criterion: str | dict[str, float] = "gain",
+        split_criterion: Any = "gain",
         bootstrap: Any = "rows",
         max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0,
@@ -124,17 +114,10 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         l2_regularization: float = 0.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
-        boltzmann_alpha: float = 0.0,
-        min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float | str = "auto",
-        min_gain_share: float | None = None,
-        normalize_era_gain: bool = False,
-        period_aggregation: str = "max",
-        invariance_penalty: float = 1.0,
-        invariance_statistic: str = "effect",
-        era_weighting: str = "rows",
-        era_half_life: float | int = 0.25,
+        min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5,
+        era_weighting: Any = "rows",
         feature_penalty: Any = None,
         random_segments: int | None = None,
         oob_score: Any = False,
@@ -142,8 +125,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    ) -> None: ...
 
     # No parameter, but what SHAP asks scikit-learn's models for.
     loss: ClassVar[str] = "squared_error"
@@ -168,11 +150,12 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         ),
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        split_criterion: str | dict[str, float] = "gain",
+        split_criterion: Any = "gain",
         bootstrap: Any = "rows",
         max_samples: float | int | None = None,
         max_features: float | int | str | None = 1.0,
@@ -183,17 +166,10 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         l2_regularization: float = 0.0,
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
-        boltzmann_alpha: float = 0.0,
-        min_direction_agreement: float = 0.0,
         min_samples_per_era: int = 1,
-        min_era_coverage: float | str = "auto",
-        min_gain_share: float | None = None,
-        normalize_era_gain: bool = False,
-        period_aggregation: str = "max",
-        invariance_penalty: float = 1.0,
-        invariance_statistic: str = "effect",
-        era_weighting: str = "rows",
-        era_half_life: float | int = 0.25,
+        min_era_coverage: float = 0.1,
+        min_gain_share: float = 0.5,
+        era_weighting: Any = "rows",
         feature_penalty: Any = None,
         random_segments: int | None = None,
         oob_score: Any = False,
@@ -202,8 +178,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         random_state: Any = None,
         verbose: int = 0,
         class_weight: Any = None,
-    ) -> None:
-        self._store(locals())
+    ) -> None: ...
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class; of equally probable ones, the first.

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 from ..._eras import blame_weights, warn_of_row_order, weigh_eras
 from ..._fit_attributes import copy_attributes, undone_on_failure
 from ..._threads import openmp_threads
+from ...effects import Recency
 from .._binning.errors import blame_column
 from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
@@ -55,8 +56,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     min_gain_share: float | None
     oob_score: Any
     warm_start: bool
-    era_weighting: str
-    era_half_life: float | int
+    era_weighting: Any
     n_jobs: int | None
     random_state: Any
     verbose: int
@@ -102,7 +102,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             `random_segments` asks for more segments than there are eras; if
             `warm_start` meets fewer trees, other columns, categories or classes than
             before, or, with `oob_score`, other rows or eras; or if
-            ``invariance_statistic="ratio"`` meets a target of other values than 0 and
+            ``Invariant(statistic="ratio")`` meets a target of other values than 0 and
             1. If `y` times the weights is too large or too small for single precision.
             If `X` is a `BinnedDataset` of another `max_bins`, or `y`, `sample_weight`
             or `eras` come with it.
@@ -160,7 +160,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         sample_weight = self._finalize_sample_weight(sample_weight, y)
         if self.era_weighting != "rows":
             sample_weight, _ = weigh_eras(
-                granularities[0], sample_weight, self.era_weighting, self.era_half_life
+                granularities[0], sample_weight, self.era_weighting
             )
         # What scikit-learn's partial dependence asks for.
         self._fitted_with_sw = sample_weight is not None
@@ -212,7 +212,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         """What depends on the order of eras, if anything does."""
         if self.random_segments is not None:
             return "random_segments"
-        return "era_weighting='recency'" if self.era_weighting == "recency" else None
+        is_recency = isinstance(self.era_weighting, Recency)
+        return f"era_weighting={self.era_weighting!r}" if is_recency else None
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return HalfSquaredError()
@@ -253,7 +254,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         self._predictors = self._trees_so_far()
         trees.clear()
         if not training.plan.is_plain_gain:
-            warn_if_nothing_split(self, "forest")
+            warn_if_nothing_split(self, training.plan, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
         """Return the trees of before and those grown since as one forest: predictions

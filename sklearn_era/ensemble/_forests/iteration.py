@@ -105,7 +105,7 @@ class IterationMixin:
             penalties=None if penalties is None else penalties[columns],
         )
         total = rows.size if sample_weight is None else float(sample_weight.sum())
-        least = least_gain(self, training.plan, total)
+        least = least_gain(self, total)
         limits = TreeLimits(
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,

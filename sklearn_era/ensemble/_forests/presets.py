@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ...criteria import Invariant, TimeRobust
+from .._parameter_table import stores_parameters
 from .estimators import EraForestClassifier, EraForestRegressor
 
 # Moneda's package, time-robust-forest 0.1.14: its defaults, but for the number of
@@ -11,30 +13,31 @@ from .estimators import EraForestClassifier, EraForestRegressor
 # it was is admitted there and not here. The thesis has no defaults: it takes trees and
 # depth of a tuned random forest, and fewer rows of a period, below 25 where it is best.
 _TIME_ROBUST: dict[str, Any] = {
-    "split_criterion": "time_robust",
-    "period_aggregation": "mean",
-    "bootstrap": "rows",
+    "split_criterion": TimeRobust(aggregation="mean"),
     "max_features": "sqrt",
     "max_depth": 5,
     "min_samples_leaf": 1,
     "min_samples_per_era": 100,
     "min_era_coverage": 1.0,
+    "min_gain_share": 0.0,
 }
 
 # Liao et al., sections 4 and 5.1: 50 trees, rows drawn within each environment, all
 # features at each split, the largest of the penalties that they try.
 _INVARIANT: dict[str, Any] = {
     "n_estimators": 50,
-    "split_criterion": "invariant",
+    "split_criterion": Invariant(penalty=10.0),
     "bootstrap": "within_eras",
-    "max_features": 1.0,
     "min_samples_leaf": 1,
-    "invariance_penalty": 10.0,
     "min_era_coverage": 1.0,
+    "min_gain_share": 0.0,
 }
 
+# The paper's penalty for classes is 10, of an impurity that is twice the squared error.
+_INVARIANT_RATIO = {"split_criterion": Invariant(penalty=5.0, statistic="ratio")}
 
-def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
+
+class TimeRobustForestRegressor(EraForestRegressor):
     """A time robust forest for regression, as in Moneda's package (2021).
 
     Trees take the split with the least variance on average over eras, and leave at
@@ -43,17 +46,10 @@ def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
     of your own, begin with ``EraForestRegressor(split_criterion="time_robust")``, whose
     defaults end no tree for want of an era.
 
-    Parameters
-    ----------
-    **parameters : dict
-        Parameters of `EraForestRegressor`. Defaults that are not its own are
-        ``split_criterion="time_robust"``, ``period_aggregation="mean"``,
-        ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1``,
-        ``min_samples_per_era=100`` and ``min_era_coverage=1.0``.
-
-    Returns
-    -------
-    forest : EraForestRegressor
+    The parameters and attributes are those of :class:`EraForestRegressor`. Defaults
+    that are not its own are ``split_criterion=TimeRobust(aggregation="mean")``,
+    ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1``,
+    ``min_samples_per_era=100``, ``min_era_coverage=1.0`` and ``min_gain_share=0.0``.
 
     Examples
     --------
@@ -61,33 +57,25 @@ def TimeRobustForestRegressor(**parameters: Any) -> EraForestRegressor:
     >>> TimeRobustForestRegressor(min_samples_per_era=20).max_depth
     5
     """
-    return EraForestRegressor(**{**_TIME_ROBUST, **parameters})
+
+    __init__ = stores_parameters(EraForestRegressor.__init__, _TIME_ROBUST)
 
 
-def TimeRobustForestClassifier(**parameters: Any) -> EraForestClassifier:
+class TimeRobustForestClassifier(EraForestClassifier):
     """A time robust forest for classification, as in Moneda's package (2021).
 
     Trees take the split with the least Gini impurity on average over eras, and leave at
     least 100 rows of each era on both sides. For data of your own, begin with
     ``EraForestClassifier(split_criterion="time_robust")``.
 
-    Parameters
-    ----------
-    **parameters : dict
-        Parameters of `EraForestClassifier`; defaults as in `TimeRobustForestRegressor`.
-
-    Returns
-    -------
-    forest : EraForestClassifier
-
-    See Also
-    --------
-    TimeRobustForestRegressor : The same for regression.
+    The parameters and attributes are those of :class:`EraForestClassifier`, with the
+    defaults of :class:`TimeRobustForestRegressor`.
     """
-    return EraForestClassifier(**{**_TIME_ROBUST, **parameters})
+
+    __init__ = stores_parameters(EraForestClassifier.__init__, _TIME_ROBUST)
 
 
-def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
+class InvariantForestRegressor(EraForestRegressor):
     """An invariant random forest for regression, as in the paper (Liao et al. 2024).
 
     Trees pay for splits whose effect differs between eras, on rows drawn within each
@@ -95,18 +83,11 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     ``EraForestRegressor(split_criterion="invariant")``, whose defaults end no tree for
     want of an era.
 
-    Parameters
-    ----------
-    **parameters : dict
-        Parameters of `EraForestRegressor`. Defaults that are not its own are
-        ``n_estimators=50``, ``split_criterion="invariant"``,
-        ``bootstrap="within_eras"``, ``min_samples_leaf=1``, ``min_era_coverage=1.0``
-        and ``invariance_penalty=10.0`` (with the statistic "effect"; the equations of
-        the paper to the letter are ``invariance_statistic="changing_rate"``).
-
-    Returns
-    -------
-    forest : EraForestRegressor
+    The parameters and attributes are those of :class:`EraForestRegressor`. Defaults
+    that are not its own are ``n_estimators=50``,
+    ``split_criterion=Invariant(penalty=10.0)`` (the equations of the paper to the
+    letter are ``statistic="changing_rate"``), ``bootstrap="within_eras"``,
+    ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and ``min_gain_share=0.0``.
 
     Examples
     --------
@@ -114,43 +95,28 @@ def InvariantForestRegressor(**parameters: Any) -> EraForestRegressor:
     >>> InvariantForestRegressor(max_depth=20).bootstrap
     'within_eras'
     """
-    return EraForestRegressor(**_invariant(parameters))
+
+    __init__ = stores_parameters(EraForestRegressor.__init__, _INVARIANT)
 
 
-def InvariantForestClassifier(**parameters: Any) -> EraForestClassifier:
+class InvariantForestClassifier(EraForestClassifier):
     """An invariant random forest for two classes, as in the paper (Liao et al. 2024).
 
-    As `InvariantForestRegressor`, with the paper's penalty for classes: how much the
-    ratio of the rates at which a split passes positive and negative rows to the left
-    differs between eras. That compares two classes; for more, pass
-    ``invariance_statistic="effect"``. For data of your own, begin with
+    As :class:`InvariantForestRegressor`, with the paper's penalty for classes: how much
+    the ratio of the rates at which a split passes positive and negative rows to the
+    left differs between eras. That compares two classes; for more, pass
+    ``split_criterion=Invariant(penalty=10.0)``. For data of your own, begin with
     ``EraForestClassifier(split_criterion="invariant")``.
 
-    Parameters
-    ----------
-    **parameters : dict
-        Parameters of `EraForestClassifier`; defaults as in `InvariantForestRegressor`,
-        and ``invariance_statistic="ratio"`` with ``invariance_penalty=5.0``, which is
-        10 in the paper, whose impurity is twice the squared error.
-
-    Returns
-    -------
-    forest : EraForestClassifier
-
-    See Also
-    --------
-    InvariantForestRegressor : The same for regression.
+    The parameters and attributes are those of :class:`EraForestClassifier`, with the
+    defaults of :class:`InvariantForestRegressor` but for
+    ``split_criterion=Invariant(penalty=5.0, statistic="ratio")``, which is 10 in the
+    paper, whose impurity is twice the squared error.
     """
-    ratio = {"invariance_statistic": "ratio", "invariance_penalty": 5.0}
-    return EraForestClassifier(**_invariant({**ratio, **parameters}))
 
-
-def _invariant(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The preset's parameters; without a penalty, eras are not asked for anything."""
-    preset = {**_INVARIANT, **parameters}
-    if preset["invariance_penalty"] == 0 and "min_era_coverage" not in parameters:
-        del preset["min_era_coverage"]
-    return preset
+    __init__ = stores_parameters(
+        EraForestClassifier.__init__, _INVARIANT | _INVARIANT_RATIO
+    )
 
 
 __all__ = [

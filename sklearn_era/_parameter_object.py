@@ -1,0 +1,29 @@
+"""Parameters of an estimator that have parameters of their own."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+
+
+class ParameterObject(BaseEstimator):
+    """An object that is equal to another one of its class with the same parameters, and
+    hashes by them: one that is a key of a dict is not to be changed.
+    """
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for a parameter with a bad value."""
+        self._validate_params()
+
+    def changed(self, **params: Any) -> Any:
+        """Return a copy with other values of some parameters."""
+        return clone(self).set_params(**params)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        values = (
+            frozenset(value.items()) if isinstance(value, dict) else value
+            for _, value in sorted(vars(self).items())
+        )
+        return hash((type(self), *values))

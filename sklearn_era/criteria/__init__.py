@@ -1,0 +1,25 @@
+"""What splits are chosen by: the values of `split_criterion`.
+
+In the formulas, ``G_j`` and ``H_j`` are sums of gradients and hessians over the rows of
+era j in a node, ``L`` and ``R`` mark those of the left and right side of a split, M is
+the number of eras in training, l2 is `l2_regularization`, and the gain within an era is
+
+``gain_j = G_Lj^2 / (H_Lj + l2) + G_Rj^2 / (H_Rj + l2) - G_j^2 / (H_j + l2)``,
+
+without j that over all rows. Ties go to the larger gain over all rows, then to the
+lower feature index and bin.
+"""
+
+from ._blend import Blend
+from ._criteria import Directional, Era, Gain, HeldOut, Invariant, TimeRobust, VREx
+
+__all__ = [
+    "Blend",
+    "Directional",
+    "Era",
+    "Gain",
+    "HeldOut",
+    "Invariant",
+    "TimeRobust",
+    "VREx",
+]

@@ -1,0 +1,44 @@
+"""What all criteria have: parameters, and what is true of their keys."""
+
+from typing import Any, ClassVar, NamedTuple
+
+from .._parameter_object import ParameterObject
+
+
+class KernelTraits(NamedTuple):
+    """Facts on a key for the kernel: `criterion_traits` in ensemble/_criteria."""
+
+    reads_impurities: bool = False
+    sees_all_eras: bool = False
+    is_at_most_gain: bool = False
+    worst_era_decides: bool = False
+
+
+class SplitCriterion(ParameterObject):
+    """A criterion: its parameters, and what is true of its key."""
+
+    name: ClassVar[str]  # the string that stands for it
+    traits: ClassVar[KernelTraits] = KernelTraits()
+    asks_coverage: ClassVar[bool] = True  # of the eras that a split has to cover
+    is_gain_of_one_era: ClassVar[bool] = True  # with one era, splits are the gain's
+    # The arguments of the kernel's `Criterion` that parameters are, by name.
+    kernel_names: ClassVar[dict[str, str]] = {}
+
+    @property
+    def parts(self) -> "dict[SplitCriterion, float]":
+        """The criteria whose keys are added up, with their weights."""
+        return {self: 1.0}
+
+    @property
+    def is_plain_gain(self) -> bool:
+        """Whether splits are those of the gain, whatever the eras."""
+        return False
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether eras are compared by the target, and not by gradients."""
+        return False
+
+    def kernel_parameters(self) -> dict[str, Any]:
+        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        return {known: getattr(self, own) for own, known in self.kernel_names.items()}

@@ -1,0 +1,144 @@
+"""Sums of criteria, and the criterion that a value of `split_criterion` stands for."""
+
+import math
+import sys
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+from ._base import SplitCriterion
+from ._criteria import CRITERIA, Directional, Era, TimeRobust
+
+
+class Blend(SplitCriterion):
+    """The weighted sum of the keys of several criteria.
+
+    Of :class:`Directional` the key is the share of eras, and ties go to the gain over
+    all rows. The keys of :class:`TimeRobust` and of the ratio of :class:`Invariant` do
+    not add up with others. A split is valid where the sum is positive and the share of
+    eras reaches `min_agreement`, if there is one.
+
+    Parameters
+    ----------
+    weights : dict of criterion to float
+        The weight of each criterion, 0 or more, by its name or as an object; one of
+        each class. With a single positive weight, the blend is that criterion.
+
+    normalize : bool, default=True
+        Whether gains are divided as by `normalize` of :class:`Era`, the one over all
+        rows too, so that they are of the size of shares of eras. False adds up raw
+        units, in which a gain depends on the target's unit and the number of rows. It
+        holds for all parts.
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import Blend, Era
+    >>> Blend({"directional": 1, Era(boltzmann_alpha=-1.0): 0.5})
+    Blend(weights={'directional': 1, Era(boltzmann_alpha=-1.0): 0.5})
+    """
+
+    name = "blend"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "weights": [Mapping],
+        "normalize": ["boolean"],
+    }
+
+    def __init__(
+        self, weights: Mapping[str | SplitCriterion, float], normalize: bool = True
+    ) -> None:
+        self.weights = weights
+        self.normalize = normalize
+
+    def check(self) -> None:
+        """Raise ValueError for parts or weights that cannot be added up."""
+        super().check()
+        seen = set()
+        for key, weight in self.weights.items():
+            part = CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
+            reason = _not_blendable(part, self.normalize)
+            if reason is None and type(part) in seen:
+                reason = "it is the second one of its class"
+            if reason is not None:
+                raise ValueError(
+                    f"split_criterion: {key!r} cannot be part of a blend: {reason}."
+                )
+            seen.add(type(part))
+            if not 0 <= as_float(weight) < math.inf:
+                raise ValueError(
+                    f"split_criterion: the weight of {key!r} is {weight!r}; weights "
+                    "are finite numbers of 0 or more."
+                )
+        if not any(self.weights.values()):
+            raise ValueError(
+                f"split_criterion={dict(self.weights)!r} has no positive weight; give "
+                "one to a criterion at least."
+            )
+
+    @property
+    def parts(self) -> dict[SplitCriterion, float]:
+        """The criteria with a positive weight, in units of the largest."""
+        weights = {
+            CRITERIA[key]() if isinstance(key, str) else key: float(weight)
+            for key, weight in self.weights.items()
+            if weight > 0
+        }
+        # The sum is compared with itself and with 0, so that its unit is free, and none
+        # of its parts should overflow.
+        largest = max(weights.values())
+        return {
+            part: max(weight / largest, sys.float_info.min)
+            for part, weight in weights.items()
+        }
+
+    def kernel_parameters(self) -> dict[str, Any]:
+        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        parts = self.parts
+        merged: dict[str, Any] = {}
+        # `Era` last: of `Directional`, the mean of the gains has no part in a blend.
+        for part in sorted(parts, key=lambda part: isinstance(part, Era)):
+            merged |= part.kernel_parameters()
+        weights = {part.name: weight for part, weight in parts.items()}
+        return merged | {"weights": weights, "normalize_era_gain": self.normalize}
+
+
+def _not_blendable(part: Any, normalize: bool) -> str | None:
+    """Return the reason for which something cannot be part of a blend, if any."""
+    if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
+        known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
+        return (
+            f"it is no criterion. Use some of {', '.join(map(repr, known))}, or "
+            "objects of sklearn_era.criteria"
+        )
+    part.check()
+    if isinstance(part, TimeRobust):
+        return "its key is an impurity, which cannot be added to gains"
+    if part.needs_target:
+        return (
+            "statistic='ratio' compares counts of the target and no gradients; use "
+            "'effect' or 'changing_rate'"
+        )
+    if isinstance(part, Directional) and part.boltzmann_alpha != 0:
+        return "boltzmann_alpha decides ties, which in a blend go to the gain"
+    if getattr(part, "normalize", False) and not normalize:
+        return "its normalize is True, and the blend's, which holds, is False"
+    return None
+
+
+def as_criterion(value: Any) -> SplitCriterion:
+    """Return the criterion that a value of `split_criterion` stands for, checked; a
+    blend with one positive weight is that part.
+    """
+    if isinstance(value, str):
+        return CRITERIA[value]()
+    criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value
+    criterion.check()
+    parts = criterion.parts
+    return next(iter(parts)) if len(parts) == 1 else criterion
+
+
+def as_float(number: Any) -> float:
+    """A number as a float, infinite if it is too large; NaN for what is no number."""
+    try:
+        return float(number) if isinstance(number, Real) else math.nan
+    except OverflowError:
+        return math.inf

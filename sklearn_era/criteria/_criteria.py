@@ -1,0 +1,369 @@
+"""The criteria, each with its formula and its source."""
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ._base import KernelTraits, SplitCriterion
+
+_ALPHA = [Interval(Real, None, None, closed="both")]
+_AT_LEAST_0 = [Interval(Real, 0, None, closed="left")]
+
+
+class Gain(SplitCriterion):
+    """The gain over all rows, whatever their eras: scikit-learn's criterion.
+
+    Parameters
+    ----------
+    splitter : {'sklearn', 'era'}, default='sklearn'
+        What finds the splits: scikit-learn's code, with its trees bit for bit, or the
+        kernel of the other criteria, in a fraction of the time. The latter rounds
+        gradients to a fixed point, of 33 bits for the largest of 1,000,000 rows. So
+        trees are scikit-learn's up to the last digits of gains and values, and to the
+        choice between splits that are equally good for the training rows, of which it
+        takes that of the first feature and bin. Fits on several workers, and those with
+        a `feature_penalty`, take the kernel in any case.
+
+    See Also
+    --------
+    HeldOut : The gain, judged in each era by the rows of the others.
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import Gain
+    >>> Gain(splitter="era")
+    Gain(splitter='era')
+    """
+
+    name = "gain"
+    asks_coverage = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "splitter": [StrOptions({"sklearn", "era"})]
+    }
+
+    def __init__(self, splitter: str = "sklearn") -> None:
+        self.splitter = splitter
+
+    @property
+    def is_plain_gain(self) -> bool:
+        """Whether splits are those of the gain, whatever the eras."""
+        return True
+
+
+class Era(SplitCriterion):
+    """Era splitting: the gains of the eras, by their Boltzmann mean.
+
+    The key is ``B_alpha(gain_1, ..., gain_M)`` with
+    ``B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j)``, equation 36 of
+    [1]_, whose gain has a factor 1/2, so that its alpha is twice ours. A split is valid
+    where the key is positive. An era that a split does not cover has gain 0.
+
+    It asks of a split that it helps in the eras one by one, and not only in their sum:
+    for data in which some large eras would else decide.
+
+    Parameters
+    ----------
+    boltzmann_alpha : float, default=0.0
+        0 is the mean of the gains, ``-inf`` the worst era, ``inf`` the best one, and
+        other values are smooth between. Its unit is 1 / gain, and so it depends on the
+        target's unit and the number of rows unless `normalize` is set.
+
+    normalize : bool, default=False
+        Whether to divide the gain of each era by its sum of hessians in the node and by
+        the variance of the gradients (by unit of hessian) at the root of the tree. Eras
+        of all sizes then weigh alike, and `boltzmann_alpha` is a pure number.
+
+    See Also
+    --------
+    Directional : Counts the eras that agree on the direction, and then compares so.
+
+    References
+    ----------
+    .. [1] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
+       :arxiv:`2309.14496`
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import Era
+    >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
+    >>> model = HistGradientBoostingRegressor(split_criterion=Era(boltzmann_alpha=-1))
+    >>> model.set_params(split_criterion__normalize=True).split_criterion
+    Era(boltzmann_alpha=-1, normalize=True)
+    """
+
+    name = "era"
+    kernel_names: ClassVar[dict[str, str]] = {
+        "boltzmann_alpha": "boltzmann_alpha",
+        "normalize": "normalize_era_gain",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "boltzmann_alpha": _ALPHA,
+        "normalize": ["boolean"],
+    }
+
+    def __init__(self, boltzmann_alpha: float = 0.0, normalize: bool = False) -> None:
+        self.boltzmann_alpha = boltzmann_alpha
+        self.normalize = normalize
+
+
+class Directional(SplitCriterion):
+    """Directional era splitting: the share of eras that agree on a split's direction.
+
+    The key is ``D = |sum_j sign(v_Lj - v_Rj)| / M`` with ``v = -G / (H + l2)``,
+    equation 39 of [1]_. Ties, which are the rule, go to the larger ``B_alpha`` of the
+    gains (see :class:`Era`), across features as within one. A split is valid where
+    ``D > 0``, ``D >= min_agreement`` and ``B_alpha > 0``. An era that a split does not
+    cover has direction 0.
+
+    It is for effects whose sign matters more than their size: shortcuts that point in
+    another direction in each era, and weak effects that last.
+
+    Parameters
+    ----------
+    min_agreement : float, default=0.0
+        Least D of a valid split, in [0, 1]: 0 if half of the eras agree, 1 if all do.
+        Splits that are left to the gain (see `min_gain_share` of the estimators) need
+        none.
+
+    boltzmann_alpha : float, default=0.0
+        As of :class:`Era`, for ties. A part of a blend has no use for it.
+
+    normalize : bool, default=False
+        As of :class:`Era`, for ties.
+
+    References
+    ----------
+    .. [1] T. DeLise (2023), Era Splitting: Invariant Learning for Decision Trees.
+       :arxiv:`2309.14496`
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import Directional
+    >>> Directional(min_agreement=0.1)
+    Directional(min_agreement=0.1)
+    """
+
+    name = "directional"
+    kernel_names: ClassVar[dict[str, str]] = {
+        "min_agreement": "min_direction_agreement",
+        **Era.kernel_names,
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "min_agreement": [Interval(Real, 0, 1, closed="both")],
+        **Era._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        min_agreement: float = 0.0,
+        boltzmann_alpha: float = 0.0,
+        normalize: bool = False,
+    ) -> None:
+        self.min_agreement = min_agreement
+        self.boltzmann_alpha = boltzmann_alpha
+        self.normalize = normalize
+
+
+class TimeRobust(SplitCriterion):
+    """Time-robust splits: the least impurity in the worst era, or on average.
+
+    The key is ``-agg_j n_j / N_j L_j``, where ``L_j`` is the impurity of era j after
+    the split, the mean squared deviation from the values of the two sides of that era,
+    n_j counts its rows in the node and N_j in training; equations 5.1 to 5.4 of [1]_.
+    An era that a split does not cover has no part in the largest impurity.
+
+    It is for periods of which the worst counts, and with many rows of each: the thesis'
+    package asks 100 rows of each period on both sides.
+
+    Parameters
+    ----------
+    aggregation : {'max', 'mean'}, default='max'
+        Whether the impurity is that of the worst era or the mean over eras.
+
+    min_impurity_decrease : float, default=0.0
+        What ``agg_j n_j / N_j (L_before,j - L_j)`` of a valid split has to exceed, agg
+        being the minimum over eras, or the mean.
+
+    References
+    ----------
+    .. [1] L. Moneda (2021), Domain Generalization, Invariance and the Time Robust
+       Forest. University of Sao Paulo.
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import TimeRobust
+    >>> TimeRobust(aggregation="mean")
+    TimeRobust(aggregation='mean')
+    """
+
+    name = "time_robust"
+    traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
+    is_gain_of_one_era = False  # impurities know no regularization
+    kernel_names: ClassVar[dict[str, str]] = {
+        "min_impurity_decrease": "min_impurity_decrease"
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "aggregation": [StrOptions({"max", "mean"})],
+        "min_impurity_decrease": _AT_LEAST_0,
+    }
+
+    def __init__(
+        self, aggregation: str = "max", min_impurity_decrease: float = 0.0
+    ) -> None:
+        self.aggregation = aggregation
+        self.min_impurity_decrease = min_impurity_decrease
+
+    def kernel_parameters(self) -> dict[str, Any]:
+        """Return the arguments of the kernel's `Criterion` that are of this one."""
+        takes_worst = self.aggregation == "max"
+        return super().kernel_parameters() | {"takes_worst_era": takes_worst}
+
+
+class Invariant(SplitCriterion):
+    """The invariant-forest penalty: the gain, less what its effect differs by era.
+
+    The key is the gain over all rows, less `penalty` times the node's sum of hessians
+    times the statistic; equations 15 to 22 of [1]_. A split is valid where its gain is
+    positive. An era that a split does not cover has no part in the statistic.
+
+    It is for effects that are of different size in each era: those are put off, and
+    those that are the same everywhere come first.
+
+    Parameters
+    ----------
+    penalty : float, default=1.0
+        Weight of the statistic, 0 or more. With 0 the criterion is the gain, and asks
+        nothing of eras.
+
+    statistic : {'effect', 'changing_rate', 'ratio'}, default='effect'
+        What is compared between eras:
+
+        - 'effect': the variance of ``v_Lj - v_Rj``, with ``v = -G / (H + l2)``;
+        - 'changing_rate': the variance of ``v_Lj - v_j``, as in equations 20 to 22 of
+          [1]_, where a split that sends nearly all rows to the left pays nothing;
+        - 'ratio': ``max_j I_j / min_j I_j - 1``, where ``I_j`` is the share of the
+          positive rows that pass to the left over the share of the negative ones,
+          equations 16 to 19 of [1]_; for targets of 0 and 1 only, and in no blend.
+
+    References
+    ----------
+    .. [1] Y. Liao, Q. Wu, X. Yan (2024), Invariant Random Forest: Tree-Based Model
+       Solution for OOD Generalization. :arxiv:`2312.04273`
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import Invariant
+    >>> Invariant(penalty=10.0)
+    Invariant(penalty=10.0)
+    """
+
+    name = "invariant"
+    traits = KernelTraits(is_at_most_gain=True)
+    kernel_names: ClassVar[dict[str, str]] = {
+        "penalty": "invariance_penalty",
+        "statistic": "invariance_statistic",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": _AT_LEAST_0,
+        "statistic": [StrOptions({"effect", "changing_rate", "ratio"})],
+    }
+
+    def __init__(self, penalty: float = 1.0, statistic: str = "effect") -> None:
+        self.penalty = penalty
+        self.statistic = statistic
+
+    @property
+    def is_plain_gain(self) -> bool:
+        """Whether splits are those of the gain, whatever the eras."""
+        return self.penalty == 0
+
+    @property
+    def needs_target(self) -> bool:
+        """Whether eras are compared by the target, and not by gradients."""
+        return self.statistic == "ratio"
+
+
+class VREx(SplitCriterion):
+    """The mean of the gains of the eras, less their deviation.
+
+    The key is ``mean_j gain_j - penalty * std_j gain_j``, after the penalty of [1]_,
+    and is positive of a valid split. An era that a split does not cover has gain 0.
+
+    Parameters
+    ----------
+    penalty : float, default=1.0
+        Weight of the deviation, 0 or more.
+
+    normalize : bool, default=False
+        As of :class:`Era`.
+
+    References
+    ----------
+    .. [1] D. Krueger et al. (2021), Out-of-Distribution Generalization via Risk
+       Extrapolation (REx). :arxiv:`2003.00688`
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import VREx
+    >>> VREx(penalty=0.5)
+    VREx(penalty=0.5)
+    """
+
+    name = "vrex"
+    kernel_names: ClassVar[dict[str, str]] = {
+        "penalty": "vrex_penalty",
+        "normalize": "normalize_era_gain",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "penalty": _AT_LEAST_0,
+        "normalize": ["boolean"],
+    }
+
+    def __init__(self, penalty: float = 1.0, normalize: bool = False) -> None:
+        self.penalty = penalty
+        self.normalize = normalize
+
+
+class HeldOut(SplitCriterion):
+    """What a split saves in each era by the values of the rows of the other eras.
+
+    The key is ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj,
+    v_R(-j))]`` with ``q(G, H, v) = 2 G v + H v^2`` and
+    ``v_L(-j) = -(G_L - G_Lj) / (H_L - H_Lj + l2)``, and is positive of a valid split. A
+    side without rows of other eras predicts what they do for the whole node. An era
+    counts as far as its rows go, and none has to be covered.
+
+    It is the loss of leaving one era out, within a node: for few eras, of any size.
+
+    Parameters
+    ----------
+    normalize : bool, default=False
+        As of :class:`Era`; the sum is a mean then.
+
+    See Also
+    --------
+    Gain : What the split saves by the values of all rows.
+
+    Examples
+    --------
+    >>> from sklearn_era.criteria import HeldOut
+    >>> HeldOut()
+    HeldOut()
+    """
+
+    name = "held_out"
+    traits = KernelTraits(sees_all_eras=True)
+    asks_coverage = False
+    kernel_names: ClassVar[dict[str, str]] = {"normalize": "normalize_era_gain"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"normalize": ["boolean"]}
+
+    def __init__(self, normalize: bool = False) -> None:
+        self.normalize = normalize
+
+
+# In the order of the kernel's numbers.
+CRITERIA: dict[str, type[SplitCriterion]] = {
+    cls.name: cls
+    for cls in (Gain, Era, Directional, TimeRobust, Invariant, VREx, HeldOut)
+}
