@@ -22,11 +22,9 @@ def check_eras(
     *,
     name: str = "eras",
     X_name: str = "X",
-    ordered_for: str | None = None,
 ) -> NDArray[Any]:
     """Return `eras` in a dtype that sorts, checked to have a label for each row of `X`,
-    none missing (NaN, None, NaT or masked). Where `ordered_for` depends on the order of
-    the labels, warn of an ordered categorical of another order.
+    none missing (NaN, None, NaT or masked).
     """
     try:
         labels = np.asarray(eras)
@@ -62,9 +60,22 @@ def check_eras(
         )
     if labels.dtype.kind == "O":
         _check_sortable(labels, name)
-    if ordered_for is not None:
-        _warn_of_category_order(eras, labels, ordered_for)
     return labels
+
+
+def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
+    """Check labels as `check_eras` does, and encode them; those of an ordered
+    categorical have the order of its categories.
+    """
+    return encode_eras(check_eras(eras, X, **names), ordered_categories(eras))
+
+
+def ordered_categories(eras: Any) -> list[Any] | None:
+    """Return the categories of an ordered categorical of pandas, or Enum of polars."""
+    dtype: Any = getattr(eras, "dtype", None)
+    if getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
+        return np.asarray(dtype.categories).tolist()
+    return None
 
 
 def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -104,73 +115,6 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
         ) from None
 
 
-def blame_weights(sample_weight: Any, error: Exception) -> None:
-    """Raise an error that asks for `eras=`, if their labels may have come as weights,
-    the third argument of ``fit``.
-    """
-    if sample_weight is None:
-        return
-    reason, are_labels = None, True
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        distinct = np.unique(weights[np.isfinite(weights)])
-        are_labels = 1 < distinct.size < weights.size and not (distinct % 1).any()
-    except (TypeError, ValueError) as failure:
-        reason = str(failure)
-    if reason == str(error):
-        raise ValueError(
-            f"sample_weight is not numeric: {error}. If it holds the labels of eras, "
-            "pass them by name, as fit(X, y, eras=...)."
-        ) from error
-    if are_labels and "needs eras: " in str(error):
-        raise ValueError(
-            f"{error} If sample_weight, the third argument, holds these labels, pass "
-            "it as eras=."
-        ) from error
-
-
-def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") -> None:
-    """Warn where labels and rows have one index, in two orders: it is not looked at."""
-    index: Any = getattr(eras, "index", None)
-    rows: Any = getattr(X, "index", None)
-    if not hasattr(index, "equals") or not hasattr(rows, "get_indexer"):
-        return
-    if (
-        index.equals(rows)
-        or len(index) != len(rows)
-        or index.dtype != rows.dtype
-        or not (index.is_unique and rows.is_unique)
-    ):
-        return
-    step = max(1, len(index) // 1000)  # to look up millions would take seconds
-    some = index[::step]
-    if (rows.get_indexer(some) >= 0).all():
-        warn_user(
-            f"{name} has the index of {X_name} in another order, and labels belong to "
-            f"rows by their place, as those of y do: pass {name}.loc[{X_name}.index]."
-        )
-
-
-def _warn_of_category_order(eras: Any, labels: NDArray[Any], what: str) -> None:
-    """Warn where the dtype of labels has an order of its own, which is not kept."""
-    dtype: Any = getattr(eras, "dtype", None)
-    is_enum = type(dtype).__name__ == "Enum"  # of polars
-    if not getattr(dtype, "ordered", is_enum):
-        return
-    is_object = labels.dtype.kind == "O"
-    present = set(_distinct(labels) if is_object else np.unique(labels).tolist())
-    categories = np.asarray(dtype.categories).tolist()
-    in_order = [label for label in categories if label in present]
-    for i in range(len(in_order) - 1):
-        if in_order[i] > in_order[i + 1]:
-            warn_user(
-                f"{what} takes eras in the order of their labels, and not of their "
-                f"categories, of which {in_order[i]!r} comes before "
-                f"{in_order[i + 1]!r}. Pass the codes of the categories."
-            )
-            return
-
-
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
     """Return the block of each era, ascending, of about as many rows each, none empty.
     An era larger than a block counts as one that fills it: with t the rows of a block,
@@ -198,8 +142,9 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
 class EncodedEras:
     """Era labels of rows, encoded; what else there is to know is found out once."""
 
-    labels: NDArray[Any]  # (n_eras,), distinct and sorted
+    labels: NDArray[Any]  # (n_eras,), distinct, in their order
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
+    is_categorical: bool = False  # and the order is that of the categories
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
@@ -223,15 +168,27 @@ class EncodedEras:
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-        return EncodedEras(self.labels[is_present], new_codes[codes])
+        labels = self.labels[is_present]
+        return EncodedEras(labels, new_codes[codes], self.is_categorical)
 
     def decode(self) -> NDArray[Any]:
         """The label of each row."""
         return self.labels[self.codes]
 
 
-def encode_eras(eras: NDArray[Any]) -> EncodedEras:
-    """Encode labels as `check_eras` returns them as 0..n_eras-1, in their order."""
+def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> EncodedEras:
+    """Encode labels as `check_eras` returns them as 0..n_eras-1, in the order of the
+    labels or of categories.
+    """
+    if categories is not None:
+        sorted_eras = encode_eras(eras)
+        present = {label: i for i, label in enumerate(sorted_eras.labels.tolist())}
+        order = np.array([present[x] for x in categories if x in present], np.intp)
+        codes = np.empty_like(order, dtype=np.int32)
+        codes[order] = np.arange(order.size)
+        return EncodedEras(
+            sorted_eras.labels[order], codes[sorted_eras.codes], is_categorical=True
+        )
     if eras.dtype.kind == "O":
         # Python objects: hashing all and sorting the few distinct ones is several
         # times faster than to sort them all, as `np.unique` does.
@@ -249,33 +206,48 @@ def encode_eras(eras: NDArray[Any]) -> EncodedEras:
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
 
 
-def have_an_order(labels: NDArray[Any]) -> bool:
-    """Return whether distinct labels follow each other: numbers and dates do, booleans
-    do not, and text does if it is numbers or dates of one form, with a warning; raise
-    ValueError for other text.
+def follow_each_other(
+    eras: EncodedEras, era_order: str, what: str, has_parameter: bool = True
+) -> bool:
+    """Return whether eras follow each other, which `what` depends on. By "auto",
+    numbers, dates and ordered categoricals do, booleans do not, and text does if it is
+    numbers or dates of one form, with a warning; raise ValueError for other text.
     """
-    values = labels.tolist()
-    texts = [x.decode() if isinstance(x, bytes) else x for x in values]
-    texts = [x for x in texts if isinstance(x, str)]
-    if not texts:
-        return not any(isinstance(x, bool) for x in values)
-    first = min(texts)
-    remedy = (
-        "pass era_order='ordered' if eras follow each other in the order of their "
-        "text, and 'unordered' for groups, such as hospitals"
-    )
+    if era_order != "auto":
+        if era_order == "ordered" and not eras.is_categorical:
+            warn_of_text_order(eras.labels, what)
+        return era_order == "ordered"
+    values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
+    texts = [x for x in values if isinstance(x, str)]
+    if eras.is_categorical or not texts:
+        return eras.is_categorical or not any(isinstance(x, bool) for x in values)
+    remedy = "pass numbers or dates"
+    if has_parameter:
+        remedy = (
+            "pass era_order='ordered' if eras follow each other in the order of their "
+            "text, and 'unordered' for groups, such as hospitals"
+        )
     forms = {re.sub(r"\d", "0", text) for text in texts}
-    is_ordered = len(texts) == labels.size and len(forms) == 1
-    if not (is_ordered and _ORDERED_TEXT.fullmatch(first)):
+    is_ordered = len(texts) == len(values) and len(forms) == 1
+    if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
         raise ValueError(
-            f"eras holds text such as {first!r}, whose order is not known: {remedy}. "
-            "Or pass numbers or dates."
+            f"eras holds text such as {texts[0]!r}, and {what} depends on its order: "
+            f"{remedy}."
         )
     warn_user(
-        f"eras holds text such as {first!r}, which is taken for numbers or dates that "
-        f"follow each other: {remedy}."
+        f"eras holds text such as {texts[0]!r}, which {what} takes for numbers or "
+        f"dates that follow each other: {remedy}."
     )
     return True
+
+
+def check_order(eras: EncodedEras, era_order: str, what: str, instead: str) -> None:
+    """Raise ValueError if eras do not follow each other, which `what` needs."""
+    if not follow_each_other(eras, era_order, what):
+        raise ValueError(
+            f"{what} needs eras that follow each other, and with era_order="
+            f"{era_order!r} these do not: use {instead}."
+        )
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
@@ -293,16 +265,6 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
                 "zeros, or pass them as numbers."
             )
             return
-
-
-def warn_of_names(labels: NDArray[Any], what: str, otherwise: str) -> None:
-    """Warn where labels are names, without a digit, and `what` carries the last on."""
-    names = [x for x in labels.tolist() if isinstance(x, str)]
-    if len(names) == labels.size > 1 and not re.search(r"\d", "".join(names)):
-        warn_user(
-            f"{what} takes {names[-1]!r} for the latest era, as the alphabet does. "
-            f"Pass {otherwise} for groups without an order; else numbers or dates."
-        )
 
 
 def is_fixed(era_weighting: Any) -> bool:

@@ -103,10 +103,7 @@ class ClusterFit:
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[list[Future], list[PartSummary]]:
         """The parts that have rows, on workers, and what there is to know of them."""
-        # Early stopping as of many rows: their number is not known yet.
-        many = UnbinnedRows(2**32, 1)
-        ordered_for = self.estimator._needs_order_for(many, None)
-        parts = delay_parts(X, y, sample_weight, eras, ordered_for)
+        parts = delay_parts(X, y, sample_weight, eras)
         futures = self.client.compute(parts)
         self._futures.update(futures)
         summaries = self.cluster.gather(

@@ -16,7 +16,8 @@ from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from .._eras import _missing_rows, check_eras, encode_eras, warn_of_row_order
+from .._era_arguments import warn_of_row_order
+from .._eras import _missing_rows, check_eras, encode_eras, ordered_categories
 
 
 @dataclass
@@ -44,12 +45,8 @@ class PartSummary:
     warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
 
-def delay_parts(
-    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
-) -> list[Any]:
-    """Return the parts of a fit, delayed; `ordered_for` is the parameter, if any, that
-    depends on the order of eras.
-    """
+def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
+    """Return the parts of a fit, delayed."""
     blocks = [blocks_of("X", X)] + [
         blocks_beside(X, name, collection)
         for name, collection in (
@@ -59,7 +56,7 @@ def delay_parts(
         )
     ]
     load = delayed(load_part, pure=False)
-    return [load(*part, ordered_for) for part in zip(*blocks, strict=True)]
+    return [load(*part) for part in zip(*blocks, strict=True)]
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
@@ -98,23 +95,19 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
     )
 
 
-def load_part(
-    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
-) -> Part:
+def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
     """Check that the rows of a partition belong together."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_row_order(eras, X)
-        part = _check_part(X, y, sample_weight, eras, ordered_for)
+        part = _check_part(X, y, sample_weight, eras)
     part.warnings = [(str(each.message), each.category) for each in caught]
     # Arrow keeps what it has read Parquet files with: as much memory as the rows.
     pyarrow.default_memory_pool().release_unused()
     return part
 
 
-def _check_part(
-    X: Any, y: Any, sample_weight: Any, eras: Any, ordered_for: str | None
-) -> Part:
+def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
     if issparse(X):
         raise TypeError("X is sparse; pass dense rows.")
     if not hasattr(X, "iloc"):
@@ -139,7 +132,13 @@ def _check_part(
             allow_all_zero_weights=True,  # of a part
         )
     if eras is not None:
-        eras = check_eras(eras, X, ordered_for=ordered_for)
+        categories = ordered_categories(eras)
+        if categories is not None and categories != sorted(categories):
+            raise ValueError(
+                "eras is a categorical whose order is not that of its labels; pass "
+                "its codes to a fit on a cluster."
+            )
+        eras = check_eras(eras, X)
     return Part(X, y, sample_weight, eras, [])
 
 

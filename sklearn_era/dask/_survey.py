@@ -211,7 +211,11 @@ def decide(
     )
     training_rows, is_trained = None, None
     if estimator.do_early_stopping_ and estimator.validation_fraction is not None:
-        if eras is None or estimator.validation_eras is None or eras.labels.size == 1:
+        if (
+            eras is None
+            or estimator._fit_state.validation_eras is None
+            or eras.labels.size == 1
+        ):
             codes, y = gather_rows(encoding)
             training_rows = _hold_out_rows(estimator, survey, codes, y)
             is_trained = np.zeros(codes.max() + 1, dtype=bool)
@@ -240,7 +244,7 @@ def _hold_out_eras(
 ) -> NDArray[np.bool_]:
     """Which eras early stopping holds out."""
     plan = estimator._fit_state.plan
-    if not plan.is_plain_gain and estimator.validation_eras != "last":
+    if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
         check_splittable(
             eras.labels,
             survey.era_counts,
@@ -251,7 +255,7 @@ def _hold_out_eras(
     _, held_out = split_rows_of_eras(
         each,
         validation_fraction=estimator.validation_fraction,
-        validation_eras=estimator.validation_eras,
+        validation_eras=estimator._fit_state.validation_eras,
         stratify=None,
         random_state=estimator._random_seed,
     )

@@ -92,6 +92,7 @@ class FitState:
     keeps_integers: bool = False  # rows stay small integers until they are binned
     plan: CriterionPlan = field(init=False)  # a booster's, once parameters are checked
     penalties: NDArray[np.float64] | None = None  # (n_features,), of a booster
+    validation_eras: str | None = None  # "last" or "random" in place of "auto"
     training_rows: NDArray[np.intp] | None = None  # where whole eras are held out
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None  # an `EraSplitter`; None for scikit-learn's splitter
@@ -100,9 +101,7 @@ class FitState:
     era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
-    group_dro: Any = (
-        None  # a `MovingEraWeights`, if eras are weighed anew each iteration
-    )
+    group_dro: Any = None  # a `MovingEraWeights`, if iterations weigh eras anew
     has_unit_weights: bool = False  # made, all of them 1, for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 

@@ -86,16 +86,28 @@ PARAMETERS = {
         hessians, as in scikit-learn's trees; 0 asks nothing.
         """,
     ),
+    "era_order": Parameter(
+        "auto",
+        [StrOptions({"auto", "ordered", "unordered"})],
+        "{'auto', 'ordered', 'unordered'}",
+        """
+        Whether eras follow each other, where a parameter depends on it. With 'auto',
+        numbers, dates, periods and ordered categoricals do (the latter in the order of
+        their categories), and so does text that is numbers or dates of one form
+        (``"0001"``, ``"2024-01"``, ``"2024-W07"``), with a warning; booleans do not,
+        and other text raises. With 'ordered', text is taken in its own order.
+        """,
+    ),
     "validation_eras": Parameter(
-        "last",
-        [StrOptions({"last", "random"}), None],
-        "{'last', 'random'} or None",
+        "auto",
+        [StrOptions({"auto", "last", "random"}), None],
+        "{'auto', 'last', 'random'} or None",
         """
         What early stopping holds out where ``fit`` is given `eras` and no `X_val`:
-        whole eras, the last ones in the order of their labels (text sorts as text:
-        'era10' comes before 'era9') or random ones, or, with None, rows at random as in
-        scikit-learn. `validation_fraction` is then the share of the eras, rounded up,
-        or their number. A single era is never held out.
+        whole eras, the last ones or random ones, or, with None, rows at random as in
+        scikit-learn. 'auto' is the last ones where eras follow each other (see
+        `era_order`), and random ones where not. `validation_fraction` is then the share
+        of the eras, rounded up, or their number. A single era is never held out.
         """,
         is_of_forests=False,
     ),

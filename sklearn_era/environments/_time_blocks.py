@@ -9,10 +9,9 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from sklearn_era._eras import (
     EncodedEras,
-    check_eras,
     consecutive_blocks,
-    encode_eras,
-    warn_of_text_order,
+    follow_each_other,
+    read_eras,
 )
 
 
@@ -65,12 +64,12 @@ def time_blocks(
     ValueError
         If there are fewer distinct times than blocks, a time is missing, times cannot
         be sorted or, by time, subtracted, or are infinite, or a block of time has no
-        row.
+        row; or if times are texts of another form than numbers or dates.
 
     Warns
     -----
     UserWarning
-        If times are numbered texts, and their order is not that of the numbers.
+        If times are texts, which are read as numbers or dates of one form.
 
     Examples
     --------
@@ -84,12 +83,9 @@ def time_blocks(
     """
     if isinstance(n_blocks, bool):
         raise ValueError(f"n_blocks must be an integer; got {n_blocks!r}.")
-    labels = check_eras(
-        times, times, name="times", X_name="the data", ordered_for="time_blocks"
-    )
-    if labels.size == 0:
+    encoded = read_eras(times, times, name="times", X_name="the data")
+    if encoded.codes.size == 0:
         raise ValueError("times is empty; pass the time of each row.")
-    encoded = encode_eras(labels)
     n_times = encoded.labels.size
     if n_times < n_blocks:
         raise ValueError(
@@ -98,7 +94,7 @@ def time_blocks(
         )
     if by == "time":
         return _blocks_of_time(encoded, n_blocks)
-    warn_of_text_order(encoded.labels, "time_blocks")
+    follow_each_other(encoded, "auto", "time_blocks", has_parameter=False)
     return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing
-from sklearn.utils._param_validation import validate_params
+from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from sklearn_era._eras import (
     EncodedEras,
     check_eras,
-    encode_eras,
-    warn_of_text_order,
+    check_order,
+    read_eras,
 )
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.metrics import EraScorer
@@ -36,6 +36,7 @@ from sklearn_era.model_selection._fit_arguments import (
     {
         "test_eras": ["array-like", None],
         "n_train_eras": ["array-like", None],
+        "era_order": [StrOptions({"auto", "ordered"})],
         "scoring": [str, callable, None],
         "sample_weight": ["array-like", None],
         "sample_weight_test": ["array-like", None],
@@ -55,6 +56,7 @@ def reverse_learning_curve(
     y_test: Any = None,
     eras_test: Any = None,
     n_train_eras: ArrayLike | None = None,
+    era_order: str = "auto",
     scoring: Any = None,
     sample_weight: ArrayLike | None = None,
     sample_weight_test: ArrayLike | None = None,
@@ -108,6 +110,9 @@ def reverse_learning_curve(
     n_train_eras : array-like of shape (n_points,), dtype=int, default=None
         How many eras to train on, for each point of the curve. None is every number
         from 1 on; with hundreds of eras, pass some.
+
+    era_order : {'auto', 'ordered'}, default='auto'
+        As of :class:`EraWalkForwardSplit`.
 
     scoring : str, callable or None, default=None
         A scorer, as `sklearn.metrics.check_scoring` takes it. None is the ``score`` of
@@ -192,8 +197,8 @@ def reverse_learning_curve(
     >>> bool(curve.scores[1] > 0.99 > curve.scores[2] > curve.scores[3])
     True
     """
-    encoded = encode_eras(check_eras(eras, X, ordered_for="reverse_learning_curve"))
-    warn_of_text_order(encoded.labels, "reverse_learning_curve")
+    encoded = read_eras(eras, X)
+    check_order(encoded, era_order, "reverse_learning_curve", "learning_curve")
     check_target(y, X)
     weights = _weights(sample_weight, X, "sample_weight")
     train_codes, test = _test_set(

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sklearn_era._eras import EncodedEras, warn_of_row_order
+from sklearn_era._era_arguments import warn_of_row_order
+from sklearn_era._eras import EncodedEras
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import check_target, fit_arguments

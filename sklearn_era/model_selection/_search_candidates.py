@@ -24,10 +24,8 @@ from sklearn.utils.validation import _num_samples
 
 from sklearn_era._eras import (
     EncodedEras,
-    check_eras,
-    encode_eras,
-    have_an_order,
-    warn_of_text_order,
+    follow_each_other,
+    read_eras,
 )
 from sklearn_era._tables.no_value import no_value_noted
 from sklearn_era._warnings import warn_user
@@ -42,24 +40,21 @@ def check_order(
     eras: Any, X: Any, era_order: str, name: str
 ) -> tuple[EncodedEras, str]:
     """Check the labels of rows; return them, and whether they are 'ordered' or not."""
-    ordered_for = None if era_order == "unordered" else name
-    encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
+    encoded = read_eras(eras, X)
     labels = encoded.labels
-    if era_order == "auto":
-        era_order = "ordered" if have_an_order(labels) else "unordered"
+    follow = follow_each_other(encoded, era_order, name)
+    era_order = "ordered" if follow else "unordered"
     if labels.size == 1:
         raise ValueError(
             f"eras holds the single era {labels[0]!s} (n_samples={encoded.codes.size}),"
             f" and {name} tests on eras that a model has not seen; pass the labels of "
             "two or more."
         )
-    if era_order == "ordered":
-        warn_of_text_order(labels, name)
-        if labels.size == 2:
-            raise ValueError(
-                "eras holds 2 eras, and walking forward tests on a single one, which "
-                "has no standard error; pass three or more, or era_order='unordered'."
-            )
+    if follow and labels.size == 2:
+        raise ValueError(
+            "eras holds 2 eras, and walking forward tests on one, which has no "
+            "standard error; pass three or more, or era_order='unordered'."
+        )
     return encoded, era_order
 
 
@@ -70,7 +65,8 @@ def era_folds(eras: EncodedEras, era_order: str, n_folds: int) -> Folds:
         folds = GroupKFold(min(n_folds, n_eras))
         return list(folds.split(eras.codes, groups=eras.codes))
     n_folds = min(n_folds, n_eras - 1)
-    walk = EraWalkForwardSplit(n_folds, test_size=max(1, n_eras // (2 * n_folds)))
+    n_test = max(1, n_eras // (2 * n_folds))
+    walk = EraWalkForwardSplit(n_folds, test_size=n_test)
     return list(walk.split(eras.codes, groups=eras.codes))
 
 

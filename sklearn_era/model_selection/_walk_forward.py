@@ -7,13 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_era._eras import (
-    check_eras,
-    encode_eras,
-    warn_of_text_order,
-)
+from sklearn_era._eras import EncodedEras, check_order, read_eras
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
@@ -44,10 +40,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
     training era precedes its test: the gap is their sum. A later split does train on
     past test blocks and on the eras after them, as one would have done at that time.
 
-    All sizes are numbers of eras, not of rows. Eras are taken in the order of their
-    labels, and only those that occur are counted: with weeks missing, a gap of 8 eras
-    is longer than 8 weeks. Strings sort alphabetically (``"week10"`` before
-    ``"week9"``), and a `UserWarning` says where numbers in them are out of order.
+    All sizes are numbers of eras, not of rows. Only eras that occur are counted: with
+    weeks missing, a gap of 8 eras is longer than 8 weeks.
 
     Parameters
     ----------
@@ -63,6 +57,12 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
     gap : int, default=0
         Eras left out before each test block.
+
+    era_order : {'auto', 'ordered'}, default='auto'
+        How the order of eras is known. With 'auto', numbers, dates, periods and ordered
+        categoricals follow each other, and so does text that is numbers or dates of one
+        form (``"0001"``, ``"2024-01"``, ``"2024-W07"``), with a warning; other text
+        raises. With 'ordered' it is taken in the order of the text.
 
     See Also
     --------
@@ -95,6 +95,7 @@ class EraWalkForwardSplit(BaseCrossValidator):
             "max_train_size": [_COUNT, None],
             "test_size": [_COUNT, None],
             "gap": [_COUNT_OR_ZERO],
+            "era_order": [StrOptions({"auto", "ordered"})],
         },
         prefer_skip_nested_validation=True,
     )
@@ -105,11 +106,13 @@ class EraWalkForwardSplit(BaseCrossValidator):
         max_train_size: int | None = None,
         test_size: int | None = None,
         gap: int = 0,
+        era_order: str = "auto",
     ) -> None:
         self.n_splits = n_splits
         self.max_train_size = max_train_size
         self.test_size = test_size
         self.gap = gap
+        self.era_order = era_order
         for name, value in vars(self).items():
             if isinstance(value, bool):  # a number to Python
                 raise ValueError(f"{name} must be an integer; got {value!r}.")
@@ -141,22 +144,20 @@ class EraWalkForwardSplit(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If `groups` is missing, does not label the rows of `X`, or has too few eras.
+            If `groups` is missing, does not label the rows of `X`, or has too few eras,
+            or if its labels have no order.
 
         Warns
         -----
         UserWarning
-            If labels are numbered texts, and their order is not that of the numbers.
+            If labels are texts, which are read as numbers or dates of one form.
         """
         if groups is None:
             raise ValueError(
                 "groups is missing: pass the era of each row, split(X, y, groups=eras) "
                 "or fit(X, y, groups=eras) of the search."
             )
-        encoded = encode_eras(
-            check_eras(groups, X, name="groups", ordered_for=type(self).__name__)
-        )
-        warn_of_text_order(encoded.labels, type(self).__name__)
+        encoded = self._in_order(read_eras(groups, X, name="groups"))
         for train, test in self._blocks(encoded.labels.size):
             yield (
                 np.flatnonzero(_within(encoded.codes, train)),
@@ -189,17 +190,14 @@ class EraWalkForwardSplit(BaseCrossValidator):
         Warns
         -----
         UserWarning
-            If labels are numbered texts, and their order is not that of the numbers.
+            If labels are texts, which are read as numbers or dates of one form.
         """
         if eras is None:
             raise ValueError(
                 "eras is missing: pass the era of each row, or each era once, "
                 "split_eras(eras)."
             )
-        labels = encode_eras(
-            check_eras(eras, eras, X_name="the data", ordered_for=type(self).__name__)
-        ).labels
-        warn_of_text_order(labels, type(self).__name__)
+        labels = self._in_order(read_eras(eras, eras, X_name="the data")).labels
         for train, test in self._blocks(labels.size):
             yield labels[train.start : train.stop], labels[test.start : test.stop]
 
@@ -217,6 +215,11 @@ class EraWalkForwardSplit(BaseCrossValidator):
             The parameter.
         """
         return self.n_splits
+
+    def _in_order(self, eras: EncodedEras) -> EncodedEras:
+        """Return the eras, checked to follow each other."""
+        check_order(eras, self.era_order, type(self).__name__, "GroupKFold")
+        return eras
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:
         """Yield the positions of the training and the test eras of each split."""

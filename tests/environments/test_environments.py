@@ -96,13 +96,6 @@ def test_times_come_as_anything_that_holds_dates(by, convert):
     assert_array_equal(time_blocks(convert(times), 3, by=by), expected)
 
 
-def test_text_sorts_as_text_and_is_warned_of():
-    assert_array_equal(time_blocks(["b", "a", "c", "c"], 2), [0, 0, 1, 1])
-    with pytest.warns(UserWarning, match="'week10' comes before 'week9'") as caught:
-        time_blocks(["week9", "week10"], 2)
-    assert caught[0].filename == __file__
-
-
 @pytest.mark.parametrize(
     ("times", "parameters", "message"),
     [

@@ -223,7 +223,7 @@ def test_time_that_is_over_leaves_the_plain_model(data):
     [
         ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
         ({}, {"eras": np.zeros(240)}, "holds the single era 0"),
-        ({}, {"eras": np.arange(240) % 2}, "walking forward tests on a single one"),
+        ({}, {"eras": np.arange(240) % 2}, "walking forward tests on one"),
         ({"scoring": refuse}, {}, "scoring=.* is defined in no era: not today"),
         ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
         ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
@@ -262,7 +262,7 @@ def test_text_of_numbers_or_dates_in_one_form_is_ordered_with_a_warning(form):
     X = np.random.default_rng(0).normal(size=(90, 1))
     eras = np.array([form.format(1 + j % 9) for j in range(90)])
     search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    message = f"^eras holds text such as '{eras[0]}', which is taken for numbers or d"
+    message = f"^eras holds text such as '{eras[0]}', which EraSearchCV takes for"
     with pytest.warns(UserWarning, match=message):
         search.fit(X, X[:, 0], eras=eras)
     assert search.era_order_ == "ordered"

@@ -17,7 +17,8 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
-from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
+from ..._era_arguments import take_era_column
+from ..._eras import EncodedEras, _missing_rows, read_eras
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import allocate_binned, bin_columns, fit_bin_mapper
@@ -126,9 +127,9 @@ class BinnedDataset:
         y : array-like of shape (n_samples,)
             The target, without missing values.
 
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row. Rows are held in the order of eras, and within an era in
-            that of `X`.
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, or the name of their column in the data frame X. Rows are
+            held in the order of eras, and within an era in that of `X`.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They have a part in the bins, as in ``fit`` (where
@@ -156,6 +157,7 @@ class BinnedDataset:
         mapper = make_bin_mapper(max_bins, random_state)
         if isinstance(X, BinnedDataset):
             raise ValueError("X is a BinnedDataset already: pass it to fit.")
+        X, eras = take_era_column(X, eras)
         if _check_categorical_features(X, "from_dtype") is not None:
             raise ValueError(
                 "X has categorical columns, which a BinnedDataset does not hold. "
@@ -179,7 +181,7 @@ class BinnedDataset:
                 copy=True,
                 ensure_non_negative=True,
             )
-        encoded = None if eras is None else encode_eras(check_eras(eras, X))
+        encoded = None if eras is None else read_eras(eras, X)
         order = None if encoded is None else encoded.order
         if encoded is not None and order is not None:
             y, encoded = y[order], encoded.take(order)

@@ -9,12 +9,8 @@ from sklearn._loss.loss import HalfBinomialLoss, HalfMultinomialLoss, HalfPoisso
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_is_fitted
 
-from ..._eras import (
-    EncodedEras,
-    check_eras,
-    encode_eras,
-    warn_of_names,
-)
+from ..._era_arguments import take_era_column
+from ..._eras import EncodedEras, read_eras
 from ..._warnings import warn_user
 from ...effects import Intercepts, intercepts_of
 from .._exchange import ALONE, Exchange
@@ -199,15 +195,13 @@ def _line_search(
 def _warn_of_forecast(
     estimator: Any, effects: Intercepts, labels: NDArray[Any]
 ) -> None:
-    """Warn where the eras carried on are not the latest, or are so by name alone."""
-    what = f"era_effects={effects!r}"
-    warn_of_names(labels, what, "era_effects=Intercepts(forecast='mean')")
+    """Warn where the eras carried on are not the latest."""
     held_out = getattr(estimator, "validation_eras_", None)
-    if held_out is not None and estimator.validation_eras == "last":
+    if held_out is not None and estimator._fit_state.validation_eras == "last":
         warn_user(
-            f"{what} carries on the level of era {labels[-1]}, since early stopping "
-            f"holds out the {held_out.size} after it. Pass validation_eras=None, which "
-            "holds out rows, or early_stopping=False."
+            f"era_effects={effects!r} carries on the level of era {labels[-1]}, since "
+            f"early stopping holds out the {held_out.size} after it. Pass "
+            "validation_eras=None, which holds out rows, or early_stopping=False."
         )
 
 
@@ -225,12 +219,13 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     if eras is None:
         return estimator
     check_is_fitted(estimator)
+    X, eras = take_era_column(X, eras)
     if not hasattr(estimator, "_era_labels"):
         raise ValueError(
             "predicting with eras needs the intercepts of a fit with "
             "era_effects='intercept': leave eras out, or fit with them."
         )
-    given, known = encode_eras(check_eras(eras, X)), estimator._era_labels
+    given, known = read_eras(eras, X), estimator._era_labels
     labels = given.labels
     if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
         labels = labels.astype(dtype := np.promote_types(labels.dtype, known.dtype))
@@ -247,7 +242,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
             )
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
-    copied._raw_predict = lambda X: estimator._raw_predict(X) + of_labels[given.codes]
+    copied._raw_predict = lambda _: estimator._raw_predict(X) + of_labels[given.codes]
     return copied
 
 

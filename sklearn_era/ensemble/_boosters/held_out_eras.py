@@ -7,8 +7,40 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ..._eras import EncodedEras, number_of_share, rows_to_split
+from ..._eras import (
+    EncodedEras,
+    check_order,
+    follow_each_other,
+    number_of_share,
+    rows_to_split,
+)
 from ..._warnings import warn_user
+from ...effects import Recency, intercepts_of
+
+
+def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str | None:
+    """Check the order of eras, where a parameter depends on it; return which eras early
+    stopping holds out, of so many rows.
+    """
+    order, held_out = estimator.era_order, estimator.validation_eras
+    stops_early = estimator.early_stopping is True or (
+        # scikit-learn's rule
+        estimator.early_stopping == "auto" and n_rows > 10_000
+    )
+    if stops_early and n_rows > 0 and estimator.validation_fraction is not None:
+        what = f"early stopping with validation_eras={held_out!r}"
+        if held_out == "auto":
+            held_out = "last" if follow_each_other(eras, order, what) else "random"
+        elif held_out == "last":
+            check_order(eras, order, what, "'random', or None for rows")
+    if isinstance(estimator.era_weighting, Recency):
+        what = f"era_weighting={estimator.era_weighting!r}"
+        check_order(eras, order, what, "'rows' or 'equal'")
+    effects = intercepts_of(estimator)
+    if effects is not None and effects.is_ordered:
+        what = f"era_effects={effects!r}"
+        check_order(eras, order, what, "Intercepts(forecast='mean')")
+    return held_out
 
 
 def split_rows_of_eras(

@@ -9,19 +9,21 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import _num_samples
 
+from ..._era_arguments import (
+    blame_weights,
+    eras_by_name,
+    take_era_column,
+    warn_of_row_order,
+)
 from ..._eras import (
     EncodedEras,
-    blame_weights,
     check_eras,
     check_splittable,
-    encode_eras,
-    warn_of_row_order,
-    warn_of_text_order,
+    read_eras,
 )
 from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
-from ...effects import Recency, intercepts_of
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks
@@ -43,6 +45,7 @@ from .._splitting.splitter import EraSplitter
 from .era_effects import begin_intercepts, intercepts_by_label
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
+    check_order_of_eras,
     check_rows_left,
     split_arrays,
     split_rows_of_eras,
@@ -72,6 +75,7 @@ class EraFitMixin(EraScoringMixin):
     min_gain_share: float | None
     min_impurity_decrease: float
     validation_eras: str | None
+    era_order: str
     era_weighting: Any
     leaf_shrinkage: str | None
     era_effects: Any
@@ -82,6 +86,7 @@ class EraFitMixin(EraScoringMixin):
     validation_eras_: NDArray[Any]
     n_trees_per_iteration_: int
 
+    @eras_by_name
     def fit(
         self,
         X: Any,
@@ -108,9 +113,11 @@ class EraFitMixin(EraScoringMixin):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
 
-        eras : array-like of shape (n_samples,), default=None
+        eras : array-like of shape (n_samples,) or str, default=None
             Era of each row: a week, a hospital, a region. Any label that `np.unique`
-            sorts (int, str, datetime64); rows need not be in order. Needed unless
+            sorts (int, str, datetime64), or an ordered categorical; rows need not be in
+            order. A text is the name of their column in the data frames X and X_val,
+            which then is no feature. Needed unless
             `split_criterion="gain"`. With any criterion, early stopping holds out whole
             eras (see `validation_eras`) and hands eras to an era-wise `scoring`.
 
@@ -153,6 +160,10 @@ class EraFitMixin(EraScoringMixin):
             If columns of `X` have no value in the training rows with a weight: no tree
             splits them, and any value of theirs gets the same prediction.
         """
+        if isinstance(eras, str) and X_val is not None and eras_val is None:
+            eras_val = eras
+        X, eras = take_era_column(X, eras)
+        X_val, eras_val = take_era_column(X_val, eras_val)
         warn_of_row_order(eras, X)
         warn_of_row_order(eras_val, X_val, "eras_val", "X_val")
         y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
@@ -183,8 +194,6 @@ class EraFitMixin(EraScoringMixin):
             warn_if_interaction_sets_moved(self.interaction_cst, self.is_categorical_)
         return self
 
-    fit.__qualname__ = "fit"  # what Python's errors about arguments say
-
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
         """The intercept of each training era, by label; of a fit with `era_effects`."""
@@ -199,17 +208,17 @@ class EraFitMixin(EraScoringMixin):
         self, eras: Any, X: Any, eras_val: Any, X_val: Any
     ) -> tuple[EncodedEras | None, NDArray[Any] | None]:
         """Check labels against their rows, and columns against a warm start's."""
-        if self._fit_state.previous is not None:
-            self._fit_state.previous.check_same(self)
-        self._fit_state.plan = plan = CriterionPlan.of(self)
-        self._fit_state.penalties = feature_penalties(self)
+        state = self._fit_state
+        if state.previous is not None:
+            state.previous.check_same(self)
+        state.plan = plan = CriterionPlan.of(self)
+        state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
-        ordered_for = self._needs_order_for(X, X_val)
         encoded = None
         if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
             encoded = eras
         elif eras is not None:
-            encoded = encode_eras(check_eras(eras, X, ordered_for=ordered_for))
+            encoded = read_eras(eras, X)
         uses = uses_of_eras(self, plan.is_plain_gain)
         if uses and encoded is None:
             name, other = next(iter(uses.items()))
@@ -217,29 +226,14 @@ class EraFitMixin(EraScoringMixin):
                 f"{name}={getattr(self, name)!r} needs eras: pass fit(X, y, eras=...) "
                 f"with one label a row, or use {name}={other!r}."
             )
-        if encoded is not None and ordered_for is not None:
-            warn_of_text_order(encoded.labels, ordered_for)
+        if encoded is not None:
+            n_rows = _num_samples(X) if X_val is None else 0  # to hold some of out
+            state.validation_eras = check_order_of_eras(self, encoded, n_rows)
         if eras_val is not None:
             if X_val is None:
                 raise ValueError("eras_val is provided, but X_val was not provided.")
             eras_val = check_eras(eras_val, X_val, name="eras_val", X_name="X_val")
         return encoded, eras_val
-
-    def _needs_order_for(self, X: Any, X_val: Any) -> str | None:
-        """The first parameter that depends on the order of eras, if one does."""
-        # scikit-learn's rule for 'auto' is 10,000 rows.
-        stops_early = self.early_stopping is True or (
-            self.early_stopping == "auto" and _num_samples(X) > 10_000
-        )
-        holds_out = X_val is None and self.validation_fraction is not None
-        if stops_early and holds_out and self.validation_eras == "last":
-            return "validation_eras='last'"
-        if isinstance(self.era_weighting, Recency):
-            return f"era_weighting={self.era_weighting!r}"
-        effects = intercepts_of(self)
-        if effects is not None and effects.is_ordered:
-            return f"era_effects={effects!r}"
-        return None
 
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: NDArray[np.float64] | None
@@ -256,11 +250,11 @@ class EraFitMixin(EraScoringMixin):
         """
         if eras is None:
             return None, None, train_test_split
-        plan = self._fit_state.plan
+        state, plan = self._fit_state, self._fit_state.plan
         if (
             not plan.is_plain_gain
             and eras.labels.size > 1
-            and self.validation_eras != "last"
+            and state.validation_eras != "last"
         ):
             # What is drawn at random should not decide whether a small era is refused.
             check_splittable(
@@ -272,11 +266,11 @@ class EraFitMixin(EraScoringMixin):
         train, validation = split_rows_of_eras(
             eras,
             validation_fraction=self.validation_fraction,
-            validation_eras=self.validation_eras,
+            validation_eras=state.validation_eras,
             stratify=stratify,
             random_state=self._random_seed,
         )
-        self._fit_state.training_rows = train
+        state.training_rows = train
         held_out = eras.take(validation)
         if self.validation_eras is not None and eras.labels.size > 1:
             self.validation_eras_ = held_out.labels

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._eras import EncodedEras, check_splittable, warn_of_text_order
+from ..._eras import EncodedEras, check_order, check_splittable
 from ..._warnings import warn_user
+from ...effects import Recency
 from .._criterion_plan import CriterionPlan
 from .._parameters import uses_of_eras
 from .._warm_start import PreviousFit
@@ -62,8 +63,13 @@ def check_forest_eras(
         return
     for eras in granularities:
         labels = eras.labels
-        if (what := forest._needs_order_for()) is not None:
-            warn_of_text_order(labels, what)
+        for name, is_used, instead in (
+            ("random_segments", forest.random_segments is not None, None),
+            ("era_weighting", isinstance(forest.era_weighting, Recency), "equal"),
+        ):
+            if is_used:
+                what = f"{name}={getattr(forest, name)!r}"
+                check_order(eras, forest.era_order, what, repr(instead))
         if labels.size < (forest.random_segments or 0):
             raise ValueError(
                 f"random_segments={forest.random_segments} is more than the "

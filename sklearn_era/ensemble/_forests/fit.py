@@ -22,10 +22,15 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from ..._eras import blame_weights, warn_of_row_order, weigh_eras
+from ..._era_arguments import (
+    blame_weights,
+    eras_by_name,
+    take_era_column,
+    warn_of_row_order,
+)
+from ..._eras import weigh_eras
 from ..._fit_attributes import copy_attributes, undone_on_failure
 from ..._threads import openmp_threads
-from ...effects import Recency
 from .._binning.errors import blame_column
 from .._callbacks import Tasks, TrainingRows, begin_tasks
 from .._criterion_plan import CriterionPlan, target_weights_of, warn_if_nothing_split
@@ -63,6 +68,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     n_trees_per_iteration_: int
     _is_categorical_remapped: Any
 
+    @eras_by_name
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, eras: Any = None
@@ -81,9 +87,12 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. They do not change which rows are drawn.
 
-        eras : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+        eras : array-like of shape (n_samples,) or (n_samples, n_columns), or str, \
+                default=None
             Era of each row: a week, a hospital, a region. Any label that `np.unique`
-            sorts (int, str, datetime64); rows need not be in order. Needed unless
+            sorts (int, str, datetime64), or an ordered categorical; rows need not be in
+            order. A text is the name of their column in the data frame X, which then is
+            no feature. Needed unless
             `split_criterion="gain"` and rows are drawn without regard to eras. Of
             several columns, or columns of a data frame, say week, month and quarter,
             each tree compares the eras of one, drawn at random. Scores and importances
@@ -115,6 +124,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         with undone_on_failure(self):
             self._fit_state = FitState()
             try:
+                X, eras = take_era_column(X, eras)
                 warn_of_row_order(eras, X)
                 y, sample_weight, eras = self._arrays_of_fit(X, y, sample_weight, eras)
                 with openmp_threads(self.n_jobs, type(self).__name__):
@@ -135,19 +145,13 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 raise
         return self
 
-    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
-
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
     ) -> tuple[TrainingSet, NDArray[np.float64]]:
         """Check, encode and bin what ``fit`` was given; the encoded `y` as well."""
         previous = check_warm_start(self)
         plan = CriterionPlan.of(self)
-        granularities = (
-            []
-            if eras is None
-            else encode_granularities(eras, X, self._needs_order_for())
-        )
+        granularities = [] if eras is None else encode_granularities(eras, X)
         check_forest_eras(self, granularities, plan)
         X, known_categories = self._preprocess_X(X, reset=True)
         penalties = feature_penalties(self)
@@ -207,13 +211,6 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             penalties,
         )
         return training, y
-
-    def _needs_order_for(self) -> str | None:
-        """What depends on the order of eras, if anything does."""
-        if self.random_segments is not None:
-            return "random_segments"
-        is_recency = isinstance(self.era_weighting, Recency)
-        return f"era_weighting={self.era_weighting!r}" if is_recency else None
 
     def _get_loss(self, sample_weight: NDArray[np.float64] | None) -> Any:
         return HalfSquaredError()

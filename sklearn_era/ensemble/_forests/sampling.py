@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._eras import EncodedEras, check_eras, consecutive_blocks, encode_eras
+from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
 
@@ -19,18 +19,11 @@ class TreeRows(NamedTuple):
     eras: EncodedEras | None  # of each of these rows
 
 
-def encode_granularities(
-    eras: Any, X: Any, ordered_for: str | None = None
-) -> list[EncodedEras]:
-    """Check and encode the eras given to ``fit``, column by column; `ordered_for` is
-    what depends on the order of the labels, if anything does.
-    """
+def encode_granularities(eras: Any, X: Any) -> list[EncodedEras]:
+    """Check and encode the eras given to ``fit``, column by column."""
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
         return [eras]
-    return [
-        encode_eras(check_eras(column, X, name=name, ordered_for=ordered_for))
-        for name, column in _columns(eras)
-    ]
+    return [read_eras(column, X, name=name) for name, column in _columns(eras)]
 
 
 def _columns(eras: Any) -> list[tuple[str, Any]]:

@@ -1,0 +1,209 @@
+"""How eras are passed: labels in or out of order, and the name of a column."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_era.effects import Intercepts, Recency
+from sklearn_era.ensemble import (
+    BinnedDataset,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.model_selection import (
+    EraSearchCV,
+    EraWalkForwardSplit,
+    reverse_learning_curve,
+)
+
+RNG = np.random.default_rng(0)
+CODES = np.repeat(np.arange(6), 40)
+X, Y = RNG.normal(size=(240, 3)), RNG.normal(size=240)
+MONTHS = ["nov", "dec", "jan", "feb", "mar", "apr"]  # not as the alphabet has them
+
+
+def take(labels):
+    return np.array(labels)[CODES]
+
+
+# What eras of these labels are to whatever depends on their order.
+LABELS = {
+    "numbers": (CODES + 2000, "ordered"),
+    "dates": (np.datetime64("2024-01-05") + 7 * CODES, "ordered"),
+    "periods": (
+        pd.Series(pd.period_range("2024-01", periods=6, freq="M")[CODES]),
+        "ordered",
+    ),
+    "pandas categories": (
+        pd.Series(pd.Categorical(take(MONTHS), MONTHS, ordered=True)),
+        "ordered",
+    ),
+    "polars categories": (
+        pl.Series(take(MONTHS).tolist(), dtype=pl.Enum(MONTHS)),
+        "ordered",
+    ),
+    "padded numbers": (take([f"{i:04d}" for i in range(6)]), "warns"),
+    "months": (take([f"2024-{i + 1:02d}" for i in range(6)]), "warns"),
+    "weeks of a year": (take([f"2024-W{i + 5:02d}" for i in range(6)]), "warns"),
+    "named weeks": (take([f"week{i:02d}" for i in range(6)]), "raises"),
+    "weeks not padded": (
+        take([f"2024-W{i + 7}" for i in range(6)]),
+        "raises",
+    ),
+    "weeks before years": (take([f"W{i:02d}/2024" for i in range(6)]), "raises"),
+    "names": (take(["rome", "oslo", "bern", "kyiv", "lima", "riga"]), "raises"),
+    "unordered categories": (pd.Series(pd.Categorical(take(MONTHS))), "raises"),
+    "booleans": (CODES % 2 == 0, "unordered"),
+}
+
+
+def fit(eras, cls=HistGradientBoostingRegressor, **parameters):
+    sizes = {"n_estimators": 2} if cls is EraForestRegressor else {"max_iter": 2}
+    return cls(**sizes, **parameters, random_state=0).fit(X, Y, eras=eras)
+
+
+def last_eras_held_out(eras, **order):
+    model = fit(eras, early_stopping=True, **order)
+    (held_out,) = {*model.validation_eras_.tolist()}
+    return held_out == np.asarray(eras)[-1]
+
+
+def last_eras_tested(eras, **order):
+    cv = EraWalkForwardSplit(1, test_size=1, **order)
+    return next(iter(cv.split(X, groups=eras)))[1].tolist() == list(range(200, 240))
+
+
+def search(eras, **order):
+    fitted = EraSearchCV(Ridge(), {"alpha": [1.0]}, **order).fit(X, Y, eras=eras)
+    return fitted.era_order_ == "ordered"
+
+
+# Whether the tool takes them for ordered, and in the order of the rows.
+TOOLS = {
+    "early stopping": last_eras_held_out,
+    "search": search,
+    "walk": last_eras_tested,
+}
+NEED_ORDER = {
+    "recency": lambda eras, **order: fit(eras, era_weighting=Recency(2), **order),
+    "intercepts": lambda eras, **order: fit(eras, era_effects="intercept", **order),
+    "forest": lambda eras, **order: fit(
+        eras, EraForestRegressor, random_segments=3, **order
+    ),
+    "walk": last_eras_tested,
+    "learning curve": lambda eras, **order: reverse_learning_curve(
+        Ridge(), X, Y, eras=eras, test_eras=[np.asarray(eras)[-1]], **order
+    ),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("tool", TOOLS)
+def test_order_of_labels(labels, tool):
+    eras, expected = LABELS[labels]
+    run = TOOLS[tool]
+    if expected == "raises":
+        with pytest.raises(ValueError, match=r"text such as .* depends on its order"):
+            run(eras)
+    elif expected == "warns":
+        with pytest.warns(UserWarning, match="takes for numbers or dates"):
+            assert run(eras)
+        assert run(eras, era_order="ordered")
+    elif expected == "ordered":
+        assert run(eras)
+    elif tool == "walk":
+        with pytest.raises(ValueError, match=r"follow each other.*use GroupKFold"):
+            run(eras)
+    else:
+        assert not run(np.repeat([False, True], 120)) or tool == "early stopping"
+
+
+@pytest.mark.parametrize("tool", NEED_ORDER)
+def test_what_needs_an_order_asks_for_it(tool):
+    for labels in ("numbers", "periods", "pandas categories", "polars categories"):
+        NEED_ORDER[tool](LABELS[labels][0])
+    names, _ = LABELS["names"]
+    with pytest.raises(ValueError, match=r"'bern'.*pass era_order='ordered'"):
+        NEED_ORDER[tool](names)
+    if tool != "learning curve":  # whose last row is to be of the last era
+        NEED_ORDER[tool](names, era_order="ordered")
+    if tool not in ("walk", "learning curve"):
+        with pytest.raises(ValueError, match=r"follow each other, and with era_order="):
+            NEED_ORDER[tool](names, era_order="unordered")
+
+
+def test_what_needs_no_order_does_not_ask():
+    names, _ = LABELS["names"]
+    fit(names, split_criterion="directional", era_weighting="equal")
+    fit(names, era_effects=Intercepts(forecast="mean"))
+    fit(names, EraForestRegressor, split_criterion="era", bootstrap="whole_eras")
+
+
+def test_random_eras_are_held_out_of_those_without_an_order():
+    names, _ = LABELS["names"]
+    parameters = {"early_stopping": True, "validation_fraction": 2}
+    model = fit(names, era_order="unordered", **parameters)
+    same = fit(names, validation_eras="random", **parameters)
+    assert_array_equal(model.validation_eras_, same.validation_eras_)
+    with pytest.raises(ValueError, match="validation_eras='last' needs eras that"):
+        fit(names, era_order="unordered", validation_eras="last", **parameters)
+
+
+@pytest.mark.parametrize("module", [pd, pl])
+def test_eras_may_be_the_name_of_a_column(module):
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    frame = module.DataFrame({**columns, "week": CODES})
+    features = module.DataFrame(columns)
+    parameters = {"split_criterion": "era", "era_effects": "intercept", "max_iter": 3}
+    expected = HistGradientBoostingRegressor(**parameters)
+    expected.fit(features, Y, eras=CODES, X_val=features, y_val=Y, eras_val=CODES)
+    model = HistGradientBoostingRegressor(**parameters)
+    model.fit(frame, Y, eras="week", X_val=frame, y_val=Y)
+    assert model.feature_names_in_.tolist() == [*columns]
+    predicted = expected.predict(features, eras=CODES)
+    assert_array_equal(model.predict(frame, eras="week"), predicted)
+    assert_array_equal(model.predict(features, eras=CODES), predicted)
+    forest = EraForestRegressor(n_estimators=2, random_state=0, split_criterion="era")
+    by_name = forest.fit(frame, Y, eras="week").predict(features)
+    assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))
+    classes = (Y > 0).astype(int)
+    classifier = HistGradientBoostingClassifier(**parameters)
+    proba = classifier.fit(frame, classes, eras="week").predict_proba(
+        frame, eras="week"
+    )
+    assert_array_equal(proba, classifier.predict_proba(features, eras=CODES))
+    dataset = BinnedDataset.from_arrays(frame, Y, eras="week")
+    assert_array_equal(dataset.eras.decode(), CODES)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
+        (X, "'week' names a column, but X is ndarray"),
+    ],
+)
+def test_a_name_of_no_column_is_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        HistGradientBoostingRegressor().fit(data, Y, eras="week")
+
+
+def test_names_do_not_pass_a_transformer():
+    frame = pd.DataFrame(X, columns=[*"abc"]).assign(week=CODES)
+    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingRegressor())
+    with pytest.raises(ValueError, match="'week' names a column, but X is ndarray"):
+        pipeline.fit(frame, Y, histgradientboostingregressor__eras="week")
+
+
+@pytest.mark.parametrize("cls", [HistGradientBoostingRegressor, EraForestRegressor])
+def test_integers_by_position_are_warned_of(cls):
+    with pytest.warns(UserWarning, match="third argument .* pass labels of eras by"):
+        cls().fit(X, Y, CODES + 1)
+    cls().fit(X, Y, sample_weight=CODES + 1)  # without a warning
+    cls().fit(X, Y, RNG.random(240))
