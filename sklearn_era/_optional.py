@@ -7,6 +7,13 @@ from types import ModuleType
 class MissingPackageError(ImportError):
     """A package is not installed that only an extra brings along."""
 
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"{package} is not installed, and this needs it: pip install "
+            f"'sklearn-era[{extra}]', or '.[{extra}]' in a clone",
+            name=package,
+        )
+
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
     """Import a module of an optional package. A MissingPackageError names the extra if
@@ -18,9 +25,5 @@ def import_optional(module: str, *, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        raise MissingPackageError(
-            f"{package} is not installed, and this needs it: "
-            f"pip install 'sklearn-era[{extra}]'",
-            name=package,
-        ) from error
+        raise MissingPackageError(package, extra) from error
     return import_module(module)

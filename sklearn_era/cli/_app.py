@@ -22,11 +22,16 @@ _VERSION = typer.Option("--version", help="Print the version and exit.")
 _Text = str | None
 _Names = list[str] | None
 _Task = Literal["auto", "regression", "classification"]
+_Estimator = Literal["boosting", "forest", "auto"]
+_Order = Literal["auto", "ordered", "unordered"]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", f"{', '.join(CRITERIA)} or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
+_ESTIMATOR = option("NAME", "boosting; forest; or auto, which chooses by eras.")
+_ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
+_ID = option("COL,…", "Columns to copy.", "--id")
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
 _ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
@@ -95,7 +100,9 @@ def fit(
     exclude: Annotated[_Names, option("COL,…", "Columns to leave out.")] = None,
     categorical: Annotated[_Names, option("COL,…", "Features with categories.")] = None,
     task: Annotated[_Task, _TASK] = "auto",
+    estimator: Annotated[_Estimator, _ESTIMATOR] = "boosting",
     split_criterion: Annotated[str, _BLEND] = "gain",
+    era_order: Annotated[_Order, _ORDER] = "auto",
     param: Annotated[_Names, _PARAM] = None,
     random_state: Annotated[int | None, _SEED] = None,
     score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
@@ -106,11 +113,12 @@ def fit(
 ) -> None:
     """Fit a model to the rows of DATA and write it to a model file.
 
-    The model is a HistGradientBoostingRegressor or HistGradientBoostingClassifier of
-    sklearn_era.ensemble; the latter by default for text, booleans and two whole
-    numbers. --param sets its parameters to numbers, text, true, false, none, lists or
-    dicts. Repeat it, or any option that takes columns, as needed. A blend of split
-    criteria is a dict like '{"era": 1, "vrex": 0.5}'.
+    The model is a regressor or a classifier of sklearn_era.ensemble; the latter by
+    default for text, booleans and two whole numbers. --param sets its parameters to
+    numbers, text, true, false, none, lists or dicts; with --estimator auto, those of
+    the booster that it begins with. Parameters of the criterion are given as
+    split_criterion__min_agreement=0.1. Repeat it, or any option that takes columns, as
+    needed. A blend of split criteria is a dict like '{"era": 1, "vrex": 0.5}'.
 
     The score comes from a second model, fitted without the last fifth of the eras, in
     the order of their labels, or without a random fifth of the rows if there are none.
@@ -132,6 +140,8 @@ def fit(
         check_known(str(criterion), CRITERIA, subject)
     if criterion != "gain" and era is None:
         raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
+    if estimator == "auto" and era is None:
+        raise InputError("--estimator: 'auto' needs --era.")
     table = _tables.TableFile(data, sep, encoding)
     given = {"--target": target, "--era": era}
     labels = {table.find(n, x): x for x, n in given.items() if n is not None}
@@ -162,32 +172,29 @@ def fit(
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
         "verbose": 2 * verbose, "categorical_features": "from_dtype",
+        "era_order": era_order,
     }  # fmt: skip
-    estimator = _tables.make_estimator(is_classes, param, options)
+    model = _tables.make_estimator(estimator, is_classes, param, options)
 
     # The estimator's own lines would break into the status.
     console = Console(stderr=True, quiet=verbose)
     start = time.perf_counter()
     try:
         with console.status("Fitting"):
-            estimator.fit(X, y, eras=eras)
+            model.fit(X, y, eras=eras)
     except ValueError as error:
         raise InputError(f"Cannot fit: {_ui.one_sentence(error)}") from error
     seconds = time.perf_counter() - start
     with _ui.writable(out):
-        save_model(estimator, out, target=target, era=era)
+        save_model(model, out, target=target, era=era)
     of_eras = "" if eras is None else f" of {count(len(set(eras.tolist())), 'era')}"
     _ui.echo(
         f"Fitted a {'classifier' if is_classes else 'regressor'} of '{target}' to "
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
-        f"{count(estimator.n_iter_, 'iteration')} in {seconds:.1f} s."
+        f"{_tables.describe_fit(model)} in {seconds:.1f} s."
     )
-    trees = [tree for trees in estimator._predictors for tree in trees]
-    n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
-    if n_split < len(trees):
-        typer.echo(f"{n_split:,} of {len(trees):,} trees have splits.")
     _ui.echo(f"Wrote {out}.")
-    lines = _tables.score_held_out(estimator, X, y, eras)
+    lines = _tables.score_held_out(model, X, y, eras)
     try:
         with console.status("Scoring"):
             for line in lines if score else ():
@@ -201,7 +208,7 @@ def predict(
     model: Annotated[Path, argument("MODEL", "Model file that fit wrote.")],
     data: Annotated[Path, _DATA],
     out: Annotated[Path, option("FILE", "Table, in the same formats.", "--out", "-o")],
-    id_column: Annotated[_Text, option("COL", "Column to copy.", "--id")] = None,
+    id_columns: Annotated[_Names, _ID] = None,
     sep: Annotated[_Text, _SEP] = None,
     encoding: Annotated[_Text, _ENCODING] = None,
 ) -> None:
@@ -216,6 +223,7 @@ def predict(
 
     from sklearn_era._tables.columns import list_columns
     from sklearn_era.cli import _tables
+    from sklearn_era.ensemble._parameters import did_you_mean
     from sklearn_era.model_files import ModelFileError, load_model
 
     _ui.check_output(out, _tables.SUFFIXES, model, data)
@@ -228,16 +236,16 @@ def predict(
     if names is None:
         raise InputError(f"MODEL: {model} was fitted without column names.")
     known = set(table.columns)
-    missing = [name for name in names if name not in known]
-    if len(missing) > 1 and len(known) > 1:
-        raise InputError(f"DATA: '{data}' lacks the columns {list_columns(missing)}.")
-    for name in missing:
-        table.find(name, "DATA")
+    if missing := [name for name in names if name not in known]:
+        if len(known) == 1:  # of another separator, perhaps
+            table.find(missing[0], "DATA")
+        told = f"the model was fitted to {list_columns(missing)}, which '{data}' lacks."
+        raise InputError(f"DATA: {told}{did_you_mean(missing[0], table.columns)}")
     classes = list(getattr(estimator, "classes_", []))
     headings = ["prediction", *(f"probability_{label}" for label in classes)]
-    kept = [] if id_column is None else [table.find(id_column, "--id")]
-    if id_column in headings:
-        raise InputError(f"--id: '{id_column}' is also a column of the predictions.")
+    kept = table.select(id_columns, "--id")
+    for name in {*kept}.intersection(headings):
+        raise InputError(f"--id: '{name}' is also a column of the predictions.")
 
     categorical = [str(name) for name in metadata.categorical_features]
     frame = table.read([*names, *kept], {*kept}.difference(names) | {*categorical})

@@ -25,8 +25,16 @@ from sklearn.model_selection import train_test_split
 
 from sklearn_era import ensemble
 from sklearn_era.cli import _ui
-from sklearn_era.cli._ui import InputError, check_known, check_suffix, writable
+from sklearn_era.cli._ui import (
+    InputError,
+    check_known,
+    check_suffix,
+    count,
+    writable,
+)
+from sklearn_era.ensemble._parameter_table import refuse_moved
 from sklearn_era.metrics import era_scores
+from sklearn_era.model_files._estimators import inner_models
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 # How names end, with the separator of those that are text.
@@ -162,6 +170,8 @@ def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace categories by the estimator's own of the same text; warn of others."""
+    while inner := inner_models(estimator):
+        estimator = inner[0]
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     names = X.columns[estimator.is_categorical_]
     for name, categories in zip(names, encoder.categories_, strict=True):
@@ -238,24 +248,46 @@ def parse_value(text: str) -> Any:
     return text
 
 
-def make_estimator(is_classes: bool, pairs: Any, options: dict[str, Any]) -> Any:
+def make_estimator(
+    name: str, is_classes: bool, pairs: Any, options: dict[str, Any]
+) -> Any:
     """An estimator of options, and of the NAME=VALUE pairs given beside them."""
     kind = "Classifier" if is_classes else "Regressor"
-    estimator = getattr(ensemble, f"HistGradientBoosting{kind}")
-    subject = f"--param: {estimator.__name__} has no parameter"
+    prefix = "EraForest" if name == "forest" else "HistGradientBoosting"
+    estimator = getattr(ensemble, f"{prefix}{kind}")()
+    subject = f"--param: {type(estimator).__name__} has no parameter"
     for pair in pairs or ():
-        name, equals, text = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not (name and equals):
+        parameter, equals, text = pair.partition("=")
+        parameter = parameter.strip().replace("-", "_")
+        if not (parameter and equals):
             raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
-        check_known(name.split("__")[0], estimator._get_param_names(), subject)
-        if name in options:
-            raise InputError(f"--param: '{name}' is given twice or has its own option.")
-        options[name] = parse_value(text.strip())
+        if parameter in options:
+            told = f"'{parameter}' is given twice or has its own option"
+            raise InputError(f"--param: {told}.")
+        options[parameter] = parse_value(text.strip())
     try:
-        return estimator().set_params(**options)
+        for parameter in options:
+            refuse_moved(parameter)
+            check_known(parameter.split("__")[0], estimator._get_param_names(), subject)
+        estimator.set_params(**options)
     except (TypeError, ValueError) as error:
         raise InputError(f"--param: {error}") from error
+    if name != "auto":
+        return estimator
+    own = {key: options[key] for key in ("era_order", "random_state", "n_jobs")}
+    return getattr(ensemble, f"AutoEra{kind}")(estimator, **own)
+
+
+def describe_fit(model: Any) -> str:
+    """How far a model grew, or what was chosen."""
+    if not hasattr(model, "_predictors"):
+        return f"{count(len(model.estimators_), 'model')} chosen"
+    trees = [tree for trees in model._predictors for tree in trees]
+    n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
+    told = count(model.n_iter_, "iteration")
+    if n_split < len(trees):
+        told += f" ({n_split:,} of {len(trees):,} trees have splits)"
+    return told
 
 
 def score_held_out(

@@ -47,8 +47,7 @@ def check_packages(extra: str, *packages: str) -> None:
     """Check that packages are installed, without importing them."""
     for package in packages:
         if find_spec(package.replace("-", "_")) is None:
-            told = f"{package} is not installed, and this needs it"
-            raise MissingPackageError(f"{told}: pip install 'sklearn-era[{extra}]'")
+            raise MissingPackageError(package, extra)
 
 
 def one_sentence(message: BaseException | str) -> str:

@@ -164,7 +164,7 @@ def test_defaults_are_the_estimators():
     assert load_model("new.era")[0].get_params() == Regressor().get_params()
     # Of 60 rows, no leaf has 40.
     output = run(*fit(), *params(min_samples_leaf=40, max_iter=2), "--no-score")
-    assert "\n0 of 2 trees have splits.\n" in output
+    assert "(0 of 2 trees have splits)" in output
 
 
 # The score.
@@ -294,3 +294,17 @@ def test_a_failure_is_a_sentence_and_an_exit_status(frame, monkeypatch, capsys):
     assert tuple(capsys.readouterr()) == (
         "", "Error: --target: there is no column 'z'; use 'a', 'b', 'y'.\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", ["forest", "auto"])
+def test_other_estimators(frame, features, estimator):
+    write(frame, "d.csv")
+    base = ["--target", "y", "--era", "week", "--estimator", estimator, *CHOICE]
+    size = {"n_estimators": 3} if estimator == "forest" else {"max_iter": 3}
+    output = run("fit", "d.csv", *base, *params(**size), "-o", "m.era", "--seed", "0")
+    assert ("3 iterations" if estimator == "forest" else "chosen in") in output
+    run("predict", "m.era", "d.csv", "-o", "p.csv", "--id", "row,week", "--id", "a")
+    predictions = read("p.csv")
+    assert list(predictions.columns) == ["row", "week", "a", "prediction"]
+    model, _ = load_model("m.era")
+    assert np.array_equal(predictions["prediction"], model.predict(features))
