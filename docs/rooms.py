@@ -21,16 +21,17 @@ LAYERS = {
     "Beneath all": (
         "#8290a6",
         "_optional _files _plotting _warnings _threads _fit_attributes "
-        "_criterion_table _eras _tables _trees",
+        "_parameter_object effects _eras _era_arguments _tables _trees",
     ),
     "Rows become bytes": ("#0d9488", "_binning"),
-    "What a split is worth": ("#8b5cf6", "_criteria"),
+    "What a split is worth": ("#8b5cf6", "criteria _criteria"),
     "Plan, accumulate, merge, rank": ("#3b82f6", "_exchange _splitting"),
     "Prediction": ("#0891b2", "_prediction"),
     "Boosters and forests": (
         "#16a34a",
-        "_criterion_plan _parameters _feature_penalty _docstrings _warm_start "
-        "_fit_state _callbacks _estimator _hist_gradient_boosting _boosters _forests",
+        "_criterion_plan _parameter_table _parameters _feature_penalty _docstrings "
+        "_warm_start _fit_state _callbacks _estimator _hist_gradient_boosting "
+        "_boosters _forests",
     ),
     "What uses these": (
         "#ca8a04",

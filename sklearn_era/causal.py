@@ -2,7 +2,8 @@
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
 in the mechanisms of a few variables, and a causal graph says on which features the
-target depends alike in all of them.
+target depends alike in all of them. The module is *experimental*: it may change without
+a deprecation.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
@@ -41,6 +42,8 @@ def invariant_features(
     hidden_causes: Collection[tuple[Hashable, Hashable]] = (),
 ) -> list[Any]:
     """Find the features on which the target depends alike in all environments.
+
+    *Experimental*: it may change without a deprecation.
 
     For the features X' that are returned, P(Y | X') is the same whatever the mechanisms
     of the manipulable variables become, as long as they take no new causes.
@@ -249,6 +252,8 @@ def mutual_information_ratios(
 ) -> NDArray[np.float64]:
     """Compare what each column says of the target with what the invariant ones say.
 
+    *Experimental*: it may change without a deprecation.
+
     The ratio of column s is ::
 
         I(X_s; Y) / mean of I(X_j; Y) over the invariant columns j
@@ -315,6 +320,8 @@ def feature_penalties(
     max_bins: int = 16,
 ) -> NDArray[np.float64]:
     """Penalise the columns that are not invariant, by how much they tempt.
+
+    *Experimental*: it may change without a deprecation.
 
     The penalty is 0 for invariant columns, and for the others what
     `mutual_information_ratios` gives: the centre of the soft mask of Du et al. (2025),

@@ -282,6 +282,8 @@ def _predict_block(
 
 _DOC = """{local}, fitted on the workers of a Dask cluster.
 
+*Experimental*: it may change without a deprecation.
+
 Each worker trains on the rows that it has, as bytes, and for each split the workers add
 up a few sums of each candidate: what a tree makes them send depends neither on the
 number of rows nor on that of eras. Trees are those of the local estimator, but where

@@ -48,11 +48,13 @@ def _has(name: str) -> Any:
 class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Train, weigh the rows up that come out wrong, and train again.
 
+    *Experimental*: it may change without a deprecation.
+
     A model that is trained for a short time, or is otherwise weak, has learnt what
     holds for most rows: where that is a shortcut, it is wrong on those that lack it.
     The second model sees these rows `upweight` times as heavy, and so does better on
     groups of rows that are not known, nor needed [1]_. Where groups are known, see
-    ``era_weighting="group_dro"`` of :class:`HistGradientBoostingClassifier`.
+    :class:`~sklearn_era.effects.GroupDRO`.
 
     Parameters
     ----------

@@ -47,6 +47,8 @@ def decorrelated_partition(
 ) -> NDArray[np.intp]:
     """Make eras of subsets of rows whose features are hardly correlated.
 
+    *Experimental*: it may change without a deprecation.
+
     Where a feature predicts only since it goes along with another one, a subset in
     which the two do not go along shows it. That is the idea of Decorr [1]_, which [2]_
     uses to make environments where the data have none. This is not its algorithm:

@@ -2,6 +2,8 @@
 
 RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for what may not last.
 
+    *Experimental*: it may change without a deprecation.
+
     A rule is a conjunction of conditions, each on one column: ``age > 40 and plan =
     basic``. Each round of boosting looks for the rule of the best quality among what
     the rules before it have left over, by beam search, and adds it to the score ::
