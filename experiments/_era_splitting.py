@@ -52,7 +52,7 @@ def draw_configurations(n: int, seed: int, **changes: Sequence[float]) -> list[d
     Returns
     -------
     configurations : list of dict
-        Parameters of the regressor.
+        Parameters of the regressor, and `boltzmann_alpha`, one of its criterion.
     """
     rng = np.random.default_rng(seed)
     grid = {**GRID, **changes}
@@ -98,10 +98,15 @@ def fit(
     model : HistGradientBoostingRegressor
         The fitted model.
     """
-    return HistGradientBoostingRegressor(
+    parameters = dict(configuration)
+    alpha = parameters.pop("boltzmann_alpha")
+    model = HistGradientBoostingRegressor(
         split_criterion=criterion,
         early_stopping=False,
         random_state=seed,
         **coverage_of_papers(criterion),
-        **configuration,
-    ).fit(X, y, eras=eras)
+        **parameters,
+    )
+    if criterion != "gain":
+        model.set_params(split_criterion__boltzmann_alpha=alpha)
+    return model.fit(X, y, eras=eras)

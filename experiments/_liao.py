@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_era.criteria import Invariant
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -66,16 +67,21 @@ def invariant_classifier(penalty: float, **parameters: Any) -> EraForestClassifi
         "max_depth": DEPTH_OF_CLASSIFIERS,
         **parameters,
     }
-    return InvariantForestClassifier(invariance_penalty=penalty / 2, **settings)
+    criterion = Invariant(penalty=penalty / 2, statistic="ratio")
+    return InvariantForestClassifier(split_criterion=criterion, **settings)
 
 
-def invariant_regressor(penalty: float, **parameters: Any) -> EraForestRegressor:
+def invariant_regressor(
+    penalty: float, statistic: str = "effect", **parameters: Any
+) -> EraForestRegressor:
     """The paper's forest for numbers; its λ and the package's are the same.
 
     Parameters
     ----------
     penalty : float
         The paper's λ.
+    statistic : str, default="effect"
+        As of :class:`~sklearn_era.criteria.Invariant`.
     **parameters : dict
         Others of the forest.
     """
@@ -84,7 +90,8 @@ def invariant_regressor(penalty: float, **parameters: Any) -> EraForestRegressor
         "max_depth": DEPTH_OF_REGRESSORS,
         **parameters,
     }
-    return InvariantForestRegressor(invariance_penalty=penalty, **settings)
+    criterion = Invariant(penalty=penalty, statistic=statistic)
+    return InvariantForestRegressor(split_criterion=criterion, **settings)
 
 
 def split_frequencies(

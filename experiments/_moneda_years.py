@@ -33,7 +33,8 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import OrdinalEncoder
 
-from experiments.common import COLORS, draw_bars, seed_of, summarize
+from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import domain_classifier_auc, support_match
 from sklearn_era.model_selection import best_worst_era, reverse_learning_curve
@@ -287,11 +288,10 @@ def make_forest(
     if model == GAIN:
         return EraForestClassifier(min_samples_leaf=n_years * rows, **shared)
     return EraForestClassifier(
-        split_criterion="time_robust",
-        period_aggregation="mean" if model == MEAN else "max",
+        split_criterion=TimeRobust(aggregation="mean" if model == MEAN else "max"),
         min_samples_leaf=1,
         min_samples_per_era=rows,
-        min_era_coverage=1.0,
+        **RULE_OF_PAPERS,
         **shared,
     )
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from experiments._natural_eras_data import Scenario, Table, Task
 from experiments.common import ExperimentError, seed_of, summarize
+from sklearn_era.effects import Recency
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 Rows = NDArray[np.intp]
@@ -91,7 +92,8 @@ def measure(
     Parameters
     ----------
     scenarios, models : mapping
-        By their names in the table.
+        By their names in the table. A model's half-life of `Recency` is in shares of
+        the eras that it is trained on.
     data_dir : Path or None
         The folder of the data files. A scenario that lacks its file or its package is
         left out, and standard error says so.
@@ -155,6 +157,10 @@ def _measure_rows(
         estimator = models[row["model"]](scenario.task, seed)
         if is_of_groups and "era_order" in estimator.get_params(deep=False):
             estimator.set_params(era_order="unordered")
+        weighting = getattr(estimator, "era_weighting", None)
+        if isinstance(weighting, Recency):
+            half_life = weighting.half_life * np.unique(labels[train]).size
+            estimator.set_params(era_weighting__half_life=half_life)
         knows_eras = has_fit_parameter(estimator, "eras")
         start = time.perf_counter()
         estimator.fit(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Okabe & Ito's colours, which colour-blind readers tell apart.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "0.5")
 
+# Splits cover all eras, however much of the gain they have.
+RULE_OF_PAPERS: dict[str, Any] = {"min_era_coverage": 1.0, "min_gain_share": 0.0}
+
 
 class ExperimentError(Exception):
     """What an experiment needs is not there. The message is one sentence."""
@@ -24,7 +27,7 @@ class ExperimentError(Exception):
 
 def coverage_of_papers(criterion: str) -> dict[str, Any]:
     """The rule that splits cover all eras, for the criteria that look at eras."""
-    return {} if criterion == "gain" else {"min_era_coverage": 1.0}
+    return {} if criterion == "gain" else dict(RULE_OF_PAPERS)
 
 
 def find_data_file(name: str, data_dir: Path | None) -> Path:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import accuracy_score, r2_score
 
-from experiments.common import draw_bars, summarize_beside
+from experiments.common import RULE_OF_PAPERS, draw_bars, summarize_beside
+from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
+from sklearn_era.criteria._base import SplitCriterion
 from sklearn_era.datasets import (
     make_shortcut_classification,
     make_synthetic_memorization,
@@ -96,55 +98,46 @@ DATA: dict[str, Callable[[int], Rows]] = {
 DEEP = {"max_iter": 50, "max_depth": 10, "max_leaf_nodes": 32, "learning_rate": 1.0}
 
 
-def _model(
-    criterion: str | dict[str, float], coverage: float | str = 1.0, **parameters: Any
-) -> dict[str, Any]:
-    """Parameters; every era in every split, the papers' rule, unless said otherwise."""
-    coverages = {"min_era_coverage": coverage}
-    return {"split_criterion": criterion, **coverages, **parameters}
-
-
-def _invariant(statistic: str, penalty: float) -> dict[str, Any]:
-    return _model(
-        "invariant", invariance_statistic=statistic, invariance_penalty=penalty
-    )
-
-
+# Every era in every split, the papers' rule, unless the name says otherwise.
+_CRITERIA: dict[str, str | SplitCriterion | dict] = {
+    **{
+        f"era, alpha = {alpha:g}": Era(boltzmann_alpha=alpha)
+        for alpha in (0.0, -1.0, -np.inf)
+    },
+    "directional": "directional",
+    "directional, all eras agree": Directional(min_agreement=1.0),
+    "time_robust, max": TimeRobust(),
+    "time_robust, mean": TimeRobust(aggregation="mean"),
+    "invariant, λ = 1": Invariant(),
+    "invariant, λ = 10": Invariant(penalty=10.0),
+    "invariant, changing rate, λ = 1": Invariant(statistic="changing_rate"),
+    "invariant, changing rate, λ = 10": Invariant(10.0, statistic="changing_rate"),
+    "invariant, ratio, λ = 0.01": Invariant(0.01, statistic="ratio"),
+    "invariant, ratio, λ = 1": Invariant(statistic="ratio"),
+    **{f"vrex, λ = {penalty:g}": VREx(penalty=penalty) for penalty in (0.5, 1.0, 2.0)},
+    "directional + gain": Blend({"directional": 1, "gain": 1}, normalize=False),
+    "directional + gain, normalised": {"directional": 1, "gain": 1},
+    "directional + era / 2, normalised": {"directional": 1, "era": 0.5},
+    "gain + vrex, normalised": {"gain": 1, "vrex": 1},
+}
 MODELS: dict[str, dict[str, Any]] = {
     "gain": {},
     **{
-        f"era, alpha = {alpha:g}": _model("era", boltzmann_alpha=alpha)
-        for alpha in (0.0, -1.0, -np.inf)
+        name: {"split_criterion": criterion, **RULE_OF_PAPERS}
+        for name, criterion in _CRITERIA.items()
     },
-    "directional": _model("directional"),
-    "directional, all eras agree": _model("directional", min_direction_agreement=1.0),
-    "time_robust, max": _model("time_robust", period_aggregation="max"),
-    "time_robust, mean": _model("time_robust", period_aggregation="mean"),
-    "invariant, λ = 1": _invariant("effect", 1.0),
-    "invariant, λ = 10": _invariant("effect", 10.0),
-    "invariant, changing rate, λ = 1": _invariant("changing_rate", 1.0),
-    "invariant, changing rate, λ = 10": _invariant("changing_rate", 10.0),
-    "invariant, ratio, λ = 0.01": _invariant("ratio", 0.01),
-    "invariant, ratio, λ = 1": _invariant("ratio", 1.0),
     **{
-        f"vrex, λ = {penalty:g}": _model("vrex", invariance_penalty=penalty)
-        for penalty in (0.5, 1.0, 2.0)
+        f"{name}, half of the eras": {
+            "split_criterion": name,
+            **RULE_OF_PAPERS,
+            "min_era_coverage": 0.5,
+        }
+        for name in ("era", "directional")
     },
-    "directional + gain": _model({"directional": 1, "gain": 1}),
-    "directional + gain, normalised": _model(
-        {"directional": 1, "gain": 1}, normalize_era_gain=True
-    ),
-    "directional + era / 2, normalised": _model(
-        {"directional": 1, "era": 0.5}, normalize_era_gain=True
-    ),
-    "gain + vrex, normalised": _model({"gain": 1, "vrex": 1}, normalize_era_gain=True),
-    "era, half of the eras": _model("era", 0.5),
-    "directional, half of the eras": _model("directional", 0.5),
-    "era, default coverage": _model("era", "auto"),
-    "directional, default coverage": _model("directional", "auto"),
-    "time_robust, default coverage": _model("time_robust", "auto"),
-    "invariant, default coverage": _model("invariant", "auto"),
-    "vrex, default coverage": _model("vrex", "auto"),
+    **{
+        f"{name}, default coverage": {"split_criterion": name}
+        for name in ("era", "directional", "time_robust", "invariant", "vrex")
+    },
     "held_out": {"split_criterion": "held_out", "min_gain_share": 0.0},
 }
 
@@ -166,8 +159,7 @@ def run(
             common = {"early_stopping": False, **(DEEP if make is shortcut else {})}
             common |= {"max_iter": 5} if quick else {}
             for model, parameters in MODELS.items():
-                is_ratio = parameters.get("invariance_statistic") == "ratio"
-                if is_ratio and not data.is_class:
+                if ", ratio" in model and not data.is_class:
                     continue  # it counts classes
                 value = _score(data, {**common, **parameters})
                 rows.append({"model": model, "data": name, "run": seed, "value": value})

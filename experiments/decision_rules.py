@@ -46,6 +46,7 @@ from experiments.common import (
     seed_of,
     summarize_beside,
 )
+from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     JustTrainTwice,
@@ -167,7 +168,7 @@ def _make_model(name: str, seed: int, quick: bool) -> Any:
         **coverage_of_papers(criterion),
     )
     if name in DRO:
-        booster.set_params(era_weighting="group_dro", group_dro_step_size=DRO[name])
+        booster.set_params(era_weighting=GroupDRO(step_size=DRO[name]))
     return JustTrainTwice(booster) if name == JTT else booster
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.metrics import mean_squared_error
 
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.environments import (
@@ -91,17 +92,15 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
     }
     parameters: dict[str, dict[str, Any]] = {
         "gain": {},
-        "era, worst era": {"split_criterion": "era", "boltzmann_alpha": -np.inf},
+        "era, worst era": {"split_criterion": Era(boltzmann_alpha=-np.inf)},
         "directional": {"split_criterion": "directional"},
-        "invariant, λ = 10": {
-            "split_criterion": "invariant", "invariance_penalty": 10,
-        },
-    }  # fmt: skip
+        "invariant, λ = 10": {"split_criterion": Invariant(penalty=10)},
+    }
     for row, eras in partitions.items():
         for column, of_criterion in parameters.items():
             model = HistGradientBoostingRegressor(
-                max_iter=5 if quick else 60, max_leaf_nodes=8, min_era_coverage=1.0,
-                early_stopping=False, **of_criterion,
+                max_iter=5 if quick else 60, max_leaf_nodes=8,
+                early_stopping=False, **RULE_OF_PAPERS, **of_criterion,
             )  # fmt: skip
             model.fit(X, y, eras=eras)
             error = mean_squared_error(y_test, model.predict(X_test))
@@ -149,8 +148,8 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
             if agreement is not None:
                 row = f"directional, agreement {agreement}"
                 parameters = {
-                    "split_criterion": "directional", "min_era_coverage": 0.5,
-                    "min_direction_agreement": agreement,
+                    "split_criterion": Directional(min_agreement=agreement),
+                    "min_era_coverage": 0.5, "min_gain_share": 0.0,
                 }  # fmt: skip
             model = HistGradientBoostingRegressor(
                 max_iter=10 if quick else 200, learning_rate=0.05, max_depth=5,

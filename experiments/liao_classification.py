@@ -122,7 +122,7 @@ def _one_run(d: int, number: int, quick: bool) -> list[dict]:
     cases += [(penalty, rule) for rule in COVERAGE for penalty in PENALTIES]
     for penalty, rule in cases:
         forest = invariant_classifier(
-            penalty, min_era_coverage=COVERAGE.get(rule, "auto"), **settings
+            penalty, min_era_coverage=COVERAGE.get(rule, 1.0), **settings
         ).fit(data.X_train, data.y_train, eras=data.eras_train)
         accuracy = 100 * forest.score(data.X_test, data.y_test)
         values = {

@@ -244,8 +244,8 @@ def _untuned(data: Part, scenario: str, number: int, quick: bool) -> list[dict]:
         for penalty, statistic, rule in cases:
             forest = invariant_regressor(
                 penalty,
-                invariance_statistic=statistic or "effect",
-                min_era_coverage=COVERAGE.get(rule, "auto"),
+                statistic or "effect",
+                min_era_coverage=COVERAGE.get(rule, 1.0),
                 **settings,
             ).fit(train.X, train.y, eras=eras)
             rows.append(
@@ -285,11 +285,7 @@ def _tuned(data: Part, scenario: str, number: int, quick: bool) -> list[dict]:
             statistic: str = "effect",
         ) -> RandomForestRegressor:
             return invariant_regressor(
-                penalty,
-                max_depth=depth,
-                invariance_statistic=statistic,
-                min_era_coverage=1.0 if penalty else "auto",
-                **settings,
+                penalty, statistic, max_depth=depth, **settings
             ).fit(train.X, train.y, eras=eras)
 
         # Without a penalty there is no statistic.

@@ -156,7 +156,7 @@ def _untuned(data: Part, columns: str, number: int, quick: bool) -> list[dict]:
         ]
         for penalty, eras, rule in cases:
             forest = invariant_classifier(
-                penalty, min_era_coverage=COVERAGE.get(rule, "auto"), **settings
+                penalty, min_era_coverage=COVERAGE.get(rule, 1.0), **settings
             ).fit(train.X, train.y, eras=train.environments if eras == GIVEN else made)
             rows.append(_row(irf(penalty), _accuracy(forest, test), eras, rule))
     return rows

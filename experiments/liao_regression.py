@@ -139,8 +139,8 @@ def _one_run(d: int, leaf: int, number: int, quick: bool) -> list[dict]:
     for penalty, statistic, rule in cases:
         forest = invariant_regressor(
             penalty,
-            invariance_statistic=statistic or "effect",
-            min_era_coverage=COVERAGE.get(rule, "auto"),
+            statistic or "effect",
+            min_era_coverage=COVERAGE.get(rule, 1.0),
             **settings,
         ).fit(data.X_train, data.y_train, eras=data.eras_train)
         error = np.mean((forest.predict(data.X_test) - data.y_test) ** 2)

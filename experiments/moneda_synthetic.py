@@ -35,7 +35,8 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from experiments.common import draw_bars, seed_of, summarize
+from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
+from sklearn_era.criteria import TimeRobust
 from sklearn_era.datasets import make_moneda_drift
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.model_selection import best_worst_era
@@ -152,13 +153,14 @@ def _tree(
         n_estimators=1,
         min_samples_leaf=1,
         bootstrap=False,
-        split_criterion="time_robust",
-        period_aggregation="max" if model == WORST else "mean",
+        split_criterion=TimeRobust(
+            aggregation="max" if model == WORST else "mean",
+            # In squared error, half of Gini.
+            min_impurity_decrease=gini_decrease / 2,
+        ),
         max_depth=depth,
-        # In squared error, half of Gini.
-        min_impurity_decrease=gini_decrease / 2,
         min_samples_per_era=rows,
-        min_era_coverage=1.0,
+        **RULE_OF_PAPERS,
         n_jobs=1,
         random_state=seed,
     )

@@ -34,6 +34,7 @@ from experiments._natural_eras_measure import (
 )
 from experiments.common import COLORS, ExperimentError, find_data_file
 from sklearn_era._optional import import_optional
+from sklearn_era.effects import Recency
 from sklearn_era.ensemble import (
     AutoEraClassifier,
     AutoEraRegressor,
@@ -108,7 +109,7 @@ _EFFECTS = {
     "intercepts": booster(era_effects="intercept"),
     "leaf shrinkage": booster(leaf_shrinkage="eras"),
     "equal eras": booster(era_weighting="equal"),
-    "recency": booster(era_weighting="recency"),
+    "recency": booster(era_weighting=Recency(half_life=0.25)),
 }
 
 _LEAVES, _RATES = [8, 15, 31, 63], [0.05, 0.1]

@@ -50,6 +50,7 @@ from experiments.common import (
 )
 from sklearn_era.causal import feature_penalties
 from sklearn_era.datasets import make_cows_versus_camels, make_small_invariant_margin
+from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
 
 TITLE = "Du et al. (2025), unit tests: figures 7 and 8, tables III and IV"
@@ -184,7 +185,7 @@ def _models(
     for scale in SCALES:
         name = f"{BOOSTER}, {graph(scale)}"
         yield name, _booster(quick, feature_penalty=scale * penalties), {}
-    yield f"{BOOSTER}, group_dro", _booster(quick, era_weighting="group_dro"), eras
+    yield f"{BOOSTER}, group_dro", _booster(quick, era_weighting=GroupDRO()), eras
     yield f"{BOOSTER}, JustTrainTwice", JustTrainTwice(_booster(quick)), {}
 
 

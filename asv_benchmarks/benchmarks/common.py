@@ -21,6 +21,8 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_limits
 
 from sklearn_era._optional import import_optional
+from sklearn_era.criteria import Gain
+from sklearn_era.criteria._base import SplitCriterion
 from sklearn_era.ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -132,8 +134,8 @@ TREES: dict[str, Any] = {
 }
 # In the papers, a split needs rows of every era on both sides. Hundreds of eras would
 # stop trees early then, which would make them fast and the comparison unfair. With this
-# share, all candidates are asked for their eras; by default, few are.
-MIN_ERA_COVERAGE = 0.2
+# coverage, all candidates are asked for their eras; by default, few are.
+COVERAGE: dict[str, Any] = {"min_era_coverage": 0.2, "min_gain_share": 0.0}
 
 
 @dataclass(frozen=True)
@@ -149,11 +151,16 @@ class Learner:
         return self.package is None or find_spec(self.package) is not None
 
 
+def compares_eras(split_criterion: str | SplitCriterion) -> bool:
+    return split_criterion != "gain" and not isinstance(split_criterion, Gain)
+
+
 def era_booster(
-    data: Data, split_criterion: str, n_trees: int, **parameters: Any
+    data: Data, split_criterion: str | SplitCriterion, n_trees: int, **parameters: Any
 ) -> Any:
-    if split_criterion != "gain" and data.trees is TREES:
-        parameters = {"min_era_coverage": MIN_ERA_COVERAGE, **parameters}
+    asks = compares_eras(split_criterion) and split_criterion != "held_out"
+    if asks and data.trees is TREES:
+        parameters = COVERAGE | parameters
     make = (
         HistGradientBoostingClassifier
         if data.is_classified
@@ -168,13 +175,13 @@ def era_booster(
     )
 
 
-def era_learner(split_criterion: str, **parameters: Any) -> Learner:
+def era_learner(split_criterion: str | SplitCriterion, **parameters: Any) -> Learner:
     """One of the package's criteria, with further parameters of the estimator."""
 
     def fit(data: Data, n_trees: int) -> Any:
         model = era_booster(data, split_criterion, n_trees, **parameters)
         # Without eras, as those who do not compare them train.
-        eras = None if split_criterion == "gain" else data.eras
+        eras = data.eras if compares_eras(split_criterion) else None
         return model.fit(data.X, data.y, data.sample_weight, eras=eras)
 
     name = f"`{split_criterion}`"
@@ -187,7 +194,7 @@ def era_learner(split_criterion: str, **parameters: Any) -> Learner:
 _FULL: dict[str, Any] = {"min_samples_leaf": 1}
 FORESTS: dict[str, dict[str, Any]] = {
     "full": _FULL,
-    "full, default coverage": _FULL | {"min_era_coverage": "auto"},
+    "full, default coverage": _FULL | {"min_era_coverage": 0.1, "min_gain_share": 0.5},
     "shallow": {"max_depth": 5, "min_samples_leaf": 20},
     # Lopsided by some criteria, and as deep as without eras.
     "full, any era": _FULL | {"min_era_coverage": 1e-6},
@@ -200,13 +207,12 @@ def forest_learner(split_criterion: str, trees: str) -> Learner:
 
     def fit(data: Data, n_trees: int) -> Any:
         gains = split_criterion == "gain"
-        coverage = {} if gains else {"min_era_coverage": MIN_ERA_COVERAGE}
         forest = EraForestRegressor(
             n_trees,
             split_criterion=split_criterion,
             bootstrap="rows" if gains else "within_eras",
             random_state=0,
-            **{**coverage, **FORESTS[trees]},
+            **COVERAGE | FORESTS[trees],
         )
         return forest.fit(data.X, data.y, eras=None if gains else data.eras)
 

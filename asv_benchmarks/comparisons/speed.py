@@ -17,6 +17,7 @@ from benchmarks.common import (
     interleave_predictions,
     limit_threads,
 )
+from sklearn_era.criteria import Era, Gain
 
 from .results import NotPossibleHere, Result, Row, Settings
 
@@ -60,10 +61,10 @@ class Ratio(_Ratio):
 
 ERA = era_learner("era")
 DIRECTIONAL = era_learner("directional")
-FAST_GAIN = era_learner("gain", fast_gain=True)
+FAST_GAIN = era_learner(Gain(splitter="era"))
 # What users fit: all other parameters are the defaults, but in the papers' rule.
 BY_DEFAULT = {
-    "`fast_gain`": FAST_GAIN,
+    FAST_GAIN.name: FAST_GAIN,
     **{
         f"`{name}`": era_learner(name)
         for name in ("directional", "era", "invariant", "time_robust", "held_out")
@@ -165,7 +166,7 @@ SPEED_ROWS: tuple[Row, ...] = (
     over_sklearn(1_000_000, n_eras=1000, n_bins=255),
     Ratio(Task(), ERA, SKLEARN),
     # What the criteria cost that need more than a sum over eras.
-    Ratio(Task(), era_learner("era", boltzmann_alpha=-1.0), ERA),
+    Ratio(Task(), era_learner(Era(boltzmann_alpha=-1.0)), ERA),
     Ratio(Task(), era_learner("time_robust"), ERA),
     Ratio(Task(), era_learner("invariant"), ERA),
     over_random_forest("era"),

@@ -75,8 +75,7 @@ def least_objective(X, y, eras, objective, penalty):
     ("make", "objective", "parameters"),
     [
         (invariant_classifier, gini_objective, {}),
-        (invariant_regressor, error_objective,
-         {"invariance_statistic": "changing_rate"}),
+        (invariant_regressor, error_objective, {"statistic": "changing_rate"}),
     ],
 )  # fmt: skip
 def test_every_split_has_the_least_objective_of_the_paper(
