@@ -42,10 +42,9 @@ def _draw_spirals(axes: list) -> None:
     data = make_synthetic_memorization(random_state=0)
     X, y = data.X_train, data.y_train
     shortcut = dict.fromkeys(range(2, X.shape[1]), 0.0)
+    rule = {"min_era_coverage": 1.0, "min_gain_share": 0.0}  # DeLise's
     for ax, (criterion, parameters) in zip(
-        axes,
-        {"gain": {}, "directional": {"min_era_coverage": 1.0}}.items(),
-        strict=True,
+        axes, {"gain": {}, "directional": rule}.items(), strict=True
     ):
         model = HistGradientBoostingRegressor(
             split_criterion=criterion, max_iter=50, max_depth=10, max_leaf_nodes=32,

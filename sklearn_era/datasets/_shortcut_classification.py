@@ -165,7 +165,7 @@ def make_shortcut_classification(
     sum of an era's hessians makes such gains negative. To
     ``split_criterion="directional"`` the misleading and the silent eras both expose it.
     Small nodes hide that from it too, so trees of many leaves need a
-    `min_direction_agreement` near 1.
+    `min_agreement` near 1.
 
     References
     ----------
@@ -186,6 +186,7 @@ def make_shortcut_classification(
     >>> est = HistGradientBoostingClassifier(
     ...     split_criterion="directional",
     ...     min_era_coverage=1.0,
+    ...     min_gain_share=0.0,
     ...     max_iter=30,
     ...     max_leaf_nodes=8,
     ...     early_stopping=False,

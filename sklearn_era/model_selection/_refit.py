@@ -83,13 +83,13 @@ def best_worst_era(
     ...     HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5),
     ...     [
     ...         {"split_criterion": ["gain"]},
-    ...         {"split_criterion": ["directional"], "min_era_coverage": [1.0]},
+    ...         {"split_criterion": ["directional"], "min_gain_share": [0.0]},
     ...     ],
     ...     cv=LeaveOneGroupOut(),
     ...     refit=best_worst_era,
     ... )
     >>> search.fit(X, y, groups=eras, eras=eras).best_params_
-    {'min_era_coverage': 1.0, 'split_criterion': 'directional'}
+    {'min_gain_share': 0.0, 'split_criterion': 'directional'}
     """
     suffix = f"_test_{metric}"
     n_splits = 0

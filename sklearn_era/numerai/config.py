@@ -373,9 +373,9 @@ def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
 # What the first version of the program trained with where a file did not say.
 _FORMAT_1_PARAMETERS = {
     "split_criterion": "directional", "split_criterion__min_agreement": 0.0,
-    "min_era_coverage": 0.5, "max_iter": 2000, "learning_rate": 0.01, "max_depth": 5,
-    "max_leaf_nodes": 32, "min_samples_leaf": 100, "colsample_bytree": 0.1,
-    "l2_regularization": 0.0,
+    "min_era_coverage": 0.5, "min_gain_share": 0.0, "max_iter": 2000,
+    "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
+    "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
 }  # fmt: skip
 
 
