@@ -15,7 +15,17 @@ class ParameterObject(BaseEstimator):
         self._validate_params()
 
     def changed(self, **params: Any) -> Any:
-        """Return a copy with other values of some parameters."""
+        """Return a copy with other values of some parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            The values, by the names of parameters.
+
+        Returns
+        -------
+        copy : object of the same class
+        """
         return clone(self).set_params(**params)
 
     def __eq__(self, other: object) -> bool:

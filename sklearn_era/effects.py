@@ -121,8 +121,17 @@ class Intercepts(ParameterObject):
         return self.forecast != "mean"
 
     def forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weight of each era's intercept in the next era's: they add up to
-        1, and are 0 for eras without weight in training.
+        """Return the weight of each era's intercept in the next era's.
+
+        Parameters
+        ----------
+        has_weight : ndarray of shape (n_eras,), dtype=bool
+            Whether each era has weight in training, in the order of the labels.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_eras,)
+            They add up to 1, and are 0 for eras without weight.
         """
         n_eras = int(has_weight.sum())
         if self.forecast == "exponential":

@@ -27,7 +27,7 @@ from ._partitions import blocks_beside, blocks_of
 def _constructor(local: Any) -> Callable[..., None]:
     """The constructor of a local estimator, with the parameters of a cluster."""
 
-    @functools.wraps(local.__init__)
+    @functools.wraps(local.__init__, updated=())  # without its __signature__
     def __init__(
         self: Any,
         *args: Any,

@@ -2,12 +2,12 @@
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
-is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters``, the
-criterion and splitter of these (``_criterion_plan``), ``_feature_penalty``,
-``_docstrings``, what a warm start has to find again
+is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters`` and
+their ``_parameter_table``, the criterion and splitter of these (``_criterion_plan``),
+``_feature_penalty``, ``_docstrings``, what a warm start has to find again
 (``_warm_start``), the state of a running fit (``_fit_state``) and its ``_callbacks``;
-``_auto`` searches for the booster's use of eras, and
-``_just_train_twice`` does without them. By ``_exchange``, processes that hold other
+``_auto`` searches for the booster's use of eras, and ``_just_train_twice`` does
+without them. By ``_exchange``, processes that hold other
 eras grow one tree.
 """
 

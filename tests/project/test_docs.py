@@ -220,8 +220,9 @@ def test_docstring_of_a_room_names_each_module_once(room):
 # Docstrings of all that is public: examples run, parameters are all there.
 
 MODULES = [
-    "causal", "datasets", "ensemble", "environments", "inspection", "interop",
-    "metrics", "model_files", "model_selection", "numerai", "numerai.metrics", "rules",
+    "causal", "criteria", "datasets", "effects", "ensemble", "environments",
+    "inspection", "interop", "metrics", "model_files", "model_selection", "numerai",
+    "numerai.metrics", "rules",
 ]  # fmt: skip
 
 
@@ -247,7 +248,7 @@ WITH_EXAMPLES = [
 
 def documented_parameters(text):
     _, _, section = text.partition("Parameters\n----------\n")
-    section = re.split(r"\n\n\w+\n---", section)[0]
+    section = re.split(r"\n\n[\w ]+\n---", section)[0]
     lines = re.findall(r"^([\w*, ]+) :(?: |$)", section, flags=re.MULTILINE)
     return [name.strip("* ") for line in lines for name in line.split(",")]
 
