@@ -135,17 +135,15 @@ def grow(
             penalties=penalties,
         )  # fmt: skip
     elif criterion is not None:
-        estimator = EraForestRegressor(**CRITERIA[criterion] | params)
-        plan = CriterionPlan.of(estimator)
+        plan = CriterionPlan.of(EraForestRegressor(**CRITERIA[criterion] | params))
         weights: tuple[np.ndarray, ...] = ()
-        if plan.needs_target:
+        if plan.criterion.needs_target:
             weight = np.broadcast_to(rows.hessians, rows.target.shape)
             weight = np.ascontiguousarray(weight, dtype=np.float32)
             weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)
         splitter = EraSplitter(
-            rows.eras, rows.n_eras, None,
-            make_criterion(estimator, plan, rows.n_eras), *weights,
-            penalties=penalties,
+            rows.eras, rows.n_eras, None, make_criterion(plan, rows.n_eras),
+            *weights, penalties=penalties,
         )  # fmt: skip
     grower = TopGrower(
         rows.X_binned, rows.gradients, rows.hessians, bins=rows.bins, limits=limits,

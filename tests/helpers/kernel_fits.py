@@ -67,6 +67,7 @@ def fit(
     params = {
         "max_iter": 3, "learning_rate": 0.5, "min_samples_leaf": 5, "max_leaf_nodes": 8,
         "early_stopping": False, "random_state": 0,
+        "min_gain_share": 0.0,
     } | criterion | params  # fmt: skip
     if params.get("min_era_coverage", 1.0) == 1.0:
         params["min_era_coverage"] = 0.3  # for trees of some size

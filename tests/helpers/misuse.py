@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
 import sklearn_era
+from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
     AutoEraClassifier,
     AutoEraRegressor,
@@ -45,7 +46,7 @@ def make_estimators() -> dict[str, Any]:
         "classifier": Classifier(**SMALL),
         "stopping": Classifier(**SMALL | STOPPING),
         "directional": Regressor(**SMALL, split_criterion="directional"),
-        "group_dro": Regressor(**SMALL, era_weighting="group_dro"),
+        "group_dro": Regressor(**SMALL, era_weighting=GroupDRO()),
         "intercepts": Regressor(**SMALL, era_effects="intercept"),
         "forest_regressor": EraForestRegressor(**FOREST),
         "forest_classifier": EraForestClassifier(**FOREST, bootstrap="within_eras"),
@@ -90,9 +91,8 @@ class Rows:
         Rows without names are taken for those that have some. What is fitted by era
         goes on for the same eras.
         """
-        knows_eras = (
-            getattr(estimator, "era_effects", None) is not None
-            or getattr(estimator, "era_weighting", None) == "group_dro"
+        knows_eras = getattr(estimator, "era_effects", None) is not None or isinstance(
+            getattr(estimator, "era_weighting", None), GroupDRO
         )
         return (
             self.X.shape[1] == other.X.shape[1]

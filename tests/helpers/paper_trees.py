@@ -17,7 +17,8 @@ ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 def fit_tree(X, y, eras, estimator=Regressor, **params):
     """A model of one tree, by default with one split, that covers all eras."""
     params = {
-        "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_era_coverage": 1.0
+        "max_leaf_nodes": 2, "min_samples_leaf": 1, "min_era_coverage": 1.0,
+        "min_gain_share": 0.0,
     } | params  # fmt: skip
     return estimator(
         max_iter=1, learning_rate=1.0, early_stopping=False, **params

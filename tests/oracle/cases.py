@@ -16,46 +16,59 @@ from hypothesis import strategies as st
 from helpers import criteria as criteria_table
 from oracle.criteria import rules_of
 from oracle.reference import Report, check_fit
+from sklearn_era.criteria import (
+    Blend,
+    Directional,
+    Era,
+    Gain,
+    HeldOut,
+    Invariant,
+    TimeRobust,
+    VREx,
+)
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 
 # What the table of all grids holds, and the parameters at the ends of their ranges.
 TABLE = criteria_table.CRITERIA | {"invariant, ratio": criteria_table.RATIO}
-ALPHA, AGREEMENT = "boltzmann_alpha", "min_direction_agreement"
-NORMALIZED, PENALTY = {"normalize_era_gain": True}, "invariance_penalty"
-UNQUOTED = str.maketrans("", "", "{}':")
 EXTREMES = {
-    f"{name} {params}".translate(UNQUOTED).strip(): {"split_criterion": name} | params
-    for name, params in [
-        ("gain", {"min_impurity_decrease": 0.05}),
-        *(("era", {ALPHA: alpha}) for alpha in (-1e3, 1.0, 1e3, math.inf)),
-        *(("era", {ALPHA: alpha} | NORMALIZED) for alpha in (-30.0, -math.inf)),
+    repr(criterion): {"split_criterion": criterion}
+    for criterion in [
+        *(Era(alpha) for alpha in (-1e3, 1.0, 1e3, math.inf)),
+        *(Era(alpha, normalize=True) for alpha in (-30.0, -math.inf)),
         *(
-            ("directional", {ALPHA: alpha, AGREEMENT: agreement})
+            Directional(agreement, alpha)
             for alpha, agreement in [
                 (0.0, 1.0), (-1.0, 0.0), (1e3, 0.6), (-math.inf, 0.0), (math.inf, 1.0),
             ]
         ),
-        ("directional", {ALPHA: 2.0} | NORMALIZED),
-        *(("invariant", {PENALTY: penalty}) for penalty in (0.0, 10.0)),
-        *(
-            ("invariant", {PENALTY: penalty, "invariance_statistic": "ratio"})
-            for penalty in (0.01, 1.0)
-        ),
-        ("vrex", {PENALTY: 0.0}),
-        ("vrex", {PENALTY: 0.3} | NORMALIZED),
-        ({"era": 0.5, "directional": 0.5, "gain": 0.0}, {}),
-        ({"directional": 0.3, "gain": 0.0}, {}),
-        ({"gain": 1.0, "vrex": 0.3}, {}),
-        ({"gain": 0.2, "era": 0.4, "directional": 0.1}, NORMALIZED),
-        ({"invariant": 1.0, "vrex": 2.0}, NORMALIZED),
-        ({"held_out": 1.0, "era": 0.5}, {}),
-        ({"held_out": 1.0, "gain": 0.5}, NORMALIZED),
-        (
-            {"gain": 0.1, "era": 1, "directional": 5, "invariant": 0.3, "vrex": 0.2},
-            {AGREEMENT: 0.4, ALPHA: -0.2},
+        Directional(boltzmann_alpha=2.0, normalize=True),
+        *(Invariant(penalty) for penalty in (0.0, 10.0)),
+        *(Invariant(penalty, "ratio") for penalty in (0.01, 1.0)),
+        VREx(0.0),
+        VREx(0.3, normalize=True),
+        Blend({"era": 0.5, "directional": 0.5, "gain": 0.0}, normalize=False),
+        {"directional": 0.3, "gain": 0.0},
+        Blend({"gain": 1.0, "vrex": 0.3}, normalize=False),
+        {"gain": 0.2, "era": 0.4, "directional": 0.1},
+        {"invariant": 1.0, "vrex": 2.0},
+        # Penalties of one name, and of unlike scales.
+        Blend({Invariant(0.1): 1.0, VREx(2.0): 0.5}, normalize=False),
+        Blend({"held_out": 1.0, "era": 0.5}, normalize=False),
+        {"held_out": 1.0, "gain": 0.5},
+        Blend(
+            {
+                "gain": 0.1, Era(-0.2): 1, Directional(0.4): 5, "invariant": 0.3,
+                "vrex": 0.2,
+            },
+            normalize=False,
         ),
     ]
+} | {
+    "least gain": {"split_criterion": "gain", "min_impurity_decrease": 0.05},
+    "time_robust, least gain": {
+        "split_criterion": "time_robust", "min_impurity_decrease": 0.05,
+    },
 }  # fmt: skip
 CRITERIA = TABLE | EXTREMES
 SLOW = pytest.mark.slow
@@ -118,29 +131,52 @@ class Case:
     params: dict = field(default_factory=dict)
 
 
+ALPHAS = [0.0, -1.0, 1.0, -0.1, -30.0, 1e3, -math.inf, math.inf]
+AGREEMENTS = [0.0, 0.0, 0.4, 2 / 3, 1.0]
+PENALTIES = [0.0, 0.02, 0.3, 1.0, 10.0, 1e12]
+STATISTICS = ["effect", "changing_rate"]
+WEIGHTS = [0.0, 0.0, 0.0, 0.1, 1.0, 3.0, 50.0]
+
+
 @st.composite
 def criteria(draw) -> dict:
-    """Any criterion, with parameters that matter to it and others that do not."""
-    in_blends = [name for name in criteria_table.NAMES if name != "time_robust"]
-    weights = st.sampled_from([0.0, 0.1, 1.0, 3.0, 50.0])
-    blends = st.dictionaries(st.sampled_from(in_blends), weights, min_size=1)
-    criterion = draw(
-        st.sampled_from(criteria_table.NAMES)
-        | blends.filter(lambda blend: any(blend.values()))
+    """Any criterion, with any parameters."""
+    alpha, agreement, penalty, statistic, weight = map(
+        st.sampled_from,
+        (ALPHAS, AGREEMENTS, PENALTIES, STATISTICS, WEIGHTS),
     )
-    statistics = ["effect", "changing_rate"] + ["ratio"] * (criterion == "invariant")
-    return {
-        "split_criterion": criterion,
-        "boltzmann_alpha": draw(
-            st.sampled_from([0.0, -1.0, 1.0, -0.1, -30.0, 1e3, -math.inf, math.inf])
+    flag = st.booleans()
+
+    def any_part(normalizes: st.SearchStrategy, ties: st.SearchStrategy) -> list:
+        return [
+            st.just(Gain()),
+            st.builds(Era, alpha, normalizes),
+            st.builds(Directional, agreement, ties, normalizes),
+            st.builds(Invariant, penalty, statistic),
+            st.builds(VREx, penalty, normalizes),
+            st.builds(HeldOut, normalizes),
+        ]
+
+    parts = st.tuples(*any_part(st.just(False), st.just(0.0)))
+    blends = st.builds(
+        lambda parts, weights, normalizes: Blend(
+            dict(zip(parts, weights, strict=True)), normalizes
         ),
-        "min_direction_agreement": draw(st.sampled_from([0.0, 0.0, 0.4, 2 / 3, 1.0])),
-        "normalize_era_gain": draw(st.booleans()),
-        "period_aggregation": draw(st.sampled_from(["max", "mean"])),
-        "invariance_statistic": draw(st.sampled_from(statistics)),
-        "invariance_penalty": draw(st.sampled_from([0.0, 0.02, 0.3, 1.0, 10.0, 1e12])),
-        "min_era_coverage": draw(st.sampled_from([1.0, 1.0, 0.4, "auto"])),
-        "min_gain_share": draw(st.sampled_from([None, None, 0.0, 0.3, 0.9, 1.0])),
+        parts, st.tuples(*6 * [weight]), flag,
+    )  # fmt: skip
+    aggregation = st.sampled_from(["max", "mean"])
+    least = st.sampled_from([0.0, 0.0, 0.01])
+    return {
+        "split_criterion": draw(
+            st.one_of(
+                *any_part(flag, alpha),
+                st.builds(TimeRobust, aggregation, least),
+                st.builds(Invariant, penalty, st.just("ratio")),
+                blends.filter(lambda blend: any(blend.weights.values())),
+            )
+        ),
+        "min_era_coverage": draw(st.sampled_from([1.0, 1.0, 0.4, 0.1])),
+        "min_gain_share": draw(st.sampled_from([0.0, 0.0, 0.3, 0.5, 0.9, 1.0])),
     }
 
 
@@ -223,12 +259,18 @@ def make_case(target: str, aspects, seed: int, n_eras=3, n_samples=90) -> Case:
     return Case(X, y, eras, weight, params)
 
 
+def parameter(criterion: dict, name: str, default=0.0):
+    """A parameter of the object that a criterion of the table is."""
+    return getattr(criterion["split_criterion"], name, default)
+
+
+def asks_for_rates(criterion: dict) -> bool:
+    return parameter(criterion, "statistic") == "ratio"
+
+
 def suit(case: Case, criterion: dict) -> Case:
     """The case with a target of 0 and 1, if the criterion takes no other."""
-    asks_for_rates = criterion["split_criterion"] == "invariant" and (
-        criterion.get("invariance_statistic") == "ratio"
-    )
-    if not asks_for_rates or len(set(case.y.tolist())) == 2:
+    if not asks_for_rates(criterion) or len(set(case.y.tolist())) == 2:
         return case
     return replace(case, y=(case.y > np.median(case.y)).astype(case.y.dtype))
 
@@ -236,11 +278,11 @@ def suit(case: Case, criterion: dict) -> Case:
 def fit_case(case: Case, **params):
     """The regressor, fitted to a target of floats, or the classifier to any other.
 
-    Splits cover all eras, unless `params` or, before them, the case say otherwise.
+    Splits cover all eras, unless `params` or, before them, the case have another share.
     """
     estimator = Regressor if case.y.dtype.kind == "f" else Classifier
     params = (
-        {"min_era_coverage": 1.0}
+        criteria_table.COVER_ALL
         | case.params
         | params
         | {
@@ -291,8 +333,7 @@ def _check_warnings(est, case: Case, report: Report, messages: list[str]) -> Non
     is_constant = report.n_splits == 0 and not rules.is_gain
     of_constant = [m for m in messages if "No split was admissible" in m]
     assert len(of_constant) == is_constant, messages
-    # Cases give parameters that their criterion does not read, too.
-    about = "no use of|has little say|Trees end early|have no split"
+    about = "has little say|Trees end early|have no split"
     values = np.asarray(case.X, dtype=object)
     if np.all(values != values, axis=0).any():  # NaN
         about += "|have no value"

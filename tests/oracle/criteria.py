@@ -5,8 +5,7 @@ split as intervals (see `formulas`).
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +28,8 @@ from oracle.formulas import (
     smoothed,
     spread,
 )
+from sklearn_era.criteria import Blend
+from sklearn_era.criteria._criteria import CRITERIA
 
 SCIKIT_LEARN_GUARD = 1e-15  # what it adds to H + l2, to keep clear of 0 / 0
 # Gradients and hessians are float32: values this near, as a share, are alike.
@@ -47,14 +48,16 @@ class Rules:
     weights: dict[str, float]  # of the criteria: more than one in a blend
     n_to_cover: int  # eras
     gain_share: float = 0.0  # of the largest gain of a node's splits
-    # By the names that the estimators have for them.
-    boltzmann_alpha: float = 0.0
-    min_direction_agreement: float = 0.0
+    least_gain: float = 0.0  # by unit of the hessians of the root
     min_samples_per_era: int = 1
-    normalize_era_gain: bool = False
-    period_aggregation: str = "max"
-    invariance_penalty: float = 1.0
-    invariance_statistic: str = "effect"
+    # By the names that the criteria have for them, but for the penalty of `VREx`.
+    boltzmann_alpha: float = 0.0
+    min_agreement: float = 0.0
+    normalize: bool = False
+    aggregation: str = "max"
+    penalty: float = 1.0
+    vrex_penalty: float = 1.0
+    statistic: str = "effect"
     min_impurity_decrease: float = 0.0
 
     @property
@@ -68,31 +71,40 @@ class Rules:
 
 def rules_of(est: Any, n_eras: int) -> Rules:
     criterion = est.split_criterion
-    if not isinstance(criterion, Mapping):
-        criterion = {criterion: 1.0}
-    weights = {name: weight for name, weight in criterion.items() if weight > 0}
+    blend = Blend(criterion) if isinstance(criterion, dict) else criterion
+    weights, own = {}, {}
+    for given, weight in getattr(blend, "weights", {blend: 1.0}).items():
+        part = CRITERIA[given]() if isinstance(given, str) else given
+        if weight > 0:
+            weights[part.name], own[part.name] = weight, part.get_params()
+    if "vrex" in own:
+        own["vrex"]["vrex_penalty"] = own["vrex"].pop("penalty")
+    if len(weights) == 1:
+        weights = dict.fromkeys(weights, 1.0)
+    else:
+        own.get("directional", {}).pop("boltzmann_alpha", None)
+        own["blend"] = {"normalize": blend.normalize}
+    parameters = {name: x for params in own.values() for name, x in params.items()}
+    parameters.pop("splitter", None)
     asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
     is_gain_of_one_era = (
         n_eras == 1
+        and len(weights) == 1
         and (THE_GAIN_OF_ONE_ERA & set(weights))
         and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
     )
     if is_gain_of_one_era or (
-        set(weights) == {"invariant"} and est.invariance_penalty == 0
+        set(weights) == {"invariant"} and parameters["penalty"] == 0
     ):
         weights = {"gain": 1.0}
-    if len(weights) == 1:
-        weights = dict.fromkeys(weights, 1.0)
-    own = {field.name: getattr(est, field.name) for field in fields(Rules)[3:]}
-    coverage, gain_share = est.min_era_coverage, est.min_gain_share
-    if gain_share is None:
-        gain_share = 0.5 if coverage == "auto" or not asks_for_coverage else 0.0
-    if set(weights) == {"gain"}:
-        gain_share = 0.0
-    n_to_cover = eras_to_cover(0.1 if coverage == "auto" else coverage, n_eras)
-    if not asks_for_coverage:
-        n_to_cover = own["min_samples_per_era"] = 0
-    return Rules(weights, n_to_cover, gain_share, **own)
+    return Rules(
+        weights,
+        eras_to_cover(est.min_era_coverage, n_eras) if asks_for_coverage else 0,
+        0.0 if set(weights) == {"gain"} else est.min_gain_share,
+        est.min_impurity_decrease,
+        est.min_samples_per_era if asks_for_coverage else 0,
+        **parameters,
+    )
 
 
 ZERO = exactly(0.0)
@@ -220,7 +232,7 @@ class EraSplit:
     def criterion_gain(self) -> Interval:
         """The gain of the era, in the units that the criterion asks for."""
         found = self.gain(self.l2)
-        if self.problem.rules.normalize_era_gain and self.is_informative:
+        if self.problem.rules.normalize and self.is_informative:
             found = found * exactly(1 / self.H) * self.problem.variance.inverted()
         return found
 
@@ -303,7 +315,7 @@ def judge_eras(problem, node_rows, left, pooled: Interval) -> Keys | None:
     agreement = exactly(1.0)
     if "directional" in rules.weights:
         agreement = _agreement(eras)
-    agrees = agreement.is_at_least(rules.min_direction_agreement)
+    agrees = agreement.is_at_least(rules.min_agreement)
     if len(rules.weights) > 1:
         return _blend(problem, keys, agreement, agrees, pooled, H)
     if rules.is_only("directional"):
@@ -335,7 +347,7 @@ def _smoothed_gain(problem, eras, pooled, H) -> Interval:
 
 def _mean_less_deviation(problem, eras, pooled, H) -> Interval:
     gains = [era.criterion_gain for era in eras]
-    deviation = exactly(-problem.rules.invariance_penalty) * spread(gains)
+    deviation = exactly(-problem.rules.vrex_penalty) * spread(gains)
     found = mean(gains) + deviation
     sizes = [abs(x) for x in (*vars(mean(gains)).values(), deviation.low)]
     return found.widened(8 * EPSILON * max(x for x in (*sizes, 0.0) if x < math.inf))
@@ -355,7 +367,7 @@ def _held_out_gain(problem, eras, pooled, H) -> Interval:
                 continue
             both = of_node + value
             saved += (of_node + -value) * (exactly(2 * G) + exactly(h) * both)
-        if problem.rules.normalize_era_gain:
+        if problem.rules.normalize:
             if era.H == 0:
                 continue
             saved = (
@@ -396,7 +408,7 @@ def _value_of_others(problem, eras, era, side: int, fallback: Interval) -> Inter
 
 def _penalised_gain(problem, eras, pooled, H) -> Interval:
     rules = problem.rules
-    if rules.invariance_statistic == "ratio":
+    if rules.statistic == "ratio":
         rates = [r for r in (era.rates() for era in eras) if r is not None]
         penalty = exactly(0.0)
         if len(rates) > 1:
@@ -404,12 +416,12 @@ def _penalised_gain(problem, eras, pooled, H) -> Interval:
             penalty = Interval(most.low / least.high, most.high / least.low)
             penalty = penalty.widened(4 * EPSILON * penalty.high) + exactly(-1.0)
     else:
-        of = {"effect": 1, "changing_rate": 2}[rules.invariance_statistic]
+        of = {"effect": 1, "changing_rate": 2}[rules.statistic]
         effects = [era.effect(of) for era in eras if era.is_informative]
         penalty = exactly(0.0)
         if len(effects) > 1:
             penalty = spread(effects) * spread(effects)
-    cost = exactly(rules.invariance_penalty) * exactly(H) * penalty
+    cost = exactly(rules.penalty) * exactly(H) * penalty
     unit = rounding(problem, sum(era.n for era in eras))
     cost = cost.widened(unit * _finite(cost.high))
     found = pooled + -cost
@@ -440,7 +452,7 @@ def _blend(problem, keys, agreement, agrees, pooled, H) -> Keys:
     keys = dict(keys)
     if "gain" in rules.weights:
         keys["gain"] = pooled
-    if rules.normalize_era_gain:
+    if rules.normalize:
         for name in {"gain", "invariant"} & set(keys):
             keys[name] = keys[name] * exactly(1 / H) * problem.variance.inverted()
     if "directional" in rules.weights:
@@ -458,7 +470,7 @@ def _time_robust(rules: Rules, eras: list[EraSplit]) -> Keys:
     informative = [era for era in eras if era.is_informative]
     if not informative:
         return Keys(exactly(0.0), False, order=exactly(0.0))
-    takes_worst = rules.period_aggregation == "max"
+    takes_worst = rules.aggregation == "max"
     if takes_worst:
         compared = informative
         impurities = [era.impurity_after() for era in informative]

@@ -218,10 +218,8 @@ def _judge(problem: Problem, node: Node, left: np.ndarray) -> dict[str, Any] | N
             deciding = node.rows if keys.deciding is None else keys.deciding
             same_rows = (left & node.rows & deciding).tobytes()
             verdict["tie"] = (same_rows, id(keys.deciding))
-    if rules.min_impurity_decrease > 0 and (
-        rules.gain_share > 0 or not rules.is_only("time_robust")
-    ):
-        asked = rules.min_impurity_decrease * problem.root_hessian
+    if rules.least_gain > 0:
+        asked = rules.least_gain * problem.root_hessian
         slack = rounding(problem, len(problem.X)) * asked
         gains_enough = pooled.widened(slack).is_at_least(asked)
         verdict["valid"] = all_of(verdict["valid"], gains_enough)

@@ -6,27 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.criteria import RATIO
 from helpers.grids import slow
 from oracle.cases import (
     COVERING,
     CRITERIA,
     ERA_CRITERIA,
-    TABLE,
     Case,
     first_tree,
     fit_and_check,
     fit_case,
     make_case,
+    names_of,
     of_each,
+    parameter,
 )
+from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 
-ROBUST_TO_THE_WORST = {"split_criterion": "time_robust", "period_aggregation": "max"}
-ROBUST_ON_AVERAGE = {"split_criterion": "time_robust", "period_aggregation": "mean"}
 NORMALISED = {
     name: criterion
     for name, criterion in ERA_CRITERIA.items()
-    if criterion.get("normalize_era_gain")
+    if parameter(criterion, "normalize", isinstance(criterion["split_criterion"], dict))
 }
 LIMITS = {"max_iter": 1, "min_samples_leaf": 1}
 
@@ -54,17 +53,16 @@ def test_an_era_of_equal_rows_has_no_direction_and_no_gain(
         y = (y > 1).astype(int)
     case = Case(X, y, eras, weights, LIMITS | {"loss": loss})
 
-    def n_splits(name, **params):
-        return fit_and_check(case, split_criterion=name, **params).n_splits
+    def n_splits(criterion):
+        return fit_and_check(case, split_criterion=criterion).n_splits
 
     for alpha in (0.0, -math.inf):
         for agreement, can_split in [(0.5, alpha == 0), (0.6, False)]:
-            params = {"boltzmann_alpha": alpha, "min_direction_agreement": agreement}
-            assert n_splits("directional", **params) == can_split
-        assert n_splits("era", boltzmann_alpha=alpha) == (alpha == 0)
+            assert n_splits(Directional(agreement, alpha)) == can_split
+        assert n_splits(Era(alpha)) == (alpha == 0)
     if loss == "squared_error" and not weighted:
-        assert n_splits("time_robust") == 0
-        assert n_splits("time_robust", period_aggregation="mean") == 1
+        assert n_splits(TimeRobust()) == 0
+        assert n_splits(TimeRobust("mean")) == 1
 
 
 @pytest.mark.parametrize("seed", [0, 1, 101, 116, 160, 278, 314])
@@ -92,11 +90,8 @@ def test_a_side_without_weight_has_no_say_in_the_direction(level):
         side.reshape(-1, 1), np.where(eras == 0, side, level), eras, weight, LIMITS
     )
     for agreement, n_splits in [(0.0, 1), (0.5, 0)]:
-        params = {
-            "split_criterion": "directional",
-            "min_direction_agreement": agreement,
-        }
-        assert fit_and_check(case, **params).n_splits == n_splits
+        report = fit_and_check(case, split_criterion=Directional(agreement))
+        assert report.n_splits == n_splits
 
 
 @pytest.mark.parametrize("fraction", [0.2, 0.5, 0.9])
@@ -128,8 +123,11 @@ def test_all_255_bins_and_the_missing_one(criterion):
     assert fit_and_check(case, **criterion).n_splits == 2
 
 
-@pytest.mark.parametrize("split_criterion", ["era", "directional"])
-def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion):
+@pytest.mark.parametrize(
+    ("split_criterion", "strict"),
+    [("era", Era(-math.inf)), ("directional", Directional(1.0, -math.inf))],
+)
+def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion, strict):
     n_eras = 70_000  # each with one row to a side of 0, so that one split is admissible
     eras = np.repeat(np.arange(n_eras), 2)[::-1]
     x = np.tile([0.0, 1.0], n_eras)
@@ -138,7 +136,7 @@ def test_more_eras_than_a_byte_or_a_short_can_count(split_criterion):
     assert nodes["count"].tolist() == [2 * n_eras, n_eras, n_eras]
     # One era that disagrees is a share of 1 / n_eras, and the worst of all.
     y = np.where(eras == 69_999, 1 - x, x)
-    params |= {"min_direction_agreement": 1.0, "boltzmann_alpha": -math.inf}
+    params["split_criterion"] = strict
     case = Case(x.reshape(-1, 1), y, eras)
     if split_criterion == "directional":
         with pytest.warns(UserWarning, match="No split was admissible"):
@@ -226,11 +224,11 @@ def test_an_era_without_weight(criterion):
     case.params |= {"min_samples_leaf": 5}
     report = fit_and_check(case, **criterion)
     if (
-        criterion.get("boltzmann_alpha") == -math.inf
-        or criterion.get("min_direction_agreement") == 1.0
+        parameter(criterion, "boltzmann_alpha") == -math.inf
+        or parameter(criterion, "min_agreement") == 1.0
     ):
         assert report.n_splits == 0
-    elif criterion["split_criterion"] in ("time_robust", "invariant", "era"):
+    elif names_of(criterion) < {"time_robust", "invariant", "era"}:
         assert report.n_splits > 0
 
 
@@ -249,18 +247,18 @@ def test_eras_of_a_single_row(criterion):
 @pytest.mark.parametrize(
     ("criterion", "n_splits"),
     [
-        ({"split_criterion": "era", "boltzmann_alpha": -math.inf}, 0),
-        ({"split_criterion": "era", "boltzmann_alpha": 0.0}, 1),
-        ({"split_criterion": "era", "boltzmann_alpha": math.inf}, 1),
-        ({"split_criterion": "directional", "min_direction_agreement": 2 / 3}, 1),
-        ({"split_criterion": "directional", "min_direction_agreement": 0.7}, 0),
+        (Era(-math.inf), 0),
+        (Era(), 1),
+        (Era(math.inf), 1),
+        (Directional(2 / 3), 1),
+        (Directional(0.7), 0),
         # Gains of g, g and 0: the mean less the deviation is (2 - sqrt(2) λ) g / 3.
-        ({"split_criterion": "vrex", "invariance_penalty": 1.4}, 1),
-        ({"split_criterion": "vrex", "invariance_penalty": 1.5}, 0),
-        (ROBUST_TO_THE_WORST, 1),
-        (ROBUST_ON_AVERAGE, 1),
-        ({"split_criterion": "invariant", "invariance_penalty": 1e6}, 1),
-        (RATIO | {"invariance_penalty": 1e6}, 1),
+        (VREx(1.4), 1),
+        (VREx(1.5), 0),
+        (TimeRobust(), 1),
+        (TimeRobust("mean"), 1),
+        (Invariant(1e6), 1),
+        (Invariant(1e6, "ratio"), 1),
     ],
 )
 def test_an_uncovered_era_counts_as_0_or_not_at_all(criterion, n_splits):
@@ -268,9 +266,9 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all(criterion, n_splits):
     eras = np.repeat([0, 1, 2], 20)
     y = np.r_[np.tile([0.0, 1.0], 20), np.tile([0.0, 1.0], 10)]
     case = Case(x.reshape(-1, 1), y, eras, params=LIMITS | {"min_era_coverage": 0.6})
-    assert fit_and_check(case, **criterion).n_splits == n_splits
+    assert fit_and_check(case, split_criterion=criterion).n_splits == n_splits
     case.params |= {"min_era_coverage": 0.7}
-    assert fit_and_check(case, **criterion).n_splits == 0
+    assert fit_and_check(case, split_criterion=criterion).n_splits == 0
 
 
 @of_each(COVERING, step=4)
@@ -314,9 +312,9 @@ def test_the_worst_period_is_that_of_the_covered_eras():
     case = Case(np.column_stack([weak, signal]), y, eras)
     for coverage, feature in [(0.6, 1), (1.0, 0)]:
         case.params = LIMITS | {"max_leaf_nodes": 2, "min_era_coverage": coverage}
-        root = first_tree(fit_case(case, **ROBUST_TO_THE_WORST))[0]
+        root = first_tree(fit_case(case, split_criterion="time_robust"))[0]
         assert root["feature_idx"] == feature
-        assert fit_and_check(case, **ROBUST_TO_THE_WORST).n_splits == 1
+        assert fit_and_check(case, split_criterion="time_robust").n_splits == 1
 
 
 @pytest.mark.parametrize("outcome", [0.0, 1.0])
@@ -329,7 +327,7 @@ def test_the_ratio_of_an_era_of_one_outcome(outcome, weighted):
     case.y[case.eras == "w"] = outcome
     case.y[case.eras == "e"] = rng.integers(0, 2, (case.eras == "e").sum())
     for penalty in (1e-3, 0.1, 10.0):
-        report = fit_and_check(case, **RATIO | {"invariance_penalty": penalty})
+        report = fit_and_check(case, split_criterion=Invariant(penalty, "ratio"))
         assert report.n_splits > 1
 
 
@@ -340,7 +338,8 @@ def test_the_ratio_in_another_unit_of_the_weights(factor):
     case.y = (case.y > 0).astype(float)
     case.sample_weight *= factor
     case.params |= {"max_iter": 1, "min_samples_leaf": 8, "max_leaf_nodes": 6}
-    assert fit_and_check(case, **RATIO | {"invariance_penalty": 0.2}).n_splits > 0
+    ratio = Invariant(0.2, "ratio")
+    assert fit_and_check(case, split_criterion=ratio).n_splits > 0
 
 
 @of_each(NORMALISED)
@@ -360,16 +359,24 @@ def test_constant_gradients_have_no_gain(criterion):
 
 
 @of_each(CRITERIA)
-def test_a_gain_of_just_the_least_decrease_splits_unless_it_is_a_period_s(criterion):
+def test_a_gain_of_just_the_least_decrease_splits(criterion):
     # Gradients of -1/2 and 1/2 on the sides: the gain is 10, and 40 rows weigh 40.
     # (With fewer rows scikit-learn's gain falls short of it, by what guards its 0 / 0.)
     x = np.tile([0.0, 1.0], 20)
     case = Case(x.reshape(-1, 1), x, np.repeat([0, 1], 20), params=LIMITS)
-    # To a robust tree: each era is of variance 1/4 before the split, and of 0 after it.
-    is_robust = criterion in (TABLE["time_robust"], TABLE["time_robust, mean"])
-    for factor, splits in [(1, not is_robust), (1 + 1e-9, False), (1 - 1e-9, True)]:
+    for factor, splits in [(1, True), (1 + 1e-9, False), (1 - 1e-9, True)]:
         params = criterion | {"min_impurity_decrease": 0.25 * factor}
         assert fit_and_check(case, **params).n_splits == splits
+
+
+@pytest.mark.parametrize("aggregation", ["max", "mean"])
+def test_a_decrease_of_a_period_has_to_exceed_the_least(aggregation):
+    # Each era is of variance 1/4 before the split, and of 0 after it.
+    x = np.tile([0.0, 1.0], 20)
+    case = Case(x.reshape(-1, 1), x, np.repeat([0, 1], 20), params=LIMITS)
+    for factor, splits in [(1, False), (1 - 1e-9, True)]:
+        criterion = TimeRobust(aggregation, 0.25 * factor)
+        assert fit_and_check(case, split_criterion=criterion).n_splits == splits
 
 
 @of_each(ERA_CRITERIA, step=9)

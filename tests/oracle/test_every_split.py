@@ -14,6 +14,7 @@ from oracle.cases import (
     fit_and_check,
     make_case,
     names_of,
+    parameter,
 )
 from oracle.reference import Report
 
@@ -35,10 +36,10 @@ def check_fits(criterion: dict, fits: list[tuple[str, str]], **params) -> None:
         total += fit_and_check(make_case(target, [aspect], seed), **criterion, **params)
     # Nothing is proved by stumps, or where rounding settles most comparisons.
     assert total.n_candidates > 10 * len(fits)
-    if criterion.get("min_direction_agreement") != 1.0:
+    if parameter(criterion, "min_agreement") != 1.0:
         assert total.n_splits >= 2 * len(fits)
     # A large alpha is all but the best or worst era, and rounds to it.
-    is_extreme = abs(criterion.get("boltzmann_alpha", 0.0)) >= 1e3
+    is_extreme = abs(parameter(criterion, "boltzmann_alpha")) >= 1e3
     assert total.n_undecided <= 3 + total.n_splits * (0.6 if is_extreme else 0.2)
 
 
@@ -54,7 +55,7 @@ def test_every_split_is_the_best_one(number):
         fits.append((ASPECTS[i], targets[(number // 5 + i // 5) % 4]))
     criterion = list(CRITERIA.values())[number]
     # The slowest ones, with a parameter at the end of its range, have a tree each.
-    is_slow = number >= len(TABLE) and "boltzmann_alpha" in criterion
+    is_slow = number >= len(TABLE) and parameter(criterion, "boltzmann_alpha")
     check_fits(criterion, fits, **({"max_iter": 1} if is_slow else {}))
 
 

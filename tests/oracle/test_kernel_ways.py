@@ -14,6 +14,7 @@ from helpers.grids import grid, slow
 from helpers.kernel_fits import RecordingSplitter, fit, make_eras
 from oracle.cases import Case, fit_and_check, of_each
 from oracle.reference import check_fit
+from sklearn_era.criteria import Blend, Era
 
 LIMITS = {"max_iter": 2, "min_samples_leaf": 5, "max_leaf_nodes": 6}
 
@@ -33,8 +34,11 @@ def test_kept_sums_of_bundles(criterion):
 
 
 WITH_HELD_OUT = {
-    "split_criterion": {"era": 1.0, "held_out": 0.5, "invariant": 0.2},
+    "split_criterion": Blend(
+        {"era": 1.0, "held_out": 0.5, "invariant": 0.2}, normalize=False
+    ),
     "min_era_coverage": 0.5,
+    "min_gain_share": 0.0,
 }
 
 
@@ -114,7 +118,7 @@ def test_lanes_with_missing_values(criterion, is_weighted):
     [
         ERA_CRITERIA["era"],
         # An absent era has no gain: for the best one, that is nothing.
-        {"split_criterion": "era", "boltzmann_alpha": math.inf},
+        {"split_criterion": Era(boltzmann_alpha=math.inf), "min_gain_share": 0.0},
         ERA_CRITERIA["vrex"],
         slow(ERA_CRITERIA["directional"]),
         slow(ERA_CRITERIA["era, smoothed"]),

@@ -30,6 +30,7 @@ from oracle.formulas import (
 )
 from oracle.reference import check_fit
 from oracle.splits import Problem, gradient_variance
+from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 
 GRADIENTS = np.array([1, 3, 5, 0, 1, 7, -17], dtype=np.float32)
 LEFT = np.array([1, 1, 0, 1, 0, 0, 0], dtype=bool)
@@ -72,29 +73,29 @@ def is_about(interval, expected):
         ("era", {}, 25 / 3),
         ("era", {"boltzmann_alpha": -math.inf}, 6),
         ("era", {"boltzmann_alpha": math.inf}, 32 / 3),
-        ("era", {"normalize_era_gain": True}, 25 / 9 / V),
+        ("era", {"normalize": True}, 25 / 9 / V),
         # (16/4 + 25/3 - 81/5 + 0/3 + 64/4 - 64/5) / 2
         ("era", {"l2": 2.0}, -1 / 3),
         # the standard deviation of the gains is 7/3
         ("vrex", {}, 6),
-        ("vrex", {"invariance_penalty": 3.0}, 25 / 3 - 7),
-        ("vrex", {"normalize_era_gain": True}, 6 / 3 / V),
+        ("vrex", {"vrex_penalty": 3.0}, 25 / 3 - 7),
+        ("vrex", {"normalize": True}, 6 / 3 / V),
         # v_L - v_R is 3 and 4: a variance of 1/4, and H is 6
         ("invariant", {}, 98.5),
-        ("invariant", {"invariance_penalty": 4.0}, 94),
-        ("invariant", {"normalize_era_gain": True}, 98.5),
+        ("invariant", {"penalty": 4.0}, 94),
+        ("invariant", {"normalize": True}, 98.5),
         # with l2 = 1: -4/3 + 5/2 = 7/6 and 0 + 8/3 = 16/6
         ("invariant", {"l2": 1.0}, 100 - 6 * 0.75**2),
         # v_L - v is 1 and 8/3
-        ("invariant", {"invariance_statistic": "changing_rate"}, 100 - 6 * 25 / 36),
+        ("invariant", {"statistic": "changing_rate"}, 100 - 6 * 25 / 36),
         # I_a = (1.5/3) / (1.5/2) = 2/3 and I_b = (.5/2) / (1.5/3) = 1/2
-        ("invariant", {"invariance_statistic": "ratio"}, 98),
+        ("invariant", {"statistic": "ratio"}, 98),
         ({"gain": 0.5, "era": 3.0}, {}, 75),
         ({"gain": 0.5, "directional": 3.0}, {}, 53),
         ({"invariant": 2.0, "vrex": 0.5}, {}, 200),
         (
             {"gain": 1.0, "invariant": 1.0, "era": 1.0, "directional": 2.0},
-            {"normalize_era_gain": True},
+            {"normalize": True},
             (100 + 98.5) / (6 * V) + 25 / 9 / V + 2,
         ),
     ],
@@ -107,7 +108,7 @@ def test_key(criterion, rules, expected):
 
 
 def test_key_of_directional():
-    keys = judged("directional", min_direction_agreement=1.0)
+    keys = judged("directional", min_agreement=1.0)
     assert keys.primary == exactly(1.0)
     assert is_about(keys.secondary, 25 / 3)
     assert keys.valid is True
@@ -127,7 +128,7 @@ def test_key_of_time_robust(aggregation, impurity_after, decrease, l2):
     for least, valid in [(0.0, True), (2.5, False)]:
         keys = judged(
             "time_robust",
-            period_aggregation=aggregation,
+            aggregation=aggregation,
             min_impurity_decrease=least,
             l2=l2,
         )
@@ -149,7 +150,7 @@ def test_an_uncovered_era_counts_as_0_or_not_at_all():
     assert is_about(of_era_a("invariant"), 100)
     assert is_about(of_era_a("time_robust"), -2 / 3)
     # era b stays as impure as it was: (1 + 49 - 64/2) / 2 = 9
-    mean = of_era_a("time_robust", period_aggregation="mean")
+    mean = of_era_a("time_robust", aggregation="mean")
     assert is_about(mean, -(2 / 3 + 9) / 2)
 
 
@@ -215,43 +216,59 @@ def check(est, case, eras=None):
     return check_fit(est, case.X, case.y, case.eras if eras is None else eras)
 
 
+OF = "split_criterion"
 TWO = {"era": 1.0, "vrex": 1.0}
+RAW = Blend(TWO, normalize=False)
 # A criterion, and parameters that its trees are not of.
 OTHER_PARAMETERS = [
     (
-        "era",
+        Era(boltzmann_alpha=-1.0),
         [
-            ("boltzmann_alpha", -math.inf), ("split_criterion", "gain"),
-            ("split_criterion", "directional"), ("l2_regularization", 9.0),
-            ("min_samples_leaf", 12), ("max_leaf_nodes", 7), ("max_depth", 2),
-            ("learning_rate", 0.3), ("monotonic_cst", [-1, 0, 0]),
+            (OF, Era(-math.inf)), (OF, Era(-1.0, normalize=True)),
+            (OF, "gain"), (OF, "directional"),
+            ("l2_regularization", 9.0), ("min_samples_leaf", 12), ("max_leaf_nodes", 7),
+            ("max_depth", 2), ("learning_rate", 0.3), ("monotonic_cst", [-1, 0, 0]),
             ("interaction_cst", [(0,), (1,), (2,)]), ("max_features", 0.4),
             ("colsample_bytree", 0.4), ("min_samples_per_era", 6),
             ("min_era_coverage", 0.3), ("min_impurity_decrease", 0.3),
-            ("normalize_era_gain", True),
         ],
     ),
-    ("vrex", [("invariance_penalty", 0.9), ("split_criterion", "era")]),
-    ("vrex", [("split_criterion", TWO)]),
-    (TWO, [("split_criterion", TWO | {"era": 1.2})]),
-    (TWO, [("split_criterion", TWO | {"directional": 5.0})]),
-    (TWO, [("split_criterion", TWO | {"gain": 0.5})]),
-    (TWO, [("split_criterion", TWO | {"invariant": 0.5})]),
-    (TWO | {"gain": 1.0}, [("normalize_era_gain", True)]),
-    (TWO | {"directional": 1.0}, [("min_direction_agreement", 1.0)]),
+    ("vrex", [(OF, VREx(0.9)), (OF, "era"), (OF, RAW)]),
+    (
+        RAW,
+        [
+            (OF, Blend(weights, normalize=False))
+            for weights in (
+                TWO | {"era": 1.2}, TWO | {"directional": 5.0}, TWO | {"gain": 0.5},
+                TWO | {"invariant": 0.5}, {"era": 1.0, VREx(2.0): 1.0},
+            )
+        ],
+    ),
+    (
+        Blend(TWO | {"gain": 1.0, "invariant": 1.0}, normalize=False),
+        [
+            (OF, TWO | {"gain": 1.0, "invariant": 1.0}),
+            (OF, Blend(TWO | {"gain": 1.0, Invariant(2.0): 1.0}, normalize=False)),
+        ],
+    ),
+    (
+        Blend(TWO | {"directional": 1.0}, normalize=False),
+        [(OF, Blend(TWO | {Directional(1.0): 1.0}, normalize=False))],
+    ),
     (
         "time_robust",
         [
-            ("period_aggregation", "mean"), ("min_impurity_decrease", 0.1),
+            (OF, TimeRobust("mean")), (OF, TimeRobust(min_impurity_decrease=0.1)),
             ("min_samples_per_era", 5), ("min_era_coverage", 0.3),
+            ("min_impurity_decrease", 0.3),
         ],
     ),
     (
         "invariant",
         [
-            ("invariance_penalty", 0.9), ("invariance_penalty", 0.0),
-            ("invariance_statistic", "changing_rate"),
-            ("invariance_statistic", "ratio"), ("min_impurity_decrease", 0.1),
+            *((OF, Invariant(penalty)) for penalty in (0.9, 0.0)),
+            *((OF, Invariant(statistic=name)) for name in ("changing_rate", "ratio")),
+            ("min_impurity_decrease", 0.1),
         ],
     ),
 ]  # fmt: skip
@@ -260,20 +277,18 @@ OTHER_PARAMETERS = [
 @cache
 def fit_and_check_once(number):
     """A model of the criterion of that number, and the case."""
-    criterion = OTHER_PARAMETERS[number][0]
     case = make_case(
         "squared_error", ["coverage", "missing"], seed=9, n_samples=250, n_eras=4
     )
     case.y = (case.y > 0).astype(float)  # for the ratio
     case.params |= {"max_bins": 30, "min_samples_per_era": 1, "min_era_coverage": 0.7}
     case.params |= {"max_depth": None, "max_leaf_nodes": 8, "max_iter": 3}
-    case.params |= {"boltzmann_alpha": -1.0 if criterion == "era" else 0.0}
-    est = fit_case(case, split_criterion=criterion)
+    est = fit_case(case, split_criterion=OTHER_PARAMETERS[number][0])
     assert check(est, case).n_splits >= 8
     return est, case
 
 
-BY_DEFAULT = {"boltzmann_alpha", "period_aggregation", "max_features"}
+BY_DEFAULT = {Era(-math.inf), TimeRobust("mean"), 0.4}
 
 
 @pytest.mark.parametrize(
@@ -284,7 +299,7 @@ BY_DEFAULT = {"boltzmann_alpha", "period_aggregation", "max_features"}
             name,
             value,
             id=f"{criterion}-{name}-{value}",
-            marks=() if name in BY_DEFAULT else SLOW,
+            marks=() if any(value == each for each in BY_DEFAULT) else SLOW,
         )
         for number, (criterion, changes) in enumerate(OTHER_PARAMETERS)
         for name, value in changes
@@ -319,7 +334,7 @@ def test_the_oracle_refuses_another_variance_of_the_gradients(monkeypatch, is_ce
     case.y = case.y.clip(max=np.quantile(case.y, 0.25))
     case.params |= {"max_bins": 60, "max_iter": 4}
     blend = {"era": 1.0, "directional": 0.1}
-    est = fit_case(case, normalize_era_gain=True, split_criterion=blend)
+    est = fit_case(case, split_criterion=blend)
     check(est, case)
 
     def other_variance(gradients, hessians):

@@ -13,26 +13,29 @@ from helpers.data import two_features
 from oracle.cases import (
     ERA_CRITERIA,
     Case,
+    asks_for_rates,
     first_tree,
     fit_case,
     make_case,
     names_of,
     of_each,
+    parameter,
     suit,
 )
 from oracle.reference import check_fit
+from sklearn_era.criteria import Era, Invariant
 
 REAL = {
     name: criterion
     for name, criterion in ERA_CRITERIA.items()
-    if criterion.get("invariance_statistic") != "ratio"  # of targets of 0 and 1
+    if not asks_for_rates(criterion)  # of targets of 0 and 1
 }
 # Those whose keys are made of era gains, or impurities, and not of the pooled gain.
 OF_ERAS = {
     name: criterion
     for name, criterion in REAL.items()
     if not {"gain", "invariant"} & names_of(criterion)
-    and criterion.get("min_direction_agreement", 0.0) <= 0.6
+    and parameter(criterion, "min_agreement") <= 0.6
 }
 
 
@@ -63,7 +66,7 @@ def test_larger_pooled_gain_breaks_ties_of_the_key(criterion):
         (TABLE["directional"], [[3.5, 3.5], [1, 5]]),
         # The worst era is the same, or the best one: the pooled gain decides.
         (TABLE["era, worst"], [[1.0, 2], [1, 3]]),
-        (TABLE["era"] | {"boltzmann_alpha": math.inf}, [[4.0, 1], [4, 2]]),
+        ({"split_criterion": Era(boltzmann_alpha=math.inf)}, [[4.0, 1], [4, 2]]),
         (TABLE["time_robust"], [[5.0, 2], [5, 3]]),
         # Less one deviation, the mean of two gains is the smaller one.
         ({"split_criterion": "vrex"}, [[1.0, 2], [1, 3]]),
@@ -81,7 +84,7 @@ def test_larger_pooled_gain_breaks_ties_of_invariant_keys():
     y = np.tile(y, 4)  # all sums times 4, to have enough rows for a leaf
     X, eras = np.tile(X, (4, 1)), np.tile(eras, 4)
     for penalty, feature in [(0.75, 1), (0.7501, 0), (0.7499, 1)]:
-        criterion = {"split_criterion": "invariant", "invariance_penalty": penalty}
+        criterion = {"split_criterion": Invariant(penalty)}
         assert root_split(X, y, eras, criterion) == (feature, 0)
         flipped = root_split(X[:, ::-1], y, eras, criterion)
         assert flipped == (1 - feature, 0)
@@ -126,7 +129,7 @@ def test_lower_feature_breaks_ties_in_sets_of_features(interaction_cst, criterio
     limits = {"max_iter": 1, "min_samples_leaf": 8, "max_bins": 9}
     case = suit(Case(noise, case.y, case.eras, params=limits), criterion)
     nodes = first_tree(fit_case(case, **criterion, interaction_cst=interaction_cst))
-    if criterion.get("invariance_statistic") != "ratio":  # which prefers noise here
+    if not asks_for_rates(criterion):  # which prefers noise here
         assert nodes["feature_idx"][0] == 1
     assert not np.isin(nodes["feature_idx"][nodes["is_leaf"] == 0], [3, 8]).any()
 

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from helpers.criteria import BLEND, NAMES
+from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.paper_trees import fit_tree, nodes_of, pooled_gain, rank, sides, split_of
+from sklearn_era.criteria import Era
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import compare_sides
@@ -62,7 +63,7 @@ CONFLICT_Y += CONFLICT_X[:, 1]
     [
         ({"split_criterion": "gain"}, 0, 8.0),
         ({"split_criterion": "era"}, 0, 8.0),
-        ({"split_criterion": "era", "boltzmann_alpha": -math.inf}, 0, 8.0),
+        ({"split_criterion": Era(boltzmann_alpha=-math.inf)}, 0, 8.0),
         ({"split_criterion": "directional"}, 1, 2.0),
         ({"split_criterion": "invariant"}, 1, 2.0),
     ],
@@ -80,7 +81,7 @@ def test_only_directions_tell_eras_that_contradict_each_other(params, feature, g
 def fit(X, y, eras, **params) -> HistGradientBoostingRegressor:
     return HistGradientBoostingRegressor(
         max_iter=50, max_depth=10, max_leaf_nodes=32, learning_rate=1.0,
-        early_stopping=False, random_state=0, min_era_coverage=1.0, **params,
+        early_stopping=False, random_state=0, **COVER_ALL, **params,
     ).fit(X, y, eras=eras)  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def accuracy(est, X, y) -> float:
 
 
 DIRECTIONAL = {"split_criterion": "directional"}
-ERA = {"split_criterion": "era", "boltzmann_alpha": -1.0}
+ERA = {"split_criterion": Era(boltzmann_alpha=-1.0)}
 GAIN = {"split_criterion": "gain"}
 
 

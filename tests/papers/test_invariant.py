@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.paper_trees import ESTIMATORS, fit_tree, nodes_of, split_of
+from sklearn_era.criteria import Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 # Liao et al. (2024), section 3: X1 is the label, twisted with probability .3, and X2
@@ -38,38 +39,36 @@ X2_RATIOS = (40.5 / 101) / (60.5 / 101) / ((10.5 / 101) / (90.5 / 101)) - 1
 # log loss gains are 4 times, values 4 times, hessians 1/4 of that.
 TURNING_POINTS = [
     # Effects: -.4 and -.4, -.8 and -.2. 25 - 400 * .09 lambda = 16.
-    ("invariance_penalty", {"invariance_statistic": "effect"}, 0.25, 0.25),
+    (Invariant, "penalty", {"statistic": "effect"}, 0.25, 0.25),
     # Changing rates: -.2 and -.2, -.4 and -.1. 25 - 400 * .0225 lambda = 16.
-    ("invariance_penalty", {"invariance_statistic": "changing_rate"}, 1.0, 1.0),
-    ("invariance_penalty", {"invariance_statistic": "ratio"},
+    (Invariant, "penalty", {"statistic": "changing_rate"}, 1.0, 1.0),
+    (Invariant, "penalty", {"statistic": "ratio"},
      (25 - 16) / 400 / X2_RATIOS, (100 - 64) / 100 / X2_RATIOS),
     # 17 - 15 lambda = 8.
-    ("invariance_penalty", {"split_criterion": "vrex"}, 0.6, 0.6),
+    (VREx, "penalty", {}, 0.6, 0.6),
     # 24 exp(32 alpha) = 6 exp(2 alpha).
-    ("boltzmann_alpha", {"split_criterion": "era"}, -math.log(4) / 30,
-     -math.log(4) / 120),
+    (Era, "boltzmann_alpha", {}, -math.log(4) / 30, -math.log(4) / 120),
     # Both directions agree in both eras: the same gains decide.
-    ("boltzmann_alpha", {"split_criterion": "directional"}, -math.log(4) / 30,
-     -math.log(4) / 120),
+    (Directional, "boltzmann_alpha", {}, -math.log(4) / 30, -math.log(4) / 120),
     # Gains of .16 and .16, .64 and .04 of the variance, whatever the loss.
-    ("boltzmann_alpha", {"split_criterion": "era", "normalize_era_gain": True},
-     -math.log(4) / 0.6, -math.log(4) / 0.6),
+    (Era, "boltzmann_alpha", {"normalize": True}, -math.log(4) / 0.6,
+     -math.log(4) / 0.6),
 ]  # fmt: skip
 
 
 @ESTIMATORS
-@pytest.mark.parametrize(("parameter", "params", "regressor", "classifier"),
-                         TURNING_POINTS)  # fmt: skip
+@pytest.mark.parametrize(
+    ("criterion", "parameter", "params", "regressor", "classifier"), TURNING_POINTS
+)
 def test_toy_of_liao_turns_where_it_should(
-    estimator, parameter, params, regressor, classifier
+    estimator, criterion, parameter, params, regressor, classifier
 ):
     is_regressor = estimator is HistGradientBoostingRegressor
     turn = regressor if is_regressor else classifier
-    params = {"split_criterion": "invariant"} | params
     for factor, feature, gain in ((0.999, 1, 25), (1.001, 0, 16)):
         model = fit_tree(
             *stable_and_unstable(0.1, 0.4), estimator,
-            **{parameter: factor * turn}, **params,
+            split_criterion=criterion(**{parameter: factor * turn}, **params),
         )  # fmt: skip
         root = nodes_of(model)[0]
         assert split_of(root) == (feature, 0.5)
@@ -78,18 +77,16 @@ def test_toy_of_liao_turns_where_it_should(
 
 @ESTIMATORS
 @pytest.mark.parametrize(
-    ("params", "feature"),
+    ("criterion", "feature"),
     [
-        ({"split_criterion": "gain"}, 1), ({"split_criterion": "invariant"}, 0),
-        ({"split_criterion": "time_robust", "period_aggregation": "mean"}, 1),
-        ({"split_criterion": "invariant", "invariance_statistic": "ratio"}, 0),
-        ({"split_criterion": "time_robust"}, 0), ({"split_criterion": "vrex"}, 0),
-        ({"split_criterion": "era", "boltzmann_alpha": -1.0}, 0),
+        ("gain", 1), ("invariant", 0), ("time_robust", 0), ("vrex", 0),
+        (TimeRobust(aggregation="mean"), 1), (Invariant(statistic="ratio"), 0),
+        (Era(boltzmann_alpha=-1.0), 0),
     ],
 )  # fmt: skip
-def test_toy_of_liao_has_these_accuracies(estimator, params, feature):
+def test_toy_of_liao_has_these_accuracies(estimator, criterion, feature):
     X, y, eras = stable_and_unstable(0.1, 0.4)
-    model = fit_tree(X, y, eras, estimator, **params)
+    model = fit_tree(X, y, eras, estimator, split_criterion=criterion)
     assert split_of(nodes_of(model)[0]) == (feature, 0.5)
     X_test, y_test, _ = stable_and_unstable(0.7)
     assert np.mean(model.predict(X).round() == y) == (0.70, 0.75)[feature]
@@ -106,8 +103,8 @@ def test_equations_16_to_19_of_liao_choose_a_split():
     # 2/3 - 12 (35/3 - 1) lambda = 1/3 - 12 (7/3 - 1) lambda.
     for penalty, feature, gain in ((0.999 / 336, 1, 2 / 3), (1.001 / 336, 0, 1 / 3)):
         model = fit_tree(
-            np.c_[X1, X2].astype(float), y, eras, split_criterion="invariant",
-            invariance_statistic="ratio", invariance_penalty=penalty,
+            np.c_[X1, X2].astype(float), y, eras,
+            split_criterion=Invariant(penalty, "ratio"),
         )  # fmt: skip
         root = nodes_of(model)[0]
         assert split_of(root) == (feature, 0.5)

@@ -16,6 +16,7 @@ from helpers.paper_trees import (
     rank,
     split_of,
 )
+from sklearn_era.criteria import TimeRobust
 from sklearn_era.datasets import make_moneda_drift, make_moneda_motivating_example
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 from sklearn_era.ensemble._criteria.objects import weighted_impurity
@@ -76,11 +77,10 @@ def test_table_5_1_of_moneda(feature, value, printed, exact, pooled):
     ("params", "split"),
     [
         ({"split_criterion": "time_robust"}, (0, 4.5)),
-        ({"split_criterion": "time_robust", "period_aggregation": "mean"}, (1, 1.5)),
+        ({"split_criterion": TimeRobust("mean")}, (1, 1.5)),
         ({"split_criterion": "gain"}, (1, 1.5)),
         # X2 <= 1 splits period 2 into four rows and two, X1 <= 4 all into three.
-        ({"split_criterion": "time_robust", "period_aggregation": "mean",
-          "min_samples_per_era": 3}, (0, 4.5)),
+        ({"split_criterion": TimeRobust("mean"), "min_samples_per_era": 3}, (0, 4.5)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("periods", [PERIODS, PERIODS[::-1]])
@@ -116,16 +116,18 @@ def test_synthetic_example_of_moneda(seed):
         # A decrease of Gini impurity by .01 is one of L by .005.
         model = fit_tree(
             data.X_train, data.y_train, data.eras_train,
-            max_leaf_nodes=None, max_depth=30, min_impurity_decrease=0.005, **params,
+            max_leaf_nodes=None, max_depth=30, **params,
         )  # fmt: skip
         return [
             roc_auc_score(data[f"y_{part}"], model.predict(data[f"X_{part}"]))
             for part in ("train", "test")
         ]
 
-    robust = aucs(split_criterion="time_robust", min_samples_per_era=10)
+    robust = aucs(
+        split_criterion=TimeRobust(min_impurity_decrease=0.005), min_samples_per_era=10
+    )
     assert robust == pytest.approx([0.83, 0.81], abs=0.03)
-    plain = aucs(split_criterion="gain", min_samples_leaf=10)
+    plain = aucs(min_impurity_decrease=0.005, min_samples_leaf=10)
     assert plain == pytest.approx([0.86, 0.71], abs=0.06)
 
 
@@ -156,9 +158,11 @@ def two_levels():
 
 @pytest.mark.parametrize("aggregation", DECREASES)
 def test_equation_5_4_of_moneda_orders_and_stops_a_tree(aggregation):
-    def split_nodes(**params):
-        model = fit_tree(*two_levels(), split_criterion="time_robust",
-                         period_aggregation=aggregation, **params)  # fmt: skip
+    def split_nodes(max_leaf_nodes, least=0.0):
+        criterion = TimeRobust(aggregation, min_impurity_decrease=least)
+        model = fit_tree(
+            *two_levels(), split_criterion=criterion, max_leaf_nodes=max_leaf_nodes
+        )
         nodes = nodes_of(model)
         assert split_of(nodes[0]) == (0, 0.5)
         below = (nodes[nodes[0][side]] for side in ("left", "right"))
@@ -173,4 +177,4 @@ def test_equation_5_4_of_moneda_orders_and_stops_a_tree(aggregation):
         (right_first * 0.9999, [None, (2, 0.5)]),
         (right_first * 1.0001, [None, None]),
     ):
-        assert expected == split_nodes(max_leaf_nodes=4, min_impurity_decrease=least)
+        assert expected == split_nodes(4, least)
