@@ -56,7 +56,10 @@ REFUSED = [
         {"split_criterion": {"time_robust": 1, "era": 1}},
         r"^split_criterion: 'time_robust' cannot be part of a blend",
     ),
-    (RATIO, r"^invariance_statistic='ratio' needs a target of 0 and 1, .* but y holds"),
+    (
+        RATIO,
+        r"^Invariant\(statistic='ratio'\) needs a target of 0 and 1, .* but y holds",
+    ),
     *(
         ({name: value}, rf"^The '{name}' parameter of EraForestRegressor must be")
         for name, values in {

@@ -115,6 +115,7 @@ PARAMETERS = ERA_CRITERIA | {
     "depth": {"split_criterion": "era", "max_depth": 3},
     "coverage": {
         "split_criterion": "era", "min_samples_per_era": 4, "min_era_coverage": 0.6,
+        "min_gain_share": 0.0,
     },
     "leaves": {"split_criterion": "era", "max_leaf_nodes": 9},
     "leaf": {"split_criterion": BLEND, "min_samples_leaf": 3},

@@ -1,5 +1,7 @@
 """Forests within scikit-learn's tools, and on rows of every kind that these take."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,28 +20,43 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from helpers.criteria import COVER_ALL
 from helpers.data import make_only_category
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees, trees_of
 from sklearn_era import ensemble
+from sklearn_era.criteria import Invariant, TimeRobust
+from sklearn_era.model_files import load_model, save_model
 
 # Presets.
 
 
 @pytest.mark.parametrize("kind", ["Regressor", "Classifier"])
 @pytest.mark.parametrize(
-    ("name", "split_criterion"),
-    [("TimeRobustForest", "time_robust"), ("InvariantForest", "invariant")],
+    ("name", "criterion"), [("TimeRobust", TimeRobust), ("Invariant", Invariant)]
 )
-def test_presets_are_forests_with_parameters(name, split_criterion, kind):
-    preset, other = (getattr(ensemble, x + kind) for x in (name, "EraForest"))
-    forest = preset(n_estimators=4, min_samples_per_era=3, max_depth=2, random_state=0)
-    assert type(forest) is other
-    assert forest.n_estimators == 4
-    assert forest.split_criterion == split_criterion
+def test_presets_are_forests_with_other_defaults(name, criterion, kind, tmp_path):
+    preset, base = (
+        getattr(ensemble, f"{x}Forest{kind}") for x in (name, "Era")
+    )  # fmt: skip
+    defaults, known = (signature(each).parameters for each in (preset, base))
+    assert list(defaults) == list(known)
+    assert defaults["min_era_coverage"].default == 1.0
+    assert isinstance(defaults["split_criterion"].default, criterion)
+    params = {"n_estimators": 4, "min_samples_per_era": 3, "max_depth": 2}
+    forest = preset(**params, random_state=0)
+    assert isinstance(forest, base)
+    text = "max_depth=2, min_samples_per_era=3, n_estimators=4,"
+    assert " ".join(repr(forest).split()).startswith(f"{name}Forest{kind}({text} rand")
+    assert repr(clone(forest)) == repr(forest)
     X, y, eras = make_data()
     y = y if kind == "Regressor" else make_classes(y, 2)
     assert forest.fit(X, y, eras=eras).score(X, y) > 0
+    save_model(forest, tmp_path / "forest.json")
+    again, _ = load_model(tmp_path / "forest.json")
+    assert type(again) is preset
+    assert again.get_params() == forest.get_params()
+    assert_array_equal(again.predict(X), forest.predict(X))
     with pytest.raises(TypeError, match="unexpected keyword argument 'trees'"):
         preset(trees=3)
 
@@ -137,10 +154,11 @@ def test_a_plain_forest_is_as_good_as_scikit_learns():
 
 def test_searches_and_scores_by_folds():
     X, y, eras = make_data()
-    forest = regressor(
-        split_criterion="era", bootstrap="within_eras", min_era_coverage=1.0
-    )
-    grid = {"boltzmann_alpha": [-1.0, 0.0], "bootstrap": ["within_eras", "whole_eras"]}
+    forest = regressor(split_criterion="era", bootstrap="within_eras", **COVER_ALL)
+    grid = {
+        "split_criterion__boltzmann_alpha": [-1.0, 0.0],
+        "bootstrap": ["within_eras", "whole_eras"],
+    }
     search = GridSearchCV(forest, grid, cv=GroupKFold(3))
     folds = np.arange(y.size) % 3
     search.fit(X, y, groups=folds, eras=eras)

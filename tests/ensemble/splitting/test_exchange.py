@@ -11,6 +11,7 @@ import pytest
 from helpers.criteria import CRITERIA, RATIO
 from helpers.grids import grid
 from helpers.kernel_fits import make_eras
+from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import Criterion
 from sklearn_era.ensemble._criterion_plan import (
@@ -81,12 +82,12 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
     plan = CriterionPlan.of(model)
     (n_eras,) = exchange.sum_of(np.unique(eras[rows]).size)
     codes = np.unique(eras[rows], return_inverse=True)[1].astype(np.int32)
-    criterion = make_criterion(model, plan, int(n_eras))
+    criterion = make_criterion(plan, int(n_eras))
     if plan.is_plain_gain:
         criterion = Criterion("gain", min_covered_eras=0)
         codes[:] = 0
     weights = ()
-    if plan.needs_target:
+    if plan.criterion.needs_target:
         weights = make_target_weights((y > np.median(y)).astype(float), None)
         weights = [each[rows] for each in weights]
     splitter = EraSplitter(
@@ -173,7 +174,7 @@ LOOSE = {"min_era_coverage": 0.3}
 @pytest.mark.parametrize("criterion", [*CRITERIA.values(), RATIO])
 def test_processes_grow_the_tree_of_one(criterion):
     if criterion["split_criterion"] == "gain":
-        criterion = {"fast_gain": True}
+        criterion = {"split_criterion": Gain(splitter="era")}
     params = LOOSE | criterion
     if params["min_era_coverage"] == 1.0:
         params |= LOOSE
@@ -218,7 +219,7 @@ def test_directions_of_sides_that_rounding_may_part(spacing):
     gradients += (eras % 3 == 0) * (X_binned[:, 0] < 30) * rng.normal(size=eras.size)
     gradients = gradients.astype(np.float32)
     data = X_binned, gradients, np.ones(1, np.float32), eras, gradients
-    params = CRITERIA["directional"] | {"min_era_coverage": 0.3, "min_gain_share": 0}
+    params = CRITERIA["directional"] | LOOSE
     assert_together_as_alone(data, params, n_bins=60)
 
 
@@ -226,7 +227,7 @@ def test_directions_of_sides_that_rounding_may_part(spacing):
 def test_features_pay_the_same(criterion):
     penalties = np.array([0.9, 0.3, 0.0, 0.1])
     if criterion["split_criterion"] == "gain":
-        criterion = {"fast_gain": True}
+        criterion = {"split_criterion": Gain(splitter="era")}
     params = LOOSE | criterion
     if params["min_era_coverage"] == 1.0:
         params |= LOOSE

@@ -14,6 +14,7 @@ from helpers.kernel_fits import (
     make_eras,
 )
 from helpers.trees import assert_same_splits, rows_of_nodes, trees_of
+from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -21,6 +22,7 @@ from sklearn_era.ensemble import (
 from sklearn_era.ensemble._splitting.bundles import bundle_features
 from sklearn_era.ensemble._splitting.lanes.instruction_sets import available_levels
 
+FAST_GAIN = {"split_criterion": Gain(splitter="era")}
 ALL = pytest.mark.parametrize("criterion", CRITERIA.values(), ids=CRITERIA)
 SHAPES = {"large": (3, 500, 5), "small": (40, 15, 64), "masks": (12, 40, 16)}
 VARYING = pytest.mark.parametrize(
@@ -202,8 +204,10 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
     def repeated(times, **params):
         data = (np.repeat(X, times, axis=0), np.repeat(y, times), eras.repeat(times))
         params |= criterion | {"min_samples_leaf": 10 * times}
-        if not criterion.get("normalize_era_gain"):  # gains are sums
-            params["boltzmann_alpha"] = criterion.get("boltzmann_alpha", 0.0) / times
+        key = criterion["split_criterion"]
+        if getattr(key, "boltzmann_alpha", 0) and not key.normalize:  # gains are sums
+            key = key.changed(boltzmann_alpha=key.boltzmann_alpha / times)
+            params["split_criterion"] = key
         return fit(data, {}, **params)[0]
 
     streamed = repeated(times, store_budget=0)
@@ -235,7 +239,7 @@ def test_hessians_beside_gradients_are_summed_up_as_exactly(criterion, shape, ki
 @pytest.mark.parametrize("seed", [1, 2, 4])
 @pytest.mark.parametrize(
     "criterion",
-    [{"fast_gain": True}, {"split_criterion": "era", "min_gain_share": 0.5}],
+    [FAST_GAIN, {"split_criterion": "era", "min_gain_share": 0.5}],
 )
 def test_sums_over_eras_are_exact_with_weights_of_many_digits(criterion, seed):
     # Some targets at the mean: with their small gradients, sums have up to 62 bits.
@@ -253,7 +257,7 @@ def test_sums_over_eras_are_exact_with_weights_of_many_digits(criterion, seed):
     assert_same_nodes(streamed, kept)
 
 
-@pytest.mark.parametrize("criterion", [CRITERIA["era"], {"fast_gain": True}])
+@pytest.mark.parametrize("criterion", [CRITERIA["era"], FAST_GAIN])
 def test_threads_give_the_same_bits_with_weights(criterion):
     rng = np.random.default_rng(0)
     y = np.sort(rng.normal(size=20_011))
@@ -345,7 +349,7 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
         X = np.round(n_bins * X)
     weights = rng.uniform(0.2, 3.0, size=len(X)) if weighted else None
     plain = make(**params).fit(X, y, weights)
-    fast = make(**params, fast_gain=True).fit(X, y, weights)
+    fast = make(**params, **FAST_GAIN).fit(X, y, weights)
     for ours, theirs in zip(trees_of(fast), trees_of(plain), strict=True):
         # A split may be the mirror image, with missing values on the other side.
         for name in ("count", "gain"):
@@ -359,21 +363,19 @@ def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
 def test_the_fast_gain_does_not_part_rows_that_are_alike():
     X = np.random.default_rng(0).integers(0, 4, size=(600, 5))
     y = np.where(X[:, 0] > 1, 0.1, 0.7) + np.where(X[:, 1] > 1, 0.3, 0.0)
-    model = HistGradientBoostingRegressor(fast_gain=True, max_iter=1, max_leaf_nodes=31)
+    model = HistGradientBoostingRegressor(**FAST_GAIN, max_iter=1, max_leaf_nodes=31)
     (tree,) = trees_of(model.fit(X, y))
     assert tree.get_n_leaf_nodes() == 4
 
 
 def test_the_fast_gain_needs_no_eras():
     X, y, eras = make_eras(3, 100, 5)
-    params = {"fast_gain": True, "max_iter": 2}
+    params = FAST_GAIN | {"max_iter": 2}
     model = HistGradientBoostingRegressor(**params)
     expected = model.fit(X, y).predict(X)
     np.testing.assert_array_equal(model.fit(X, y, eras=eras).predict(X), expected)
-    free = {"split_criterion": "invariant", "invariance_penalty": 0}
-    model.set_params(**free).fit(X, y, eras=eras)
-    np.testing.assert_array_equal(model.predict(X), expected)
-    with pytest.raises(ValueError, match="fast_gain=True takes weights of 0 or more"):
+    message = r"split_criterion=Gain\(splitter='era'\) takes weights of 0 or more"
+    with pytest.raises(ValueError, match=message):
         HistGradientBoostingRegressor(**params).fit(X, y, np.where(eras, 1.0, -1.0))
 
 

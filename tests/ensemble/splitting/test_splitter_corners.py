@@ -16,13 +16,14 @@ from helpers.kernel_fits import (
 )
 from helpers.trees import trees_of
 from oracle.reference import check_fit
+from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.ensemble._splitting.rows import EraRows
 
 SUMMING = pytest.mark.parametrize(
     "criterion", [CRITERIA["era"], CRITERIA["directional"]]
 )
-ERA = {"split_criterion": "era", "early_stopping": False}
+ERA = {"split_criterion": "era", "min_gain_share": 0.0, "early_stopping": False}
 STORED_OR_NOT = pytest.mark.parametrize("store_budget", [0, None])
 
 
@@ -102,7 +103,7 @@ def test_chunks_of_other_eras_give_the_same_bits(alpha, era_sizes):
     y += 20 * (eras % 3 - 1) * X[:, 1]
     y[eras == len(era_sizes) - 1] += 300 * (X[eras == len(era_sizes) - 1, 2] > 7)
     # The best or worst of the eras is the same in any order of them.
-    criterion = {"split_criterion": "era", "boltzmann_alpha": alpha}
+    criterion = {"split_criterion": Era(boltzmann_alpha=alpha)}
     params = {"max_iter": 1, "min_era_coverage": 0.1}
     expected, _ = fit((X, y, eras), criterion, **params)
     order = np.random.default_rng(1).permutation(y.size)
