@@ -161,6 +161,9 @@ class ParametersMixin(BaseEstimator):
                         f"{error}{did_you_mean(value, options)}"
                     ) from None
             raise
+        for name in ("era_weighting", "era_effects"):
+            if isinstance(value := getattr(self, name, None), ParameterObject):
+                value.check()
 
 
 class VersionedStateMixin(BaseEstimator):
