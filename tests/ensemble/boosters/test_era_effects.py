@@ -1,6 +1,7 @@
 """What eras weigh, how they shrink leaves, and the intercepts that they have."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -12,10 +13,11 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
 from sklearn_era._trees.walk import leaf_indices
+from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._boosters import era_effects, leaf_shrinkage
+from sklearn_era.ensemble._boosters import leaf_shrinkage
 from sklearn_era.interop import to_sklearn
 from sklearn_era.model_files import load_model, save_model
 
@@ -28,7 +30,7 @@ TARGETS = {
     "multiclass": {},
 }
 ALL = {
-    "era_weighting": "recency",
+    "era_weighting": Recency(half_life=2),
     "leaf_shrinkage": "eras",
     "era_effects": "intercept",
 }
@@ -53,36 +55,32 @@ def make_drift(n_eras=20, n_rows=100, slope=0.5, seed=0):
 # Weights of eras.
 
 
-def weights_by_hand(eras, weights, era_weighting, half_life):
+def weights_by_hand(eras, weights, era_weighting):
     counts = {e: weights[eras == e].sum() for e in np.unique(eras)}
-    last, n_eras = max(counts), len(counts)
-    if isinstance(half_life, float):
-        half_life *= n_eras
-    factors = {
-        "equal": {e: 1 / total for e, total in counts.items()},
-        "recency": {e: 0.5 ** ((last - e) / half_life) for e in counts},
-    }[era_weighting]
+    if era_weighting == "equal":
+        factors = {e: 1 / total for e, total in counts.items()}
+    else:
+        ages = {e: max(counts) - e for e in counts}
+        factors = {e: 0.5 ** (ages[e] / era_weighting.half_life) for e in counts}
     product = weights * np.array([factors[e] for e in eras])
     return product * weights.sum() / product.sum()
 
 
 @pytest.mark.parametrize(
-    ("model", "era_weighting", "half_life"),
+    ("model", "era_weighting"),
     [
-        *((ours(), *x) for x in (("equal", 0.25), ("recency", 0.25), ("recency", 2))),
-        (EraForestRegressor(2, max_bins=16, random_state=0), "recency", 1.0),
+        *((ours(), each) for each in ("equal", Recency(1), Recency(half_life=0.7))),
+        (EraForestRegressor(2, max_bins=16, random_state=0), Recency(4)),
     ],
 )
-def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting, half_life):
+def test_weights_are_those_of_rows_times_those_of_eras(model, era_weighting):
     X, y, weights, eras = make_data()
     for given in (None, weights):
         rows = np.ones(y.size) if given is None else given
-        product = weights_by_hand(eras, rows, era_weighting, half_life)
+        product = weights_by_hand(eras, rows, era_weighting)
         assert product.sum() == pytest.approx(rows.sum())
         ours_, theirs = clone(model), clone(model).fit(X, y, product, eras=eras)
         ours_.set_params(era_weighting=era_weighting)
-        if era_weighting == "recency":
-            ours_.set_params(era_half_life=half_life)
         ours_.fit(X, y, given, eras=eras)
         assert np.allclose(ours_.predict(X), theirs.predict(X), rtol=1e-6)
         assert ours_._fitted_with_sw
@@ -92,8 +90,8 @@ def test_equal_eras_need_no_weights_and_one_era_none():
     X, y, eras = make_drift(4)
     plain = ours().fit(X, y, np.ones(y.size), eras=eras)
     assert_same_model(ours(era_weighting="equal").fit(X, y, eras=eras), plain, X)
-    for name in ("equal", "recency"):
-        model = ours(era_weighting=name).fit(X, y, eras=np.zeros(y.size, int))
+    for each in ("equal", Recency(half_life=1)):
+        model = ours(era_weighting=each).fit(X, y, eras=np.zeros(y.size, int))
         assert_same_model(model, plain, X)
 
 
@@ -225,18 +223,19 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
 
 
 @pytest.mark.parametrize(
-    ("era_forecast", "n_forecast_eras", "weights"),
+    ("forecast", "n_eras", "weights"),
     [
         ("last", 1, [0, 0, 0, 1]), ("last", 2, [0, 0, 1 / 2, 1 / 2]),
         ("last", 9, [1 / 4] * 4), ("mean", 3, [1 / 4] * 4),
         ("exponential", 1, np.array([1, 2, 4, 8]) / 15),
     ],
 )  # fmt: skip
-def test_forecast_weighs_the_eras(era_forecast, n_forecast_eras, weights):
-    reached = era_effects.forecast_weights(
-        era_forecast, n_forecast_eras, np.array([True] * 4)
-    )
-    assert reached == pytest.approx(weights)
+def test_forecast_weighs_the_eras(forecast, n_eras, weights):
+    effects = Intercepts(forecast, n_eras)
+    assert effects.forecast_weights(np.full(4, True)) == pytest.approx(weights)
+    has_weight = np.array([True, False, True, True, True])
+    expected = np.insert(weights, 1, 0.0)
+    assert effects.forecast_weights(has_weight) == pytest.approx(expected)
 
 
 def test_eras_without_weight_count_for_nothing_in_the_forecast():
@@ -277,7 +276,7 @@ def test_drift_is_carried_forward():
     train, test = eras < 16, eras == 16
     fit = {"X": X[train], "y": y[train], "eras": eras[train]}
     plain = Regressor().fit(**fit)
-    model = Regressor(era_effects="intercept", n_forecast_eras=1).fit(**fit)
+    model = Regressor(era_effects=Intercepts(n_eras=1)).fit(**fit)
     levels = np.array(list(model.era_intercepts_.values()))
     assert list(model.era_intercepts_) == list(range(16))
     assert levels == pytest.approx(0.5 * (np.arange(16) - 7.5), abs=0.1)
@@ -296,7 +295,7 @@ def test_drift_is_carried_forward():
 @each_target
 def test_all_of_a_model_agrees_in_the_forecast(target, tmp_path):
     model, X, y, weights, eras = problem(target, **ALL)
-    model.set_params(early_stopping=True, validation_fraction=None, era_half_life=2)
+    model.set_params(early_stopping=True, validation_fraction=None)
     days = np.datetime64("2024-01-01") + eras
     model.fit(X, y, weights, eras=days)
     raw = model._raw_predict(X)
@@ -305,7 +304,7 @@ def test_all_of_a_model_agrees_in_the_forecast(target, tmp_path):
     by_label = model.era_intercepts_
     forecast = np.mean(list(by_label.values())[-3:], axis=0)
     own = raw + np.array([np.atleast_1d(by_label[day] - forecast) for day in days])
-    product = weights_by_hand(eras, weights, "recency", 2)
+    product = weights_by_hand(eras, weights, Recency(2))
     if target != "multiclass":
         own = own.ravel()
     loss = model._loss(model._encode_y_val(y), own, product)
@@ -352,7 +351,7 @@ def test_warm_start_goes_on_with_the_intercepts():
     params = {"era_effects": "intercept", "leaf_shrinkage": "eras"}
     straight = ours(max_iter=8, **params).fit(X, y, eras=eras)
     model = ours(max_iter=3, warm_start=True, **params).fit(X, y, eras=eras)
-    model.set_params(max_iter=8, era_forecast="mean").fit(X, y, eras=eras)
+    model.set_params(max_iter=8, era_effects__forecast="mean").fit(X, y, eras=eras)
     reached, expected = model.era_intercepts_, straight.era_intercepts_
     assert reached == pytest.approx(expected)
     assert model.predict(X, eras=eras) == pytest.approx(straight.predict(X, eras=eras))
@@ -363,9 +362,9 @@ def test_warm_start_goes_on_with_the_intercepts():
     with pytest.raises(ValueError, match=r"5 eras .* not the 6 whose intercepts warm"):
         model.fit(X, y, eras=np.minimum(eras, 4))
     with pytest.raises(ValueError, match=r"^era_effects=None leaves out the"):
-        clone_of(model, era_effects=None, era_forecast="last").fit(X, y, eras=eras)
+        clone_of(model, era_effects=None).fit(X, y, eras=eras)
     # A fit from the beginning forgets them.
-    model.set_params(era_effects=None, era_forecast="last", warm_start=False)
+    model.set_params(era_effects=None, warm_start=False)
     assert not hasattr(model.fit(X, y, eras=eras), "era_intercepts_")
 
 
@@ -406,49 +405,47 @@ def test_order_of_rows_and_data_set_do_not_matter():
 
 
 BAD = [
-    *(("era_weighting", v) for v in ("row", None, 1)),
-    *(("era_half_life", v) for v in (0, -1, 0.0, 1.5, np.nan, None)),
+    *(("era_weighting", v) for v in ("row", "recency", "group_dro", None, 1)),
+    *(("era_weighting__half_life", v) for v in (0, -1, 0.0, np.nan, np.inf, None)),
     *(("leaf_shrinkage", v) for v in ("rows", True)),
     *(("era_effects", v) for v in ("slope", False)),
-    *(("era_forecast", v) for v in ("next", None)),
-    *(("n_forecast_eras", v) for v in (0, 1.5)),
+    *(("era_effects__forecast", v) for v in ("next", None)),
+    *(("era_effects__n_eras", v) for v in (0, 1.5)),
 ]
 
 
 @pytest.mark.parametrize(("name", "value"), BAD)
 def test_bad_values_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of .* must be"):
-        ours(**{name: value}).fit([[0]], [0])
+    model = ours(**ALL).set_params(**{name: value})
+    own = name.rpartition("__")[2]
+    with pytest.raises(ValueError, match=f"The '{own}' parameter of .* must be"):
+        model.fit([[0]], [0], eras=[0])
 
 
 @pytest.mark.parametrize(("name", "value"), ALL.items())
 def test_missing_eras_and_negative_weights_are_refused(name, value):
     X, y, _, eras = make_data(n_samples=60)
-    models = [ours(**{name: value})]
+    models, shown = [ours(**{name: value})], re.escape(repr(value))
     if name == "era_weighting":
         models.append(EraForestRegressor(**{name: value}))
     for model in models:
-        with pytest.raises(ValueError, match=rf"^{name}='{value}' needs eras: pass"):
+        with pytest.raises(ValueError, match=rf"^{name}={shown} needs eras: pass"):
             model.fit(X, y)
-    with pytest.raises(ValueError, match=rf"negative in 60 .* {name}='{value}' takes"):
+    with pytest.raises(ValueError, match=rf"negative in 60 .* {name}={shown} takes"):
         models[0].fit(X, y, -np.ones(60), eras=eras)
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"era_half_life": 2}, "^era_weighting='rows' makes no use of era_half_life"),
-        ({"n_forecast_eras": 2}, "^era_effects=None makes no use of n_forecast_eras=2"),
-        ({"era_effects": "intercept", "era_forecast": "mean", "n_forecast_eras": 2},
-         "^era_forecast='mean' makes no use of n_forecast_eras=2: leave that out.$"),
-        ({"era_effects": "intercept"}, "^era_forecast='last' takes eras in the order"),
-        ({"era_weighting": "recency"}, "^era_weighting='recency' takes eras in the or"),
+        ({"era_effects": "intercept"}, r"^era_effects=Intercepts\(\) takes eras in th"),
+        ({"era_weighting": Recency(1)}, r"^era_weighting=Recency\(half_life=1\) takes"),
     ],
-)  # fmt: skip
-def test_no_effect_and_order_of_text_are_warned_of(params, message):
+)
+def test_order_of_text_is_warned_of(params, message):
     X, y, _, eras = make_data(n_samples=60)
     models = [Regressor(**params)]
-    if "era" in message.partition("'")[0] and "era_weighting" in message:
+    if "era_weighting" in params:
         models.append(EraForestRegressor(2, **params))
     for model in models:
         with pytest.warns(UserWarning, match=message) as caught:
@@ -456,7 +453,7 @@ def test_no_effect_and_order_of_text_are_warned_of(params, message):
         assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Regressor(era_effects="intercept", era_forecast="mean").fit(
+        Regressor(era_effects=Intercepts("mean")).fit(
             X, y, eras=[f"era{8 + era}" for era in eras]
         )
 
@@ -465,15 +462,13 @@ def test_hospitals_by_the_alphabet_are_warned_of():
     X, y, _, eras = make_data(n_samples=60)
     names = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[eras]
     with pytest.warns(
-        UserWarning, match=r"^era_forecast='last' takes '\w' for the lat"
+        UserWarning, match=r"^era_effects=Intercepts\(\) takes '\w' for the lat"
     ):
         Regressor(era_effects="intercept").fit(X, y, eras=names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for forecast, labels in (("mean", names), ("last", np.char.add("H1", names))):
-            Regressor(era_effects="intercept", era_forecast=forecast).fit(
-                X, y, eras=labels
-            )
+            Regressor(era_effects=Intercepts(forecast)).fit(X, y, eras=labels)
 
 
 def test_predicting_with_eras_needs_intercepts():

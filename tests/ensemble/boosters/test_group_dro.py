@@ -14,9 +14,9 @@ from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.datasets import make_shortcut_classification
+from sklearn_era.effects import GroupDRO, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
-from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._boosters.era_weights import next_log_weights
 from sklearn_era.inspection import split_statistics
 from sklearn_era.model_files import load_model, save_model
@@ -50,7 +50,7 @@ LOSSES = {
     ),
 }
 each_target = pytest.mark.parametrize("target", LOSSES)
-DRO = {"era_weighting": "group_dro", "group_dro_step_size": 0.5}
+DRO = {"era_weighting": GroupDRO(step_size=0.5)}
 
 
 def problem(target, **params):
@@ -135,7 +135,7 @@ def test_step_size_of_0_is_the_plain_fit(criterion):
         model, X, y, weights, eras = problem(target, **CRITERIA[criterion])
         for given in (None, weights):
             plain = clone(model).fit(X, y, given, eras=eras)
-            free = clone(model).set_params(**DRO | {"group_dro_step_size": 0})
+            free = clone(model).set_params(era_weighting=GroupDRO(0))
             free.fit(X, y, given, eras=eras)
             assert_same_model(free, plain, X)
             assert np.array_equal(table(free), np.ones((free.n_iter_, 4)))
@@ -154,8 +154,7 @@ def test_worst_era_gains_by_the_step_size(kind):
     losses = []
     for step_size in (0, 0.01, 0.1, 1):
         model = Classifier(
-            era_weighting="group_dro", group_dro_step_size=step_size,
-            max_iter=50, max_leaf_nodes=8,
+            era_weighting=GroupDRO(step_size), max_iter=50, max_leaf_nodes=8
         ).fit(X, score > 0, eras=eras)  # fmt: skip
         p = model.predict_proba(X)
         of_eras = [
@@ -171,8 +170,7 @@ def test_unshared_shortcut_costs_the_eras_that_lack_it_less():
     data = make_shortcut_classification(random_state=0)
     worst = []
     for step_size in (0, 1):
-        model = ours("binary", max_iter=30, **DRO)
-        model.set_params(group_dro_step_size=step_size)
+        model = ours("binary", max_iter=30, era_weighting=GroupDRO(step_size))
         model.fit(data.X_train, data.y_train, eras=data.eras_train)
         p = model.predict_proba(data.X_train)
         worst.append(
@@ -229,7 +227,7 @@ def test_warm_start_goes_on_with_the_weights(target):
         model.fit(X, y, weights, eras=np.minimum(eras, 2))
     assert table(model).shape == (10, 4)
     # A step size of 0 leaves the weights where they are.
-    model.set_params(group_dro_step_size=0).fit(X, y, weights, eras=eras)
+    model.set_params(era_weighting__step_size=0).fit(X, y, weights, eras=eras)
     assert np.array_equal(table(model)[10], table(model)[9])
 
 
@@ -241,7 +239,7 @@ def test_warm_start_with_another_weighting_is_recorded():
     assert np.array_equal(table(model)[:2], np.ones((2, 4)))
     assert np.all(table(model)[2:] != 1)
     recorded = table(model)
-    model.set_params(era_weighting="equal", group_dro_step_size=0.1, max_iter=6)
+    model.set_params(era_weighting="equal", max_iter=6)
     model.fit(X, y, eras=eras)
     assert np.array_equal(table(model)[:4], recorded)
     equal = table(ours(era_weighting="equal").fit(X, y, eras=eras))[0]
@@ -255,11 +253,11 @@ def test_warm_start_with_another_weighting_is_recorded():
     assert table(model).shape == (8, 4)
 
 
-@pytest.mark.parametrize("name", ["equal", "recency"])
-def test_fixed_weights_are_told_too(name):
+@pytest.mark.parametrize("weighting", ["equal", Recency(half_life=1)])
+def test_fixed_weights_are_told_too(weighting):
     X, y, weights, eras = make_data()
     days = np.datetime64("2024-01-01") + eras
-    model = ours(era_weighting=name).fit(X, y, weights, eras=days)
+    model = ours(era_weighting=weighting).fit(X, y, weights, eras=days)
     assert list(model.era_weights_) == sorted(set(days))
     factors = np.array([factor[0] for factor in model.era_weights_.values()])
     assert np.array_equal(table(model), np.tile(factors, (5, 1)))
@@ -277,7 +275,7 @@ def test_there_are_none_without_a_weighting():
     X, y, _, eras = make_data()
     for model in (ours(), ours().fit(X, y, eras=eras)):
         with pytest.raises(
-            AttributeError, match=r"has era_weights_ after a fit with e"
+            AttributeError, match=r"has era_weights_ after a fit with a"
         ):
             model.era_weights_  # noqa: B018
 
@@ -357,7 +355,7 @@ def test_weights_survive_what_numbers_do_not():
     back = next_log_weights(moved, [0.0, 1e4, 2e4], np.ones(3, bool))
     assert np.exp(back) == pytest.approx([1, 1, 1])
     X, y, _, eras = make_data()
-    model = ours(**DRO).set_params(group_dro_step_size=1e6).fit(X, y, eras=eras)
+    model = ours(era_weighting=GroupDRO(1e6)).fit(X, y, eras=eras)
     assert np.isfinite(model.predict(X)).all()
     assert table(model).max(axis=1) == pytest.approx(4)
 
@@ -365,43 +363,37 @@ def test_weights_survive_what_numbers_do_not():
 @pytest.mark.parametrize(
     ("step_size", "scale", "message"),
     [
-        (1e308, 1e3, r"^group_dro_step_size=1e\+308 times the mean loss of era \d, \d"),
-        (0.1, 1e180, r"^group_dro_step_size=0.1 times the mean loss of era \d, inf"),
+        (
+            1e308,
+            1e3,
+            r"^GroupDRO\(step_size=1e\+308\) times the mean loss of era \d",
+        ),
+        (0.1, 1e180, r"^GroupDRO\(step_size=0.1\) times the mean loss of era \d, inf"),
     ],
 )
 def test_steps_too_large_for_numbers_are_refused(step_size, scale, message):
     X, y, _, eras = make_data()
-    model = ours(era_weighting="group_dro", group_dro_step_size=step_size)
-    with pytest.raises(ValueError, match=f"{message}.* lower group_dro_step_size"):
+    model = ours(era_weighting=GroupDRO(step_size))
+    with pytest.raises(ValueError, match=f"{message}.* lower step_size"):
         model.fit(X, scale * y, eras=eras)
 
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, None, "0.1"])
 def test_bad_step_sizes_are_refused(value):
-    with pytest.raises(ValueError, match="The 'group_dro_step_size' parameter of"):
-        ours(**DRO | {"group_dro_step_size": value}).fit([[0]], [0], eras=[0])
+    with pytest.raises(ValueError, match="The 'step_size' parameter of GroupDRO must"):
+        ours(era_weighting=GroupDRO(value)).fit([[0]], [0], eras=[0])
 
 
-def test_what_it_needs_and_does_not_use():
+def test_what_it_needs():
     X, y, _, eras = make_data()
     with pytest.raises(
-        ValueError, match=r"^era_weighting='group_dro' needs eras: pass"
+        ValueError, match=r"^era_weighting=GroupDRO\(step_size=0\.5\) needs eras: pass"
     ):
         ours(**DRO).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"negative in 400 .* era_weighting='group_dro'"
-    ):
+    with pytest.raises(ValueError, match=r"negative in 400 .* era_weighting=GroupDRO"):
         ours(**DRO).fit(X, y, -np.ones(y.size), eras=eras)
     with pytest.raises(ValueError, match=r"'era_weighting' parameter of EraForestReg"):
-        EraForestRegressor(2, era_weighting="group_dro").fit(X, y, eras=eras)
-    assert "group_dro" not in EraForestRegressor.__doc__
-    for params, reader, unread in (
-        ({"group_dro_step_size": 1}, "rows", "group_dro_step_size=1"),
-        ({**DRO, "era_half_life": 2}, "group_dro", "era_half_life=2"),
-    ):
-        message = f"^era_weighting='{reader}' makes no use of {unread}: leave that out"
-        with pytest.warns(UserWarning, match=message):
-            Regressor(**params).fit(X, y, eras=eras)
+        EraForestRegressor(2, **DRO).fit(X, y, eras=eras)
 
 
 def test_copies_keep_the_weights_of_their_iterations(tmp_path):
@@ -442,9 +434,9 @@ def test_split_statistics_are_those_of_the_weighted_rows(target, weighted):
 def test_split_statistics_heed_the_steps_of_before():
     """Of a warm start with another step, as recorded."""
     model, X, y, _, eras = problem("real", **DRO)
-    model.set_params(warm_start=True, max_iter=5, group_dro_step_size=1.0)
+    model.set_params(warm_start=True, max_iter=5, era_weighting=GroupDRO(1.0))
     model.fit(X, y, eras=eras)
-    model.set_params(max_iter=10, group_dro_step_size=0.0).fit(X, y, eras=eras)
+    model.set_params(max_iter=10, era_weighting=GroupDRO(0.0)).fit(X, y, eras=eras)
     found = split_statistics(model, X, y, eras=eras)
     inner = found.depth > 0
     np.testing.assert_allclose(
