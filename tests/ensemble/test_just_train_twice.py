@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.trees import assert_same_model
+from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble import JustTrainTwice
@@ -59,7 +60,7 @@ def test_minority_gains():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_both_fits_are_those_by_hand(target, weighted):
     X, y, weights, eras = make_data(target)
-    estimator = ours(target, max_iter=15, split_criterion="era", boltzmann_alpha=-1.0)
+    estimator = ours(target, max_iter=15, split_criterion=Era(-1.0))
     given = weights if weighted else None
     model = JustTrainTwice(estimator, identification_iterations=3, upweight=4)
     assert model.fit(X, y, given, eras=eras) is model

@@ -21,6 +21,7 @@ from helpers.data import make_data as make_real_data
 from helpers.estimators import ours
 from helpers.grids import grid
 from helpers.trees import assert_same_model
+from sklearn_era.criteria import Invariant
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -197,7 +198,7 @@ def test_target_weights_are_in_the_order_of_the_rows(weighted):
     weights = weights if weighted else None
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
     model = assert_fits_as_rows(dataset, X, y, weights, eras, "binary", **RATIO)
-    params = RATIO | {"invariance_statistic": "effect", "early_stopping": False}
+    params = RATIO | {"split_criterion": Invariant(0.1), "early_stopping": False}
     other = ours("binary", **params, max_bins=dataset.max_bins).fit(dataset)
     assert (model.predict_proba(X) != other.predict_proba(X)).any()
 

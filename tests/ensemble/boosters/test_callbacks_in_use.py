@@ -126,7 +126,7 @@ def test_a_monitor_in_a_grid_search_logs_each_candidate():
     X, y, _, eras = make_data()
     monitor = ScoringMonitor(scoring="r2")
     model = ours(split_criterion="era").set_callbacks(monitor)
-    search = GridSearchCV(model, {"boltzmann_alpha": [-1, 0]}, cv=2)
+    search = GridSearchCV(model, {"split_criterion__boltzmann_alpha": [-1, 0]}, cv=2)
     search.fit(X, y, eras=eras)
     frame = monitor.get_logs().data_as_pandas
     scores = frame[frame["task_name"] == "iteration"].groupby("parent_task_id_path")

@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import train_test_split
 
+from helpers.criteria import COVER_ALL
 from helpers.trees import assert_same_model, n_splits
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -182,7 +183,7 @@ def fit_with_era_of_two_rows(seed, **parameters):
     """Fit with the era "w00" of two rows; returns how many are left for training."""
     X, y, eras = make_data(120)
     eras = np.where(np.arange(120) < 2, "w00", eras)
-    parameters = {"min_era_coverage": 1.0, "random_state": seed} | parameters
+    parameters = COVER_ALL | {"random_state": seed} | parameters
     model = make_estimator(validation_fraction=0.4, **parameters)
     eras_train, _ = train_test_split(
         eras,
@@ -226,7 +227,7 @@ def test_early_stopping_does_not_hide_an_era_that_is_too_small(validation_eras):
     for seed in range(10):
         model = make_estimator(
             validation_fraction=0.5, random_state=seed, validation_eras=validation_eras,
-            min_era_coverage=1.0,
+            **COVER_ALL,
         )  # fmt: skip
         with pytest.raises(ValueError, match=r"the smallest, era w09, has 1\."):
             model.fit(X, y, eras=eras)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model, assert_same_trees
+from sklearn_era.effects import GroupDRO, Intercepts
 from sklearn_era.ensemble import (
     AutoEraClassifier,
     EraForestClassifier,
@@ -148,8 +149,8 @@ WAYS = {
     "losses": ("real", STOPPING),
     "scores": ("binary", {**STOPPING, "scoring": "roc_auc"}),
     "scorer": ("binary", {**STOPPING, "scoring": accuracy}),
-    "group_dro": ("binary", {"era_weighting": "group_dro", **STOPPING}),
-    "intercepts": ("real", {"era_effects": "intercept", "era_forecast": "mean"}),
+    "group_dro": ("binary", {"era_weighting": GroupDRO(), **STOPPING}),
+    "intercepts": ("real", {"era_effects": Intercepts(forecast="mean")}),
     "categories": ("real", {"categorical_features": [0]}),
 }  # fmt: skip
 EVERY_WAY = pytest.mark.parametrize(("target", "params"), WAYS.values(), ids=WAYS)

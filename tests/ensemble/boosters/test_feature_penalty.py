@@ -19,6 +19,7 @@ from helpers.estimators import ours
 from helpers.forests import classifier, regressor
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
+from sklearn_era.criteria import Gain
 from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.ensemble import (
     AutoEraRegressor,
@@ -44,7 +45,7 @@ ALL = CRITERIA | {"invariant, ratio": RATIO}
 
 
 def target_of(criterion):
-    return "binary" if criterion.get("invariance_statistic") == "ratio" else "real"
+    return "binary" if criterion is RATIO else "real"
 
 
 def features_of(model) -> set[int]:
@@ -103,7 +104,7 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
     X, y, weights, eras = make_data(target)
     more = dict(more)
     if kind == "booster" and criterion["split_criterion"] == "gain":
-        more["fast_gain"] = True  # as with any penalty
+        criterion = {"split_criterion": Gain(splitter="era")}  # as with any penalty
     kept = [0, 2, 3]
     expected = KINDS[kind](target, **criterion | more)
     expected.fit(X[:, kept], y, weights, eras=eras)
@@ -121,7 +122,7 @@ def test_one_or_more_is_a_column_less(kind, criterion, more, penalty):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_or_more_is_a_column_less_beside_penalties(kind):
     X, y, weights, eras = make_data()
-    for criterion in (CRITERIA["gain"], CRITERIA["directional, auto"]):
+    for criterion in (CRITERIA["gain"], CRITERIA["directional, sharing"]):
         model = KINDS[kind](feature_penalty=[0.1, 1, 0, 0.4, 2], **criterion)
         other = KINDS[kind](feature_penalty=[0.1, 0, 0.4], **criterion)
         expected = other.fit(X[:, [0, 2, 3]], y, weights, eras=eras)
@@ -134,8 +135,8 @@ def test_the_gain_with_penalties_is_that_of_the_fast_one(kind):
     """So small a penalty settles ties at most."""
     X, y, weights, _ = make_data()
     X, y = np.nan_to_num(X), y + 0.01 * X[:, 3:].sum(axis=1, where=~np.isnan(X[:, 3:]))
-    fast = {"fast_gain": True} if kind == "booster" else {}
-    expected = KINDS[kind](min_samples_leaf=20, **fast).fit(X, y, weights)
+    fast = Gain(splitter="era" if kind == "booster" else "sklearn")
+    expected = KINDS[kind](min_samples_leaf=20, split_criterion=fast).fit(X, y, weights)
     model = KINDS[kind](min_samples_leaf=20, feature_penalty=[0, 1e-9, 0, 0, 0])
     found = model.fit(X, y, weights).predict(X)
     np.testing.assert_allclose(found, expected.predict(X), rtol=1e-9)

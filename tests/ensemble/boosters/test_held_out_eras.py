@@ -8,7 +8,7 @@ import pytest
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from helpers import estimators
-from helpers.criteria import BLEND, NAMES
+from helpers.criteria import BLEND, COVER_ALL, NAMES
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import stock
 from helpers.grids import grid
@@ -350,9 +350,7 @@ def test_training_eras_alone_count_for_the_criterion():
     """An era apart in its features forbids every split, unless it is held out."""
     X, y, _, eras = data_of_ten_eras()
     X = np.where(eras[:, np.newaxis] == 9, 100.0, np.nan_to_num(X))
-    model = ours(
-        split_criterion="era", min_era_coverage=1.0, early_stopping=False, max_iter=2
-    )
+    model = ours(split_criterion="era", **COVER_ALL, early_stopping=False, max_iter=2)
     with pytest.warns(UserWarning, match="No split was admissible"):
         model.fit(X, y, eras=eras)
     model.set_params(early_stopping=True).fit(X, y, eras=eras)

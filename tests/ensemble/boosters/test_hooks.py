@@ -11,10 +11,11 @@ import pytest
 from sklearn.ensemble._hist_gradient_boosting.splitting import Splitter
 from sklearn.inspection import partial_dependence
 
-from helpers.criteria import NAMES
+from helpers.criteria import COVER_ALL, NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model
+from sklearn_era.criteria import Era
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
@@ -99,9 +100,9 @@ def test_a_subclass_may_have_fewer_parameters(data, estimator):
     class WorstEra(estimator if isinstance(estimator, type) else type(estimator())):
         def __init__(self, min_samples_leaf=5):
             super().__init__(
-                split_criterion="era", boltzmann_alpha=-np.inf,
+                split_criterion=Era(boltzmann_alpha=-np.inf),
                 min_samples_leaf=min_samples_leaf,
-            )  # fmt: skip
+            )
 
     X, y, eras = data
     assert WorstEra().fit(X, y, eras=eras).predict(X).shape == y.shape
@@ -332,7 +333,7 @@ def test_a_fit_that_fails_leaves_predictions_as_they_were(dtype):
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.integers(100, 120, size=(300, 3)).astype(dtype))
     y, eras = X[:, 0] + rng.normal(size=300), np.arange(300) % 3
-    est = ours(split_criterion="era", min_era_coverage=1.0).fit(X, y, eras=eras)
+    est = ours(split_criterion="era", **COVER_ALL).fit(X, y, eras=eras)
     before = est.predict(X)
     with pytest.raises(ValueError, match="the smallest, era 9, has 1"):
         est.fit(X, y, eras=[9, *eras[1:]])
@@ -384,7 +385,7 @@ def test_constant_model_is_warned_of(data, split_criterion, estimator):
     X, y, eras = data
     X = eras.reshape(-1, 1) + 0.0  # tells the eras apart, and nothing else
     message = "^No split was admissible for split_criterion.*predicts a constant"
-    est = estimator(split_criterion=split_criterion, min_era_coverage=1.0)
+    est = estimator(split_criterion=split_criterion, **COVER_ALL)
     with pytest.warns(UserWarning, match=message) as caught:
         est.fit(X, y, eras=eras)
     assert [warning.filename for warning in caught] == [__file__]

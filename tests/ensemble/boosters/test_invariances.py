@@ -5,17 +5,19 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from helpers.criteria import CRITERIA, RATIO
+from helpers.criteria import COVER_ALL, CRITERIA, RATIO
 from helpers.data import N_SAMPLES, make_data, two_features
 from helpers.estimators import ours
 from helpers.grids import grid, slow
 from helpers.trees import assert_same_model, assert_same_splits, n_splits
+from sklearn_era.criteria import Blend, Directional, Era
 
 CRITERIA = CRITERIA | {
     "half of the eras": {
         "split_criterion": "directional",
         "min_samples_per_era": 6,
         "min_era_coverage": 0.5,
+        "min_gain_share": 0.0,
     }
 }
 ON_TARGETS = [
@@ -164,11 +166,14 @@ def test_number_of_threads_does_not_matter(criterion, target):
 
 def has_unit(criterion) -> bool:
     """Whether a gain enters a criterion otherwise than by comparison with gains."""
-    if criterion.get("normalize_era_gain"):
-        return False
-    name = criterion["split_criterion"]
-    uses_alpha = name in ("era", "directional") or "era" in name
-    return uses_alpha and criterion.get("boltzmann_alpha", 0.0) not in (0.0, -np.inf)
+    key = criterion["split_criterion"]
+    alpha = getattr(key, "boltzmann_alpha", 0.0)
+    return alpha not in (0.0, -np.inf) and not key.normalize
+
+
+def asks_for_a_decrease(criterion) -> bool:
+    least = getattr(criterion["split_criterion"], "min_impurity_decrease", 0)
+    return least > 0 or "min_impurity_decrease" in criterion
 
 
 UNITLESS = [
@@ -220,7 +225,7 @@ def test_scale_of_weights_that_are_rounded_does_not_matter(criterion, target, fa
         pytest.param(criterion, id=name)
         for name, criterion in CRITERIA.items()
         # The decrease of impurity is in units of the target, squared.
-        if not has_unit(criterion) and "min_impurity_decrease" not in criterion
+        if not has_unit(criterion) and not asks_for_a_decrease(criterion)
     ],
 )
 def test_unit_of_the_target_does_not_matter(criterion, factor):
@@ -233,8 +238,8 @@ def test_unit_of_the_target_does_not_matter(criterion, factor):
         np.testing.assert_array_equal(one.nodes["value"] * factor, other.nodes["value"])
 
 
-@pytest.mark.parametrize("split_criterion", ["era", "directional"])
-def test_unit_of_the_target_matters_without_normalised_gains(split_criterion):
+@pytest.mark.parametrize("kind", [Era, Directional])
+def test_unit_of_the_target_matters_without_normalised_gains(kind):
     """Alpha is in units of 1 / gain: small gains are averaged, of large ones the least.
 
     Feature 0 has an effect in one era only, feature 1 a smaller one in both.
@@ -245,10 +250,8 @@ def test_unit_of_the_target_matters_without_normalised_gains(split_criterion):
         for factor in (2.0**-10, 1.0, 2.0**10):
             X, y, eras = two_features(effects * factor)
             model = ours(
-                split_criterion=split_criterion,
-                boltzmann_alpha=-3.0,
-                normalize_era_gain=normalizes,
-                min_era_coverage=1.0,
+                split_criterion=kind(boltzmann_alpha=-3.0, normalize=normalizes),
+                **COVER_ALL,
                 max_iter=1,
                 max_leaf_nodes=2,
             ).fit(X, y, eras=eras)
@@ -263,9 +266,7 @@ MEANS = {
     for name in ("era", "vrex", "directional", "time_robust", "time_robust, mean")
 }
 # The variance that gains are divided by is that of all rows, which agreement is not.
-MEANS["blend"] = {
-    "split_criterion": {"era": 1.0, "vrex": 0.5}, "min_era_coverage": 1.0
-}  # fmt: skip
+MEANS["blend"] = {"split_criterion": Blend({"era": 1.0, "vrex": 0.5})} | COVER_ALL
 
 
 def data_of_centred_eras():
@@ -288,9 +289,11 @@ def splits_with_one_era_repeated(criterion, n_times, normalizes):
         "max_iter": 1,
         "max_leaf_nodes": 8,
         "min_samples_leaf": 1,  # more would be easier to reach with repeated rows
-        "normalize_era_gain": normalizes,
     }
-    model = ours(**criterion, **params).fit(X[rows], y[rows], eras=eras[rows])
+    model = ours(**criterion, **params)
+    if criterion not in (MEANS["time_robust"], MEANS["time_robust, mean"]):
+        model.set_params(split_criterion__normalize=normalizes)
+    model.fit(X[rows], y[rows], eras=eras[rows])
     nodes = model._predictors[0][0].nodes
     assert len(nodes) == 15
     return nodes[["feature_idx", "bin_threshold", "is_leaf", "left", "right"]].tolist()

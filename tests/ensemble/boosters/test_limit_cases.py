@@ -1,7 +1,6 @@
 """Limits in which a criterion is the gain, or another criterion, bit for bit."""
 
 import itertools
-import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -10,19 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeRegressor
 
-from helpers.criteria import BLENDS, COVERING, ERA_CRITERIA, NAMES, OTHER_VALUES
+from helpers.criteria import BLEND, COVER_ALL, COVERING, ERA_CRITERIA, NAMES
 from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_splits
-from sklearn_era._criterion_table import parameters_read
+from sklearn_era.criteria import Directional, Era, Gain, Invariant, TimeRobust, VREx
 
 # Those that are the gain where there is nothing to compare.
 GAIN_OF_ONE_ERA = {
     name: criterion
     for name, criterion in ERA_CRITERIA.items()
-    if criterion["split_criterion"] != "time_robust"
-    and "min_impurity_decrease" not in criterion
+    if "time_robust" not in name and "min_impurity_decrease" not in criterion
 }
 COVERING_GAIN = {name: COVERING[name] for name in GAIN_OF_ONE_ERA if name in COVERING}
 CONFIGURATIONS = [
@@ -89,7 +87,7 @@ def test_time_robust_of_one_era_is_the_impurity():
     """Which is the gain without regularization, by weight, over a least decrease."""
     X, y, _, _ = make_data()
     params = {"max_iter": 1, "max_leaf_nodes": 8}
-    model = ours(split_criterion="time_robust", min_era_coverage=1.0, **params)
+    model = ours(split_criterion="time_robust", **COVER_ALL, **params)
     with pytest.warns(UserWarning, match="'time_robust' has nothing to compare"):
         model.fit(X, y, eras=np.zeros(len(y)))
     expected = stock(**params).fit(X, y)
@@ -111,7 +109,7 @@ def test_time_robust_of_one_era_is_the_impurity():
 def test_a_split_with_all_of_the_gain_is_that_of_the_gain(criterion):
     X, y, _, eras = make_data()
     params = {"min_samples_leaf": 30}  # so that no two features part rows alike
-    model = ours(**criterion | params, min_gain_share=1.0).fit(X, y, eras=eras)
+    model = ours(**criterion | params | {"min_gain_share": 1.0}).fit(X, y, eras=eras)
     assert_same_partitions(model, stock(**params).fit(X, y), X)
 
 
@@ -130,39 +128,21 @@ def test_all_of_the_gain_of_more_rows_than_a_sum_takes_at_a_time(n_bins, is_weig
         assert_same_partitions(model, expected, X)
 
 
-@pytest.mark.parametrize(
-    ("said", "meant"),
-    [
-        (("auto", None), (0.1, 0.5)),
-        (("auto", 0.2), (0.1, 0.2)),
-        ((1.0, None), (1.0, 0.0)),
-        ((0.3, 0.5), (0.3, 0.5)),
-    ],
-)
-def test_shares_that_are_not_said(said, meant):
-    X, y, weights, eras = make_data()
-    models = [
-        ours(split_criterion="directional", min_era_coverage=coverage,
-             min_gain_share=share).fit(X, y, weights, eras=eras)
-        for coverage, share in (said, meant)
-    ]  # fmt: skip
-    assert_same_model(*models, X)
-
-
 # No penalty, one weight.
 
 
 WITHOUT_PENALTY = {
-    "split_criterion": "invariant",
-    "invariance_penalty": 0,
+    "split_criterion": Invariant(penalty=0),
     # Whatever else is asked of eras: scikit-learn's splitter does not look at them.
     "min_samples_per_era": 500,
     "min_era_coverage": 0.9,
 }
 GAIN_BY_ANOTHER_NAME = {
     "effect": WITHOUT_PENALTY,
-    "changing rate": WITHOUT_PENALTY | {"invariance_statistic": "changing_rate"},
-    "ratio": WITHOUT_PENALTY | {"invariance_statistic": "ratio"},
+    "changing rate": WITHOUT_PENALTY
+    | {"split_criterion": Invariant(0, "changing_rate")},
+    "ratio": WITHOUT_PENALTY | {"split_criterion": Invariant(0, "ratio")},
+    "object": {"split_criterion": Gain()},
     "blend": {"split_criterion": {"gain": 1.0}},
     "blend with a weight of 0": {"split_criterion": {"gain": 0.2, "era": 0}},
 }
@@ -180,12 +160,14 @@ def test_gain_by_another_name_is_gain(configuration, criterion, with_eras):
     assert_same_model(model, stock(target, **params).fit(X, y, weights), X)
 
 
-@pytest.mark.parametrize("name", ["era", "directional", "invariant", "vrex"])
-def test_blend_of_one_criterion_is_that_criterion(name):
+@pytest.mark.parametrize(
+    "criterion",
+    [Era(-2.0), Directional(0.3), Invariant(0.3), VREx(0.3, normalize=True)],
+)
+def test_blend_of_one_criterion_is_that_criterion(criterion):
     X, y, weights, eras = make_data("binary")
-    params = {"boltzmann_alpha": -2.0, "invariance_penalty": 0.3}
-    model = ours("binary", split_criterion={name: 7, "gain": 0.0}, **params)
-    alone = ours("binary", split_criterion=name, **params)
+    model = ours("binary", split_criterion={criterion: 7, "gain": 0.0})
+    alone = ours("binary", split_criterion=criterion)
     assert_same_model(
         model.fit(X, y, weights, eras=eras), alone.fit(X, y, weights, eras=eras), X
     )
@@ -193,9 +175,9 @@ def test_blend_of_one_criterion_is_that_criterion(name):
 
 def test_blend_without_penalty_is_a_multiple_of_the_gain():
     X, y, _, eras = make_data()
-    blend = {"gain": 0.5, "invariant": 1.5}
+    blend = {"gain": 0.5, Invariant(penalty=0.0): 1.5}
     params = {"min_samples_leaf": 30}  # so that each side has rows of each era
-    model = ours(split_criterion=blend, invariance_penalty=0.0, **params)
+    model = ours(split_criterion=blend, **params)
     model.fit(X, y, eras=eras)
     assert_same_partitions(model, stock(**params).fit(X, y), X)
 
@@ -214,27 +196,56 @@ def test_only_the_ratio_of_weights_of_a_blend_matters():
 # Neutral values, and parameters of other criteria.
 
 
-@pytest.mark.parametrize("parameter", OTHER_VALUES)
-@pytest.mark.parametrize("name", [*NAMES, *BLENDS.values()], ids=str)
-def test_each_criterion_heeds_its_own_parameters_and_no_other(name, parameter):
+# Another value of each parameter of a criterion than the default.
+OF_CRITERIA = [
+    *((name, f"split_criterion__{parameter}", value) for name, parameter, value in [
+        ("era", "boltzmann_alpha", -4.0), ("era", "normalize", True),
+        ("directional", "min_agreement", 1.0), ("directional", "boltzmann_alpha", -4.0),
+        ("directional", "normalize", True), ("time_robust", "aggregation", "mean"),
+        ("time_robust", "min_impurity_decrease", 0.02), ("invariant", "penalty", 0.2),
+        ("invariant", "statistic", "changing_rate"), ("vrex", "penalty", 0.2),
+        ("vrex", "normalize", True), ("held_out", "normalize", True),
+        ({"gain": 1.0, "directional": 9.0}, "normalize", False),
+        ({"era": 1.0, "directional": 9.0}, "normalize", False),
+    ]),
+]  # fmt: skip
+OF_ESTIMATORS = {
+    "min_samples_per_era": 12, "min_era_coverage": 0.5, "min_gain_share": 0.3,
+    "min_impurity_decrease": 0.02,
+}  # fmt: skip
+BLENDS = [{"gain": 1.0, "invariant": 1.0}, {"gain": 1.0, "held_out": 1.0}]
+UNREAD = {
+    (name, parameter)
+    for name in ("gain", "held_out", repr(BLENDS[1]))
+    for parameter in ("min_samples_per_era", "min_era_coverage")
+} | {("gain", "min_gain_share")}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "parameter", "value"),
+    [
+        *OF_CRITERIA,
+        *((x, *y) for x in (*NAMES, *BLENDS) for y in OF_ESTIMATORS.items()),
+    ],
+    ids=str,
+)
+def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
     X, y, _, eras = make_data(n_samples=300)
-    read = {"min_impurity_decrease"} | parameters_read(name)
     # Small gains, for alpha to part the two kinds of mean.
-    others = dict.fromkeys(read & {"boltzmann_alpha"} - {parameter}, -1.0)
+    alpha = Era(-1.0) if criterion == "era" else criterion
+    others = {
+        "split_criterion": Directional(0, -1.0) if alpha == "directional" else alpha
+    }
     if parameter == "min_era_coverage":
         others["min_samples_per_era"] = 12
-    if parameter == "normalize_era_gain":  # by the order of expansion at least
-        others |= {"max_leaf_nodes": 8, "min_era_coverage": 1.0}
-    default = ours(split_criterion=name, max_iter=3, **others).fit(X, y, eras=eras)
-    changed = clone(default).set_params(**{parameter: OTHER_VALUES[parameter]})
-    if parameter in read:
-        assert not np.array_equal(
-            default.predict(X), changed.fit(X, y, eras=eras).predict(X)
-        )
-        return
-    message = f"split_criterion={name!r} makes no use of "
-    with pytest.warns(UserWarning, match=f"^{re.escape(message)}.*{parameter}="):
-        assert_same_model(changed.fit(X, y, eras=eras), default, X)
+    if "normalize" in parameter:  # by the order of expansion at least
+        others |= {"max_leaf_nodes": 8} | COVER_ALL
+    default = ours(max_iter=3, **others).fit(X, y, eras=eras)
+    changed = clone(default).set_params(**{parameter: value}).fit(X, y, eras=eras)
+    if (str(criterion), parameter) in UNREAD:
+        assert_same_model(changed, default, X)
+    else:
+        assert not np.array_equal(default.predict(X), changed.predict(X))
 
 
 @pytest.mark.parametrize("criterion", grid(GAIN_OF_ONE_ERA, every=2))
@@ -249,21 +260,20 @@ def test_least_decrease_below_all_gains_is_neutral(criterion):
 @pytest.mark.parametrize("normalizes", [False, True])
 def test_vrex_without_penalty_is_the_mean_gain(normalizes):
     X, y, weights, eras = make_data()
-    params = {"normalize_era_gain": normalizes, "min_samples_leaf": 25}
-    vrex = ours(split_criterion="vrex", invariance_penalty=0, **params)
-    era = ours(split_criterion="era", boltzmann_alpha=0, **params)
+    vrex, era = (
+        ours(split_criterion=kind(0, normalize=normalizes), min_samples_leaf=25)
+        for kind in (VREx, Era)
+    )
     assert_same_splits(
         vrex.fit(X, y, weights, eras=eras), era.fit(X, y, weights, eras=eras)
     )
 
 
-@pytest.mark.parametrize(
-    ("split_criterion", "sign"), grid(["era", "directional"], [-1, 1], every=2)
-)
-def test_largest_alphas_are_the_infinite_ones(split_criterion, sign):
+@pytest.mark.parametrize(("kind", "sign"), grid([Era, Directional], [-1, 1], every=2))
+def test_largest_alphas_are_the_infinite_ones(kind, sign):
     X, y, weights, eras = make_data()
     finite, infinite = (
-        ours(split_criterion=split_criterion, boltzmann_alpha=sign * alpha)
+        ours(split_criterion=kind(boltzmann_alpha=sign * alpha))
         for alpha in (1e308, np.inf)
     )
     assert_same_model(
@@ -279,13 +289,10 @@ def test_equal_eras_are_one():
     params = {"min_samples_leaf": 40, "max_iter": 4}
     expected = stock(**params).fit(X, y)
     for criterion in [
-        *({"split_criterion": "era", "boltzmann_alpha": a} for a in (-np.inf, 0, 7)),
-        {"split_criterion": "vrex", "invariance_penalty": 10.0},
-        {"split_criterion": "invariant", "invariance_penalty": 10.0},
-        {"split_criterion": "directional", "min_direction_agreement": 1.0},
-        {"split_criterion": "held_out"},
-    ]:
-        model = ours(**criterion, **params).fit(X, y, eras=eras)
+        *(Era(alpha) for alpha in (-np.inf, 0, 7)),
+        VREx(10.0), Invariant(10.0), Directional(1.0), "held_out",
+    ]:  # fmt: skip
+        model = ours(split_criterion=criterion, **params).fit(X, y, eras=eras)
         assert_same_partitions(model, expected, X)
 
 
@@ -307,23 +314,21 @@ TO_BE_EXCEEDED = [(4.0, 1), (np.nextafter(4, 3), 3), (0.0, 3)]
 
 @pytest.mark.parametrize("weight", [None, 4.0])
 @pytest.mark.parametrize(
-    ("criterion", "decreases"),
+    ("criterion", "parameter", "decreases"),
     [
-        *((c, SUFFICES) for c in ("gain", "era", "directional", "invariant", "vrex")),
-        ({"era": 1, "gain": 1}, SUFFICES),
-        ("time_robust", TO_BE_EXCEEDED),
-        ("time_robust, mean", TO_BE_EXCEEDED),
+        *((c, "min_impurity_decrease", SUFFICES) for c in (*NAMES[:6], BLEND)),
+        *(
+            (c, "split_criterion__min_impurity_decrease", TO_BE_EXCEEDED)
+            for c in (TimeRobust(), TimeRobust("mean"))
+        ),
     ],
 )
-def test_decrease_that_is_asked_for(criterion, decreases, weight):
+def test_decrease_that_is_asked_for(criterion, parameter, decreases, weight):
     X, y, eras = steps()
     weights = None if weight is None else np.full(len(y), weight)
-    params = {"split_criterion": criterion, "min_samples_leaf": 1, "max_iter": 1}
-    params["min_era_coverage"] = 1.0
-    if criterion == "time_robust, mean":
-        params |= {"split_criterion": "time_robust", "period_aggregation": "mean"}
+    model = ours(split_criterion=criterion, min_samples_leaf=1, max_iter=1, **COVER_ALL)
     for least, n_nodes in decreases:
-        model = ours(**params, min_impurity_decrease=least)
+        model.set_params(**{parameter: least})
         warns = n_nodes == 1 and criterion != "gain"
         no_split = pytest.warns(UserWarning, match="No split was admissible")
         with no_split if warns else nullcontext():
