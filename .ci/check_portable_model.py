@@ -27,7 +27,7 @@ import pandas as pd
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.numerai.blend import Blend, Part
-from sklearn_era.numerai.export import write_portable_model
+from sklearn_era.numerai.export import write_blend
 from sklearn_era.numerai.export_check import check_portable_model
 
 # What the lock files of numerai/numerai-predict install, at commit 19d1769.
@@ -140,7 +140,7 @@ def main(folder: Path, versions: list[str]) -> bool:
         "eras": make_frame(6_000, ["0021", "0022", "0023"], seed=3),
     }
     for name, blend in blends.items():
-        write_portable_model(blend, folder / f"{name}.pkl")
+        write_blend(blend, folder / f"{name}.pkl")
     for kind, frame in frames.items():
         frame.to_parquet(folder / f"{kind}.parquet")
 

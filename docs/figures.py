@@ -70,11 +70,11 @@ def _draw_months(ax: plt.Axes) -> None:
     auto = AutoEraRegressor(plain).fit(X[past], y[past], eras=months[past])
     plain.fit(X[past], y[past])
     for name, model, color in (("AutoEra", auto, "C0"), ("plain", plain, "C1")):
-        labels, scores, _ = era_scores(
+        found = era_scores(
             y[~past], model.predict(X[~past]), eras=months[~past], metric=r2_score
         )
-        mean = f"{name}, mean {scores.mean():.2f}"
-        ax.plot(labels.astype(str), scores, "o-", color=color, label=mean)
+        mean = f"{name}, mean {found.mean():.2f}"
+        ax.plot(found.eras.astype(str), found.scores, "o-", color=color, label=mean)
     ax.set(ylabel="R²", title="Bicycle rentals, months after the training")
     ax.tick_params("x", labelrotation=30)
     ax.grid(axis="y", alpha=0.3)

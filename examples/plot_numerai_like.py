@@ -22,7 +22,7 @@ import numpy as np
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraScoreDisplay, era_feature_importances
-from sklearn_era.metrics import aggregate_era_scores, era_scores
+from sklearn_era.metrics import era_scores
 
 data = make_numerai_like(rows_per_era=300, random_state=0)
 y, y_live = data.y[:, 0], data.y_live[:, 0]
@@ -77,7 +77,7 @@ for name, parameters in settings.items():
         scores = era_scores(
             target, models[name].predict(X), eras=eras, metric=correlation
         )
-        means.append(aggregate_era_scores(scores, "mean"))
+        means.append(scores.mean())
     gains = era_feature_importances(
         models[name], X_train, y_train, eras=eras_train
     ).pooled

@@ -163,10 +163,8 @@ def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
                 if not column:
                     continue
                 predicted = model.predict(X_later)
-                scores = era_scores(
-                    y_later, predicted, eras=later, metric=_correlation
-                ).scores
-                yield Cell(row, column, np.mean(scores))
+                scores = era_scores(y_later, predicted, eras=later, metric=_correlation)
+                yield Cell(row, column, scores.mean())
 
 
 def weak_effects(

@@ -42,15 +42,15 @@ def make_rows(n_eras: int, n_rows: int, n_features: int = N_FEATURES) -> Rows:
 
 
 METRICS: dict[str, Callable[[Rows], Any]] = {
-    "corr": lambda rows: numerai_corr(rows.predictions, rows.targets, rows.eras),
+    "corr": lambda rows: numerai_corr(rows.targets, rows.predictions, eras=rows.eras),
     "contribution": lambda rows: correlation_contribution(
-        rows.predictions, rows.meta_model, rows.targets, rows.eras
+        rows.targets, rows.predictions, rows.meta_model, eras=rows.eras
     ),
     "feature_neutral_corr": lambda rows: feature_neutral_corr(
-        rows.predictions, rows.targets, rows.features, rows.eras
+        rows.targets, rows.predictions, rows.features, eras=rows.eras
     ),
     "max_feature_exposure": lambda rows: max_feature_exposure(
-        rows.predictions, rows.features, rows.eras
+        rows.predictions, rows.features, eras=rows.eras
     ),
 }
 

@@ -86,7 +86,6 @@ def _show_live_scores(folder: Path, model: "Model", future: Path) -> None:
     """Print what became of the eras after the live one, which nobody could know."""
     import numpy as np
 
-    from sklearn_era.metrics import aggregate_era_scores
     from sklearn_era.numerai.blend import load_blend
     from sklearn_era.numerai.data import read_columns
     from sklearn_era.numerai.metrics import numerai_corr
@@ -98,8 +97,8 @@ def _show_live_scores(folder: Path, model: "Model", future: Path) -> None:
         blend, _ = load_blend(place, model)
         blocks = (era[blend.features].to_numpy() for _, era in frame.groupby("era"))
         ranks = [blend.ranks(block, blend.features) for block in blocks]
-        corr = numerai_corr(np.concatenate(ranks), targets, eras)
-        cells = (aggregate_era_scores(corr, x) for x in ("mean", "std", "sharpe"))
+        corr = numerai_corr(targets, np.concatenate(ranks), eras=eras)
+        cells = (corr.aggregate(x) for x in ("mean", "std", "sharpe"))
         rows.append([name, *map(number, cells), str(len(np.unique(eras)))])
     headings = ("Model", "CORR mean", "std", "sharpe", "eras")
     print_table("The live eras, as they turned out", headings, rows)

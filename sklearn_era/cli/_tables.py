@@ -317,10 +317,10 @@ def score_held_out(
     for name, (metric, predicted) in metrics.items():
         line = f"  {name}: {metric(y, predicted):.4f}"
         if n_test > 1:
-            labels, scores, _ = era_scores(y, predicted, eras=eras, metric=metric)
+            found = era_scores(y, predicted, eras=eras, metric=metric)
             # R² of a single row is undefined.
-            if not np.isnan(scores).all():
+            if not np.isnan(scores := found.scores).all():
                 worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
                 line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
-                line += f", worst {scores[worst]:.4f} in era {labels[worst]}"
+                line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
         yield line

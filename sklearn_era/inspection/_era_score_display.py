@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, make_scorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _num_samples,
@@ -23,8 +23,8 @@ from sklearn_era._plotting import (
     label_places,
 )
 from sklearn_era.metrics import EraScorer, era_scores
-from sklearn_era.metrics._era_scores import metric_name
-from sklearn_era.metrics._scorer import make_scorer_of_one_era
+from sklearn_era.metrics._aggregation import check_direction
+from sklearn_era.metrics._metric import find_direction, metric_name
 
 
 class EraScoreDisplay:
@@ -285,7 +285,7 @@ class EraScoreDisplay:
         *,
         eras: Any,
         metric: Callable[..., float],
-        greater_is_better: bool = True,
+        greater_is_better: bool | None = None,
         sample_weight: Any = None,
         score_name: str | None = None,
         ax: Any = None,
@@ -309,8 +309,9 @@ class EraScoreDisplay:
             ``metric(y_true, y_pred)``, such as `sklearn.metrics.r2_score`; with
             weights, ``metric(y_true, y_pred, sample_weight=...)``.
 
-        greater_is_better : bool, default=True
-            Whether the worst era is that of the lowest score.
+        greater_is_better : bool, default=None
+            Whether the worst era is that of the lowest score; None goes by the name of
+            the metric, as `sklearn_era.metrics.era_scores` does.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -337,6 +338,8 @@ class EraScoreDisplay:
             If lengths differ, a label is missing, or the metric cannot be computed in
             an era, which is then named; see `sklearn_era.metrics.era_scores`.
         """
+        is_score = find_direction(metric, greater_is_better)
+        check_direction("worst", is_score, metric_name(metric))
         result = era_scores(
             y_true, y_pred, eras=eras, metric=metric, sample_weight=sample_weight
         )
@@ -346,7 +349,7 @@ class EraScoreDisplay:
             scores=result.scores,
             era_labels=result.eras,
             score_name=score_name,
-            greater_is_better=greater_is_better,
+            greater_is_better=bool(is_score),
         )
         return display.plot(ax, kind=kind, **kwargs)
 
@@ -357,7 +360,13 @@ def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:
         metric = scoring._score_func
         name = metric_name(metric.metric).replace("_", " ")
         name = name if metric.greater_is_better else f"minus {name}"
-        return make_scorer_of_one_era(scoring), name
+        scorer = make_scorer(
+            metric.metric,
+            greater_is_better=metric.greater_is_better,
+            response_method=scoring._response_method,
+            **scoring._kwargs,
+        )
+        return scorer, name
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(
             f"scoring must be one scorer: one score an era is drawn; got {scoring!r}."

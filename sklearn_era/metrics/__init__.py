@@ -1,14 +1,13 @@
-"""Scores of a model era by era, what to make of them, and scorers that use them."""
+"""Scores of a model era by era, numbers made of them, and scorers that use them."""
 
-from sklearn_era.metrics._aggregation import aggregate_era_scores, era_score
+from typing import TYPE_CHECKING
+
+from sklearn_era._renamed import renamed
 from sklearn_era.metrics._era_scores import EraScores, era_scores
 from sklearn_era.metrics._scorer import EraScorer, make_era_scorer
 
-__all__ = [
-    "EraScorer",
-    "EraScores",
-    "aggregate_era_scores",
-    "era_score",
-    "era_scores",
-    "make_era_scorer",
-]
+__all__ = ["EraScorer", "EraScores", "era_scores", "make_era_scorer"]
+
+if not TYPE_CHECKING:
+    _NEW = "era_scores(...).mean(), .worst() or .aggregate(...)"
+    __getattr__ = renamed(__name__, {"era_score": _NEW, "aggregate_era_scores": _NEW})

@@ -1,35 +1,250 @@
 """Any metric, computed era by era."""
 
-import inspect
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics._scorer import _BaseScorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import _num_samples
 
-from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._era_columns import encode_groups
+from sklearn_era._eras import EncodedEras, label_texts
+from sklearn_era._optional import import_optional
+from sklearn_era.metrics._aggregation import (
+    AGGREGATION_CONSTRAINT,
+    DIRECTIONS,
+    UNDEFINED_CONSTRAINT,
+    Aggregation,
+    aggregate,
+)
+from sklearn_era.metrics._metric import (
+    Metric,
+    find_direction,
+    is_number,
+    metric_name,
+    metrics_by_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class EraScores(NamedTuple):
-    """Scores of eras, in the order of their labels.
+class EraScores(Mapping[Any, Any]):
+    """Scores of eras, and numbers made of them: the result of :func:`era_scores`.
+
+    A mapping: ``scores[era]`` is the score in an era, and of several metrics a dict of
+    scores; ``len(scores)`` is the number of eras, and iteration yields their labels.
+    Of two-way groups a label is a tuple, as in ``scores["shop", 3]``.
 
     Attributes
     ----------
     eras : ndarray of shape (n_eras,)
-        The distinct era labels, sorted.
-    scores : ndarray of shape (n_eras,), dtype=float64
-        The metric in each era, in the metric's unit; NaN where it is undefined.
+        The distinct labels, sorted; of two-way groups an object array of tuples.
+    scores : ndarray of shape (n_eras,), dtype=float64, or dict of str to such
+        The metric in each era, in the metric's unit; NaN where it is undefined. Of
+        several metrics, a dict by name.
     n_samples : ndarray of shape (n_eras,), dtype=intp
         Rows in each era.
+    levels : dict of str or int to ndarray of shape (n_eras,)
+        The columns of labels, by name or number; of one column, ``"era"``.
+    directions : dict of str to bool or None
+        Of each metric, whether greater is better; None where that is not known.
     """
 
-    eras: NDArray[Any]
-    scores: NDArray[np.float64]
-    n_samples: NDArray[np.intp]
+    def __init__(
+        self,
+        eras: NDArray[Any] | Mapping[Any, EncodedEras],
+        scores: Any,
+        n_samples: NDArray[np.intp],
+        *,
+        directions: Mapping[str, bool | None],
+    ) -> None:
+        if not isinstance(eras, Mapping):
+            eras = {"era": EncodedEras(eras, np.arange(eras.size, dtype=np.int32))}
+        self._columns = eras
+        self.levels = {name: column.decode() for name, column in eras.items()}
+        self.eras = _join(self.levels)
+        self.scores, self.n_samples = scores, n_samples
+        self.directions = dict(directions)
+
+    @cached_property
+    def _by_metric(self) -> dict[str, Any]:
+        is_dict = isinstance(self.scores, dict)
+        return self.scores if is_dict else {next(iter(self.directions)): self.scores}
+
+    def _like_scores(self, by_metric: dict[str, Any]) -> Any:
+        """A dict for several metrics, and what is in it for one."""
+        return by_metric if isinstance(self.scores, dict) else by_metric.popitem()[1]
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {label: place for place, label in enumerate(self)}
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_as_list(self.eras))
+
+    def __len__(self) -> int:
+        return self.n_samples.size
+
+    def __getitem__(self, era: Any) -> Any:
+        try:
+            is_date = self.eras.dtype.kind == "M"
+            place = self._places[np.datetime64(era) if is_date else era]
+        except (KeyError, TypeError, ValueError):
+            known = ", ".join(map(repr, list(self)[:3]))
+            raise KeyError(f"no era {era!r}; the first are {known}") from None
+        by_metric = {name: float(x[place]) for name, x in self._by_metric.items()}
+        return self._like_scores(by_metric)
+
+    def __repr__(self) -> str:
+        by = f" by {', '.join(map(str, self.levels))}" if len(self.levels) > 1 else ""
+        lines, texts = [f"EraScores of {len(self)} eras{by}"], label_texts(self.eras)
+        for name, scores in self._by_metric.items():
+            order = np.argsort(scores)[: np.count_nonzero(~np.isnan(scores))]
+            ends = [f"{scores[i]:.4g} in {texts[i]}" for i in (*order[:1], *order[-1:])]
+            mean = f"mean {np.mean(scores[order]):.4g}, from " if ends else "undefined"
+            n = len(self) - order.size
+            more = f", undefined in {n}" if ends and n else ""
+            lines.append(f"  {name}: {mean}{' to '.join(ends)}{more}")
+        return "\n".join(lines)
+
+    def mean(self, **options: Any) -> Any:
+        """Average over eras, each of which counts the same, however many its rows.
+
+        Parameters
+        ----------
+        **options : dict
+            `by` and `undefined` of :meth:`aggregate`.
+        """
+        return self.aggregate("mean", **options)
+
+    def worst(self, **options: Any) -> Any:
+        """Return the smallest score, or of an error the largest.
+
+        Parameters
+        ----------
+        **options : dict
+            `by` and `undefined` of :meth:`aggregate`.
+        """
+        return self.aggregate("worst", **options)
+
+    @validate_params(
+        {"aggregation": AGGREGATION_CONSTRAINT, "undefined": UNDEFINED_CONSTRAINT},
+        prefer_skip_nested_validation=True,
+    )
+    def aggregate(
+        self,
+        aggregation: Aggregation,
+        *,
+        by: Any = None,
+        undefined: str | float = "raise",
+    ) -> Any:
+        """Make one number of the scores s_1, …, s_M, in the order of the labels.
+
+        ================ ============================================== =============
+        aggregation      value                                          of M = 1 era
+        ================ ============================================== =============
+        "mean"           (s_1 + … + s_M) / M                            s_1
+        "std"            population standard deviation (``ddof=0``)     0
+        "sharpe"         mean / std, not annualised                     undefined
+        "worst"          the smallest score, or the largest error       s_1
+        "max_drawdown"   max_j (max_{i <= j} c_i - c_j), where          0
+                         c_j = s_1 + … + s_j
+        ================ ============================================== =============
+
+        A standard deviation of at most ``16 * eps * max(1, max_j |s_j|)``, where eps is
+        2.2e-16, is taken for rounding: "std" is then 0, and "sharpe" undefined. The
+        drawdown is how far the running sum of scores ever fell below its highest value.
+        The sum starts with the first era, not at 0, so a loss there is not counted.
+
+        Of two-way groups, each shop in each week, say, is an era. With ``by="shop"``
+        each shop gets the aggregate of its weeks, so that
+        ``scores.mean(by="shop").worst()`` is the mean of the worst shop.
+
+        Parameters
+        ----------
+        aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable
+            One of the rows above, or a function from an ndarray of shape (n_eras,) to a
+            finite number, such as `np.median`.
+
+        by : str or int, default=None
+            The column of `levels`, of several, to aggregate for each label of.
+
+        undefined : {"raise", "omit"} or float, default="raise"
+            What to do with eras whose score is NaN or infinite. "raise": a `ValueError`
+            that names them. "omit": they are left out, and a warning names them. A
+            number stands in for their scores, for a Sharpe ratio without spread, and
+            for a NaN or infinity that a callable `aggregation` returns.
+
+        Returns
+        -------
+        value : float, dict or EraScores
+            In the unit of the scores: an error stays an error. Of several metrics, a
+            dict; with `by`, `EraScores` of the labels of that column.
+
+        Raises
+        ------
+        ValueError
+            If `undefined` leaves scores undefined, or none at all; if a callable does
+            not return a number; if `aggregation` depends on whether greater is better,
+            and that is not known; if errors are aggregated by "sharpe" or
+            "max_drawdown"; or if a drawdown is of several columns, or `by` is none.
+        """
+        others = {name: x for name, x in self.levels.items() if name != by}
+        if by is not None and not 0 < len(others) < len(self.levels):
+            known = [*self.levels]
+            raise ValueError(f"by={by!r} is no column of several: eras have {known}.")
+        if aggregation == "max_drawdown" and len(others) > 1:
+            raise ValueError(
+                "aggregation='max_drawdown' adds up scores in one order, and eras have "
+                f"{len(others)} columns, {[*others]}: pass by=, one of several."
+            )
+        labels = _join(others)
+
+        def aggregate_own(name: str, own: Any) -> float:
+            return aggregate(
+                self._by_metric[name][own],
+                labels[own],
+                aggregation,
+                greater_is_better=self.directions[name],
+                undefined=undefined,
+                name=name,
+            )
+
+        if by is None:
+            every = slice(None)
+            return self._like_scores(
+                {x: aggregate_own(x, every) for x in self._by_metric}
+            )
+        groups = self._columns[by]
+        rows = list(_rows_by_era(groups))
+        values = {
+            name: np.array([aggregate_own(name, own) for own in rows])
+            for name in self._by_metric
+        }
+        return EraScores(
+            {by: replace(groups, codes=np.arange(len(rows)))},
+            self._like_scores(values),
+            np.array([self.n_samples[own].sum() for own in rows]),
+            directions={
+                name: DIRECTIONS.get(aggregation, direction)
+                for name, direction in self.directions.items()
+            },
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas table: the labels as index, metrics and `n_samples`."""
+        pandas = import_optional("pandas", extra="cli")
+        index = pandas.MultiIndex.from_arrays(
+            [*self.levels.values()], names=self.levels
+        )
+        index = index if len(self.levels) > 1 else index.get_level_values(0)
+        columns = {**self._by_metric, "n_samples": self.n_samples}
+        return pandas.DataFrame(columns, index=index)
 
 
 @validate_params(
@@ -37,8 +252,9 @@ class EraScores(NamedTuple):
         "y_true": ["array-like"],
         "y_pred": ["array-like"],
         "eras": ["array-like"],
-        "metric": [callable],
+        "metric": [callable, list, tuple, dict],
         "sample_weight": ["array-like", None],
+        "greater_is_better": ["boolean", None],
     },
     prefer_skip_nested_validation=True,
 )
@@ -46,43 +262,48 @@ def era_scores(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    eras: ArrayLike,
-    metric: Callable[..., float],
+    eras: Any,
+    metric: Metric | Sequence[Metric] | Mapping[str, Metric],
     sample_weight: ArrayLike | None = None,
+    greater_is_better: bool | None = None,
     **metric_params: Any,
 ) -> EraScores:
-    """Compute a metric in each era by itself.
+    """Compute one metric or several in each era by itself.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets.
+    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets; and what `metric` compares with them: predictions, decisions or
+        probabilities.
 
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        What `metric` compares with them: predictions, decisions or probabilities.
+    eras : array-like of shape (n_samples,) or (n_samples, n_columns), or dict of such
+        Era of each row: any label that sorts (int, str, datetime64). Several columns,
+        of a data frame, say, make two-way groups, such as each shop in each week.
 
-    eras : array-like of shape (n_samples,)
-        Era of each row: any label that `np.unique` sorts (int, str, datetime64). Rows
-        need not be in order.
-
-    metric : callable
+    metric : callable, list or tuple of callable, or dict of str to callable
         ``metric(y_true, y_pred, **metric_params) -> float``, such as
         :func:`sklearn.metrics.r2_score`. It is called once an era, on that era's rows
-        in the order in which they were passed.
+        in the order in which they were passed. Of a list, functions' names count.
 
     sample_weight : array-like of shape (n_samples,), default=None
         Weights, handed to `metric` era by era. Only their ratios within an era
         matter to most metrics: no weight is put on whole eras.
 
+    greater_is_better : bool, default=None
+        Whether `metric` is a score (True) or an error, which decides what is worst.
+        None goes by the names of scikit-learn's functions: ``*_score`` is a score, and
+        ``*_error``, ``*_loss`` and ``*_deviance`` are errors; of any other,
+        aggregations that depend on it raise an error.
+
     **metric_params : dict
-        Further arguments of `metric`, the same for each era.
+        Further arguments of each metric, the same in every era.
 
     Returns
     -------
     scores : EraScores
-        Named tuple of `eras`, `scores` and `n_samples`, in the order of the labels.
-        A metric that is undefined in an era has NaN there, as `metric` returned it,
-        and so has an era whose weights are all 0, without a call of `metric`.
+        A mapping of labels to scores, with `mean`, `worst`, `aggregate` and `to_frame`;
+        arrays are in `eras`, `scores` and `n_samples`. A metric that is undefined in an
+        era is NaN there, and so is that of an era whose weights are all 0.
 
     Raises
     ------
@@ -91,97 +312,75 @@ def era_scores(
         scorer, has a parameter `eras` itself or does not return a real number, or
         `metric` raises a `ValueError`, in which case the message names the era.
 
-    See Also
-    --------
-    aggregate_era_scores : One number from the scores of all eras.
-    era_score : Both in one call.
-
     Examples
     --------
     >>> from sklearn.metrics import mean_absolute_error
     >>> from sklearn_era.metrics import era_scores
-    >>> result = era_scores([1, 2, 3, 4], [1, 3, 3, 6], eras=["b", "a", "b", "a"],
+    >>> scores = era_scores([1, 2, 3, 4], [1, 3, 3, 6], eras=["b", "a", "b", "a"],
     ...                     metric=mean_absolute_error)
-    >>> result.eras.tolist(), result.scores.tolist(), result.n_samples.tolist()
-    (['a', 'b'], [1.5, 0.0], [2, 2])
+    >>> dict(scores)
+    {'a': 1.5, 'b': 0.0}
+    >>> scores.mean(), scores.worst()
+    (0.75, 1.5)
     """
-    check_metric(metric)
+    metrics = metrics_by_name(metric)
     n_samples = _num_samples(y_true)
-    arrays = {"y_pred": y_pred, "sample_weight": sample_weight}
-    for name, array in arrays.items():
+    for name, array in {"y_pred": y_pred, "sample_weight": sample_weight}.items():
         if array is not None and _num_samples(array) != n_samples:
             raise ValueError(
                 f"{name} has {_num_samples(array)} rows, but y_true has {n_samples}; "
                 "pass the same rows in both."
             )
-    labels = check_eras(eras, y_true, X_name="y_true")
+    columns, groups = encode_groups(eras, y_true, "y_true")
     if n_samples == 0:
         raise ValueError("y_true has no rows; there is no era to score.")
-    encoded = encode_eras(labels)
     weights = None if sample_weight is None else np.asarray(sample_weight)
-    scores = np.empty(encoded.labels.size)
-    for code, rows in enumerate(_rows_by_era(encoded.codes, encoded.counts)):
+    labels = _join({name: column.decode() for name, column in columns.items()})
+    scores = {name: np.full(labels.size, np.nan) for name in metrics}
+    for place, rows in enumerate(_rows_by_era(groups)):
         params = dict(metric_params)
         if weights is not None:
             params["sample_weight"] = weights[rows]
             if not np.any(params["sample_weight"]):
-                scores[code] = np.nan
                 continue
-        try:
-            score = metric(
-                _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows), **params
-            )
-        except ValueError as error:
-            raise ValueError(
-                f"metric {metric_name(metric)} failed in era "
-                f"{encoded.labels[code]!s}, of {rows.size} rows: {error}"
-            ) from error
-        if not is_number(score):
-            raise ValueError(
-                f"metric must return one number; {metric_name(metric)} returned "
-                f"{score!r} in era {encoded.labels[code]!s}."
-            )
-        scores[code] = score
-    return EraScores(encoded.labels, scores, encoded.counts)
+        own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
+        for name, one in metrics.items():
+            scores[name][place] = _score(one, own, params, labels[place])
+    directions = {x: find_direction(metrics[x], greater_is_better) for x in metrics}
+    found: Any = next(iter(scores.values())) if callable(metric) else scores
+    return EraScores(columns, found, groups.counts, directions=directions)
 
 
-def _rows_by_era(
-    codes: NDArray[np.int32], counts: NDArray[np.intp]
-) -> Iterator[NDArray[np.intp]]:
-    """Yield the rows of each era, ascending."""
-    yield from np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
-
-
-def is_number(value: Any) -> bool:
-    """Whether a metric's result is one real number, NaN and infinity included."""
-    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"
-
-
-def check_metric(metric: Any) -> None:
-    """Refuse scorers, and callables that take eras: neither is a metric of an era."""
-    if isinstance(metric, _BaseScorer):
-        raise ValueError(
-            f"metric is the scorer {metric!r}, which takes an estimator. Pass a "
-            "function of y_true and y_pred, such as sklearn.metrics.r2_score."
-        )
-    if any(parameter.name == "eras" for parameter in parameters_of(metric)):
-        raise ValueError(
-            f"metric {metric_name(metric)} has a parameter eras, but a metric is "
-            "called era by era, with the rows of one. Leave the parameter out; to "
-            "score all eras at once, make a scorer of the function with "
-            "sklearn.metrics.make_scorer."
-        )
-
-
-def parameters_of(metric: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a metric: y_true and y_pred, if it does not tell."""
+def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:
+    """The score of the rows of one era, or an error that names the era."""
+    name = metric_name(metric)
     try:
-        return list(inspect.signature(metric).parameters.values())
-    except (TypeError, ValueError):
-        kind = inspect.Parameter.POSITIONAL_ONLY
-        return [inspect.Parameter(name, kind) for name in ("y_true", "y_pred")]
+        score = metric(*own, **params)
+    except ValueError as error:
+        raise ValueError(
+            f"metric {name} failed in era {era!s}, of {_num_samples(own[0])} rows: "
+            f"{error}"
+        ) from error
+    if not is_number(score):
+        raise ValueError(
+            f"metric must return one number; {name} returned {score!r} in era {era!s}."
+        )
+    return score
 
 
-def metric_name(metric: Any) -> str:
-    """Return the name of a function, or the repr of another callable."""
-    return getattr(metric, "__name__", None) or repr(metric)
+def _rows_by_era(encoded: EncodedEras) -> list[NDArray[np.intp]]:
+    """The rows of each era, in the order in which they were passed."""
+    return np.split(np.argsort(encoded.codes, kind="stable"), encoded.offsets[1:-1])
+
+
+def _join(levels: Mapping[Any, NDArray[Any]]) -> NDArray[Any]:
+    """The one column of labels, or tuples of several."""
+    columns = list(levels.values())
+    if len(columns) == 1:
+        return columns[0]
+    return np.fromiter(zip(*map(_as_list, columns), strict=True), dtype=object)
+
+
+def _as_list(labels: NDArray[Any]) -> list[Any]:
+    """Labels as Python's objects, and dates as NumPy's, whose unit may be any."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

@@ -1,28 +1,29 @@
 """Scorers that are handed the eras of the rows that they score."""
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import make_scorer
+from numpy.typing import ArrayLike
 from sklearn.metrics._scorer import _cached_call, _Scorer
 from sklearn.utils._param_validation import StrOptions, validate_params
 
+from sklearn_era._era_arguments import take_era_column
 from sklearn_era.metrics._aggregation import (
     AGGREGATION_CONSTRAINT,
-    LOWER_IS_BETTER,
+    DIRECTIONS,
     UNDEFINED_CONSTRAINT,
-    aggregate_era_scores,
+    Aggregation,
     check_direction,
     check_undefined,
 )
-from sklearn_era.metrics._era_scores import (
+from sklearn_era.metrics._era_scores import era_scores
+from sklearn_era.metrics._metric import (
+    Metric,
     check_metric,
-    era_scores,
+    find_direction,
     metric_name,
     parameters_of,
 )
@@ -31,8 +32,9 @@ from sklearn_era.metrics._era_scores import (
 @validate_params(
     {
         "metric": [callable],
+        "eras": [str, None],
         "aggregation": AGGREGATION_CONSTRAINT,
-        "greater_is_better": ["boolean"],
+        "greater_is_better": ["boolean", None],
         "response_method": [
             list,
             tuple,
@@ -43,10 +45,11 @@ from sklearn_era.metrics._era_scores import (
     prefer_skip_nested_validation=True,
 )
 def make_era_scorer(
-    metric: Callable[..., float],
+    metric: Metric,
     *,
-    aggregation: str | Callable[[NDArray[np.float64]], float] = "mean",
-    greater_is_better: bool = True,
+    eras: str | None = None,
+    aggregation: Aggregation = "mean",
+    greater_is_better: bool | None = None,
     response_method: str | list[str] | tuple[str, ...] = "predict",
     undefined: str | float = "raise",
     **kwargs: Any,
@@ -54,15 +57,15 @@ def make_era_scorer(
     """Make a scorer that computes a metric era by era, and aggregates.
 
     As :func:`sklearn.metrics.make_scorer`, but ``scorer(estimator, X, y, eras=...)``.
-    Of what it returns, greater is always better, so it is *minus* the
-    aggregate where `greater_is_better=False`, and where `aggregation` is "std" or
-    "max_drawdown".
+    Of what it returns, greater is always better: it is *minus* the aggregate of an
+    error, and where `aggregation` is "std" or "max_drawdown".
 
-    The scorer requests `eras` by itself, so that with metadata routing enabled
-    ``GridSearchCV(...).fit(X, y, eras=eras)`` and
-    ``cross_validate(..., params={"eras": eras})`` hand the test rows' eras over.
-    Without metadata routing these tools hand nothing to scorers. As `scoring` of this
-    package's estimators, for early stopping, it gets the eras in both cases.
+    With metadata routing enabled, ``GridSearchCV(...).fit(X, y, eras=eras)`` and
+    ``cross_validate(..., params={"eras": eras})`` hand over the eras of the test rows,
+    which the scorer requests. Without routing nothing is handed over, and by
+    ``permutation_importance`` never: name a column of X, or bind the eras of all rows
+    by ``functools.partial(scorer, eras=eras)``. Early stopping of this package's
+    estimators hands over the eras of ``fit`` in any case.
 
     Parameters
     ----------
@@ -70,25 +73,26 @@ def make_era_scorer(
         ``metric(y_true, y_pred, **kwargs) -> float``, such as
         :func:`sklearn.metrics.r2_score`.
 
+    eras : str, default=None
+        The column of the data frame X that holds the era of each row, read where no
+        eras are handed over. It is left out for an estimator of which it is no feature.
+
     aggregation : {"mean", "std", "sharpe", "worst", "max_drawdown"} or callable, \
 default="mean"
-        How to make one number of the eras' scores; see :func:`aggregate_era_scores`. A
-        callable gets what `metric` returned, and its value the sign of
-        `greater_is_better`.
+        How to make one number of the eras' scores; see :meth:`EraScores.aggregate`.
 
-    greater_is_better : bool, default=True
-        Whether `metric` is a score (True) or an error.
+    greater_is_better : bool, default=None
+        Whether `metric` is a score (True) or an error. None goes by the name of the
+        function, as :func:`era_scores` does; of other names it has to be passed.
 
     response_method : {"predict", "predict_proba", "decision_function"} or \
 list/tuple of such str, default="predict"
         What to call on the estimator; of several, the first that it has.
 
     undefined : {"raise", "omit"} or float, default="raise"
-        What to do where the metric is undefined; see :func:`aggregate_era_scores`. In
-        early stopping, the first model scored predicts a constant. Where the metric is
-        undefined for constants (a correlation), or the same in all eras and then
-        divided by its spread ("sharpe"), pass the number that such a model should get,
-        such as 0.0.
+        What to do where the metric is undefined; see :meth:`EraScores.aggregate`. In
+        early stopping, the first model scored predicts a constant: for a correlation,
+        and for "sharpe", pass the number that such a model should get, such as 0.0.
 
     **kwargs : dict
         Further arguments of `metric`, the same for each era.
@@ -96,40 +100,34 @@ list/tuple of such str, default="predict"
     Returns
     -------
     scorer : EraScorer
-        ``scorer(estimator, X, y, *, eras, sample_weight=None) -> float``. To have
-        weights routed too, call ``scorer.set_score_request(sample_weight=True)`` with
-        metadata routing enabled. It can be pickled where `metric` and a callable
-        `aggregation` can.
+        ``scorer(estimator, X, y, *, eras=None, sample_weight=None) -> float``. To have
+        weights routed too, call ``scorer.set_score_request(sample_weight=True)``.
 
     Raises
     ------
     ValueError
-        If `metric` is a scorer itself or has a parameter `eras`, for it is called era
-        by era; or if an error is to be aggregated by "sharpe" or "max_drawdown".
+        If `metric` is a scorer or has a parameter `eras`; if it is not known whether it
+        is an error; or if an error is to be aggregated by "sharpe" or "max_drawdown".
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn.metrics import mean_absolute_error
     >>> from sklearn_era.metrics import make_era_scorer
-    >>> scorer = make_era_scorer(
-    ...     mean_absolute_error, aggregation="worst", greater_is_better=False
-    ... )
-    >>> X, y = np.arange(4.0).reshape(-1, 1), [0, 1, 2, 7]
+    >>> scorer = make_era_scorer(mean_absolute_error, aggregation="worst")
+    >>> X, y = [[0], [1], [2], [3]], [0, 1, 2, 7]
     >>> model = LinearRegression().fit(X[:3], y[:3])
     >>> round(scorer(model, X, y, eras=[0, 0, 1, 1]), 6)
     -2.0
     """
     check_metric(metric)
-    check_direction(aggregation, greater_is_better)
     check_undefined(undefined)
-    minimised = not greater_is_better or (
-        isinstance(aggregation, str) and aggregation in LOWER_IS_BETTER
-    )
+    name = metric_name(metric)
+    is_score = find_direction(metric, greater_is_better)
+    check_direction(aggregation, is_score, name, "the sign of a scorer")
     return EraScorer(
-        _EraMetric(metric, aggregation, greater_is_better, undefined),
-        sign=-1 if minimised else 1,
+        _EraMetric(metric, eras, aggregation, is_score, undefined),
+        sign=1 if DIRECTIONS.get(aggregation, is_score) else -1,
         kwargs=kwargs,
         response_method=response_method,
     )
@@ -139,41 +137,38 @@ list/tuple of such str, default="predict"
 class _EraMetric:
     """An aggregated metric, of the signature of the metric with `eras` added to it."""
 
-    metric: Callable[..., float]
-    aggregation: str | Callable[[NDArray[np.float64]], float]
-    greater_is_better: bool
+    metric: Metric
+    eras: str | None  # a column of X
+    aggregation: Aggregation
+    greater_is_better: bool | None
     undefined: str | float
 
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, eras: Any = None, **kwargs: Any
     ) -> float:
+        name = metric_name(self.metric)
         if eras is None:
             raise ValueError(
-                f"eras were not handed to the scorer of {metric_name(self.metric)}. In "
-                "a call, pass scorer(estimator, X, y, eras=...). In cross-validation "
-                "and searches, enable metadata routing by "
+                f"eras were not handed to the scorer of {name}. In a call, pass eras=. "
+                "In cross-validation and searches, name a column of X by "
+                "make_era_scorer(eras=...), or enable metadata routing by "
                 "sklearn.set_config(enable_metadata_routing=True), and pass eras to "
-                "fit, or as params={'eras': eras} to cross_validate. In early "
-                "stopping, pass eras to fit, and eras_val with X_val."
+                "fit, or as params={'eras': eras} to cross_validate. In early stopping,"
+                " pass eras to fit, and eras_val with X_val."
             )
-        scores = era_scores(y_true, y_pred, eras=eras, metric=self.metric, **kwargs)
+        of = {"metric": self.metric, "greater_is_better": self.greater_is_better}
+        scores = era_scores(y_true, y_pred, eras=eras, **of, **kwargs)
         try:
-            return aggregate_era_scores(
-                scores,
-                self.aggregation,
-                greater_is_better=self.greater_is_better,
-                undefined=self.undefined,
-            )
+            return scores.aggregate(self.aggregation, undefined=self.undefined)
         except ValueError as error:
             if np.isfinite(scores.scores).all():
                 raise
             raise ValueError(
-                f"{error} The scorer of {metric_name(self.metric)} was handed "
-                f"{scores.n_samples.sum()} rows of {scores.eras.size} era(s), from "
-                f"{scores.eras[0]!s} to {scores.eras[-1]!s}. In early stopping these "
-                "are the rows held out, or rows that are trained on (all of them, or "
-                "whole eras of about 10,000 rows together), and the first model scored "
-                "predicts a constant."
+                f"{error} The scorer of {name} was handed {scores.n_samples.sum()} "
+                f"rows of {len(scores)} era(s), from {scores.eras[0]!s} to "
+                f"{scores.eras[-1]!s}. In early stopping these are the rows held out, "
+                "or rows that are trained on (all of them, or whole eras of about "
+                "10,000 rows together), and the first model scored predicts a constant."
             ) from error
 
     @property
@@ -186,37 +181,11 @@ class _EraMetric:
         return inspect.Signature(parameters)
 
 
-def make_scorer_of_one_era(scorer: "EraScorer") -> _Scorer:
-    """Make scikit-learn's scorer of an era scorer's metric, as it scores one era."""
-    metric = scorer._score_func
-    return make_scorer(
-        metric.metric,
-        greater_is_better=metric.greater_is_better,
-        response_method=scorer._response_method,
-        **scorer._kwargs,
-    )
-
-
 # A subclass of what `make_scorer` returns, which shares predictions with other metrics
 # of one search, and whose `set_score_request` routes metadata. Made by `make_scorer`
 # alone, it would take eras only with metadata routing enabled, and not request them.
 class EraScorer(_Scorer):
-    """A metric, era by era, as a scorer: what :func:`make_era_scorer` returns.
-
-    Made by that function, and not by its own constructor. It is public for annotations
-    and for `isinstance`.
-
-    See Also
-    --------
-    make_era_scorer : Makes it.
-
-    Examples
-    --------
-    >>> from sklearn.metrics import r2_score
-    >>> from sklearn_era.metrics import EraScorer, make_era_scorer
-    >>> isinstance(make_era_scorer(r2_score), EraScorer)
-    True
-    """
+    """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
 
     __metadata_request__score: ClassVar = {"eras": True}
 
@@ -230,38 +199,13 @@ class EraScorer(_Scorer):
         sample_weight: Any = None,
         **kwargs: Any,
     ) -> float:
-        """Score the predictions of `estimator` on `X`, era by era.
-
-        Parameters
-        ----------
-        estimator : object
-            Fitted estimator.
-
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-
-        y_true : array-like of shape (n_samples,)
-            True targets.
-
-        eras : array-like of shape (n_samples,)
-            Era of each row.
-
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows within their era, for a metric that takes them.
-
-        **kwargs : dict
-            Other arguments of the metric, as routed.
-
-        Returns
-        -------
-        score : float
-            Greater is better.
-
-        Raises
-        ------
-        ValueError
-            If `eras` was not handed over, or the metric is undefined.
-        """
+        """Score predictions of `estimator` on `X`, era by era; greater is better."""
+        name = self._score_func.eras if eras is None else eras
+        rest, eras = take_era_column(X, name)
+        is_feature = name is not eras and name in getattr(
+            estimator, "feature_names_in_", ()
+        )
+        X = X if is_feature else rest
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
         return self._score(
@@ -276,25 +220,15 @@ class EraScorer(_Scorer):
         **kwargs : dict
             ``name=True``, ``False``, ``None`` or an alias, as in scikit-learn;
             `eras` is True unless it is given.
-
-        Returns
-        -------
-        self : object
-            The scorer.
         """
         return super().set_score_request(**{"eras": True, **kwargs})
 
     def __repr__(self) -> str:
-        metric = self._score_func
-        shown = {
-            "aggregation": metric.aggregation,
-            "greater_is_better": metric.greater_is_better,
-            "response_method": self._response_method,
-            "undefined": metric.undefined,
-            **self._kwargs,
-        }
+        shown = vars(self._score_func) | {"response_method": self._response_method}
+        metric = shown.pop("metric")
         arguments = "".join(
             f", {name}={metric_name(value) if callable(value) else repr(value)}"
-            for name, value in shown.items()
+            for name, value in (shown | self._kwargs).items()
+            if value is not None
         )
-        return f"make_era_scorer({metric_name(metric.metric)}{arguments})"
+        return f"make_era_scorer({metric_name(metric)}{arguments})"

@@ -20,18 +20,21 @@ A module is a step, in the order of the work:
 
 from typing import TYPE_CHECKING, Any
 
+from sklearn_era._renamed import renamed
+
 if TYPE_CHECKING:
     from sklearn_era.numerai.export import write_portable_model
     from sklearn_era.numerai.export_check import check_portable_model
-    from sklearn_era.numerai.training import train
 
-__all__ = ["check_portable_model", "train", "write_portable_model"]
+__all__ = ["check_portable_model", "write_portable_model"]
+
+_raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"})
 
 
 def __getattr__(name: str) -> Any:
     """Import what is public when it is asked for: some modules need no extra."""
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sklearn_era.numerai import export, training
+        _raise_for(name)
+    from sklearn_era.numerai import export
 
-    return getattr(training if name == "train" else export, name)
+    return getattr(export, name)

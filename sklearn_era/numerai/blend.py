@@ -127,7 +127,9 @@ def predict_live(
     if neutralizers:
         told = "Live predictions cannot be neutralized by this feature set: {reason}."
         with decoding(live, told):
-            ranks = neutralize_ranks(ranks, frame[[*neutralizers]], proportion)
+            ranks = neutralize_ranks(
+                ranks, frame[[*neutralizers]], proportion=proportion
+            )
     return frame[[]].assign(prediction=ranks)["prediction"]
 
 

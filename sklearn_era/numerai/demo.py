@@ -137,5 +137,5 @@ def _other_models(
     for name, fit, noise in wanted:
         values = X @ fit
         drawn = noise * values.std() * rng.standard_normal(values.size)
-        models[name] = rank_normalize(values + drawn, eras)
+        models[name] = rank_normalize(values + drawn, eras=eras)
     return models

@@ -67,8 +67,8 @@ class EraRows:
             yield where, own, block
 
     def score(
-        self, metric: Callable[..., float], max_missing_share: float
-    ) -> EraScores | float:
+        self, name: str, metric: Callable[..., float], max_missing_share: float
+    ) -> EraScores | Any:
         """Call a metric with each era's rows that lack nothing; too few are refused."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
@@ -86,14 +86,16 @@ class EraRows:
                 )
             scores.append(metric(*(y[own][usable[own]] for y in (self.x, *columns))))
             counts.append(n)
-        return self.result(np.array(scores), np.array(counts))
+        return self.result({name: True}, np.array(scores), np.array(counts))
 
-    def result(self, scores: Column, n_samples: Any = None) -> EraScores | float:
+    def result(
+        self, directions: dict[str, bool], scores: Column, n_samples: Any = None
+    ) -> EraScores | Any:
         """The scores with their eras, or the one number without labels."""
         if not self._has_labels:
             return float(scores[0])
         counts = self._eras.counts if n_samples is None else n_samples
-        return EraScores(self._eras.labels, scores, counts)
+        return EraScores(self._eras.labels, scores, counts, directions=directions)
 
 
 def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Column:

@@ -46,28 +46,23 @@ def write_portable_model(
     *,
     feature_names: Sequence[str] | None = None,
 ) -> None:
-    r"""Write a fitted regressor, or a blend of some, as a pickle for Numerai.
+    r"""Write a fitted regressor as a pickle for Numerai.
 
-    What is pickled is a function of the live data, a data frame with index ``id``, a
-    column ``era`` and the features. It returns a data frame of the same index with the
-    column ``prediction``: :math:`r(x)_i = (\operatorname{rank}(x_i) - 1/2) / n` of the
-    model's predictions x for the n rows of each era, ties averaged; of a blend of fits
-    with predictions :math:`x_k` and shares :math:`s_k` of the weights
-
-    .. math:: r\Bigl(\sum_k s_k \Phi^{-1}(r(x_k))\Bigr)
-
-    where :math:`\Phi` is the standard normal distribution function, and sums that agree
-    to 12 decimals are ties. LightGBM predicts with one thread, and the predictions are
-    those of `model`, bit for bit. A missing column is a ``KeyError`` that names it.
-    Neutralization cannot be expressed. The trees and the names of the features are in
-    the clear: whoever has the pickle has the model.
+    It holds a function of the live data, a data frame with index ``id``, a column
+    ``era`` and the features. The function returns a data frame of the same index with
+    the column ``prediction``: :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the
+    model's predictions x for the n rows of each era, ties averaged. LightGBM predicts
+    with one thread, and the predictions are those of `model`, bit for bit. A missing
+    column is a ``KeyError`` that names it. Neutralization cannot be expressed. The
+    trees and the names of the features are in the clear: whoever has the pickle has the
+    model. Blends are exported by the command ``sklearn-era numerai export``.
 
     Parameters
     ----------
-    model : HistGradientBoostingRegressor or sklearn_era.numerai.blend.Blend
+    model : HistGradientBoostingRegressor
         A fitted regressor of `sklearn_era.ensemble` or of scikit-learn, without
         categorical features, and with ``loss`` ``"squared_error"``,
-        ``"absolute_error"`` or ``"quantile"``; or a blend of such.
+        ``"absolute_error"`` or ``"quantile"``.
     path : str or path-like
         The file to write. It appears whole or not at all, and replaces an older one.
     feature_names : sequence of str, default=None
@@ -96,14 +91,17 @@ def write_portable_model(
     >>> path = f"{tempfile.mkdtemp()}/model.pkl"
     >>> write_portable_model(model, path, feature_names=["feature_a", "feature_b"])
     """
-    if not isinstance(model, Blend):
-        names: Any = feature_names
-        if names is None:
-            names = [*getattr(model, "feature_names_in_", ())]
-        model = Blend([Part(model, names)])
-    elif feature_names is not None:
-        raise ExportError("A blend knows its own features: leave feature_names out.")
-    write_whole(Path(path), pickle.dumps(_live_function(model), protocol=4))
+    names: Any = feature_names
+    if names is None:
+        names = [*getattr(model, "feature_names_in_", ())]
+    write_blend(Blend([Part(model, names)]), Path(path))
+
+
+def write_blend(blend: Blend, path: Path) -> None:
+    """Write a blend as `write_portable_model` does a model: with the shares s_k of its
+    fits and their ranks r_k, the ranks of ``sum_k s_k ndtri(r_k)``, to 12 decimals.
+    """
+    write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
 
 def export_model(
@@ -124,7 +122,7 @@ def export_model(
     # Elsewhere, for a process that is killed leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
-        write_portable_model(blend, draft)
+        write_blend(blend, draft)
         check = check_portable_model(draft, live, python=python)
         write_whole(path, draft.read_bytes())
     ExportRecord(

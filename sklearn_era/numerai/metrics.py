@@ -2,9 +2,8 @@ r"""Numerai's scores of predictions by numerai-tools, for many eras at once.
 
 Each function works on every era by itself, with rows in any order; without `eras`, all
 rows are one era. Scores are then a float, and with `eras` an
-:class:`~sklearn_era.metrics.EraScores`, sorted by label, for
-:func:`~sklearn_era.metrics.aggregate_era_scores`. Rows are matched **by position**, and
-pandas objects with different indexes are refused.
+:class:`~sklearn_era.metrics.EraScores`, sorted by label. Rows are matched **by
+position**, and pandas objects with different indexes are refused.
 
 The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025). In them, p
 is :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}`, and g spreads ranks as a normal
@@ -14,6 +13,7 @@ a ValueError. All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,9 @@ __all__ = [
 MAX_MISSING_SHARE = 0.2
 
 
-def rank_normalize(x: ArrayLike, eras: ArrayLike | None = None) -> NDArray[np.float64]:
+def rank_normalize(
+    x: ArrayLike, *, eras: ArrayLike | None = None
+) -> NDArray[np.float64]:
     r"""Rank numbers within their era: :math:`(\operatorname{rank}(x_i) - 1/2) / n`.
 
     Parameters
@@ -90,18 +92,20 @@ def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
 
 
 def numerai_corr(
-    predictions: ArrayLike,
-    targets: ArrayLike,
-    eras: ArrayLike | None = None,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
+    eras: ArrayLike | None = None,
     max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | float:
+) -> EraScores | Any:
     r"""Compute CORR: :math:`\operatorname{pearson}(p(g(x)), p(y - \bar y))`.
 
     Parameters
     ----------
-    predictions, targets, eras : array-like of shape (n_samples,)
-        Finite x; y such as 0, 0.25, ..., 1, NaN where not known; and labels, if any.
+    y_true, y_pred : array-like of shape (n_samples,)
+        Targets y such as 0, 0.25, ..., 1, NaN where not known; finite predictions x.
+    eras : array-like of shape (n_samples,), default=None
+        Labels of the rows, if any.
     max_missing_share : float, default=0.2
         The largest share of an era's rows that may lack a target, and are left out.
 
@@ -114,21 +118,21 @@ def numerai_corr(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import numerai_corr
-    >>> round(numerai_corr([0.1, 0.4, 0.3, 0.9], [0.0, 0.5, 0.25, 1.0]), 6)
+    >>> round(numerai_corr([0.0, 0.5, 0.25, 1.0], [0.1, 0.4, 0.3, 0.9]), 6)
     0.981449
     """
-    rows = EraRows(eras, predictions=predictions, targets=targets)
-    return rows.score(_corr, max_missing_share)
+    rows = EraRows(eras, y_pred=y_pred, y_true=y_true)
+    return rows.score("numerai_corr", _corr, max_missing_share)
 
 
 def correlation_contribution(
-    predictions: ArrayLike,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     meta_model: ArrayLike,
-    targets: ArrayLike,
-    eras: ArrayLike | None = None,
     *,
+    eras: ArrayLike | None = None,
     max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | float:
+) -> EraScores | Any:
     r"""Compute MMC, what predictions add to a meta model; BMC, to a benchmark model.
 
     :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with the
@@ -136,8 +140,8 @@ def correlation_contribution(
 
     Parameters
     ----------
-    predictions, meta_model, targets : array-like of shape (n_samples,)
-        Finite x; and m and y, NaN where not known.
+    y_true, y_pred, meta_model : array-like of shape (n_samples,)
+        Targets y, finite predictions x, and m; y and m are NaN where not known.
     eras, max_missing_share : array-like and float, default=None and 0.2
         As of :func:`numerai_corr`; a row may lack its target or its meta model.
 
@@ -150,27 +154,26 @@ def correlation_contribution(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import correlation_contribution
-    >>> round(correlation_contribution([1, 3, 2], [2, 1, 3], [0.0, 0.5, 1.0]), 6)
+    >>> round(correlation_contribution([0.0, 0.5, 1.0], [1, 3, 2], [2, 1, 3]), 6)
     0.967422
     """
-    others = {"meta_model": meta_model, "targets": targets}
-    rows = EraRows(eras, predictions=predictions, **others)
-    return rows.score(_contribution, max_missing_share)
+    rows = EraRows(eras, y_pred=y_pred, meta_model=meta_model, y_true=y_true)
+    return rows.score("correlation_contribution", _contribution, max_missing_share)
 
 
 def feature_neutral_corr(
-    predictions: ArrayLike,
-    targets: ArrayLike,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     features: ArrayLike,
-    eras: ArrayLike | None = None,
     *,
+    eras: ArrayLike | None = None,
     max_missing_share: float = MAX_MISSING_SHARE,
-) -> EraScores | float:
+) -> EraScores | Any:
     """Compute FNC: :func:`numerai_corr` of g(x), neutralized by :func:`neutralize`.
 
     Parameters
     ----------
-    predictions, targets : array-like of shape (n_samples,)
+    y_true, y_pred : array-like of shape (n_samples,)
         As of :func:`numerai_corr`; rows without a target are neutralized too.
     features : array-like of shape (n_samples, n_features)
         Integers or finite floats, converted to float64 one era at a time.
@@ -185,24 +188,24 @@ def feature_neutral_corr(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import feature_neutral_corr
-    >>> round(feature_neutral_corr([1, 2, 3, 4], [0, 0, 1, 1], [[0], [3], [1], [0]]), 6)
+    >>> round(feature_neutral_corr([0, 0, 1, 1], [1, 2, 3, 4], [[0], [3], [1], [0]]), 6)
     0.801716
     """
-    rows = EraRows(eras, predictions=predictions, targets=targets, features=features)
-    spread = gaussianize(rank_normalize(predictions, eras))
+    rows = EraRows(eras, y_pred=y_pred, y_true=y_true, features=features)
+    spread = gaussianize(rank_normalize(y_pred, eras=eras))
     for _, own, block in rows.blocks("features"):
         spread[own] = residual(spread[own], block)
-    return numerai_corr(spread, targets, eras, max_missing_share=max_missing_share)
+    return numerai_corr(y_true, spread, eras=eras, max_missing_share=max_missing_share)
 
 
 def feature_exposures(
-    predictions: ArrayLike, features: ArrayLike, eras: ArrayLike | None = None
+    y_pred: ArrayLike, features: ArrayLike, *, eras: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     r"""Correlate predictions with features: :math:`\operatorname{pearson}(x, f_j)`.
 
     Parameters
     ----------
-    predictions, features, eras : array-like
+    y_pred, features, eras : array-like
         As of :func:`feature_neutral_corr`; ranks, for the exposures of a submission.
 
     Returns
@@ -217,7 +220,7 @@ def feature_exposures(
     >>> feature_exposures([1, 2, 3], [[0, 2], [1, 2], [2, 2]]).round(6).tolist()
     [1.0, nan]
     """
-    rows = EraRows(eras, predictions=predictions, features=features)
+    rows = EraRows(eras, y_pred=y_pred, features=features)
     exposures = []
     for _, own, block in rows.blocks("features"):
         # Less the first row, a large mean costs no digits, and constants are exactly 0.
@@ -228,13 +231,13 @@ def feature_exposures(
 
 
 def max_feature_exposure(
-    predictions: ArrayLike, features: ArrayLike, eras: ArrayLike | None = None
-) -> EraScores | float:
+    y_pred: ArrayLike, features: ArrayLike, *, eras: ArrayLike | None = None
+) -> EraScores | Any:
     r"""Compute the largest :math:`|\operatorname{pearson}(x, f_j)|` with a feature.
 
     Parameters
     ----------
-    predictions, features, eras : array-like
+    y_pred, features, eras : array-like
         As of :func:`feature_exposures`.
 
     Returns
@@ -249,15 +252,17 @@ def max_feature_exposure(
     >>> round(max_feature_exposure([1, 2, 3], [[0, 4], [1, 2], [2, 0]]), 6)
     1.0
     """
-    exposures = np.atleast_2d(feature_exposures(predictions, features, eras))
+    exposures = np.atleast_2d(feature_exposures(y_pred, features, eras=eras))
     # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
     largest = np.fmax.reduce(np.abs(exposures), axis=1)
-    return EraRows(eras, predictions=predictions).result(largest)
+    rows = EraRows(eras, y_pred=y_pred)
+    return rows.result({"max_feature_exposure": False}, largest)
 
 
 def neutralize(
-    predictions: ArrayLike,
+    y_pred: ArrayLike,
     neutralizers: ArrayLike,
+    *,
     proportion: float = 1.0,
     eras: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
@@ -268,8 +273,8 @@ def neutralize(
 
     Parameters
     ----------
-    predictions : array-like of shape (n_samples,)
-        Finite x; for scores and submissions ``gaussianize(rank_normalize(x, eras))``.
+    y_pred : array-like of shape (n_samples,)
+        Finite x; for scores and submissions ``gaussianize(rank_normalize(x))``.
     neutralizers : array-like of shape (n_samples, n_neutralizers)
         Integers or finite floats, converted to float64 one era at a time.
     proportion, eras : float and array-like, default=1.0 and None
@@ -292,7 +297,7 @@ def neutralize(
     [-0.5, 0.5, -0.5, 0.5]
     """
     check_scalar(proportion, "proportion", Real, min_val=0, max_val=1)
-    rows = EraRows(eras, predictions=predictions, neutralizers=neutralizers)
+    rows = EraRows(eras, y_pred=y_pred, neutralizers=neutralizers)
     neutral = np.empty_like(rows.x)
     for where, own, block in rows.blocks("neutralizers"):
         x, left = rows.x[own], residual(rows.x[own], block)
@@ -307,7 +312,7 @@ def neutralize(
 
 
 def neutralize_ranks(
-    ranks: ArrayLike, neutralizers: ArrayLike, proportion: float
+    ranks: ArrayLike, neutralizers: ArrayLike, *, proportion: float
 ) -> NDArray[np.float64]:
     """Rank what :func:`neutralize` leaves of one era's ranks, gaussianized.
 
@@ -326,10 +331,12 @@ def neutralize_ranks(
     Examples
     --------
     >>> from sklearn_era.numerai.metrics import neutralize_ranks
-    >>> neutralize_ranks([0.1, 0.4, 0.5, 0.9], [[0], [1], [0], [1]], 1.0).tolist()
+    >>> ranks, by = [0.1, 0.4, 0.5, 0.9], [[0], [1], [0], [1]]
+    >>> neutralize_ranks(ranks, by, proportion=1.0).tolist()
     [0.375, 0.125, 0.625, 0.875]
     """
-    return rank_normalize(neutralize(gaussianize(ranks), neutralizers, proportion))
+    spread = gaussianize(ranks)
+    return rank_normalize(neutralize(spread, neutralizers, proportion=proportion))
 
 
 def _corr(x: Column, y: Column) -> float:

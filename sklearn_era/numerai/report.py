@@ -163,7 +163,10 @@ def _plain(result: ValidationResult) -> Any:
     """What JSON has for a result: objects, lists, and null for what is undefined."""
     named = {
         "folds": [fold._asdict() for fold in result.folds],
-        "scores": {metric: one._asdict() for metric, one in result.scores.items()},
+        "scores": {
+            metric: {x: getattr(one, x) for x in ("eras", "scores", "n_samples")}
+            for metric, one in result.scores.items()
+        },
     }
     text = json.dumps(vars(result) | named, default=plain)
     return json.loads(text, parse_constant=lambda _: None)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
-from sklearn_era.metrics import EraScores, aggregate_era_scores
+from sklearn_era.metrics import EraScores
+from sklearn_era.metrics._aggregation import aggregate
 from sklearn_era.numerai import metrics
 from sklearn_era.numerai.config import Workspace
 from sklearn_era.numerai.data import (
@@ -145,13 +146,13 @@ class Row:
         """Score an era, if 80 % of its rows have all that it takes; FNC by `linear`."""
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
-        calls: dict[str, Any] = {"corr": (metrics.numerai_corr, x, y)}
+        calls: dict[str, Any] = {"corr": (metrics.numerai_corr, y, x)}
         for metric in {"mmc", "bmc"} & era.others.keys():
             other = era.others[metric][has]
-            calls[metric] = metrics.correlation_contribution, x, other, y
+            calls[metric] = metrics.correlation_contribution, y, x, other
         if linear.size:
             fnc = partial(metrics.feature_neutral_corr, features=linear[has])
-            calls["fnc"] = fnc, x, y
+            calls["fnc"] = fnc, y, x
         if features is not None:
             pandas = import_optional("pandas", extra="numerai")
             whole = features.dropna(axis=1)  # with the others, exposures are NaN
@@ -192,7 +193,10 @@ def make_results(
             continue
         # In the order of the labels, which is that of the eras' numbers.
         table[name] = {
-            metric: EraScores(*map(np.array, zip(*sorted(scored), strict=True)))
+            metric: EraScores(
+                *map(np.array, zip(*sorted(scored), strict=True)),
+                directions={metric: metric != _EXPOSURE},
+            )
             for metric, scored in row.scores.items()
             if scored
         }
@@ -239,9 +243,10 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
     scores = scores[~np.isnan(scores)]
     summary: Summary = dict.fromkeys(("mean", "std", "sharpe", "max_drawdown"))
     # The smaller, the better: a Sharpe ratio or a drawdown would mean nothing.
-    for name in ("mean", "std") if metric == _EXPOSURE else summary:
-        with suppress(ValueError):  # of no scores, or a Sharpe ratio of equal ones
-            summary[name] = aggregate_era_scores(scores, name)
+    for name in ("mean", "std") if metric == _EXPOSURE else [*summary]:
+        with suppress(ValueError):  # of a Sharpe ratio of equal scores
+            if scores.size:
+                summary[name] = aggregate(scores, np.arange(scores.size), name)
     return summary | {"n_eras": scores.size}
 
 

@@ -70,59 +70,11 @@ def train(
     restart: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> store.ModelRecord:
-    """Train on Numerai's files, and save the fit with its record.
+    """Train on Numerai's files, which are binned as they are read, and save the fit.
 
-    The files are binned as they are read, a byte a value, and never held. Rows whose
-    target is missing are left out. A training that was interrupted goes on from its
-    last checkpoint, and makes the model of one that was not, bit for bit.
-
-    Parameters
-    ----------
-    settings : sklearn_era.numerai.config.TrainSection
-        What to learn from and how; its parameters are those of
-        :class:`~sklearn_era.ensemble.HistGradientBoostingRegressor` that are set. Its
-        `files` and `feature_set` are names for the record.
-    files : sequence of path
-        Parquet files to train on, none of whose eras is in two of them.
-    features : sequence of str
-        The columns to train on, in the order in which the model will ask for them.
-    folder, name : path and str, default="model" for the name
-        Where ``<name>.era`` and ``<name>.json`` appear once the fit is complete.
-    model_name, version : str, default=""
-        For the record: the model at Numerai, and the data, such as ``"v5.3"``.
-    restart : bool, default=False
-        Whether to train from the first tree although there is a checkpoint. One of
-        another fit, or a damaged one, is not resumed either: a warning says why.
-    on_progress : callable, default=None
-        Called as ``on_progress(stage, done, total)``: of ``"reading"`` with features,
-        and of `name` with trees.
-
-    Returns
-    -------
-    record : ModelRecord
-        What the fit was asked for, what its data had, and how far its trees grew.
-
-    Raises
-    ------
-    ConfigError
-        If an argument or a parameter has a bad value, or no era is left.
-    DataError
-        If a file or column is missing or damaged, or the fit cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> from sklearn_era.numerai import train
-    >>> from sklearn_era.numerai.config import TrainSection
-    >>> folder, a = tempfile.mkdtemp(), [0, 1, 2, 3] * 50
-    >>> eras, file = ["0001"] * 100 + ["0002"] * 100, f"{folder}/train.parquet"
-    >>> pd.DataFrame({"era": eras, "a": a, "target_demo_20": a}).to_parquet(file)
-    >>> parameters = {"split_criterion": "era"}
-    >>> settings = TrainSection(target="target_demo_20", parameters=parameters)
-    >>> record = train(settings, files=[file], features=["a"], folder=folder)
-    >>> record.n_eras, record.n_rows, record.n_trees
-    (2, 200, 100)
+    A training that was interrupted goes on from its last checkpoint unless `restart`,
+    and makes the model of one that was not, bit for bit. `on_progress(stage, done,
+    total)` is called of ``"reading"`` with features, and of `name` with trees.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:

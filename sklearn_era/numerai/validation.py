@@ -256,7 +256,7 @@ class Validation:
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
-            ranks = neutralize_ranks(ranks, block[by], share)
+            ranks = neutralize_ranks(ranks, block[by], proportion=share)
         return ranks
 
     def _read(self, name: str) -> Source:

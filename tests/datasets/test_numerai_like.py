@@ -122,7 +122,7 @@ def test_directional_is_better_than_gain_when_unstable_effects_reverse(seed):
         )  # fmt: skip
         model.fit(data.X[train], data.y[train, 0], eras=data.eras[train])
         predictions = model.predict(data.X_live)
-        scores = numerai_corr(predictions, data.y_live[:, 0], data.eras_live)
+        scores = numerai_corr(data.y_live[:, 0], predictions, eras=data.eras_live)
         live[criterion] = scores.scores.mean()
     assert live["directional"] > live["gain"] + 0.04
     assert live["directional"] > 0.04

@@ -1,7 +1,11 @@
 """Scores by era, and what is made of them."""
 
+import sys
+from functools import partial
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,20 +16,23 @@ from sklearn.metrics import (
     log_loss,
     mean_absolute_error,
     mean_squared_error,
+    r2_score,
     roc_auc_score,
 )
 
 from helpers.metrics import make_data
-from sklearn_era.metrics import (
-    EraScores,
-    aggregate_era_scores,
-    era_score,
-    era_scores,
-    make_era_scorer,
-)
+from sklearn_era.metrics import EraScores, era_scores, make_era_scorer
 
 numbers = st.integers(-100, 100).map(lambda i: i / 8)
 rows = st.tuples(st.integers(0, 4), numbers, numbers, st.integers(1, 4))
+
+
+def scores_of(values, eras=None, is_score=True):
+    """The result of a metric that has these values in eras of one row."""
+    values = np.asarray(values)
+    eras = np.arange(values.size) if eras is None else eras
+    counts = np.ones(values.size, int)
+    return EraScores(eras, values, counts, directions={"the metric": is_score})
 
 
 @given(st.lists(rows, min_size=1))
@@ -35,7 +42,8 @@ def test_era_scores_equal_the_naive_loop(rows):
         y_true, y_pred, eras=eras, metric=mean_squared_error, sample_weight=weight
     )
     assert result.eras.tolist() == sorted(set(eras.tolist()))
-    for era, score, n_samples in zip(*result, strict=True):
+    assert len(result) == len(result.eras)
+    for (era, score), n_samples in zip(result.items(), result.n_samples, strict=True):
         own = [i for i, other in enumerate(eras) if other == era]
         errors = sum(weight[i] * (y_true[i] - y_pred[i]) ** 2 for i in own)
         assert_allclose(score, errors / sum(weight[i] for i in own))
@@ -53,40 +61,184 @@ def test_aggregations_equal_naive_loops(scores):
         running += score
         best = max(best, running)
         drawdown = max(drawdown, best - running)
-    assert_allclose(aggregate_era_scores(scores), mean)
-    assert_allclose(aggregate_era_scores(scores, "std"), std)
-    assert_allclose(aggregate_era_scores(scores, "max_drawdown"), drawdown)
-    assert aggregate_era_scores(scores, "worst") == min(scores)
-    errors = {"greater_is_better": False}
-    assert aggregate_era_scores(scores, "worst", **errors) == max(scores)
-    assert aggregate_era_scores(scores, np.median) == np.median(scores)
+    found = scores_of(scores)
+    assert_allclose(found.mean(), mean)
+    assert_allclose(found.aggregate("std"), std)
+    assert_allclose(found.aggregate("max_drawdown"), drawdown)
+    assert found.worst() == min(scores)
+    assert scores_of(scores, is_score=False).worst() == max(scores)
+    assert found.aggregate(np.median) == np.median(scores)
     if len(set(scores)) > 1:
-        assert_allclose(aggregate_era_scores(scores, "sharpe"), mean / std)
+        assert_allclose(found.aggregate("sharpe"), mean / std)
+
+
+def nameless(y_true, y_pred):
+    return np.mean(np.subtract(y_true, y_pred))
+
+
+@pytest.mark.parametrize(
+    ("metric", "given", "worst"),
+    [
+        (r2_score, None, min),
+        (mean_absolute_error, None, max),
+        (partial(mean_squared_error, sample_weight=None), None, max),
+        (log_loss, True, min),
+        (nameless, True, min),
+        (nameless, False, max),
+    ],
+)
+def test_the_worst_era_is_by_the_direction_of_the_metric(metric, given, worst):
+    y, scored = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]
+    of = {"eras": [0, 0, 1, 1], "metric": metric, "greater_is_better": given}
+    found = era_scores(y, scored, **of)
+    assert found.worst() == worst(found.values())
+
+
+def test_a_direction_that_is_not_known_is_asked_for():
+    found = era_scores([1, 2], [1, 3], eras=[0, 1], metric=nameless)
+    assert (found.mean(), found.aggregate("std")) == (-0.5, 0.5)
+    for call in (
+        found.worst, lambda: found.aggregate("sharpe"),
+        lambda: make_era_scorer(nameless),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"of nameless are better.* pass greater_"):
+            call()
 
 
 @pytest.mark.parametrize("aggregation", ["sharpe", "max_drawdown"])
 def test_what_errors_cannot_be_aggregated_by(aggregation):
     message = f"'{aggregation}' is not meaningful with greater_is_better=False"
     errors = {"aggregation": aggregation, "greater_is_better": False}
-    for function, of in ((aggregate_era_scores, [1.0, 2.0]), (make_era_scorer, max)):
-        with pytest.raises(ValueError, match=message):
-            function(of, **errors)
+    with pytest.raises(ValueError, match=message):
+        scores_of([1.0, 2.0], is_score=False).aggregate(aggregation)
+    with pytest.raises(ValueError, match=message):
+        make_era_scorer(max, **errors)
 
 
 def test_undefined_eras_are_named():
-    eras = np.array(["a", "b", "c"])
-    scores = EraScores(eras, np.array([0.5, np.nan, -0.5]), np.array([2, 2, 2]))
-    with pytest.raises(ValueError, match=r"in 1 of 3 eras \(eras b\)\. Drop"):
-        aggregate_era_scores(scores)
-    with pytest.raises(ValueError, match=r"in 1 of 3 eras \(positions 1\)"):
-        aggregate_era_scores(scores.scores)
-    with pytest.warns(UndefinedMetricWarning, match=r"\(eras b\), left out"):
-        assert aggregate_era_scores(scores, undefined="omit") == 0.0
-    assert aggregate_era_scores(scores, "worst", undefined=-2) == -2
+    scores = scores_of([0.5, np.nan, -0.5], np.array(["a", "b", "c"]))
+    with pytest.raises(ValueError, match=r"^The metric is .* 1 of 3 eras \(b\)\. Drop"):
+        scores.mean()
+    with pytest.warns(UndefinedMetricWarning, match=r"\(b\), left out") as caught:
+        assert scores.mean(undefined="omit") == 0.0
+    assert caught[0].filename == __file__
+    assert scores.worst(undefined=-2) == -2
     with pytest.raises(ValueError, match="leaves none"):
-        aggregate_era_scores([np.nan, np.inf], undefined="omit")
-    with pytest.raises(ValueError, match=r"7 of 7 eras \(positions 0, 1, 2, 3, 4, …\)"):
-        aggregate_era_scores([np.nan] * 7)
+        scores_of([np.nan, np.inf]).mean(undefined="omit")
+    with pytest.raises(ValueError, match=r"7 of 7 eras \(0, 1, 2, 3, 4, …\)"):
+        scores_of([np.nan] * 7).mean()
+
+
+def make_two_way():
+    rng = np.random.default_rng(0)
+    y, y_pred = rng.normal(size=(2, 400))
+    shops = rng.choice(["north", "south", "east"], 400)
+    weeks = rng.choice(np.array(["2024-01-05", "2024-01-12"], "M8[D]"), 400)
+    # One combination has no rows.
+    keep = (shops != "east") | (weeks != weeks.max())
+    return y[keep], y_pred[keep], shops[keep], weeks[keep]
+
+
+TABLES = {
+    "dict": lambda shops, weeks: {"shop": shops, "week": weeks},
+    "pandas": lambda shops, weeks: pd.DataFrame({"shop": shops, "week": weeks}),
+    "polars": lambda shops, weeks: pl.DataFrame({"shop": shops, "week": weeks}),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_two_way_groups_equal_the_naive_loops(kind):
+    y, y_pred, shops, weeks = make_two_way()
+    metrics = {"r2": r2_score, "mse": mean_squared_error}
+    found = era_scores(y, y_pred, eras=TABLES[kind](shops, weeks), metric=metrics)
+    cells = sorted(set(zip(shops.tolist(), weeks, strict=True)))
+    assert len(found) == len(cells) == 5
+    assert [(shop, np.datetime64(week)) for shop, week in found] == cells
+    by_shop = {shop: [] for shop in np.unique(shops)}
+    for shop, week in cells:
+        own = (shops == shop) & (weeks == week)
+        score = {name: metric(y[own], y_pred[own]) for name, metric in metrics.items()}
+        assert found[found.eras[cells.index((shop, week))]] == score
+        by_shop[shop].append(score)
+    every = [score for scores in by_shop.values() for score in scores]
+    assert found.mean() == pytest.approx(
+        {name: np.mean([score[name] for score in every]) for name in metrics}
+    )
+    assert found.worst() == {
+        "r2": min(score["r2"] for score in every),
+        "mse": max(score["mse"] for score in every),
+    }
+    shop_means = found.mean(by="shop")
+    spread = found.aggregate("std", by="shop")
+    for shop, scores in by_shop.items():
+        for name in metrics:
+            values = [score[name] for score in scores]
+            assert shop_means[shop][name] == pytest.approx(np.mean(values))
+            assert spread[shop][name] == pytest.approx(np.std(values))
+    assert shop_means.n_samples.sum() == y.size
+    assert shop_means.worst()["mse"] == shop_means.scores["mse"].max()
+    # A larger spread is worse, of scores too.
+    assert spread.worst()["r2"] == spread.scores["r2"].max()
+
+
+def test_two_way_groups_of_one_metric_and_a_matrix():
+    y, y_pred, shops, weeks = make_two_way()
+    codes = np.column_stack(
+        [np.unique(x, return_inverse=True)[1] for x in (shops, weeks)]
+    )
+    found = era_scores(y, y_pred, eras=codes, metric=r2_score)
+    assert (
+        found[0, 0]
+        == found.scores[0]
+        == r2_score(y[own := (codes == 0).all(1)], y_pred[own])
+    )
+    assert (0, 1) not in found
+    drawdowns = found.aggregate("max_drawdown", by=0)
+    for shop, drawdown in drawdowns.items():
+        _, *rest = [score for cell, score in found.items() if cell[0] == shop]
+        assert drawdown == pytest.approx(max(0, -sum(rest)))
+    with pytest.raises(ValueError, match=r"eras have 2 columns, \[0, 1\]: pass by="):
+        found.aggregate("max_drawdown")
+    with pytest.raises(ValueError, match=r"by='shop' is no column .*\[0, 1\]"):
+        found.mean(by="shop")
+    with pytest.raises(ValueError, match=r"by='era' is no column of several"):
+        found.mean(by=0).mean(by="era")
+
+
+def test_tables_and_texts_of_results():
+    y, y_pred, shops, weeks = make_two_way()
+    found = era_scores(y, y_pred, eras=weeks, metric=r2_score)
+    assert repr(found) == (
+        f"EraScores of 2 eras\n  r2_score: mean {found.mean():.4g}, from "
+        f"{found.scores[0]:.4g} in 2024-01-05 to {found.scores[1]:.4g} in 2024-01-12"
+    )
+    assert found.scores[0] < found.scores[1]
+    frame = found.to_frame()
+    assert (frame.index.name, [*frame]) == ("era", ["r2_score", "n_samples"])
+    assert frame["r2_score"].tolist() == found.scores.tolist()
+    assert found["2024-01-12"] == found[pd.Timestamp("2024-01-12")] == found.scores[1]
+    assert "2024-01-13" not in found
+    with pytest.raises(KeyError, match="no era 'last'; the first are"):
+        found["last"]
+    of = {"eras": {"shop": shops, "week": weeks}}
+    found = era_scores(y, y_pred, metric=[r2_score, mean_squared_error], **of)
+    frame = found.to_frame()
+    assert frame.index.names == ["shop", "week"]
+    assert frame.loc[("east", "2024-01-05")].tolist() == [
+        *found[found.eras[0]].values(), found.n_samples[0],
+    ]  # fmt: skip
+    assert repr(found).splitlines()[0] == "EraScores of 5 eras by shop, week"
+    shown = scores_of([np.nan, 1.0]), scores_of([np.nan])
+    assert [repr(one).splitlines()[1] for one in shown] == [
+        "  the metric: mean 1, from 1 in 1 to 1 in 1, undefined in 1",
+        "  the metric: undefined",
+    ]
+
+
+def test_a_table_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pandas is not installed, and this needs it"):
+        scores_of([1.0]).to_frame()
 
 
 def test_eras_of_one_class_or_no_weight_are_not_lost():
@@ -100,9 +252,9 @@ def test_eras_of_one_class_or_no_weight_are_not_lost():
     assert_array_equal(result.scores, [1.0, np.nan])
     with (
         pytest.warns(UndefinedMetricWarning, match="Only one class"),
-        pytest.raises(ValueError, match=r"\(eras b\)"),
+        pytest.raises(ValueError, match=r"\(b\)"),
     ):
-        era_score(y, scored, eras=eras, metric=roc_auc_score)
+        era_scores(y, scored, eras=eras, metric=roc_auc_score).mean()
     with pytest.raises(ValueError, match="metric log_loss failed in era b, of 2 rows"):
         era_scores(y, scored, eras=eras, metric=log_loss)
     labelled = era_scores(y, scored, eras=eras, metric=log_loss, labels=[0, 1])
@@ -130,8 +282,13 @@ def test_containers_and_label_types(container):
         ({"eras": [0, 1]}, "eras has 2 labels, but y_true has 3"),
         ({"eras": [0, 1, None]}, "eras has 1 missing label"),
         ({"eras": None}, "'eras' parameter"),
+        ({"eras": {}}, "eras has no column of labels"),
+        ({"eras": {"a": [0, 0, 1], "b": [0, None, 1]}}, r"eras\['b'\] has 1 missing"),
         ({"metric": "r2"}, "'metric' parameter"),
-        ({"metric": get_scorer("r2")}, "metric is the scorer"),
+        ({"metric": ["r2"]}, "metric is 'r2': pass a function"),
+        ({"metric": []}, "must hold at least one function"),
+        ({"metric": 2 * [r2_score]}, "functions of one name in a dict"),
+        ({"metric": get_scorer("r2")}, "metric is make_scorer.*, and no scorer"),
         ({"metric": lambda y_true, y_pred: None}, "must return one number"),
         ({"metric": lambda y_true, y_pred: y_pred}, "must return one number"),
         ({"metric": lambda y_true, y_pred: 1j}, "must return one number"),
@@ -151,38 +308,38 @@ def test_a_spread_of_rounding_is_none():
     noise = np.array([0, 2.2e-16, -2.2e-16, 0])
     # np.std of three times 0.1 is not 0.
     constants = [("0.1", [0.1]), ("0.1", 3 * [0.1])]
-    for shown, scores in (*constants, (".*", noise), (".*", 1e6 + 1e6 * noise)):
-        assert aggregate_era_scores(scores, "std") == 0
+    for shown, values in (*constants, (".*", noise), (".*", 1e6 + 1e6 * noise)):
+        scores = scores_of(values)
+        assert scores.aggregate("std") == 0
         message = f"0 up to rounding: the score is {shown} in each of {len(scores)} era"
         with pytest.raises(ValueError, match=message):
-            aggregate_era_scores(scores, "sharpe")
-        assert aggregate_era_scores(scores, "sharpe", undefined=0.0) == 0
-        assert aggregate_era_scores(scores, "worst") == min(scores)
-    assert aggregate_era_scores([0.1], "max_drawdown") == 0
-    spread = np.array([0, 1e-13])  # which is small, and no rounding
-    assert_allclose(aggregate_era_scores(spread, "sharpe"), 1)
+            scores.aggregate("sharpe")
+        assert scores.aggregate("sharpe", undefined=0.0) == 0
+        assert scores.worst() == min(values)
+    assert scores_of([0.1]).aggregate("max_drawdown") == 0
+    spread = scores_of([0, 1e-13])  # which is small, and no rounding
+    assert_allclose(spread.aggregate("sharpe"), 1)
 
 
 def test_drawdown_of_numbered_texts_warns_of_their_order():
-    y = np.arange(24.0)
-    labels = np.array([f"era{code}" for code in range(1, 13)])
-    of = {"metric": mean_absolute_error, "aggregation": "max_drawdown"}
+    labels = np.array(sorted(f"era{code}" for code in range(1, 13)))
+    values = np.arange(12.0)
     with pytest.warns(UserWarning, match="'era12' comes before 'era2'") as caught:
-        by_text = era_score(y, y**2, eras=np.repeat(labels, 2), **of)
+        scores_of(values, labels).aggregate("max_drawdown")
     assert [str(w.message).startswith("aggregation='max_dr") for w in caught] == [True]
-    scores = era_scores(y, y**2, eras=np.repeat(labels, 2), metric=mean_absolute_error)
-    with pytest.warns(UserWarning, match="in the order of their labels") as caught:
-        assert aggregate_era_scores(scores, "max_drawdown") == by_text
     assert caught[0].filename == __file__
     # Nothing to warn of: the order does not matter, or is that of the numbers.
-    assert aggregate_era_scores(scores, "worst") == 0
-    era_score(y, y**2, eras=np.repeat(np.arange(1, 13), 2), **of)
+    assert scores_of(values, labels).worst() == 0
+    assert scores_of(values).aggregate("max_drawdown") == 0
 
 
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (np.array([1.0, 2.0]), r"must return one number; .*lambda.* returned array\("),
+        (
+            np.array([1.0, 2.0]),
+            r"must return one number; .*lambda.* returned \[1\. 2\.\]",
+        ),
         (None, "must return one number; .*returned None"),
         (1j, "must return one number; .*returned 1j"),
         (np.nan, r"must return a finite number; .*returned nan of 2 era\(s\)"),
@@ -190,18 +347,15 @@ def test_drawdown_of_numbered_texts_warns_of_their_order():
 )
 def test_result_of_a_callable_aggregation_is_checked(result, message):
     with pytest.raises(ValueError, match=f"^aggregation {message}"):
-        aggregate_era_scores([1.0, 2.0], lambda scores: result)
+        scores_of([1.0, 2.0]).aggregate(lambda scores: result)
     if isinstance(result, float):
         of = {"undefined": 0.5}
-        assert aggregate_era_scores([1.0, 2.0], lambda scores: result, **of) == 0.5
+        assert scores_of([1.0, 2.0]).aggregate(lambda scores: result, **of) == 0.5
 
 
-def test_scores_to_aggregate_are_checked_and_undefined_is_no_bool():
-    for scores in ([], [[1.0]], 3.0, ["a"], [1j]):
-        with pytest.raises(ValueError, match="scores"):
-            aggregate_era_scores(scores)
-    message = "undefined must be 'raise', 'omit' or a number; got "
-    for function, of in ((aggregate_era_scores, [1.0]), (make_era_scorer, max)):
-        for undefined in (True, False):
-            with pytest.raises(ValueError, match=message + str(undefined)):
-                function(of, undefined=undefined)
+@pytest.mark.parametrize("undefined", [True, False])
+def test_undefined_is_no_bool(undefined):
+    message = f"undefined must be 'raise', 'omit' or a number; got {undefined}"
+    for call in (scores_of([1.0]).mean, partial(make_era_scorer, max)):
+        with pytest.raises(ValueError, match=message):
+            call(undefined=undefined)

@@ -3,12 +3,15 @@
 import copy
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     average_precision_score,
@@ -18,11 +21,13 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from helpers.metrics import correlation, make_data
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.metrics import EraScorer, era_score, make_era_scorer
+from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
@@ -32,17 +37,16 @@ AGGREGATIONS = ["mean", "std", "sharpe", "worst", "max_drawdown"]
 def test_scorer_is_signed_so_that_greater_is_better(aggregation):
     X, y, eras = make_data()
     model = Ridge().fit(X, y)
-    of = {"eras": eras, "metric": r2_score, "aggregation": aggregation}
-    value = era_score(y, model.predict(X), **of)
+    scores = era_scores(y, model.predict(X), eras=eras, metric=r2_score)
+    value = scores.aggregate(aggregation)
     scorer = make_era_scorer(r2_score, aggregation=aggregation)
     sign = -1 if aggregation in ("std", "max_drawdown") else 1
     assert scorer(model, X, y, eras=eras) == sign * value
     if aggregation in ("sharpe", "max_drawdown"):
         return
-    of |= {"metric": mean_squared_error, "greater_is_better": False}
-    value = era_score(y, model.predict(X), **of)
-    parameters = {"aggregation": aggregation, "greater_is_better": False}
-    scorer = make_era_scorer(mean_squared_error, **parameters)
+    scores = era_scores(y, model.predict(X), eras=eras, metric=mean_squared_error)
+    value = scores.aggregate(aggregation)
+    scorer = make_era_scorer(mean_squared_error, aggregation=aggregation)
     assert scorer(model, X, y, eras=eras) == -value < 0
 
 
@@ -64,9 +68,7 @@ def test_scorer_calls_the_response_method_and_finds_the_positive_class():
 def test_scorer_survives_copies():
     X, y, eras = make_data()
     model = Ridge().fit(X, y)
-    scorer = make_era_scorer(
-        mean_squared_error, aggregation="worst", greater_is_better=False
-    )
+    scorer = make_era_scorer(mean_squared_error, eras="week", aggregation="worst")
     expected = scorer(model, X, y, eras=eras)
     assert isinstance(scorer, EraScorer)
     booster = Regressor(scoring=scorer)
@@ -75,8 +77,8 @@ def test_scorer_survives_copies():
         assert other(model, X, y, eras=eras) == expected
         assert repr(other) == repr(scorer)
     assert repr(scorer) == (
-        "make_era_scorer(mean_squared_error, aggregation='worst', "
-        "greater_is_better=False, response_method='predict', undefined='raise')"
+        "make_era_scorer(mean_squared_error, eras='week', aggregation='worst', "
+        "greater_is_better=False, undefined='raise', response_method='predict')"
     )
     by_median = make_era_scorer(r2_score, aggregation=np.median)
     assert "aggregation=median" in repr(by_median)
@@ -112,12 +114,10 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
         model = Ridge().fit(X[train], y[train], weight[train])
         of = {"eras": eras[test], "metric": r2_score}
         predicted = model.predict(X[test])
-        assert result["test_worst"][fold] == era_score(
-            y[test], predicted, aggregation="worst", **of
-        )
-        assert result["test_weighted"][fold] == era_score(
-            y[test], predicted, sample_weight=weight[test], **of
-        )
+        scores = era_scores(y[test], predicted, **of)
+        assert result["test_worst"][fold] == scores.worst()
+        weighted = era_scores(y[test], predicted, sample_weight=weight[test], **of)
+        assert result["test_weighted"][fold] == weighted.mean()
         assert result["test_pooled"][fold] == r2_score(y[test], predicted)
 
 
@@ -151,6 +151,43 @@ def test_scorer_without_eras_says_what_to_do():
         search.fit(X, y)
 
 
+def drop_week(X):
+    return X.drop(columns="week")
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
+    X, y, eras = make_data()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(week=eras)
+    model = make_pipeline(FunctionTransformer(drop_week), Ridge())
+    of = {"metric": r2_score, "aggregation": "worst"}
+    scorer, plain = make_era_scorer(eras="week", **of), make_era_scorer(**of)
+    cv = GroupKFold(3)
+    with config_context(enable_metadata_routing=routing):
+        groups = {"params": {"groups": eras}} if routing else {"groups": eras}
+        result = cross_validate(model, frame, y, cv=cv, scoring=scorer, **groups)
+        search = GridSearchCV(model, {"ridge__alpha": [1.0]}, cv=cv, scoring=scorer)
+        search.fit(frame, y, groups=eras)
+        fitted = search.best_estimator_
+        of = {"n_repeats": 2, "random_state": 0}
+        by_name = permutation_importance(fitted, frame, y, scoring=scorer, **of)
+        bound = partial(plain, eras=eras)
+        by_array = permutation_importance(fitted, frame, y, scoring=bound, **of)
+    for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
+        predicted = Ridge().fit(X[train], y[train]).predict(X[test])
+        scores = era_scores(y[test], predicted, eras=eras[test], metric=r2_score)
+        assert_allclose(result["test_score"][fold], scores.worst())
+        assert (
+            search.cv_results_[f"split{fold}_test_score"] == result["test_score"][fold]
+        )
+    for found in (by_name, by_array):
+        assert found.importances_mean[0] > 0.1
+    assert_array_equal(by_name.importances[:3], by_array.importances[:3])
+    assert_array_equal(by_array.importances[3], 0)  # the model does not read it
+    with pytest.raises(ValueError, match="eras='week' is no column of X"):
+        scorer(Ridge().fit(X, y), X, y)
+
+
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_scores_by_era(routing, weighted):
@@ -169,9 +206,9 @@ def test_early_stopping_scores_by_era(routing, weighted):
         (X, eras, y, fit.get("sample_weight"), model.train_score_),
         (X_val, eras_val, y_val, fit.get("sample_weight_val"), model.validation_score_),
     ):
-        of = {"eras": labels, "metric": r2_score, "aggregation": "worst"}
+        of = {"eras": labels, "metric": r2_score, "sample_weight": weight}
         expected = [
-            era_score(target, predicted, sample_weight=weight, **of)
+            era_scores(target, predicted, **of).worst()
             for predicted in model.staged_predict(rows)
         ]
         assert_allclose(recorded[1:], expected)
@@ -203,7 +240,7 @@ def test_arguments_of_make_era_scorer_are_checked():
     X, y, eras = make_data()
     with pytest.raises(ValueError, match="no signature found"):
         inspect.signature(max)
-    scorer = make_era_scorer(max, aggregation=np.median)  # of tuples here
+    scorer = make_era_scorer(max, greater_is_better=True)  # of tuples here
     model = Ridge().fit(X, y)
     with pytest.raises(ValueError, match="metric max failed in era w00"):
         scorer(model, X, y, eras=eras)
@@ -213,17 +250,18 @@ def test_arguments_of_make_era_scorer_are_checked():
 def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     """The first model scored is a constant."""
     X, y, eras = make_data()
-    scorer = make_era_scorer(correlation, aggregation=aggregation)
+    of = {"aggregation": aggregation, "greater_is_better": True}
+    scorer = make_era_scorer(correlation, **of)
     model = Regressor(early_stopping=True, validation_fraction=2, scoring=scorer)
     message = (
-        r"in 4 of 4 eras \(eras w00, w01, w02, w03\).* undefined='omit'.* The scorer "
+        r"in 4 of 4 eras \(w00, w01, w02, w03\).* undefined .*'omit'.* The scorer "
         r"of correlation was handed 160 rows of 4 era\(s\), from w00 to w03. In early "
         "stopping these are the rows held out, or rows that are trained on"
     )
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, eras=eras)
     # The advice is right.
-    scorer = make_era_scorer(correlation, aggregation=aggregation, undefined=0.0)
+    scorer = make_era_scorer(correlation, **of, undefined=0.0)
     model.set_params(scoring=scorer, max_iter=3).fit(X, y, eras=eras)
     assert model.train_score_[0] == model.validation_score_[0] == 0
     assert np.all(model.train_score_[1:] > 0)

@@ -29,6 +29,7 @@ from sklearn_era.numerai.export import (
     _public,
     export_is_current,
     export_model,
+    write_blend,
     write_portable_model,
 )
 from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
@@ -55,7 +56,7 @@ def exported(blends, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     paths = {kind: folder / f"{kind}.pkl" for kind in blends}
     for kind, path in paths.items():
-        write_portable_model(blends[kind], path)
+        write_blend(blends[kind], path)
     return paths
 
 
@@ -87,7 +88,7 @@ def test_ties_share_their_rank(tmp_path):
     ]
     for number, blend in enumerate((Blend(stumps[:1]), Blend(stumps))):
         path = tmp_path / f"{number}.pkl"
-        write_portable_model(blend, path)
+        write_blend(blend, path)
         frame = make_frame(101)
         assert_predicts(path, blend, frame, frame["era"])
         assert pd.read_pickle(path)(frame)["prediction"].nunique() <= 8
@@ -159,7 +160,6 @@ def fit_two_rows(kind=Regressor, **parameters):
         (fit, NAMES[:3], "feature_names has 3 names, but the model was fitted to 8"),
         (fit, sorted(NAMES), r"not the columns .* order \(feature_c, feature_a"),
         (fit, "feature_a", "is one name: pass a list"),
-        (make_blend, NAMES, "leave feature_names out"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_expressed_is_refused(make, names, message, tmp_path):

@@ -41,12 +41,12 @@ def power(x):
     return np.sign(x) * np.abs(x) ** 1.5
 
 
-def corr(x, y):
+def corr(y, x):
     x, y = x[~np.isnan(y)], y[~np.isnan(y)]
     return np.corrcoef(power(spread(x)), power(y - y.mean()))[0, 1]
 
 
-def contribution(x, m, y):
+def contribution(y, x, m):
     known = ~np.isnan(m + y)
     x, m, y = spread(x[known]), spread(m[known]), y[known]
     y = 4 * y if y.min() >= 0 and y.max() <= 1 else y
@@ -58,9 +58,9 @@ def neutral(x, features, proportion=1.0):
     return x - proportion * (N @ np.linalg.lstsq(N, x, rcond=1e-6)[0])
 
 
-def feature_neutral(x, y, features):
+def feature_neutral(y, x, features):
     # Rows that are equal but for rounding are ties to both.
-    return corr(neutral(spread(x), features).round(12), y)
+    return corr(y, neutral(spread(x), features).round(12))
 
 
 def exposures(x, features):
@@ -88,19 +88,19 @@ def make_case(n_eras=10, n_features=8):
 
 X, M, Y, FEATURES, ERAS = make_case()
 SCORES = [
-    (numerai_corr, corr, (X, Y)),
-    (correlation_contribution, contribution, (X, M, Y)),
-    (feature_neutral_corr, feature_neutral, (X, Y, FEATURES)),
+    (numerai_corr, corr, (Y, X)),
+    (correlation_contribution, contribution, (Y, X, M)),
+    (feature_neutral_corr, feature_neutral, (Y, X, FEATURES)),
     (max_feature_exposure, lambda x, f: np.abs(exposures(x, f)).max(), (X, FEATURES)),
 ]
 
 
 @pytest.mark.parametrize(("score", "formula", "arguments"), SCORES)
 def test_scores_are_those_of_the_equations_era_by_era(score, formula, arguments):
-    result = score(*arguments, ERAS)
+    result = score(*arguments, eras=ERAS)
     assert isinstance(result, EraScores)
     assert result.eras.tolist() == sorted(set(ERAS))
-    for era, value, n in zip(*result, strict=True):
+    for (era, value), n in zip(result.items(), result.n_samples, strict=True):
         one = [column[era == ERAS] for column in arguments]
         assert value == pytest.approx(formula(*one), abs=1e-12)
         alone = score(*one)
@@ -111,10 +111,10 @@ def test_scores_are_those_of_the_equations_era_by_era(score, formula, arguments)
 
 
 def test_ranks_and_exposures_are_those_of_the_equations_era_by_era():
-    ranks = rank_normalize(X, ERAS)
+    ranks = rank_normalize(X, eras=ERAS)
     features = FEATURES.copy()
     features[ERAS == "0002", 1] = 2
-    found = feature_exposures(X, features, ERAS)
+    found = feature_exposures(X, features, eras=ERAS)
     assert found.shape == (10, 8)
     for row, era in enumerate(sorted(set(ERAS))):
         own = era == ERAS
@@ -139,10 +139,10 @@ def test_only_the_order_of_predictions_counts_and_not_that_of_rows(rows, random)
     def scores(rows, names=None, exponent=1):
         eras, x, m, y = map(np.array, zip(*rows, strict=True))
         eras = eras if names is None else names[eras]
-        yield numerai_corr(x**exponent, y, eras)
-        yield correlation_contribution(x**exponent, m, y, eras)
+        yield numerai_corr(y, x**exponent, eras=eras)
+        yield correlation_contribution(y, x**exponent, m, eras=eras)
         if exponent == 1:
-            yield max_feature_exposure(x, m[:, None], eras)
+            yield max_feature_exposure(x, m[:, None], eras=eras)
 
     shuffled = random.sample(rows, len(rows))
     for one, other in zip(scores(rows), scores(shuffled), strict=True):
@@ -151,7 +151,7 @@ def test_only_the_order_of_predictions_counts_and_not_that_of_rows(rows, random)
     renamed = scores(rows, np.array(["d", "c", "b", "a"]), 3)
     for one, other in zip(scores(rows), renamed, strict=False):
         assert_array_equal(one.scores, other.scores[::-1])
-    for era, score in zip(*next(scores(rows))[:2], strict=True):
+    for era, score in next(scores(rows)).items():
         own = np.array([(x, y) for code, x, _, y in rows if code == era])
         assert np.isnan(score) == (np.ptp(own, axis=0).min() == 0)
         assert np.isnan(score) or -1 <= score <= 1
@@ -163,30 +163,30 @@ def test_a_share_of_the_targets_may_be_missing(n_missing):
     x, y = rng.random((2, 25))
     y[rng.permutation(25)[:n_missing]] = np.nan
     if n_missing > 5:
-        with pytest.raises(ValueError, match=rf"^targets is NaN in {n_missing} of 25"):
-            numerai_corr(x, y)
+        with pytest.raises(ValueError, match=rf"^y_true is NaN in {n_missing} of 25"):
+            numerai_corr(y, x)
     if n_missing < 25:
         share = 0.2 if n_missing <= 5 else 0.5
-        found = numerai_corr(x, y, max_missing_share=share)
-        assert found == pytest.approx(corr(x, y), abs=1e-12)
+        found = numerai_corr(y, x, max_missing_share=share)
+        assert found == pytest.approx(corr(y, x), abs=1e-12)
 
 
 def test_targets_may_be_outliers():
     """Which numerai-tools asserts that there are none of."""
     x, y = np.random.default_rng(0).random(2000), np.arange(2000) % 2 - 0.5
     y[0] = 20
-    assert numerai_corr(x, y) == pytest.approx(corr(x, y), abs=1e-12)
+    assert numerai_corr(y, x) == pytest.approx(corr(y, x), abs=1e-12)
 
 
 def test_constants_and_what_features_explain_have_no_score():
     y, m, x = np.tile([0.0, 0.5, 1.0], 10), np.arange(30.0), np.full(30, 0.1)
     features = np.tile([[0, 1], [1, 1]], (15, 1))
-    assert np.isnan(numerai_corr(x, y))
-    assert np.isnan(numerai_corr(m, x))
-    assert correlation_contribution(x, m, y) == 0
-    assert np.isnan(correlation_contribution(m, x, y))
-    assert np.isnan(feature_neutral_corr(x, y, features))
-    assert np.isnan(feature_neutral_corr(features[:, 0], y, features))
+    assert np.isnan(numerai_corr(y, x))
+    assert np.isnan(numerai_corr(x, m))
+    assert correlation_contribution(y, x, m) == 0
+    assert np.isnan(correlation_contribution(y, m, x))
+    assert np.isnan(feature_neutral_corr(y, x, features))
+    assert np.isnan(feature_neutral_corr(y, features[:, 0], features))
     assert np.isnan(feature_exposures(x, features)).all()
     assert np.isnan(max_feature_exposure(x, features))
     assert np.isnan(max_feature_exposure(m, features[:, 1:]))
@@ -195,9 +195,10 @@ def test_constants_and_what_features_explain_have_no_score():
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, bool])
 def test_dtypes_are_computed_with_as_float64(dtype):
     x, y = np.random.default_rng(0).integers(0, 2, size=(2, 40)).astype(dtype)
-    assert numerai_corr(x, y) == numerai_corr(x.astype(float), y.astype(float))
-    series = pd.Series(x), pd.Series(y), pd.Series(["0001"] * 40)
-    assert numerai_corr(*series).scores[0] == numerai_corr(x, y)
+    assert numerai_corr(y, x) == numerai_corr(y.astype(float), x.astype(float))
+    eras = pd.Series(["0001"] * 40)
+    found = numerai_corr(pd.Series(y), pd.Series(x), eras=eras)
+    assert found["0001"] == numerai_corr(y, x)
 
 
 def neutralizer_kinds():
@@ -229,7 +230,7 @@ def test_neutralize_takes_out_a_regression(kind):
     # Where the singular values span 1e6, least squares itself knows fewer digits.
     is_hard = kind in ("scales", "large mean") or kind.startswith("near")
     for c in (1.0, 0.3, 0.0):
-        result = neutralize(x, neutralizers, c)
+        result = neutralize(x, neutralizers, proportion=c)
         expected = neutral(x, neutralizers, c)
         assert_allclose(result, expected, rtol=0, atol=1e-9 if is_hard else 1e-12)
 
@@ -243,11 +244,12 @@ def test_features_of_numerai_need_no_singular_values(monkeypatch):
 
 
 def test_neutralize_works_era_by_era_and_ranks_are_spread():
-    result = neutralize(X, FEATURES, 0.8, ERAS)
+    result = neutralize(X, FEATURES, proportion=0.8, eras=ERAS)
     for era in set(ERAS):
         own = era == ERAS
-        assert_array_equal(result[own], neutralize(X[own], FEATURES[own], 0.8))
-        ranks = neutralize_ranks(rank(X[own]), FEATURES[own], 0.6)
+        alone = neutralize(X[own], FEATURES[own], proportion=0.8)
+        assert_array_equal(result[own], alone)
+        ranks = neutralize_ranks(rank(X[own]), FEATURES[own], proportion=0.6)
         expected = neutral(spread(X[own]), FEATURES[own], 0.6)
         assert_allclose(ranks, rank(expected.round(12)), rtol=0, atol=1e-12)
 
@@ -259,9 +261,9 @@ def test_features_become_floats_one_era_at_a_time():
     one_era = 200 * 100 * 8
     numerai_corr(x, x)  # imports what it needs
     for call in (
-        lambda: neutralize(x, features, 1.0, eras),
-        lambda: feature_neutral_corr(x, x, features, eras),
-        lambda: feature_exposures(x, features, eras),
+        lambda: neutralize(x, features, eras=eras),
+        lambda: feature_neutral_corr(x, x, features, eras=eras),
+        lambda: feature_exposures(x, features, eras=eras),
     ):
         tracemalloc.start()
         call()
@@ -275,40 +277,42 @@ x, y, e = SERIES.to_numpy(), np.array([0, 0.5, 1, 1, 0.5, 0]), np.array([*"aaabb
 F = np.array([[0, 1], [1, 0], [2, 2], [0, 0], [1, 3], [2, 1]])
 NAN_X, NAN_F = np.where(x == 6, np.nan, x), np.where(F == 3, np.nan, F)
 NAN_Y, INF_Y = np.where(e == "b", np.nan, y), np.where(x == 1, np.inf, y)
+ODD_X = np.where(e == "b", 0.5, x)
 TABLE = pd.DataFrame(NAN_F, columns=["f", "g"])
 
 # What is said, and the call that it is said of.
 BAD = [
-    ("^Input predictions contains NaN", lambda: numerai_corr(NAN_X, y, e)),
-    ("^Input targets contains infinity", lambda: numerai_corr(x, INF_Y, e)),
-    ("^targets is NaN in 3 of 3 rows of era b, and at most 20% may be: leave",
-     lambda: numerai_corr(x, NAN_Y, e)),
-    ("^meta_model or targets is NaN in 3 of 3 rows of era b",
-     lambda: correlation_contribution(x, NAN_Y, y, e)),
-    (r"inconsistent numbers of samples: \[6, 5\]", lambda: numerai_corr(x, y[:5], e)),
-    ("^eras has 5 labels, but predictions has 6 rows",
-     lambda: numerai_corr(x, y, e[:5])),
-    (r"^predictions must be one-dimensional; got shape \(6, 2\)",
-     lambda: numerai_corr(F, y)),
+    ("^Input y_pred contains NaN", lambda: numerai_corr(y, NAN_X, eras=e)),
+    ("^Input y_true contains infinity", lambda: numerai_corr(INF_Y, x, eras=e)),
+    ("^y_true is NaN in 3 of 3 rows of era b, and at most 20% may be: leave",
+     lambda: numerai_corr(NAN_Y, x, eras=e)),
+    ("^meta_model or y_true is NaN in 3 of 3 rows of era b",
+     lambda: correlation_contribution(y, x, NAN_Y, eras=e)),
+    (r"inconsistent numbers of samples: \[6, 5\]",
+     lambda: numerai_corr(y[:5], x, eras=e)),
+    ("^eras has 5 labels, but y_pred has 6 rows",
+     lambda: numerai_corr(y, x, eras=e[:5])),
+    (r"^y_pred must be one-dimensional; got shape \(6, 2\)",
+     lambda: numerai_corr(y, F)),
     ("^Expected 2D array, got 1D", lambda: feature_exposures(x, x)),
-    ("not convert string to float", lambda: numerai_corr(e, y)),
-    ("^predictions is masked: set", lambda: numerai_corr(np.ma.masked_equal(x, 3), y)),
+    ("not convert string to float", lambda: numerai_corr(y, e)),
+    ("^y_pred is masked: set", lambda: numerai_corr(y, np.ma.masked_equal(x, 3))),
     ("^max_missing_share == 1, must be < 1",
-     lambda: numerai_corr(x, y, max_missing_share=1)),
-    (r"^proportion == 1\.5, must be <= 1", lambda: neutralize(x, F, 1.5)),
+     lambda: numerai_corr(y, x, max_missing_share=1)),
+    (r"^proportion == 1\.5, must be <= 1", lambda: neutralize(x, F, proportion=1.5)),
     ("^features is NaN or infinite in 1 of 2 columns in rows of era b, the first '1'",
-     lambda: feature_neutral_corr(x, y, NAN_F, e)),
+     lambda: feature_neutral_corr(y, x, NAN_F, eras=e)),
     ("^neutralizers is NaN or infinite in 1 of 2 columns in rows, the first 'g': fill",
      lambda: neutralize(x, TABLE)),
     ("^Nothing is left of the predictions of era b: they are all equal, or",
-     lambda: neutralize(np.where(e == "b", 0.5, x), F[:, :1], 0.5, e)),
+     lambda: neutralize(ODD_X, F[:, :1], proportion=0.5, eras=e)),
     (r"^Nothing is left of the predictions: .* or the neutralizers \(6\) explain them",
      lambda: neutralize(x, np.eye(6))),
     (r"^ranks must be strictly between 0 and 1.* got 0\.0 to 0\.5",
      lambda: gaussianize([0.5, 0.0])),
-    ("^predictions, targets and eras have different indexes, but rows are matched by",
+    ("^y_pred, y_true and eras have different indexes, but rows are matched by",
      lambda: numerai_corr(SERIES, SERIES[::-1])),
-    ("have different indexes", lambda: numerai_corr(SERIES, y, SERIES[::-1])),
+    ("have different indexes", lambda: numerai_corr(y, SERIES, eras=SERIES[::-1])),
 ]  # fmt: skip
 
 

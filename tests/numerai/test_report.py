@@ -86,8 +86,9 @@ def test_a_report_is_numbers_and_figures(own, config, results):
         fold = {"last_trained": "0030", "first": "0039", "last": "0050"}
         assert model["folds"] == [fold]
         for metric, columns in model["scores"].items():
-            lists = [column.tolist() for column in results[name].scores[metric]]
-            assert [columns[key] for key in ("eras", "scores", "n_samples")] == lists
+            found = results[name].scores[metric]
+            for key in ("eras", "scores", "n_samples"):
+                assert columns[key] == getattr(found, key).tolist()
 
 
 def test_the_table_fits_into_80_columns(config, results, capsys, monkeypatch):

@@ -1,6 +1,5 @@
 """Training on Numerai's files: which rows, what is refused; and why to train at all."""
 
-import doctest
 import json
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from helpers.numerai.training import (
     write_frame,
 )
 from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
-from sklearn_era.numerai import training
 from sklearn_era.numerai.errors import ConfigError, DataError
 from sklearn_era.numerai.store import load_fit
 from sklearn_era.numerai.training import fingerprint, gain_settings, make_estimator
@@ -45,12 +43,6 @@ def fit_in_memory(rows, labels=None, target=TARGET, seed=0, **parameters):
     labels = np.asarray(rows["era"].astype(int) if labels is None else labels)
     rows = rows.iloc[np.argsort(labels, kind="stable")]
     return model.fit(rows[FEATURES], rows[target].to_numpy(), eras=np.sort(labels))
-
-
-def test_the_example_runs():
-    (example,) = doctest.DocTestFinder(recurse=False).find(training.train, "train")
-    assert len(example.examples) > 10
-    assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
 
 def test_the_model_is_that_of_the_rows_in_memory(tmp_path, path):

@@ -284,7 +284,7 @@ def test_benchmark_and_example_are_scored_in_the_same_eras(demo):
     ):
         frame = demo.frame("validation").join(demo.frame(name)[[column]])
         frame = frame[frame["era"].isin(eras)]
-        expected = numerai_corr(frame[column], frame[demo.target], frame["era"])
+        expected = numerai_corr(frame[demo.target], frame[column], eras=frame["era"])
         found = results[row].scores["corr"]
         assert found.eras.tolist() == expected.eras.tolist() == eras.tolist()
         assert found.scores == pytest.approx(expected.scores, abs=1e-12)
@@ -400,7 +400,7 @@ def test_folds_never_train_on_an_era_that_they_score_nor_within_the_purge(
         # By its own fit, and no other.
         rows = frame[frame["era"].isin(inside)]
         ranks = estimator.predict(rows[own.features])
-        expected = numerai_corr(ranks, rows[own.target], rows["era"])
+        expected = numerai_corr(rows[own.target], ranks, eras=rows["era"])
         found = result.scores["corr"].scores[np.isin(eras, inside)]
         assert found == pytest.approx(expected.scores, abs=1e-12)
     assert scored == eras
@@ -466,7 +466,7 @@ def test_a_blend_of_targets_is_scored_on_its_own_with_the_longest_purge(own):
     blend, _ = load_blend(own.workspace.model_dir("someone"), config.models[0])
     frame = own.frame("validation").query("era == '0048'")
     ranks = blend.ranks(frame[blend.features].to_numpy(), blend.features)
-    corr = numerai_corr(ranks, frame[own.target])
+    corr = numerai_corr(frame[own.target], ranks)
     assert result.scores["corr"].scores[1] == pytest.approx(corr, abs=1e-12)
 
 

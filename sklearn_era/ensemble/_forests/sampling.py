@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._era_columns import label_columns
 from ..._eras import EncodedEras, consecutive_blocks, read_eras
 
 Bootstrap = Literal["rows", "within_eras", "whole_eras", False]
@@ -23,38 +24,7 @@ def encode_granularities(eras: Any, X: Any) -> list[EncodedEras]:
     """Check and encode the eras given to ``fit``, column by column."""
     if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
         return [eras]
-    return [read_eras(column, X, name=name) for name, column in _columns(eras)]
-
-
-def _columns(eras: Any) -> list[tuple[str, Any]]:
-    """The columns of labels, by the name that an error message calls them."""
-    # Data frames, whose columns may differ in type: of pandas or polars, or a table of
-    # pyarrow, whose `columns` are not their names.
-    names = getattr(eras, "column_names", getattr(eras, "columns", None))
-    if names is not None:
-        columns = [(f"eras[{name!r}]", eras[name]) for name in names]
-    else:
-        table = _as_table(eras)
-        if table is None:
-            return [("eras", eras)]  # `check_eras` says what is wrong, if anything is
-        columns = [(f"eras[:, {j}]", column) for j, column in enumerate(table.T)]
-    if not columns:
-        raise ValueError("eras has no column of labels; pass one at least.")
-    return columns
-
-
-def _as_table(eras: Any) -> NDArray[Any] | None:
-    """Labels in rows and columns, masked ones too; None of what is no such table."""
-    if hasattr(eras, "dtype"):
-        return np.asanyarray(eras) if np.ndim(eras) == 2 else None
-    try:
-        table = np.asarray(eras)
-    except ValueError:  # of rows that differ in length
-        return None
-    if table.ndim != 2:
-        return None
-    # NumPy makes strings of all that a list holds where some are, of None too.
-    return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table
+    return [read_eras(x, X, name=name) for _, name, x in label_columns(eras)]
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:

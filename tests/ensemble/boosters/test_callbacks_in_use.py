@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
 from helpers.data import make_data
 from helpers.estimators import ours
-from sklearn_era.metrics import era_score, make_era_scorer
+from sklearn_era.metrics import era_scores, make_era_scorer
 
 # Eras and scores
 
@@ -79,10 +79,9 @@ def test_a_monitor_takes_a_scorer_of_eras(routing, named, weighted):
         monitor = ScoringMonitor(scoring={"worst": scorer} if named else scorer)
         model = ours(split_criterion="era").set_callbacks(monitor)
         model.fit(X, y, eras=eras, sample_weight=weights)
-    of = {"eras": eras, "metric": r2_score, "aggregation": "worst"}
+    of = {"eras": eras, "metric": r2_score, "sample_weight": weights}
     assert logged(monitor, "worst" if named else "score") == [
-        era_score(y, stage, sample_weight=weights, **of)
-        for stage in model.staged_predict(X)
+        era_scores(y, stage, **of).worst() for stage in model.staged_predict(X)
     ]
 
 

@@ -1,0 +1,76 @@
+"""Functions that are metrics: their names, parameters, directions and results."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.metrics._scorer import _BaseScorer
+
+Metric = Callable[..., float]
+
+# How scikit-learn names metrics, and whether of these a greater value is better:
+# https://scikit-learn.org/stable/modules/model_evaluation.html
+_ENDINGS = {"_score": True, "_error": False, "_loss": False, "_deviance": False}
+
+
+def metrics_by_name(
+    metric: Metric | Sequence[Metric] | Mapping[str, Metric],
+) -> dict[str, Metric]:
+    """Return one metric or several as a dict, checked."""
+    several: Any = [metric] if callable(metric) else metric
+    by_name = dict(several) if isinstance(several, Mapping) else {}
+    by_name = by_name or {metric_name(one): one for one in several}
+    if not 0 < len(by_name) == len(several):
+        raise ValueError(
+            f"metric={metric!r} must hold at least one function, and functions of one "
+            "name in a dict."
+        )
+    for one in by_name.values():
+        check_metric(one)
+    return by_name
+
+
+def check_metric(metric: Any) -> None:
+    """Refuse scorers, and callables that take eras: neither is a metric of an era."""
+    if isinstance(metric, _BaseScorer) or not callable(metric):
+        raise ValueError(
+            f"metric is {metric!r}: pass a function of y_true and y_pred, such as "
+            "sklearn.metrics.r2_score, and no scorer and no name."
+        )
+    if any(parameter.name == "eras" for parameter in parameters_of(metric)):
+        raise ValueError(
+            f"metric {metric_name(metric)} has a parameter eras, but a metric is "
+            "called era by era, with the rows of one. Leave the parameter out; to score"
+            " all eras at once, use sklearn.metrics.make_scorer."
+        )
+
+
+def parameters_of(metric: Metric) -> list[inspect.Parameter]:
+    """The parameters of a metric: y_true and y_pred, if it does not tell."""
+    try:
+        return list(inspect.signature(metric).parameters.values())
+    except (TypeError, ValueError):
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        return [inspect.Parameter(name, kind) for name in ("y_true", "y_pred")]
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a function, or the repr of another callable."""
+    if isinstance(metric, partial):
+        return metric_name(metric.func)
+    return getattr(metric, "__name__", None) or repr(metric)
+
+
+def find_direction(metric: Metric, greater_is_better: bool | None) -> bool | None:
+    """Whether a greater value is better: as given, or by the name; None if unknown."""
+    name = metric_name(metric)
+    if greater_is_better is None and not name.startswith("neg_"):
+        return next((_ENDINGS[x] for x in _ENDINGS if name.endswith(x)), None)
+    return greater_is_better is not False
+
+
+def is_number(value: Any) -> bool:
+    """Whether a metric's result is one real number, NaN and infinity included."""
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"
