@@ -135,7 +135,9 @@ class ClusterFit:
             found = self.cluster.gather(
                 self._map(categories_of, parts, is_categorical=is_categorical)
             )
-            rows = frame_of_categories(rows, is_categorical, found)
+            rows, estimator._fit_state.rows_of_values = frame_of_categories(
+                rows, is_categorical, found
+            )
         try:
             _, known_categories = estimator._preprocess_X(rows, reset=True)
         except (TypeError, ValueError) as error:

@@ -168,28 +168,35 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
-    """What each categorical column of a part takes, missing values among it."""
+    """The rows of each value of categorical columns, missing values among these."""
     columns = np.flatnonzero(is_categorical)
     if hasattr(part.X, "iloc"):
-        return [part.X.iloc[:, i].drop_duplicates() for i in columns]
-    return [pd.Series(part.X[:, i]).drop_duplicates() for i in columns]
+        given = [part.X.iloc[:, i] for i in columns]
+    else:
+        given = [pd.Series(part.X[:, i]) for i in columns]
+    return [column.astype(object).value_counts(dropna=False) for column in given]
 
 
 def frame_of_categories(
     head: Any, is_categorical: NDArray[np.bool_], found: Sequence[list[Any]]
-) -> Any:
+) -> tuple[Any, NDArray[np.intp]]:
     """Return rows with all that categorical columns take, as `categories_of` has found
-    it in each part, and else the values of `head`.
+    it in each part, and else the values of `head`; and the rows of each of the values.
     """
     columns: list[Any] = [None] * head.shape[1]
+    counts = []
     for i, taken in zip(
         np.flatnonzero(is_categorical), zip(*found, strict=True), strict=True
     ):
-        values = pd.concat([column.astype(object) for column in taken])
+        rows = pd.concat(taken)
+        values = rows.index.astype(object)
         values = values.where(values.notna(), np.nan)  # also for pandas' own NA
-        values = values.drop_duplicates().sort_values(key=lambda x: x.isna())
-        columns[i] = values.to_numpy()
-    n_rows = max(column.size for column in columns if column is not None)
+        rows = rows.groupby(values, sort=False, dropna=False).sum()
+        rows = rows.iloc[np.argsort(rows.index.isna())]
+        columns[i] = rows.index.to_numpy(dtype=object)
+        counts.append(rows.to_numpy())
+    n_rows = max(column.size for column in counts)
+    n_rows_of = np.stack([np.pad(c, (0, n_rows - c.size)) for c in counts], axis=1)
     frame = pd.DataFrame(head)
     for column, (values, dtype) in enumerate(zip(columns, frame.dtypes, strict=True)):
         if values is None:
@@ -199,7 +206,7 @@ def frame_of_categories(
         if _kind(dtype) == "categories":
             columns[column] = columns[column].astype("category")
     frame = pd.concat(columns, axis=1).set_axis(frame.columns, axis=1)
-    return frame if hasattr(head, "iloc") else frame.to_numpy()
+    return frame if hasattr(head, "iloc") else frame.to_numpy(), n_rows_of
 
 
 def _kinds(X: Any) -> dict[Any, str]:

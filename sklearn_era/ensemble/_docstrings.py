@@ -70,6 +70,12 @@ def era_docstring(upstream: type) -> str | None:
         body,
         count=1,
     )
+    body = body.replace(
+        "For each categorical feature, there must be at most `max_bins` unique\n"
+        "    categories.",
+        "Of a feature of more than `max_bins` categories, the most frequent ones have\n"
+        "    a bin each, and all others share one.",
+    )
     return (
         f"{first_line}\n\n"
         + dedent(_SUMMARY)

@@ -90,6 +90,8 @@ class FitState:
     keeps_iterations: bool = False  # the whole ones, where a fit is interrupted
     last_whole: Snapshot | None = None  # the estimator after the last of these
     keeps_integers: bool = False  # rows stay small integers until they are binned
+    # In how many rows each encoded category is, where X has each of them once.
+    rows_of_values: NDArray[np.intp] | None = None
     plan: CriterionPlan = field(init=False)  # a booster's, once parameters are checked
     penalties: NDArray[np.float64] | None = None  # (n_features,), of a booster
     validation_eras: str | None = None  # "last" or "random" in place of "auto"

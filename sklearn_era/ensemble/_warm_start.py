@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .._warnings import warn_user
+from ._binning.rare_categories import codes_of_categories, encoder_of
 
 
 class PreviousFit(NamedTuple):
@@ -57,9 +58,9 @@ class PreviousFit(NamedTuple):
                     )
         if _known_categories(estimator) != self.categories:
             raise ValueError(
-                "X has other categorical features, or other categories in them, than "
-                "the trees that warm_start=True keeps were grown on; pass the same "
-                "rows, or set warm_start=False."
+                "X has other categorical features, or other categories in them or in "
+                "a shared bin, than the trees that warm_start=True keeps were grown "
+                "on; pass the same rows, or set warm_start=False."
             )
 
     def check_same_draws(self, forest: Any) -> None:
@@ -92,15 +93,17 @@ class PreviousFit(NamedTuple):
 
 
 def _known_categories(estimator: Any) -> list[tuple[Any, ...]]:
-    """The categories of each column that is categorical, after its number."""
+    """The number of each categorical column, its categories, and their bins."""
     if estimator.is_categorical_ is None:
         return []
+    encoder = encoder_of(estimator)
     columns = np.flatnonzero(estimator.is_categorical_).tolist()
-    encoder = estimator._preprocessor.named_transformers_["encoder"]
-    return [
-        (column, *(label for label in categories.tolist() if label == label))
-        for column, categories in zip(columns, encoder.categories_, strict=True)
-    ]
+    known = []
+    for i, column in enumerate(columns):
+        codes = codes_of_categories(encoder, i)
+        labels = encoder.categories_[i][: codes.size]
+        known.append((column, labels.tolist(), codes.tolist()))
+    return known
 
 
 __all__ = ["PreviousFit"]

@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils.validation import _check_feature_names_in
 
+from sklearn_era.ensemble._binning.rare_categories import (
+    codes_of_categories,
+    encoder_of,
+)
+
 
 def feature_names(estimator: Any) -> NDArray[Any]:
     """The names of the columns of X; ``x0``, ``x1``, ... where the fit saw none."""
@@ -22,7 +27,6 @@ def left_categories(
         return None
     words = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
     bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
-    encoder = estimator._preprocessor.named_transformers_["encoder"]
-    # The encoder holds the categorical features alone, which the trees count first.
-    categories = encoder.categories_[node["feature_idx"]]
-    return tuple(categories[np.flatnonzero(bits)].tolist())
+    encoder, feature = encoder_of(estimator), node["feature_idx"]
+    codes = codes_of_categories(encoder, feature)
+    return tuple(encoder.categories_[feature][: codes.size][bits[codes] == 1].tolist())

@@ -31,6 +31,12 @@ from ..ensemble import (
     TimeRobustForestClassifier,
     TimeRobustForestRegressor,
 )
+from ..ensemble._binning.rare_categories import (
+    codes_of_categories,
+    encoder_of,
+    group_rare,
+    numbers_of_categories,
+)
 from ..model_selection import EraSearchCV
 from ..rules import RuleEnsembleClassifier
 from ..rules._beam import Rule
@@ -148,6 +154,9 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
     if is_categorical is None:
         is_categorical = np.zeros(n_features, dtype=bool)
     estimator._bin_mapper = _bin_mapper(is_categorical, **bins)
+    for i, n_bins in enumerate(bins["n_thresholds"][is_categorical]):
+        codes = codes_of_categories(encoder_of(estimator), i)
+        _need(codes.max(initial=-1) + 1 == n_bins, "categories")
     if name == "RuleEnsembleClassifier":
         _restore_rules(estimator)
     else:
@@ -173,23 +182,34 @@ def _need(holds: Any, what: str) -> None:
         raise ValueError(f"its {what} do not fit the rest of it")
 
 
-def _categories(preprocessor: Any) -> list[NDArray[Any]] | None:
+def _categories(preprocessor: Any) -> list[Any] | None:
+    """The categories of each column; with the numbers of those that share a bin, if
+    some do.
+    """
     if preprocessor is None:
         return None
     if type(preprocessor) is ColumnTransformer:
         encoder = preprocessor.named_transformers_.get("encoder")
         if type(encoder) is OrdinalEncoder:
-            return list(encoder.categories_)
+            parts: list[Any] = list(encoder.categories_)
+            for i, known in enumerate(parts):
+                codes = codes_of_categories(encoder, i)
+                rare = np.flatnonzero(np.bincount(codes)[codes] > 1)
+                parts[i] = [known, rare] if rare.size else known
+            return parts
     raise TypeError(f"the preprocessor {type(preprocessor).__qualname__}")
 
 
 def _restore_preprocessor(estimator: Any) -> None:
     """Make the preprocessor by scikit-learn's own fit, to a table of the categories."""
-    is_categorical, categories = estimator.is_categorical_, estimator._preprocessor
+    is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
-        _need(categories is None, "categories")
+        _need(parts is None, "categories")
         return
+    none = np.array([], dtype=np.int64)
+    pairs = [part if type(part) is list else [part, none] for part in parts]
+    categories, rare = zip(*pairs, strict=True)
     n_features = estimator.n_features_in_
     _need(is_categorical.shape == (n_features,), "categories")
     _need(is_categorical.dtype == bool and is_categorical.any(), "categories")
@@ -201,20 +221,35 @@ def _restore_preprocessor(estimator: Any) -> None:
     for column, known in zip(np.flatnonzero(is_categorical), categories, strict=True):
         table[:, column] = known[0] if known.size else np.nan
         table[: known.size, column] = known
-    fitted = stock.HistGradientBoostingRegressor(categorical_features=is_categorical)
-    fitted._preprocess_X(table, reset=True)
+    fitted = HistGradientBoostingRegressor(categorical_features=is_categorical)
+    stock.HistGradientBoostingRegressor._preprocess_X(fitted, table, reset=True)
     estimator._preprocessor = preprocessor = fitted._preprocessor
     estimator._is_categorical_remapped = fitted._is_categorical_remapped
     encoder = preprocessor.named_transformers_["encoder"]
     for known, found in zip(categories, encoder.categories_, strict=True):
         _need(known.size in (0, found.size), "categories")
-    encoder.categories_ = categories  # as they were, in their own types
+    encoder.categories_ = list(categories)  # as they were, in their own types
+    _restore_shared_bins(encoder, rare)
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
         numbers = preprocessor.named_transformers_["numerical"]
         preprocessor.feature_names_in_ = names
         encoder.feature_names_in_ = names[is_categorical]
         numbers.feature_names_in_ = names[~is_categorical]
+
+
+def _restore_shared_bins(encoder: OrdinalEncoder, rare: tuple[Any, ...]) -> None:
+    """Give rare categories one code again."""
+    pairs = zip(numbers_of_categories(encoder).tolist(), rare, strict=True)
+    n_bins = {n - shared.size + 1 for n, shared in pairs if shared.size}
+    _need(len(n_bins) <= 1, "categories")
+    if n_bins:
+        counts = [np.ones(known.size) for known in encoder.categories_]
+        for count, shared in zip(counts, rare, strict=True):
+            count[shared] = 0
+        group_rare(encoder, counts, n_bins.pop())
+        for shared, found in zip(rare, encoder._infrequent_indices, strict=True):
+            _need(np.array_equal(shared, [] if found is None else found), "categories")
 
 
 def _bins(mapper: Any) -> dict[str, Any]:

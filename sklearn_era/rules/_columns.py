@@ -132,7 +132,7 @@ def _number_text(number: float) -> str:
 
 
 def condition_text(
-    mapper: _BinMapper, name: str, categories: NDArray[Any] | None, bins: BinsOfColumn
+    mapper: _BinMapper, name: str, categories: list[Any] | None, bins: BinsOfColumn
 ) -> str:
     """How a rule's conditions on one column read, joined by *and*."""
     column, mask = bins

@@ -71,8 +71,9 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for what may no
 
     categorical_features : array-like of bool, int or str, 'from_dtype' or None, \
 default='from_dtype'
-        As in :class:`sklearn.ensemble.HistGradientBoostingClassifier`. A rule asks
-        whether such a column is one category, or is not.
+        As in :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`. A rule asks
+        whether such a column is one category, or is not; of more than 255, the rarest
+        count as one.
 
     feature_penalty : array-like of shape (n_features,) or dict, default=None
         mu of each column, numbers of at least 0, or of some columns by name or index:

@@ -10,6 +10,11 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 )
 
 from ..ensemble._binning.hooks import BinningMixin
+from ..ensemble._binning.rare_categories import (
+    codes_of_categories,
+    encoder_of,
+    share_bins,
+)
 
 
 class ColumnsMixin(BaseEstimator):
@@ -19,7 +24,7 @@ class ColumnsMixin(BaseEstimator):
     _preprocessor: Any
 
     # Borrowed: to inherit from its class would be to be taken for trees. It asks for
-    # this number, the most categories of a column.
+    # this number, the most bins of a column of categories.
     max_bins = 255
     _preprocess_X = BaseHistGradientBoosting._preprocess_X
     _check_categories = BinningMixin._check_categories
@@ -37,6 +42,8 @@ class ColumnsMixin(BaseEstimator):
         is_categorical = self.is_categorical_
         if is_categorical is None:
             return values, [None] * values.shape[1]
+        if reset:
+            share_bins(self, values)
         # scikit-learn puts categorical columns first.
         place = np.argsort(np.argsort(~is_categorical, kind="stable"))
         values = values[:, place]
@@ -44,9 +51,15 @@ class ColumnsMixin(BaseEstimator):
             return values, []
         return values, [known_categories[j] for j in place]
 
-    def _categories_by_column(self) -> dict[int, NDArray[Any]]:
+    def _categories_by_column(self) -> dict[int, list[Any]]:
+        """The name of each category's bin, by the columns that are categorical."""
         if self.is_categorical_ is None:
             return {}
-        encoder = self._preprocessor.named_transformers_["encoder"]
-        columns = np.flatnonzero(self.is_categorical_).tolist()
-        return dict(zip(columns, encoder.categories_, strict=True))
+        encoder, names = encoder_of(self), {}
+        for i, column in enumerate(np.flatnonzero(self.is_categorical_).tolist()):
+            codes = codes_of_categories(encoder, i)
+            labels = encoder.categories_[i][: codes.size]
+            in_bin = np.bincount(codes)
+            names[column] = labels[in_bin[codes] == 1].tolist()
+            names[column] += [f"one of {n:,} others" for n in in_bin[in_bin > 1]]
+        return names

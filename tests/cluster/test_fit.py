@@ -403,6 +403,32 @@ def test_missing_categories_of_pandas(client):
     )
 
 
+def test_rare_categories_share_a_bin(client):
+    """They are the rarest of all partitions together, by the same rule."""
+    X, y, eras = make_rows()
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    shops = np.minimum(rng.geometric(0.1, len(y)), 20) + eras % 2
+    frame["b"] = pd.Categorical(shops.astype(str)).set_categories(map(str, range(99)))
+    frame.loc[eras == 3, "b"] = None
+    parts = [part for _, part in frame.groupby(eras)]
+    dX = dd.from_map(lambda i: parts[i], range(len(parts)), meta=frame.iloc[:0])
+    dy, labels = by_era(eras, y, eras)
+    message = "more than 8 categories, the rarest of which share a bin: 14 of column 'b"
+    with pytest.warns(UserWarning, match=message) as caught:
+        fitted, local = pair(
+            client,
+            (frame, y, eras),
+            collections=(dX, dy, None, labels),
+            split_criterion="era",
+            max_bins=8,
+        )
+    assert sum("share a bin" in str(x.message) for x in caught) == 1
+    assert_same(fitted, local)
+    predicted = client.compute(fitted.predict(dX)).result()
+    assert_allclose(predicted, local.predict(frame), rtol=1e-9)
+
+
 def test_columns_without_a_value(client):
     """On all workers, and in some partitions only."""
     X, y, eras = make_rows()

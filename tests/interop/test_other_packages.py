@@ -166,6 +166,12 @@ class TestTreelite:
         X[:, 0] = 99
         assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.1
 
+    @pytest.mark.filterwarnings("ignore:.* share a bin")
+    @CATEGORICAL_MODELS
+    def test_shared_bins_are_wrong_in_silence(self, predict, estimator, parameters):
+        model, X = fit_categorical(estimator, parameters | {"max_bins": 4})
+        assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.05
+
     def test_classes_of_forests_are_refused(self, treelite):
         with pytest.raises(treelite.TreeliteError, match="Not supported model type"):
             treelite.sklearn.import_model(fit_classes())

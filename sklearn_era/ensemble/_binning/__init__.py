@@ -3,6 +3,7 @@
 - ``integers``: small integers are binned by table; ``integer_columns`` are X as such
   columns, and ``codes`` has the loops over them;
 - ``floats``: any other X, some columns at a time, by ``search``;
+- ``rare_categories``: those that share a bin where a column has more than bins;
 - ``thresholds``: those of a column of floats;
 - ``dataset``: rows that are binned once, for many fits; ``parquet`` makes it of files;
 - ``hooks``: where the patched ``fit`` of scikit-learn asks for bins;

@@ -1,6 +1,5 @@
 """Where the patched ``fit`` asks for bins: of a data set, of integers, or of floats."""
 
-import re
 from time import time
 from typing import Any
 
@@ -22,6 +21,7 @@ from .integers import (
     matrix_of_own_bins,
     take_rows,
 )
+from .rare_categories import encoder_of, numbers_of_categories, share_bins
 
 
 class DatasetRows(UnbinnedRows):
@@ -97,23 +97,30 @@ class BinningMixin(BaseHistGradientBoosting):
         if hasattr(self, "_fit_state") and self._fit_state.keeps_integers:
             columns = as_integer_columns(X)
         if columns is None:
-            # An encoder that knows NaN alone makes one of integers on its way.
-            with np.errstate(invalid="ignore"):
-                return super()._preprocess_X(X, reset=reset)
+            return self._encode(X, reset)
         if reset:
             self.is_categorical_ = _check_categorical_features(
                 X, self.categorical_features
             )
             if self.is_categorical_ is not None:
-                return super()._preprocess_X(X, reset=True)
+                return self._encode(X, reset)
             self._preprocessor = None
             self._is_categorical_remapped = None
         elif self._preprocessor is not None:
-            return super()._preprocess_X(X, reset=False)
+            return self._encode(X, reset)
         # Such rows cannot fail the checks of an array; those of names and the number
         # of features remain.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
+
+    def _encode(self, X: Any, reset: bool) -> Any:
+        """As `_preprocess_X` of scikit-learn, but rare categories share a bin."""
+        # An encoder that knows NaN alone makes one of integers on its way.
+        with np.errstate(invalid="ignore"):
+            encoded = super()._preprocess_X(X, reset=reset)
+        if reset and self.is_categorical_ is not None:
+            share_bins(self, encoded[0], self._fit_state.rows_of_values)
+        return encoded
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
         """Check that a data set can be fitted to, and take its names of features."""
@@ -145,20 +152,14 @@ class BinningMixin(BaseHistGradientBoosting):
             del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but an error counts columns as X does, and a column
+        """As in scikit-learn, but there may be more categories than bins, and a column
         without a category makes the encoder take text and numbers alike.
         """
-        try:
-            known = BaseHistGradientBoosting._check_categories(self)
-        except ValueError as error:
-            columns = np.flatnonzero(self.is_categorical_)
-            message = re.sub(
-                r"(?<=at index )\d+", lambda at: str(columns[int(at[0])]), str(error)
-            )
-            raise ValueError(message) from None
-        encoder = self._preprocessor.named_transformers_["encoder"]
-        for i, codes in enumerate(x for x in known if x is not None):
-            if codes.size == 0:
+        encoder = encoder_of(self)
+        known: list[Any] = [None] * self._preprocessor.n_features_in_
+        for i, n in enumerate(numbers_of_categories(encoder).tolist()):
+            known[i] = np.arange(min(n, self.max_bins), dtype=np.float64)
+            if n == 0:
                 encoder.categories_[i] = np.array([np.nan])
         return known
 

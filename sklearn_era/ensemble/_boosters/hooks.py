@@ -158,7 +158,8 @@ class EraFitMixin(EraScoringMixin):
         -----
         UserWarning
             If columns of `X` have no value in the training rows with a weight: no tree
-            splits them, and any value of theirs gets the same prediction.
+            splits them, and any value of theirs gets the same prediction. If columns of
+            categories have more than `max_bins` of them: the rarest share a bin.
         """
         if isinstance(eras, str) and X_val is not None and eras_val is None:
             eras_val = eras

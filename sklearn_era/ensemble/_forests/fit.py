@@ -120,6 +120,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         -----
         UserWarning
             If columns of `X` have no value in rows with a weight: no tree splits them.
+            If categorical columns have more than `max_bins` categories: the rarest
+            share a bin.
         """
         with undone_on_failure(self):
             self._fit_state = FitState()

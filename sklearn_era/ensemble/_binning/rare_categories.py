@@ -1,0 +1,88 @@
+"""Categorical columns of more categories than bins, the rarest of which share a bin.
+
+scikit-learn's own encoder gives them one code, and so its estimators predict the same.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import OrdinalEncoder
+
+from ..._warnings import warn_user
+
+# How many columns a message names before it only counts them.
+_MOST_NAMED = 5
+
+
+def encoder_of(estimator: Any) -> OrdinalEncoder:
+    """Return the encoder of the categorical columns, which the trees count first."""
+    return estimator._preprocessor.named_transformers_["encoder"]
+
+
+def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
+    """The number of categories of each column, without missing values."""
+    sizes = [categories.size for categories in encoder.categories_]
+    return np.array([n - (i in encoder._missing_indices) for i, n in enumerate(sizes)])
+
+
+def share_bins(
+    estimator: Any, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
+) -> None:
+    """Give rare categories one code, in the encoder and in the encoded rows X, with one
+    warning; `n_rows` of shape (n_samples, n_encoded) are what each value stands for.
+    """
+    encoder, max_bins = encoder_of(estimator), estimator.max_bins
+    if numbers_of_categories(encoder).max() <= max_bins:
+        return
+    rows, codes, counts = [], [], []
+    for i, categories in enumerate(encoder.categories_):
+        rows.append(np.flatnonzero(~np.isnan(X[:, i])))
+        codes.append(X[rows[i], i].astype(np.intp))
+        weights = None if n_rows is None else n_rows[rows[i], i]
+        counts.append(np.bincount(codes[i], weights, categories.size))
+    group_rare(encoder, counts, max_bins)
+    names = [str(column) for column in np.flatnonzero(estimator.is_categorical_)]
+    if hasattr(encoder, "feature_names_in_"):
+        names = [repr(name) for name in encoder.feature_names_in_.tolist()]
+    shared = []
+    for i, rare in enumerate(encoder._infrequent_indices):
+        if rare is not None:
+            X[rows[i], i] = codes_of_categories(encoder, i)[codes[i]]
+            n_shared = int(counts[i][rare].sum())
+            shared.append(f"{rare.size:,} of column {names[i]} ({n_shared:,} rows)")
+    n_more = len(shared) - _MOST_NAMED
+    warn_user(
+        f"X has columns of more than {max_bins} categories, the rarest of which share "
+        f"a bin: {', '.join(shared[:_MOST_NAMED])}"
+        f"{f' and those of {n_more} more columns' if n_more > 0 else ''}."
+    )
+
+
+def group_rare(
+    encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
+) -> None:
+    """Give rare categories one code, as an encoder does that is fitted with
+    ``max_categories=max_bins``; `counts` are the rows of each entry of `categories_`.
+    """
+    encoder.max_categories = max_bins
+    encoder._check_infrequent_enabled()
+    encoder._fit_infrequent_category_mapping(0, counts, encoder._missing_indices)
+
+
+def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
+    """The bin of each category of a column, that of rare ones the last."""
+    mappings = getattr(encoder, "_default_to_infrequent_mappings", None)
+    if mappings is None or mappings[i] is None:
+        return np.arange(numbers_of_categories(encoder)[i])
+    return mappings[i]
+
+
+__all__ = [
+    "codes_of_categories",
+    "encoder_of",
+    "group_rare",
+    "numbers_of_categories",
+    "share_bins",
+]
