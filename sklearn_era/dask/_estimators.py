@@ -251,7 +251,7 @@ class DaskMixin:
         )
         return local
 
-    def _in_one_place(self, X: Any) -> NoReturn:
+    def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
         """Not on a cluster: what `to_local` returns has this method."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "

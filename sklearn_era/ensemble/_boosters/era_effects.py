@@ -1,6 +1,8 @@
 """An intercept of each era, fitted along with the trees, and its forecast."""
 
 import numbers
+import re
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,11 @@ from .leaf_shrinkage import cell_values, empirical_bayes_factors
 # What a fit with intercepts leaves on the estimator: the labels, an intercept of each
 # era and output, and the forecast, which is in `_baseline_prediction`.
 FITTED_INTERCEPTS = ("_era_labels", "_era_intercepts", "_era_forecast")
+
+# Texts are close from this ratio of `difflib` on: a letter amiss of four or more. Each
+# is compared with all known ones, and so only some are.
+_CLOSE = 0.85
+_MOST_GUESSED = 50
 
 
 class EraIntercepts:
@@ -216,7 +223,8 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     """Return the estimator that predicts rows X of some eras, a copy where it is
     another: rows of known eras have their own intercept in place of the forecast.
     """
-    if eras is None:
+    # In a fit, raw predictions have the intercepts of their rows already.
+    if eras is None or getattr(estimator, "_in_fit", False):
         return estimator
     check_is_fitted(estimator)
     X, eras = take_era_column(X, eras)
@@ -234,6 +242,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     keys = as_keys(labels)
     if keys and not any(label in index for label in keys):
         _check_kinds(keys, list(index))
+    _warn_of_misspelt([label for label in keys if label not in index], list(index))
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     for i, label in enumerate(keys):
         if label in index:
@@ -243,6 +252,9 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied._raw_predict = lambda _: estimator._raw_predict(X) + of_labels[given.codes]
+    copied._staged_raw_predict = lambda _: (
+        raw + of_labels[given.codes] for raw in estimator._staged_raw_predict(X)
+    )
     return copied
 
 
@@ -254,6 +266,47 @@ def _check_kinds(given: list[Any], known: list[Any]) -> None:
             f"of training are of type {type(known[0]).__name__}, such as {known[0]!r}; "
             "pass labels as in training."
         )
+
+
+def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
+    """Warn of text that looks like a label of training, but is none."""
+    guesses = guess_labels(
+        *([x for x in y if type(x) is str] for y in (unknown, known))
+    )
+    if guesses:
+        shown = [f"{x!r} (was {guess!r} meant?)" for x, guess in guesses.items()]
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        warn_user(
+            "eras holds labels that the fit has not seen and that get the forecast: "
+            f"{', '.join(shown[:5])}{more}. Pass labels as in training."
+        )
+
+
+def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
+    """Return the known label that each of the first unknown ones may be, misspelt: it
+    has the same numbers, and no known one is as close to it.
+    """
+    by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
+    for label in known:
+        digits, text = _simplify(label)
+        by_numbers.setdefault(digits, {})[text] = label
+    guesses = {}
+    for label in unknown[:_MOST_GUESSED]:
+        digits, text = _simplify(label)
+        candidates = by_numbers.get(digits, {})
+        for close in get_close_matches(text, candidates, 1, _CLOSE):
+            others = [other for other in candidates if other != close]
+            nearest = get_close_matches(close, others, 1, _CLOSE)
+            closeness = [SequenceMatcher(None, x, close).ratio() for x in nearest]
+            if SequenceMatcher(None, text, close).ratio() > max(closeness, default=0):
+                guesses[label] = candidates[close]
+    return guesses
+
+
+def _simplify(label: str) -> tuple[tuple[str, ...], str]:
+    """The numbers in a label, and it without case, spaces, signs and leading zeros."""
+    text = re.sub(r"(?<!\d)0+(?=\d)", "", label.casefold())
+    return tuple(re.findall(r"\d+", text)), re.sub(r"[\W_]", "", text)
 
 
 def _kind(label: Any) -> str:

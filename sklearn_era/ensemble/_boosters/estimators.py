@@ -14,13 +14,14 @@ from .._docstrings import era_docstring
 from .._estimator import EraEstimatorMixin
 from .._parameter_table import CONSTRAINTS, stores_parameters
 from .._parameters import weigh_classes
-from .era_effects import in_eras
 from .hooks import EraFitMixin
+from .predictions import EraClassPredictionMixin, EraPredictionMixin
 
 
 class HistGradientBoostingRegressor(
     EraEstimatorMixin,
     EraFitMixin,
+    EraPredictionMixin,
     ensemble.HistGradientBoostingRegressor,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingRegressor)
@@ -70,30 +71,11 @@ class HistGradientBoostingRegressor(
         n_jobs: int | None = None,
     ) -> None: ...
 
-    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Predict the target of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`: rows of a training era get
-            its own intercept, all others, and all without `eras`, the forecast.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The predicted values.
-        """
-        estimator = in_eras(self, X, eras)
-        return super(HistGradientBoostingRegressor, estimator).predict(X)
-
 
 class HistGradientBoostingClassifier(
     EraEstimatorMixin,
     EraFitMixin,
+    EraClassPredictionMixin,
     ensemble.HistGradientBoostingClassifier,
 ):
     __doc__ = era_docstring(ensemble.HistGradientBoostingClassifier)
@@ -142,66 +124,6 @@ class HistGradientBoostingClassifier(
         colsample_bytree: float = 1.0,
         n_jobs: int | None = None,
     ) -> None: ...
-
-    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Predict the class of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`: rows of a training era get
-            its own intercept, all others, and all without `eras`, the forecast.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The predicted classes.
-        """
-        estimator = in_eras(self, X, eras)
-        return super(HistGradientBoostingClassifier, estimator).predict(X)
-
-    def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Predict the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`: rows of a training era get
-            its own intercept, all others, and all without `eras`, the forecast.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
-        """
-        estimator = in_eras(self, X, eras)
-        return super(HistGradientBoostingClassifier, estimator).predict_proba(X)
-
-    def decision_function(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
-        """Compute the raw predictions of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to predict.
-
-        eras : array-like of shape (n_samples,), default=None
-            Era of each row, of a model with `era_effects`: rows of a training era get
-            its own intercept, all others, and all without `eras`, the forecast.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The raw predictions; a column a class where there are more than two.
-        """
-        estimator = in_eras(self, X, eras)
-        return super(HistGradientBoostingClassifier, estimator).decision_function(X)
 
     def _finalize_sample_weight(
         self, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]

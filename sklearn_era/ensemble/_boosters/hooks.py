@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +60,6 @@ class EraFitMixin(EraScoringMixin):
     """The patched ``fit`` and the hooks that it calls, in the order of the calls; mixed
     in before a ``HistGradientBoosting*``, whose other methods stay as they are.
     """
-
-    # As that of `fit`.
-    __metadata_request__predict: ClassVar = {"eras": True}
-    __metadata_request__predict_proba: ClassVar = {"eras": True}
-    __metadata_request__decision_function: ClassVar = {"eras": True}
 
     # Of one process; a fit of several has another.
     _exchange: Exchange = ALONE

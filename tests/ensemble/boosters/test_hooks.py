@@ -201,18 +201,6 @@ def test_gradients_that_overflow_leave_no_nan(data, split_criterion, unit):
 
 
 @pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
-def test_too_many_categories_are_of_the_column_of_X(data, estimator):
-    X, y, _ = data
-    X[:, 2] = np.arange(len(X))
-    est = estimator(categorical_features=[0, 2], max_bins=100)
-    X[:, 0] = 1.0
-    with pytest.raises(ValueError, match="feature at index 2 is expected"):
-        est.fit(X, y)
-    with pytest.raises(ValueError, match="feature 'c' is expected"):
-        est.fit(pd.DataFrame(X, columns=list("abcde")), y)
-
-
-@pytest.mark.parametrize("estimator", [ours, EraForestRegressor])
 def test_limits_that_no_machine_integer_holds(data, estimator):
     X, y, eras = data
     for criterion in ("gain", "era"):

@@ -1,0 +1,174 @@
+"""Predictions of boosters, for rows of eras that were trained on, too."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+
+from .era_effects import in_eras
+
+
+class EraPredictionMixin(BaseHistGradientBoosting):
+    """Adds ``eras`` to the predictions of both boosters; mixed in before theirs."""
+
+    # As that of `fit`; a score is that of the forecast, unless it is asked for another.
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__decision_function: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
+
+    def predict(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Predict the target, or the class, of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, or the name of their column in X, of a model with
+            `era_effects`: rows of a training era get its own intercept, all others, and
+            all without `eras`, the forecast. A warning names unknown labels that look
+            like a known one misspelt.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted values or classes.
+        """
+        return super(EraPredictionMixin, in_eras(self, X, eras)).predict(X)
+
+    def staged_predict(self, X: Any, *, eras: Any = None) -> Iterator[NDArray[Any]]:
+        """Predict the target, or the class, of rows after each iteration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``; each stage has the last intercepts.
+
+        Returns
+        -------
+        stages : iterator of ndarray of shape (n_samples,)
+            The predicted values or classes, an array an iteration.
+        """
+        return super(EraPredictionMixin, in_eras(self, X, eras)).staged_predict(X)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+    ) -> float:
+        """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        y : array-like of shape (n_samples,)
+            Their target.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``. Meta-estimators hand it over where
+            ``set_score_request(eras=True)`` was called.
+
+        Returns
+        -------
+        score : float
+            1 is the best.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(EraPredictionMixin, estimator).score(X, y, sample_weight)
+
+
+class EraClassPredictionMixin(EraPredictionMixin):
+    """Adds ``eras`` to the predictions of the classifier, too."""
+
+    def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        return super(EraClassPredictionMixin, in_eras(self, X, eras)).predict_proba(X)
+
+    def staged_predict_proba(
+        self, X: Any, *, eras: Any = None
+    ) -> Iterator[NDArray[Any]]:
+        """Predict the probability of each class after each iteration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``; each stage has the last intercepts.
+
+        Returns
+        -------
+        stages : iterator of ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`, an array an iteration.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(EraClassPredictionMixin, estimator).staged_predict_proba(X)
+
+    def decision_function(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        """Compute the raw predictions of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The raw predictions; a column a class where there are more than two.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(EraClassPredictionMixin, estimator).decision_function(X)
+
+    def staged_decision_function(
+        self, X: Any, *, eras: Any = None
+    ) -> Iterator[NDArray[Any]]:
+        """Compute the raw predictions of rows after each iteration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : array-like of shape (n_samples,) or str, default=None
+            Era of each row, as in ``predict``; each stage has the last intercepts.
+
+        Returns
+        -------
+        stages : iterator of ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The raw predictions, an array an iteration.
+        """
+        estimator = in_eras(self, X, eras)
+        return super(EraClassPredictionMixin, estimator).staged_decision_function(X)
+
+
+__all__ = ["EraClassPredictionMixin", "EraPredictionMixin"]
