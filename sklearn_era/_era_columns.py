@@ -54,7 +54,9 @@ def encode_groups(
     groups = encode_eras(np.ravel_multi_index(codes, sizes))
     places = np.unravel_index(groups.labels, sizes)
     names = zip(columns, places, strict=True)
-    return {x: replace(columns[x], codes=own) for x, own in names}, groups
+    return {
+        x: replace(columns[x], codes=own.astype(np.int32)) for x, own in names
+    }, groups
 
 
 def _as_table(eras: Any) -> NDArray[Any] | None:

@@ -158,7 +158,8 @@ def make_numerai_like(
 
     Notes
     -----
-    Made to show what the criterion ``Directional(min_agreement=...)`` is for: that it is better than ``"gain"`` on these data says nothing about others.
+    Made to show what the criterion ``Directional(min_agreement=...)`` is for: that it
+    is better than ``"gain"`` on these data says nothing about others.
     Without the threshold, hundreds of trees get round to the unstable features too.
 
     ``split_criterion="era"`` does not know directions: an effect of either sign has a

@@ -227,7 +227,7 @@ class EraScores(Mapping[Any, Any]):
             for name in self._by_metric
         }
         return EraScores(
-            {by: replace(groups, codes=np.arange(len(rows)))},
+            {by: replace(groups, codes=np.arange(len(rows), dtype=np.int32))},
             self._like_scores(values),
             np.array([self.n_samples[own].sum() for own in rows]),
             directions={
