@@ -92,6 +92,7 @@ plain = HistGradientBoostingRegressor(max_iter=50, early_stopping=False)
 careful = HistGradientBoostingRegressor(
     split_criterion="directional",
     min_era_coverage=1.0,
+    min_gain_share=0.0,
     max_iter=50,
     early_stopping=False,
 )

@@ -41,17 +41,19 @@ fig.suptitle("The spiral, and two of the 16 features of the shortcut")
 # All with the same trees. ``"era"`` takes the mean over eras of the gain within each,
 # ``"directional"`` asks how many eras agree on which side of the split predicts more.
 # ``min_era_coverage=1.0`` is the paper's rule that each split leaves rows of every era
-# on both sides: by default only splits with half of the largest gain would be compared,
-# and next to the shortcut the spiral has no such split.
+# on both sides, and ``min_gain_share=0.0`` compares all of them: by default only splits
+# with half of the largest gain are compared, and next to the shortcut the spiral has
+# none.
 
 criteria = ("gain", "era", "directional")
 
 
-def make_model(criterion, coverage=1.0):
+def make_model(criterion, coverage=1.0, gain_share=0.0):
     return HistGradientBoostingClassifier(
         split_criterion=criterion,
-        # The pooled gain has no use for it.
-        min_era_coverage="auto" if criterion == "gain" else coverage,
+        # The pooled gain asks for neither.
+        min_era_coverage=coverage,
+        min_gain_share=gain_share,
         max_iter=50,
         max_depth=10,
         max_leaf_nodes=32,
@@ -88,7 +90,7 @@ fig.suptitle("Probability of class 1, and accuracy on the test set")
 # gain makes no mistake. In a second data set there is no shortcut, and eras do not
 # differ: the criteria that compare them see fewer rows to each decision, and must leave
 # a row of every era on both sides of a split. ``min_era_coverage=0.5`` asks that of
-# half of them. The default, ``"auto"``, asks it of a tenth, and for half of the gain.
+# half of them. The defaults ask it of a tenth, and for half of the gain.
 
 is_kept = np.arange(data.y_train.size) % 4 > 0
 alike = make_synthetic_memorization(
@@ -99,13 +101,14 @@ rows = {
     "rows of the same eras": [],
     "eras alike": [],
     "eras alike, 0.5": [],
-    "eras alike, auto": [],
+    "eras alike, default": [],
 }
 for criterion in criteria:
     model = make_model(criterion).fit(X[is_kept], y[is_kept], eras=eras[is_kept])
     rows["rows of the same eras"].append(model.score(X[~is_kept], y[~is_kept]))
-    for name, coverage in zip(list(rows)[2:], (1.0, 0.5, "auto"), strict=True):
-        model = make_model(criterion, coverage)
+    rules = (1.0, 0.0), (0.5, 0.0), (0.1, 0.5)
+    for name, rule in zip(list(rows)[2:], rules, strict=True):
+        model = make_model(criterion, *rule)
         model.fit(alike.X_train, alike.y_train, eras=alike.eras_train)
         rows[name].append(model.score(alike.X_test, alike.y_test))
 

@@ -19,6 +19,7 @@ stable features, and what that costs in the eras of training and brings in a new
 import matplotlib.pyplot as plt
 import numpy as np
 
+from sklearn_era.criteria import Invariant
 from sklearn_era.datasets import make_liao_classification, make_liao_regression
 from sklearn_era.ensemble import InvariantForestClassifier, InvariantForestRegressor
 from sklearn_era.inspection import era_feature_importances
@@ -33,7 +34,7 @@ tasks = {
 # Fits over a range of penalties
 # ------------------------------
 #
-# :func:`~sklearn_era.ensemble.InvariantForestRegressor` and its classifier are forests
+# :class:`~sklearn_era.ensemble.InvariantForestRegressor` and its classifier are forests
 # with the paper's defaults. Depth is limited: at full depth, the splits near the leaves
 # fit single rows, and no penalty on the splits above them matters much.
 
@@ -43,9 +44,8 @@ for task, (make_data, make_forest) in tasks.items():
     data = make_data(n_features=n_stable, random_state=0)
     curves = {"stable share": [], "out-of-bag": [], "new era": []}
     for penalty in penalties:
-        forest = make_forest(
-            invariance_penalty=penalty, max_depth=6, oob_score=True, random_state=0
-        )
+        forest = make_forest(max_depth=6, oob_score=True, random_state=0)
+        forest.set_params(split_criterion__penalty=penalty)
         forest.fit(data.X_train, data.y_train, eras=data.eras_train)
         gains = era_feature_importances(
             forest, data.X_train, data.y_train, eras=data.eras_train
@@ -74,7 +74,7 @@ for (top, bottom), (task, curves) in zip(axes.T, results.items(), strict=True):
     top.set(title=task, ylim=(0, 1))
     bottom.plot(labels, curves["out-of-bag"], "o-", label="training eras, out-of-bag")
     bottom.plot(labels, curves["new era"], "o-", label="new era")
-    bottom.set(xlabel="invariance_penalty", ylabel="R²")
+    bottom.set(xlabel="penalty", ylabel="R²")
 axes[0, 0].set(ylabel="share of the gain by stable features")
 axes[1, 1].set(ylabel="accuracy")
 axes[1, 0].legend()
@@ -90,7 +90,7 @@ data = make_liao_regression(n_features=n_stable, random_state=0)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, penalty in zip(axes, (0, 30), strict=True):
     forest = InvariantForestRegressor(
-        invariance_penalty=penalty, max_depth=6, random_state=0
+        split_criterion=Invariant(penalty=penalty), max_depth=6, random_state=0
     ).fit(data.X_train, data.y_train, eras=data.eras_train)
     result = era_feature_importances(
         forest, data.X_train, data.y_train, eras=data.eras_train, normalize=True
@@ -103,7 +103,7 @@ for ax, penalty in zip(axes, (0, 30), strict=True):
             width=0.38,
             label=f"era {era}",
         )
-    ax.set(title=f"invariance_penalty={penalty}", ylabel="share of the gain")
+    ax.set(title=f"penalty={penalty}", ylabel="share of the gain")
     ax.set_xticks(places, data.feature_names, rotation=45, ha="right")
 axes[0].legend()
 plt.show()

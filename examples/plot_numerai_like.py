@@ -19,6 +19,7 @@ a split before it is made?
 import matplotlib.pyplot as plt
 import numpy as np
 
+from sklearn_era.criteria import Directional
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import EraScoreDisplay, era_feature_importances
@@ -44,16 +45,15 @@ def correlation(y_true, y_pred):
 # ------
 #
 # ``"directional"`` takes the split on whose direction most eras agree, and with
-# ``min_direction_agreement`` none on which they do not agree enough. 100 eras of 300
+# ``min_agreement`` none on which they do not agree enough. 100 eras of 300
 # rows are noisy judges: an effect that holds in all of them is seen in the right
 # direction by about three of four, which is an agreement of 0.5.
 
-directional = {"split_criterion": "directional", "min_era_coverage": 0.5}
-settings = {
-    "gain": {"split_criterion": "gain"},
-    "directional": directional,
-    "agreement 0.3": {**directional, "min_direction_agreement": 0.3},
-    "agreement 0.5": {**directional, "min_direction_agreement": 0.5},
+criteria = {
+    "gain": "gain",
+    "directional": Directional(),
+    "agreement 0.3": Directional(min_agreement=0.3),
+    "agreement 0.5": Directional(min_agreement=0.5),
 }
 periods = {
     "training": (X_train, y_train, eras_train),
@@ -63,14 +63,16 @@ periods = {
 models = {}
 print("mean correlation over eras")
 print(f"{'':14}", *(f"{name:>9}" for name in periods), f"{'stable':>9}")
-for name, parameters in settings.items():
+for name, criterion in criteria.items():
     models[name] = HistGradientBoostingRegressor(
+        split_criterion=criterion,
+        min_era_coverage=0.5,
+        min_gain_share=0.0,
         max_iter=100,
         learning_rate=0.05,
         max_leaf_nodes=16,
         max_bins=5,
         early_stopping=False,
-        **parameters,
     ).fit(X_train, y_train, eras=eras_train)
     means = []
     for X, target, eras in periods.values():

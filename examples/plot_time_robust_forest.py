@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from sklearn_era.criteria import TimeRobust
 from sklearn_era.datasets import make_moneda_drift
 from sklearn_era.ensemble import EraForestClassifier, TimeRobustForestClassifier
 
@@ -35,8 +36,8 @@ def test_auc(forest):
 # Out-of-bag, by period
 # ---------------------
 #
-# :func:`~sklearn_era.ensemble.TimeRobustForestClassifier` has the defaults of the
-# thesis' package. One of them does not help here: ``period_aggregation="mean"`` takes
+# :class:`~sklearn_era.ensemble.TimeRobustForestClassifier` has the defaults of the
+# thesis' package. One of them does not help here: ``aggregation="mean"`` takes
 # the split that is best on average over periods, which is that of ``x2``. With
 # ``"max"`` the worst period counts. All features are offered to each split, since of
 # two features drawn at random one would often be ``x2`` alone. The last forest takes
@@ -47,7 +48,7 @@ forests = {
     "plain": EraForestClassifier(max_depth=5, min_samples_leaf=1, **options),
     "mean period": TimeRobustForestClassifier(max_features=None, **options),
     "worst period": TimeRobustForestClassifier(
-        period_aggregation="max", max_features=None, **options
+        split_criterion=TimeRobust(aggregation="max"), max_features=None, **options
     ),
     "invariant": TimeRobustForestClassifier(
         split_criterion="invariant", max_features=None, **options
@@ -99,7 +100,7 @@ settings = {
 }
 for name, parameters in settings.items():
     forest = TimeRobustForestClassifier(
-        period_aggregation="max", max_features=None, random_state=0, **parameters
+        split_criterion=TimeRobust(), max_features=None, random_state=0, **parameters
     ).fit(X, y, eras=weeks)
     print(f"{name:18} test AUC {test_auc(forest):.3f}")
 plt.show()
