@@ -155,12 +155,7 @@ def _measure_rows(
         seed = seed_of("natural eras", row["scenario"], row["split"], row["run"])
         train = thinned(train, eras, most, seed)
         estimator = models[row["model"]](scenario.task, seed)
-        if is_of_groups and "era_order" in estimator.get_params(deep=False):
-            estimator.set_params(era_order="unordered")
-        weighting = getattr(estimator, "era_weighting", None)
-        if isinstance(weighting, Recency):
-            half_life = weighting.half_life * np.unique(labels[train]).size
-            estimator.set_params(era_weighting__half_life=half_life)
+        _adapt(estimator, labels[train], is_of_groups)
         knows_eras = has_fit_parameter(estimator, "eras")
         start = time.perf_counter()
         estimator.fit(
@@ -181,6 +176,19 @@ def _measure_rows(
             "worst_era_score": np.nanmin(of_eras),
             "fit_seconds": seconds,
         }
+
+
+def _adapt(estimator: Any, eras: NDArray[Any], is_of_groups: bool) -> None:
+    """Set what depends on the eras: whether they have an order, and half-lives."""
+    parameters = estimator.get_params(deep=False)
+    weighting, effects = map(parameters.get, ("era_weighting", "era_effects"))
+    if is_of_groups and "era_order" in parameters:
+        # Where groups without an order are told to have one, it is that of their names.
+        needs_order = isinstance(weighting, Recency) or effects is not None
+        estimator.set_params(era_order="ordered" if needs_order else "unordered")
+    if isinstance(weighting, Recency):
+        half_life = weighting.half_life * np.unique(eras).size
+        estimator.set_params(era_weighting__half_life=half_life)
 
 
 def compare(scores: pd.DataFrame, fresh: Collection[str] = ()) -> pd.DataFrame:
