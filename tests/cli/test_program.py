@@ -17,10 +17,11 @@ from typer.testing import CliRunner
 
 import sklearn_era
 from helpers.cli import fit, invoke, params, read, run, write
+from helpers.criteria import NAMES
 from sklearn_era import cli
-from sklearn_era._criterion_table import CRITERIA
 from sklearn_era.cli._app import app
 from sklearn_era.cli._tables import parse_value
+from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_files import load_model, read_metadata
@@ -37,7 +38,7 @@ FAST = [*params(max_iter=3), "--no-score", "--out", "m.era"]
     ],
 )  # fmt: skip
 def test_regression_round_trip(frame, features, table, out):
-    parameters = {"max_iter": 8, "min_direction_agreement": 0.6}
+    parameters = {"max_iter": 8, "split_criterion__min_agreement": 0.6}
     base = ["--target", "y", "--era", "week", "--split-criterion", "directional"]
     write(frame, table)
     output = run("fit", table, *base, *CHOICE, *params(**parameters), "-o", "m.era")
@@ -47,7 +48,7 @@ def test_regression_round_trip(frame, features, table, out):
     assert output.endswith("Wrote m.era.\n")
     output = run("predict", "m.era", table, "--out", out, "--id", "row")
     assert output == f"Wrote 600 predictions to {out}.\n"
-    estimator = Regressor(split_criterion="directional", **parameters)
+    estimator = Regressor(split_criterion="directional").set_params(**parameters)
     estimator.fit(features, frame["y"], eras=frame["week"])
     predictions = read(out)
     assert list(predictions.columns) == ["row", "prediction"]
@@ -140,19 +141,20 @@ def test_values_are_read_as_json_and_as_python(value):
 def test_estimator_gets_every_option(small):
     given = {
         "max_iter": 7, "learning_rate": 0.3, "max_depth": None, "max_bins": 17,
-        "boltzmann_alpha": -np.inf, "early_stopping": False, "validation_eras": None,
+        "early_stopping": False, "validation_eras": None,
         "monotonic_cst": {"alpha": 1}, "interaction_cst": [[0], [1]],
-        "era_weighting": "recency", "era_half_life": 3,
+        "era_effects": "intercept", "era_effects__n_eras": 2,
+        "split_criterion__normalize": False,
     }  # fmt: skip
     own = {"random_state": 11, "n_jobs": 1, "split_criterion": {"era": 1, "vrex": 0.5}}
     options = ["--split-criterion", json.dumps(own["split_criterion"]), "--era", "week"]
     options += ["--verbose", "--random-state", 11, "--n-jobs", 1, "--no-score"]
     assert "[7/7]" in run(*fit(), *options, *params(**given))
     model, metadata = load_model("new.era")
-    expected = Regressor(**given, **own)
+    expected = Regressor().set_params(**given, **own)
     assert model.get_params() == {**expected.get_params(), "verbose": 2}
-    assert type(model.era_half_life) is int
-    assert metadata.split_criterion == own["split_criterion"]
+    assert model.era_effects == Intercepts(n_eras=2)
+    assert metadata.split_criterion == repr(expected.split_criterion)
     X = small[["alpha", "beta"]]
     expected.fit(X, small["y"], eras=small["week"])
     assert np.array_equal(model.predict(X), expected.predict(X))
@@ -228,10 +230,10 @@ def test_a_score_that_cannot_be_had_leaves_a_model(small, week):
 
 def test_warnings_are_printed_once(small):
     write(small.assign(week=1), "d.csv")
-    result = invoke(*fit(), "--era", "week", *params(boltzmann_alpha=1))
+    result = invoke(*fit(), "--era", "week", "--split-criterion", "era")
     assert result.exit_code == 0
     first, second = result.stderr.splitlines()
-    assert first.startswith("Warning: split_criterion='gain' makes no use of boltz")
+    assert first.startswith("Warning: eras holds the single era 1")
     assert second == "Warning: cannot score: there is only one era."
 
 
@@ -251,7 +253,7 @@ def test_demo(tmp_path, out, begins):
     *rows, wrote = output.splitlines()[1:]
     assert wrote == f"Wrote {out}."
     cells = {name: texts for name, *texts in map(str.split, rows)}
-    assert tuple(cells) == tuple(CRITERIA)
+    assert list(cells) == NAMES
     train, test = (float(text.rstrip("%")) for text in cells["gain"][:2])
     assert train == 100
     assert test == pytest.approx(50, abs=5)

@@ -16,12 +16,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from helpers.callbacks import Recorder
-from helpers.criteria import CRITERIA, RATIO
+from helpers.criteria import CRITERIA
 from helpers.trees import assert_same_splits, assert_same_trees
+from sklearn_era.criteria import Directional, Invariant
 from sklearn_era.dask import (
     DaskHistGradientBoostingClassifier,
     DaskHistGradientBoostingRegressor,
 )
+from sklearn_era.effects import GroupDRO, Recency
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -108,8 +110,8 @@ def test_group_dro(client, weighted):
     X, y, eras = data = make_rows()
     weights = np.where(eras == 3, 0.0, 0.5 + eras % 2) if weighted else None
     collections = dX, dy, dweights, labels = by_era(eras, X, y, weights, eras)
-    params = {"era_weighting": "group_dro", "group_dro_step_size": 0.5}
-    for more in ({}, {"era_effects": "intercept"}, {"group_dro_step_size": 0}):
+    params = {"era_weighting": GroupDRO(step_size=0.5)}
+    for more in ({}, {"era_effects": "intercept"}, {"era_weighting": GroupDRO(0)}):
         fitted, local = pair(
             client, data, weights, collections, early_stopping=True, **params | more
         )
@@ -119,13 +121,15 @@ def test_group_dro(client, weighted):
     fitted.set_params(max_iter=8).fit(dX, dy, dweights, eras=labels)
     _, local = pair(client, data, weights, collections, **params, max_iter=8)
     assert_same(fitted, local)
-    with pytest.raises(ValueError, match="era_weighting='group_dro' needs eras"):
+    with pytest.raises(ValueError, match=r"era_weighting=GroupDRO\(.*\) needs eras"):
         fitted.fit(dX, dy)
     fitted.set_params(max_iter=9)
     with pytest.raises(ValueError, match="not the 12 whose weights warm_start=True"):
         fitted.fit(dX, dy, dweights, eras=labels // 2)
-    fitted.set_params(warm_start=False, group_dro_step_size=1e308)
-    with pytest.raises(ValueError, match=r"^group_dro_step_size=1e\+308 times the me"):
+    fitted.set_params(warm_start=False, era_weighting=GroupDRO(1e308))
+    with pytest.raises(
+        ValueError, match=r"^GroupDRO\(step_size=1e\+308\) times the me"
+    ):
         fitted.fit(dX, 1e3 * dy, dweights, eras=labels)
 
 
@@ -133,8 +137,6 @@ def test_group_dro(client, weighted):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_every_criterion(any_client, criterion):
     X, y, eras = make_rows()
-    if CRITERIA[criterion].get("invariance_statistic") in RATIO:
-        y = (y > np.median(y)).astype(float)
     params = {"min_samples_per_era": 2, "early_stopping": False, **CRITERIA[criterion]}
     assert_same(*pair(any_client, (X, y, eras), **params))
 
@@ -143,7 +145,7 @@ def test_every_criterion(any_client, criterion):
 def test_same_bits_each_time(any_client):
     data = make_rows()
     models = [
-        pair(any_client, data, split_criterion="directional", boltzmann_alpha=2.0)[0]
+        pair(any_client, data, split_criterion=Directional(boltzmann_alpha=2.0))[0]
         for _ in range(20)
     ]
     for model in models[1:]:
@@ -176,9 +178,9 @@ def cases(draw):
         "max_features": [0.5, 1.0],
         "early_stopping": [True, False],
         "validation_eras": ["last", "random", None],
-        "era_weighting": ["rows", "equal", "recency", "group_dro"],
+        "era_weighting": ["rows", "equal", Recency(half_life=2), GroupDRO()],
         "leaf_shrinkage": [None, "eras"],
-        "min_gain_share": [None, 0.8],
+        "min_gain_share": [0.0, 0.5, 0.8],
         "monotonic_cst": [None, [1, -1, 0, 0, 0, 0]],
         "interaction_cst": [None, [[0, 1, 2], [2, 3, 4, 5]]],
         "loss": LOSSES,
@@ -340,7 +342,7 @@ def test_weights_of_0_and_1(client):
     X, y, eras = make_rows(n_eras=2)
     weights = np.where(eras == 0, 0.0, 2.0)
     assert_same(*pair(client, (X, y, eras), weights, split_criterion="era"))
-    params = {"split_criterion": "invariant", "invariance_statistic": "ratio"}
+    params = {"split_criterion": Invariant(statistic="ratio")}
     eras = np.repeat([0, 1, 2], [1000, 500, 500])
     y = (y > np.median(y)).astype(float)
     weights = np.repeat([1.0, 2.0, 0.5], [1000, 500, 500])

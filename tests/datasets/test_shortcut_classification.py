@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import ks_2samp
 
+from helpers.criteria import COVER_ALL
+from sklearn_era.criteria import Era
 from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 
@@ -170,12 +172,10 @@ def test_invariant_accuracy_at_the_ends():
 
 
 GAIN = {"split_criterion": "gain"}
-DIRECTIONAL = {"split_criterion": "directional", "min_era_coverage": 1.0}
+DIRECTIONAL = {"split_criterion": "directional"} | COVER_ALL
 # The worst era's gain; the penalty makes the gain of noise negative.
 GAIN_WITH_ERA_PENALTY = {**GAIN, "l2_regularization": 100.0}
-ERA = GAIN_WITH_ERA_PENALTY | {
-    "split_criterion": "era", "boltzmann_alpha": -np.inf, "min_era_coverage": 1.0
-}  # fmt: skip
+ERA = GAIN_WITH_ERA_PENALTY | {"split_criterion": Era(-np.inf)} | COVER_ALL
 
 
 def accuracy(data, columns=slice(None), **params) -> float:

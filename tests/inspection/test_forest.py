@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from helpers.criteria import COVER_ALL
 from helpers.forests import (
     classifier,
     drawn_rows,
@@ -35,7 +36,7 @@ def test_without_draws_a_tree_saw_these_numbers(split_criterion, n_classes, weig
     weights = np.random.default_rng(1).uniform(0.5, 2, y.size) if weighted else None
     forest, target = make_forest(
         n_classes, y, bootstrap=False, max_features=2, split_criterion=split_criterion,
-        min_samples_leaf=5, l2_regularization=0.5, min_era_coverage=1.0,
+        min_samples_leaf=5, l2_regularization=0.5, **COVER_ALL,
     )  # fmt: skip
     forest.fit(X, target, weights, eras=eras)
     splits = split_statistics(forest, X, target, eras=eras, sample_weight=weights)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
-from helpers.criteria import COVERING
+from helpers.criteria import COVER_ALL, COVERING
 from helpers.data import N_SAMPLES, make_data
 from helpers.estimators import make_estimator
 from helpers.grids import grid
@@ -63,10 +63,7 @@ def test_gain_and_count_on_the_rows_of_the_fit(
 ):
     X, y, _, eras = make_data(target)
     weight = np.random.default_rng(1).uniform(0.5, 2, N_SAMPLES) if weighted else None
-    parameters = {
-        "split_criterion": split_criterion,
-        "min_era_coverage": 1.0,
-    } | parameters
+    parameters = {"split_criterion": split_criterion} | COVER_ALL | parameters
     model = make_estimator(ensemble, target, **parameters).fit(X, y, weight, eras=eras)
     statistics = split_statistics(model, X, y, eras=eras, sample_weight=weight)
     assert_equals_fit(model, statistics, root=False)
@@ -81,10 +78,9 @@ def test_gain_and_count_on_the_rows_of_the_fit(
     "parameters",
     [
         *COVERING.values(),
-        {"split_criterion": "era", "min_samples_per_era": 8, "min_era_coverage": 1.0},
-        {
-            "split_criterion": "era", "min_samples_per_era": 8,
-            "min_era_coverage": 0.5, "normalize_era_gain": True,
+        COVERING["era"] | {"min_samples_per_era": 8},
+        COVERING["era, normalised"] | {
+            "min_samples_per_era": 8, "min_era_coverage": 0.5,
         },
     ],
     ids=str,

@@ -25,6 +25,8 @@ from helpers.model_files import METADATA, MODEL, Forgery
 from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
 from sklearn_era import ensemble
+from sklearn_era.criteria import Blend, Gain, VREx
+from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
 from sklearn_era.ensemble._boosters.estimators import ERA_PARAMETER_CONSTRAINTS
 from sklearn_era.model_files import (
@@ -73,7 +75,9 @@ def rewrite(path, change):
     [
         *(p if i % 4 == 0 else slow(p) for i, p in enumerate(CRITERIA.values())),
         {"split_criterion": {"vrex": np.float32(0.5), "gain": np.int64(0)}},
-        {"split_criterion": "vrex", "min_era_coverage": 0.5},
+        {"split_criterion": Blend({VREx(np.float32(0.5)): 1, "era": 2}, normalize=False)},
+        {"era_weighting": Recency(half_life=3), "era_effects": Intercepts("mean")},
+        {"era_weighting": GroupDRO(np.float64(0.2)), "split_criterion": Gain("era")},
         {"early_stopping": True, "validation_eras": None},
         {"categorical_features": None}, {"early_stopping": True, "scoring": None},
         {"early_stopping": True, "scoring": "r2"},
@@ -209,11 +213,10 @@ def test_another_version_is_read_by_its_format(regressor, saved, monkeypatch):
 
 def test_a_parameter_that_the_file_does_not_know_has_its_default(regressor, tmp_path):
     path = tmp_path / "model.era"
-    del regressor.__dict__["period_aggregation"]
+    del regressor.__dict__["min_gain_share"]
     save_model(regressor, path)
     loaded, _ = load_model(path)
-    default = HistGradientBoostingRegressor().period_aggregation
-    assert loaded.get_params()["period_aggregation"] == default
+    assert loaded.min_gain_share == HistGradientBoostingRegressor().min_gain_share
     assert np.array_equal(loaded.predict(fit()[1]), regressor.predict(fit()[1]))
 
 

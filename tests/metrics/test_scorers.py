@@ -25,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from helpers.metrics import correlation, make_data
+from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.metrics import EraScorer, era_scores, make_era_scorer
@@ -130,12 +131,14 @@ def test_grid_search_end_to_end():
     alphas = [-np.inf, 0.0]
     options = {"cv": cv, "scoring": scorer, "error_score": "raise"}
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(model, {"boltzmann_alpha": alphas}, **options)
+        search = GridSearchCV(
+            model, {"split_criterion__boltzmann_alpha": alphas}, **options
+        )
         search.fit(X, y, eras=eras, groups=eras)
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
         expected = []
         for alpha in alphas:
-            fitted = clone(model).set_params(boltzmann_alpha=alpha)
+            fitted = clone(model).set_params(split_criterion=Era(alpha))
             fitted.fit(X[train], y[train], eras=eras[train])
             expected.append(scorer(fitted, X[test], y[test], eras=eras[test]))
         assert_array_equal(search.cv_results_[f"split{fold}_test_score"], expected)

@@ -267,7 +267,7 @@ def test_the_fit_that_is_configured_needs_no_training(path, trained, tmp_path):
     assert why(path, tmp_path) == "not trained yet"
     assert why(path, trained) is None
     # What trees do not depend on, and what is as it would be anyway.
-    free = {"n_jobs": 2, "boltzmann_alpha": 0.0, "max_depth": None}
+    free = {"n_jobs": 2, "min_gain_share": 0.5, "max_depth": None}
     assert why(path, trained, parameters=free, checkpoint_every=3) is None
     for file in (path.with_name("train_8.parquet"), "train.parquet", "train"):
         assert why(path, trained, files=[file]) is None

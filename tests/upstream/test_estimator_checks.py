@@ -12,6 +12,7 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
+from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
     AutoEraClassifier,
     AutoEraRegressor,
@@ -117,7 +118,7 @@ OTHER_ESTIMATORS = [
     *each(BOOSTERS, **SPLITTING, early_stopping=True, validation_fraction=None),
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="time_robust"),
     *each(BOOSTERS_WITH_ERAS, **SPLITTING, split_criterion="invariant"),
-    *each(BOOSTERS_WITH_ERAS, **SPLITTING, era_weighting="group_dro"),
+    *each(BOOSTERS_WITH_ERAS, **SPLITTING, era_weighting=GroupDRO()),
     ClassifierWithEras(**SPLITTING, split_criterion="vrex"),
     RegressorWithEras(**SPLITTING, split_criterion={"era": 1.0, "gain": 0.5}),
     *each(FORESTS, **SMALL),
@@ -187,7 +188,7 @@ def groups_of(estimator) -> list[str]:
             isinstance(estimator, EraForestClassifier)
             and estimator.min_samples_leaf == 1
             # Trees of the preset end early, as splits need rows of all eras.
-            and estimator.invariance_statistic != "ratio"
+            and getattr(estimator.split_criterion, "statistic", None) != "ratio"
         ):
             groups.append("forests with `min_samples_leaf=1`")
     return groups

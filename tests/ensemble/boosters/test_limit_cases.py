@@ -232,10 +232,8 @@ UNREAD = {
 def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
     X, y, _, eras = make_data(n_samples=300)
     # Small gains, for alpha to part the two kinds of mean.
-    alpha = Era(-1.0) if criterion == "era" else criterion
-    others = {
-        "split_criterion": Directional(0, -1.0) if alpha == "directional" else alpha
-    }
+    tempered = {"era": Era(-1.0), "directional": Directional(0.0, -1.0)}
+    others = {"split_criterion": tempered.get(str(criterion), criterion)}
     if parameter == "min_era_coverage":
         others["min_samples_per_era"] = 12
     if "normalize" in parameter:  # by the order of expansion at least

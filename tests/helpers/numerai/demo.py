@@ -14,7 +14,7 @@ from sklearn_era.numerai.training import train
 
 SMALL = {
     "max_iter": 20, "max_depth": 3, "learning_rate": 0.1, "min_samples_leaf": 20,
-    "split_criterion": "directional", "min_direction_agreement": 0.0,
+    "split_criterion": "directional",
 }  # fmt: skip
 
 

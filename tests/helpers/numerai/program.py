@@ -22,7 +22,7 @@ SMALL_DEMO = {
 SMALL = {
     "feature_set": '"small"', "checkpoint_every": "5", "max_iter": "10",
     "max_depth": "3", "min_samples_leaf": "5", "files": '["train"]', "folds": "2",
-    "min_direction_agreement": "0.0", "colsample_bytree": "1.0",
+    "split_criterion__min_agreement": "0.0", "colsample_bytree": "1.0",
     "compare_with_gain": "false", "timeout": "2.0", "retries": "1",
 }  # fmt: skip
 BLEND = f"""
