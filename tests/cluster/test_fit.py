@@ -127,9 +127,7 @@ def test_group_dro(client, weighted):
     with pytest.raises(ValueError, match="not the 12 whose weights warm_start=True"):
         fitted.fit(dX, dy, dweights, eras=labels // 2)
     fitted.set_params(warm_start=False, era_weighting=GroupDRO(1e308))
-    with pytest.raises(
-        ValueError, match=r"^GroupDRO\(step_size=1e\+308\) times the me"
-    ):
+    with pytest.raises(ValueError, match=r"^GroupDRO\(step_size=1e\+308\) times "):
         fitted.fit(dX, 1e3 * dy, dweights, eras=labels)
 
 

@@ -75,7 +75,7 @@ def rewrite(path, change):
     [
         *(p if i % 4 == 0 else slow(p) for i, p in enumerate(CRITERIA.values())),
         {"split_criterion": {"vrex": np.float32(0.5), "gain": np.int64(0)}},
-        {"split_criterion": Blend({VREx(np.float32(0.5)): 1, "era": 2}, normalize=False)},
+        {"split_criterion": Blend({VREx(np.float32(0.5)): 1, "era": 2}, False)},
         {"era_weighting": Recency(half_life=3), "era_effects": Intercepts("mean")},
         {"era_weighting": GroupDRO(np.float64(0.2)), "split_criterion": Gain("era")},
         {"early_stopping": True, "validation_eras": None},
