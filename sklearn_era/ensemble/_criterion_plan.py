@@ -38,8 +38,7 @@ class CriterionPlan:
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
         return cls(
             criterion,
-            is_gain_of_one_era=len(criterion.parts) == 1
-            and criterion.is_gain_of_one_era
+            is_gain_of_one_era=criterion.is_gain_of_one_era
             and min_samples_per_era <= estimator.min_samples_leaf,
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=estimator.min_era_coverage if asks else 0.0,
