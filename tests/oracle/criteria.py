@@ -89,7 +89,6 @@ def rules_of(est: Any, n_eras: int) -> Rules:
     asks_for_coverage = not set(weights) <= ASK_FOR_NO_COVERAGE
     is_gain_of_one_era = (
         n_eras == 1
-        and len(weights) == 1
         and (THE_GAIN_OF_ONE_ERA & set(weights))
         and not (asks_for_coverage and est.min_samples_per_era > est.min_samples_leaf)
     )

@@ -235,7 +235,7 @@ def test_each_criterion_heeds_its_parameters(criterion, parameter, value):
     tempered = {"era": Era(-1.0), "directional": Directional(0.0, -1.0)}
     others = {"split_criterion": tempered.get(str(criterion), criterion)}
     if parameter == "min_era_coverage":
-        others["min_samples_per_era"] = 12
+        others |= {"min_samples_per_era": 12, "min_gain_share": 0.0}
     if "normalize" in parameter:  # by the order of expansion at least
         others |= {"max_leaf_nodes": 8} | COVER_ALL
     default = ours(max_iter=3, **others).fit(X, y, eras=eras)

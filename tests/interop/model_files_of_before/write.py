@@ -10,6 +10,7 @@ import numpy as np
 
 import sklearn_era
 from sklearn_era import ensemble
+from sklearn_era.criteria import Blend
 from sklearn_era.model_files import save_model
 
 N_ROWS = 400
@@ -36,7 +37,7 @@ def models():
             split_criterion="directional", era_effects="intercept", **booster
         ),
         "classifier": ensemble.HistGradientBoostingClassifier(
-            split_criterion={"era": 1, "vrex": 0.5}, **booster
+            split_criterion=Blend({"era": 1, "vrex": 0.5}, normalize=False), **booster
         ),
         "forest_regressor": ensemble.EraForestRegressor(**trees),
         "forest_classifier": ensemble.EraForestClassifier(**trees),
