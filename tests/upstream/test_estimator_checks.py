@@ -85,9 +85,9 @@ def each(classes: tuple[type, ...], **params) -> list:
 
 
 def presets(classifier, regressor, **params) -> list:
-    """Forests of two presets, which are functions, to be fitted with eras."""
+    """Forests with the defaults of two presets, to be fitted with eras."""
     return [
-        forest(**preset(**SMALL, **params).get_params())
+        forest(**preset(**SMALL, **params).get_params(deep=False))
         for forest, preset in zip(
             FORESTS_WITH_ERAS, (classifier, regressor), strict=True
         )
