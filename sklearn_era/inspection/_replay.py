@@ -60,8 +60,8 @@ def check_hist_gradient_boosting(estimator: Any) -> None:
             "estimator must be a HistGradientBoostingRegressor or "
             "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, or an "
             f"EraForestRegressor or EraForestClassifier; got {estimator!r}. Of a "
-            "pipeline or a search, pass the fitted estimator inside, and X as it "
-            "reaches that estimator."
+            "pipeline, pass the last step, and X as it reaches that; of EraSearchCV "
+            "its best_estimator_, and of AutoEra one of its estimators_."
         )
     check_is_fitted(estimator)
 

@@ -16,10 +16,9 @@ from sklearn._loss import loss as losses
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era.ensemble._binning.errors import column_name
-from sklearn_era.interop._forests import refuse_forest_classifier
+from sklearn_era.interop._models import check_model
 
 __all__ = ["to_lightgbm_text"]
 
@@ -105,15 +104,7 @@ def to_lightgbm_text(
     >>> text.count("Tree=")  # the baseline, and five trees
     6
     """
-    refuse_forest_classifier(model)
-    if not isinstance(model, BaseHistGradientBoosting):
-        raise TypeError(
-            "model must be a HistGradientBoostingRegressor, "
-            "HistGradientBoostingClassifier or EraForestRegressor, got "
-            f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
-            "the last step."
-        )
-    check_is_fitted(model)
+    check_model(model)
     names = _feature_names(model, feature_names)
     _refuse_categories(model)
     objective = _objective(model)

@@ -13,7 +13,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.interop._forests import refuse_forest_classifier
+from sklearn_era.interop._models import refuse_forest_classifier
 
 __all__ = ["register_onnx_converters"]
 

@@ -16,9 +16,14 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.interop._forests import refuse_forest_classifier
+from sklearn_era.interop._models import check_model
 
 __all__ = ["to_sklearn"]
+
+_STOCK: dict[Any, Any] = {
+    HistGradientBoostingRegressor: ensemble.HistGradientBoostingRegressor,
+    HistGradientBoostingClassifier: ensemble.HistGradientBoostingClassifier,
+}
 
 # What scikit-learn's own fit leaves on its estimators, but for the scorer of early
 # stopping, which is bound to the estimator. Named one by one: ours hold more.
@@ -113,23 +118,10 @@ def to_sklearn(
     >>> bool((stock.predict(X) == model.predict(X)).all())
     True
     """
-    stock_class: Any
-    refuse_forest_classifier(model)
+    check_model(model, (EraForestRegressor, *_STOCK))
     if isinstance(model, EraForestRegressor):
         return _forest_to_sklearn(model)
-    if isinstance(model, HistGradientBoostingRegressor):
-        stock_class = ensemble.HistGradientBoostingRegressor
-    elif isinstance(model, HistGradientBoostingClassifier):
-        stock_class = ensemble.HistGradientBoostingClassifier
-    else:
-        raise TypeError(
-            "model must be a HistGradientBoostingRegressor, "
-            "HistGradientBoostingClassifier or EraForestRegressor of "
-            "sklearn_era.ensemble, got "
-            f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
-            "the step."
-        )
-    check_is_fitted(model)
+    stock_class = next(stock for own, stock in _STOCK.items() if isinstance(model, own))
     parameters = {
         name: copy.deepcopy(getattr(model, name))
         for name in stock_class().get_params(deep=False)

@@ -1,0 +1,133 @@
+"""Each tool with each kind of estimator: equal predictions, or a refusal that helps."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_era.ensemble import (
+    AutoEraRegressor,
+    BinnedDataset,
+    EraForestClassifier,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.inspection import (
+    DecisionSurfaceDisplay,
+    EraScoreDisplay,
+    SplitAgreementDisplay,
+    era_feature_importances,
+    split_statistics,
+)
+from sklearn_era.interop import to_lightgbm_text, to_sklearn
+from sklearn_era.model_files import load_model, save_model
+from sklearn_era.model_selection import EraSearchCV
+
+RNG = np.random.default_rng(0)
+ERAS = np.repeat(np.arange(6), 50)
+X = RNG.normal(size=(300, 3))
+Y = X[:, 0] + RNG.normal(size=300)
+CLASSES = (Y > 0).astype(int)
+BOOSTER = {"max_iter": 4, "split_criterion": "era", "random_state": 0}
+FOREST = {"n_estimators": 4, "split_criterion": "era", "random_state": 0}
+MODELS = {
+    "booster": HistGradientBoostingRegressor(**BOOSTER),
+    "booster of classes": HistGradientBoostingClassifier(**BOOSTER),
+    "forest": EraForestRegressor(**FOREST),
+    "forest of classes": EraForestClassifier(**FOREST),
+    "search": EraSearchCV(
+        HistGradientBoostingRegressor(**BOOSTER), {"max_leaf_nodes": [8, 31]}
+    ),
+    "AutoEra": AutoEraRegressor(
+        HistGradientBoostingRegressor(max_iter=4), random_state=0
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {
+        name: model.fit(X, CLASSES if "classes" in name else Y, eras=ERAS)
+        for name, model in MODELS.items()
+    }
+
+
+def raw(model):
+    return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+def keep(model, folder):
+    save_model(model, folder / "m.era")
+    assert_array_equal(raw(load_model(folder / "m.era")[0]), raw(model))
+
+
+def convert(model, _):
+    assert_array_equal(raw(to_sklearn(model)), raw(model))
+
+
+def write_text(model, _):
+    lightgbm = pytest.importorskip("lightgbm")
+    booster = lightgbm.Booster(model_str=to_lightgbm_text(model))
+    own = raw(model)
+    assert_allclose(booster.predict(X), own[:, 1] if own.ndim == 2 else own, rtol=1e-12)
+
+
+def write_onnx(model, _):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    from sklearn_era.interop import register_onnx_converters
+
+    register_onnx_converters()
+    graph = skl2onnx.to_onnx(model, X[:1].astype("float32"))
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: X.astype("float32")})[0]
+    assert_allclose(found.ravel(), model.predict(X).ravel(), atol=1e-4)
+
+
+def look_into_splits(model, _):
+    y = CLASSES if hasattr(model, "classes_") else Y
+    assert len(split_statistics(model, X, y, eras=ERAS)["gain"]) > 0
+    importances = era_feature_importances(model, X, y, eras=ERAS)
+    assert np.asarray(importances["importances"]).shape[-1] == 3
+    SplitAgreementDisplay.from_estimator(model, X, y, eras=ERAS)
+
+
+def draw(model, _):
+    y = CLASSES if hasattr(model, "classes_") else Y
+    EraScoreDisplay.from_estimator(model, X, y, eras=ERAS)
+    DecisionSurfaceDisplay.from_estimator(model, X, (0, 1))
+
+
+def bin_once(model, _):
+    y = CLASSES if hasattr(model, "classes_") else Y
+    dataset = BinnedDataset.from_arrays(X, y, eras=ERAS)
+    assert_array_equal(raw(model.fit(dataset)), raw(model.fit(X, y, eras=ERAS)))
+
+
+INSIDE = "of EraSearchCV its best_estimator_, and of AutoEra"
+ROWS = "pass X, y and eras|BinnedDataset"
+REFUSED = {
+    convert: {"search": INSIDE, "AutoEra": INSIDE, "forest of classes": "to_regressor"},
+    write_text: {
+        "search": INSIDE, "AutoEra": INSIDE, "forest of classes": "to_regressor",
+    },
+    write_onnx: {
+        "search": "EraSearchCV", "AutoEra": "AutoEra",
+        "forest of classes": "to_regressor",
+    },
+    look_into_splits: {"search": INSIDE, "AutoEra": INSIDE},
+    bin_once: {"search": ROWS, "AutoEra": ROWS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "use", [keep, convert, write_text, write_onnx, look_into_splits, draw, bin_once]
+)
+def test_equal_or_refused(use, name, fitted, tmp_path):
+    message = REFUSED.get(use, {}).get(name)
+    if message is None:
+        use(fitted[name], tmp_path)
+        return
+    with pytest.raises((TypeError, ValueError, RuntimeError), match=message):
+        use(fitted[name], tmp_path)
