@@ -1,28 +1,33 @@
 """From the parameters of an estimator to its criterion, and what is refused."""
 
-import copy
 import math
-import pickle
 import re
 from types import MappingProxyType
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from helpers.criteria import BLEND, COVERING, NAMES, RATIO
+from helpers.criteria import BLEND, COVER_ALL, COVERING, NAMES, RATIO
 from helpers.data import make_data
 from helpers.estimators import ours
-from helpers.trees import assert_same_model
-from sklearn_era._criterion_table import CRITERIA
 from sklearn_era._eras import number_of_share
+from sklearn_era.criteria import (
+    Blend,
+    Directional,
+    Era,
+    Gain,
+    HeldOut,
+    Invariant,
+    TimeRobust,
+    VREx,
+)
+from sklearn_era.criteria._blend import as_criterion
+from sklearn_era.criteria._criteria import CRITERIA
 from sklearn_era.ensemble import EraForestRegressor, HistGradientBoostingRegressor
 from sklearn_era.ensemble._criteria.objects import NUMBERS, InvarianceStatistic
-from sklearn_era.ensemble._criterion_plan import (
-    INVARIANCE_STATISTICS,
-    make_target_weights,
-    resolve_criterion,
-)
+from sklearn_era.ensemble._criterion_plan import make_target_weights
+
+STATISTICS = ["effect", "changing_rate", "ratio"]
 
 # Names and blends.
 
@@ -30,21 +35,41 @@ from sklearn_era.ensemble._criterion_plan import (
 def test_criteria_are_named_as_the_parameter():
     assert list(CRITERIA) == NAMES
     assert list(NUMBERS) == [*NAMES, "blend"]
-    assert list(INVARIANCE_STATISTICS) == ["effect", "changing_rate", "ratio"]
-    assert INVARIANCE_STATISTICS["ratio"] is InvarianceStatistic.RATIO
+    assert [statistic.name.lower() for statistic in InvarianceStatistic] == STATISTICS
 
 
-def test_blend_keeps_its_positive_weights():
-    criterion, weights = resolve_criterion({"era": 1, "gain": 0.0, "vrex": 0.5})
-    assert criterion == "blend"
-    assert weights == {"era": 1.0, "vrex": 0.5}
+def test_blend_keeps_its_positive_weights_in_units_of_the_largest():
+    criterion = as_criterion({"era": 1, "gain": 0.0, VREx(2.0): 0.5})
+    assert criterion.name == "blend"
+    assert criterion.parts == {Era(): 1.0, VREx(2.0): 0.5}
+    assert Blend({"era": 8, "vrex": 2}).parts == {Era(): 1.0, VREx(): 0.25}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "time_robust"])
 def test_blend_of_one_positive_weight_is_that_criterion(name):
-    assert resolve_criterion({name: 0.2}) == (name, {})
+    (part,) = Blend({name: 0.2}).parts
+    assert as_criterion({name: 0.2}) == as_criterion(name) == part
     blend = dict.fromkeys(("era", "gain", "vrex"), 0) | {name: 3}
-    assert resolve_criterion(blend) == (name, {})
+    assert as_criterion(blend) == part
+    assert as_criterion(VREx(3.0)) == as_criterion({VREx(3.0): 2}) == VREx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "kernel"),
+    [
+        (Era(-1.0, True), {"boltzmann_alpha": -1.0, "normalize_era_gain": True}),
+        (TimeRobust("mean", 0.1),
+         {"takes_worst_era": False, "min_impurity_decrease": 0.1}),
+        (Blend({Invariant(2.0): 1, VREx(3.0): 2, Era(-1.0): 0, Directional(0.4): 1}),
+         {"invariance_penalty": 2.0, "invariance_statistic": "effect",
+          "vrex_penalty": 3.0, "min_direction_agreement": 0.4, "boltzmann_alpha": 0.0,
+          "normalize_era_gain": True,
+          "weights": {"invariant": 0.5, "vrex": 1.0, "directional": 0.5}}),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_parameters_of_the_kernel(criterion, kernel):
+    assert criterion.kernel_parameters() == kernel
 
 
 BAD_BLENDS = {
@@ -57,6 +82,22 @@ BAD_BLENDS = {
     ),
     "impurity_alone": ({"time_robust": 1}, "'time_robust' cannot be part"),
     "zeros": ({"era": 0, "gain": 0.0}, r"\{'era': 0, 'gain': 0.0\} has no positive"),
+    "second": (
+        {"era": 1, Era(2.0): 0},
+        r"Era\(boltzmann_alpha=2.0\) .* the second one",
+    ),
+    "within": (
+        {Blend({"era": 1}): 1},
+        "Blend.* cannot be part of a blend: it is no",
+    ),
+    "ties": ({Directional(boltzmann_alpha=1.0): 1}, "boltzmann_alpha decides ties"),
+    "bad part": ({VREx(-1.0): 1}, "'penalty' parameter of VREx must be"),
+    "ratio": ({Invariant(statistic="ratio"): 1, "era": 0}, "='ratio' compares counts"),
+    "unlike": (
+        Blend({"gain": 1, Era(normalize=True): 1}, normalize=False),
+        "its normalize is True, and the blend's, which holds, is False",
+    ),
+    "no mapping": (Blend([("era", 1)]), "'weights' parameter of Blend must be"),
     "empty": ({}, r"split_criterion=\{\} has no positive weight"),
     "negative": ({"era": 1, "gain": -0.5}, "the weight of 'gain' is -0.5"),
     "nan": ({"era": math.nan, "gain": 1}, "the weight of 'era' is nan"),
@@ -75,44 +116,26 @@ def test_bad_blends_are_refused(blend, message, with_eras):
         ours(split_criterion=blend).fit(X, y, eras=eras if with_eras else None)
 
 
-def test_blend_with_the_ratio_is_refused():
-    X, y, _, eras = make_data("binary", 60)
-    model = ours(
-        "binary",
-        split_criterion={"gain": 1.0, "invariant": 1.0},
-        invariance_statistic="ratio",
-    )
-    with pytest.raises(ValueError, match=r"='ratio' .* cannot be part of a blend"):
-        model.fit(X, y, eras=eras)
-    # Nothing invariant has a part in these.
-    for blend in ({"gain": 1.0, "era": 1.0}, {"gain": 1.0, "era": 1, "invariant": 0}):
-        model.set_params(split_criterion=blend).fit(X, y, eras=eras)
-    # And this is no blend.
-    model.set_params(split_criterion={"invariant": 1.0}).fit(X, y, eras=eras)
-
-
 # Values that no parameter takes.
 
+
+def bad(*names_and_values):
+    return [(name, value) for name, *values in names_and_values for value in values]
+
+
 BAD_VALUES = [
-    *(("split_criterion", v) for v in ("Era", "gini", "blend", None, ["era"], 1)),
+    *bad(
+        ("split_criterion", "Era", "gini", "blend", None, ["era"], 1, Era),
+        ("min_samples_per_era", 0, -1, 1.5, 2.0, math.inf, None, "1"),
+        ("min_era_coverage", 0, -0.5, 1.5, 2, math.nan, math.inf, None, "auto"),
+        ("min_gain_share", -0.1, 1.1, math.nan, math.inf, "auto", None),
+        ("min_impurity_decrease", -1e-9, math.nan, math.inf, None),
+        ("validation_eras", "first", "none", 3, True),
+        ("n_jobs", 0, 1.0, 2.5, math.nan, "a", [2]),
+        ("feature_penalty", "a", 0.5, True),
+        ("colsample_bytree", 0, 0.0, -0.5, 1.5, 2, math.nan, "a", None, math.inf),
+    ),
     ("split_criterion", MappingProxyType({"era": 1})),
-    *(("boltzmann_alpha", v) for v in (math.nan, "0", None)),
-    *(("min_direction_agreement", v) for v in (-0.01, 1.01, math.nan, math.inf, None)),
-    *(("min_samples_per_era", v) for v in (0, -1, 1.5, 2.0, math.inf, None, "1")),
-    *(("min_era_coverage", v) for v in (0, -0.5, 1.5, 2, math.nan, math.inf, None)),
-    ("min_era_coverage", "all"),
-    *(("min_gain_share", v) for v in (-0.1, 1.1, math.nan, math.inf, "auto")),
-    *(("normalize_era_gain", v) for v in ("yes", 1, 0.0, None)),
-    *(("period_aggregation", v) for v in ("min", "Max", None, 1)),
-    *(("invariance_penalty", v) for v in (-1e-9, math.nan, math.inf, None, "1")),
-    *(("invariance_statistic", v) for v in ("rate", "Effect", None)),
-    *(("min_impurity_decrease", v) for v in (-1e-9, math.nan, math.inf, None)),
-    *(("validation_eras", v) for v in ("first", "none", 3, True)),
-    *(("n_jobs", v) for v in (0, 1.0, 2.5, math.nan, "a", [2])),
-    *(("feature_penalty", v) for v in ("a", 0.5, True)),
-    *(("colsample_bytree", v) for v in (0, 0.0, -0.5, 1.5, 2, math.nan, "a", None)),
-    ("colsample_bytree", math.inf),
-    *(("fast_gain", v) for v in ("yes", 1, None)),
 ]
 
 
@@ -128,39 +151,49 @@ def test_bad_values_are_refused_by_name(name, value):
             model.set_params(**{name: value}).fit(X, y, eras=eras)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (kind, *case)
+        for kind, cases in {
+            Gain: bad(("splitter", "fast", None)),
+            Era: bad(("boltzmann_alpha", math.nan, "0", None)),
+            Directional: bad(
+                ("min_agreement", -0.01, 1.01, math.nan, math.inf, None),
+                ("boltzmann_alpha", math.nan),
+            ),
+            TimeRobust: bad(
+                ("aggregation", "min", "Max", None, 1),
+                ("min_impurity_decrease", -1e-9, math.nan, math.inf, None),
+            ),
+            Invariant: bad(
+                ("penalty", -1e-9, math.nan, math.inf, None, "1"),
+                ("statistic", "rate", "Effect", None),
+            ),
+            VREx: bad(("penalty", -1e-9, math.inf), ("normalize", "yes", 1, 0.0, None)),
+            HeldOut: bad(("normalize", 1)),
+        }.items()
+        for case in cases
+    ],
+)
+def test_bad_values_of_a_criterion_are_refused_by_name(kind, name, value):
+    for make in (ours, EraForestRegressor):
+        model = make(split_criterion=kind().set_params(**{name: value}))
+        message = f"The '{name}' parameter of {kind.__name__} must be"
+        with pytest.raises(ValueError, match=message):
+            model.fit([[0]], [0], eras=[0])
+
+
 @pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
 def test_a_name_that_was_meant_is_suggested(kind):
-    for name, value, meant in (
-        ("split_criterion", "Directionl", "directional"),
-        ("invariance_statistic", "changing-rate", "changing_rate"),
-    ):
-        message = rf"'{name}' parameter of {kind.__name__} .*Did you mean '{meant}'\?$"
-        with pytest.raises(ValueError, match=message):
-            kind(**{name: value}).fit([[0]], [0])
-    message = f"^{kind.__name__} has no parameter 'boltzman_alpha'. Did you mean 'bo"
+    message = rf"'split_criterion' .* {kind.__name__} .*Did you mean 'directional'\?$"
     with pytest.raises(ValueError, match=message):
-        kind().set_params(boltzman_alpha=1)
+        kind(split_criterion="Directionl").fit([[0]], [0])
+    message = f"^{kind.__name__} has no parameter 'min_coverage'. Did you mean 'min_era"
+    with pytest.raises(ValueError, match=message):
+        kind().set_params(min_coverage=1)
     with pytest.raises(ValueError, match="Invalid parameter 'xyz' for estimator"):
         kind().set_params(xyz=1)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"boltzmann_alpha": -1, "min_era_coverage": 0.5},
-         r"='gain' makes no use of min_era_coverage=0\.5, boltzmann_alpha=-1: leave "),
-        ({"split_criterion": {"era": 1, "vrex": 0}, "invariance_penalty": 2},
-         r"^split_criterion=\{'era': 1, 'vrex': 0\} makes no use of invariance_pe"),
-        ({"split_criterion": "invariant", "invariance_penalty": 0,
-          "min_samples_per_era": 2}, "makes no use of min_samples_per_era=2:"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
-def test_parameters_without_effect_are_warned_of(kind, params, message):
-    X, y, _, eras = make_data(n_samples=60)
-    with pytest.warns(UserWarning, match=message) as caught:
-        kind(**params).fit(X, y, eras=eras)
-    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize("split_criterion", [*NAMES[1:], BLEND], ids=str)
@@ -170,6 +203,7 @@ def test_missing_eras_are_asked_for(split_criterion):
         ours(split_criterion=split_criterion).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:The third argument of fit is:UserWarning")
 @pytest.mark.parametrize("kind", [HistGradientBoostingRegressor, EraForestRegressor])
 def test_labels_among_the_weights_are_guessed(kind):
     X, y, weights, eras = make_data(n_samples=60)
@@ -220,7 +254,8 @@ def test_era_with_too_few_rows_is_refused_by_name():
 @pytest.mark.filterwarnings("ignore:No split was admissible:UserWarning")
 def test_small_eras_matter_only_where_they_have_to_be_covered():
     X, y, eras = small_eras()
-    model = ours(split_criterion="era", min_samples_per_era=5, min_era_coverage=0.75)
+    model = ours(split_criterion="era", min_samples_per_era=5, min_gain_share=0.0)
+    model.set_params(min_era_coverage=0.75)
     model.fit(X, y, eras=eras)
     assert len(model._predictors[0][0].nodes) > 1
     model.set_params(min_era_coverage=0.76)  # of 4 eras, rounded up
@@ -238,7 +273,7 @@ def test_small_eras_matter_only_where_they_have_to_be_covered():
 
 def test_trees_that_coverage_ends_are_warned_of():
     X, y, _, _ = make_data(n_samples=300)
-    model = ours(split_criterion="era", min_era_coverage=1.0, max_leaf_nodes=16)
+    model = ours(split_criterion="era", max_leaf_nodes=16, **COVER_ALL)
     message = (
         r"^Trees end early, with ([\d.]+) leaves of max_leaf_nodes=16 in the median: "
         r"at (\d+)% of .* min_samples_per_era=1 rows .* \(min_era_coverage=1\.0\) on"
@@ -258,16 +293,16 @@ def test_agreement_that_leaves_nearly_all_trees_without_a_split_is_warned_of():
     X = rng.normal(size=(2000, 5))
     y = 0.05 * X.sum(axis=1) + rng.normal(size=2000)
     model = ours(
-        split_criterion="directional", min_era_coverage=0.5, learning_rate=0.5,
-        min_direction_agreement=0.4, max_iter=100,
+        split_criterion=Directional(min_agreement=0.4), min_era_coverage=0.5,
+        min_gain_share=0.0, learning_rate=0.5, max_iter=100,
     )  # fmt: skip
-    message = r"^(\d+) of 100 trees have no split: .* min_direction_agreement=0\.4\."
+    message = r"^(\d+) of 100 trees have no split: .* Directional\(min_agreement=0\.4\)"
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, y, eras=eras)
     n_unsplit = int(re.search(message, str(caught[0].message))[1])
     counts = [tree.get_n_leaf_nodes() for (tree,) in model._predictors]
     assert 90 < n_unsplit == counts.count(1) < 100
-    model.set_params(min_direction_agreement=0.1).fit(X, y, eras=eras)
+    model.set_params(split_criterion__min_agreement=0.1).fit(X, y, eras=eras)
 
 
 def test_criterion_without_a_say_is_warned_of():
@@ -275,7 +310,7 @@ def test_criterion_without_a_say_is_warned_of():
     rng, eras = np.random.default_rng(0), np.arange(200) % 20
     X = eras[:, np.newaxis] + rng.uniform(0, 0.5, size=(200, 1))
     y = eras + rng.normal(size=200)
-    message = r"^split_criterion='era' has little say: at 100% of .*_coverage='auto'\)"
+    message = r"^split_criterion='era' has little say: at 100% of .*_coverage=0\.1\)"
     with pytest.warns(UserWarning, match=message) as caught:
         ours(split_criterion="era").fit(X, y, eras=eras)
     assert [warning.filename for warning in caught] == [__file__]
@@ -313,7 +348,7 @@ def test_numbers_that_no_machine_integer_holds_are_numbers(too_many):
 )
 def test_ratio_needs_a_target_of_0_and_1(y, message):
     X, _, _, eras = make_data(n_samples=90)
-    message = f"'ratio' needs a target of 0 and 1, .*but {message}"
+    message = rf"='ratio'\) needs a target of 0 and 1, .*but {message}"
     for labels in (eras, np.zeros(90)):  # a single era too
         with pytest.raises(ValueError, match=message):
             ours(**RATIO).fit(X, y, eras=labels)
@@ -321,7 +356,7 @@ def test_ratio_needs_a_target_of_0_and_1(y, message):
 
 def test_ratio_takes_0_and_1_or_two_classes():
     X, y, weights, eras = make_data("multiclass")
-    with pytest.raises(ValueError, match=r"^Only binary .*'ratio', but y has 3 cl"):
+    with pytest.raises(ValueError, match=r"^Only binary .*='ratio'\), but y has 3 cl"):
         ours("multiclass", **RATIO).fit(X, y, eras=eras)
     X, y, weights, eras = make_data("binary")
     model = ours(**RATIO).fit(X, (y == "up") * 1.0, weights, eras=eras)
@@ -337,20 +372,3 @@ def test_weights_of_the_ratio_are_in_units_of_their_mean():
     positive, weights = make_target_weights(y, None)
     assert weights.tolist() == [1, 1, 1]
     assert positive.tolist() == [0, 1, 1]
-
-
-@pytest.mark.parametrize("target", ["real", "binary"])
-def test_blend_is_a_parameter(target):
-    X, y, _, eras = make_data(target, n_samples=120)
-    blend = BLEND | {"vrex": 0.0}
-    model = ours(target, split_criterion=blend)
-    assert clone(model).get_params()["split_criterion"] == blend
-    assert copy.deepcopy(model).split_criterion == blend
-    assert "split_criterion={'era': 1.0, 'gain': 0.5" in repr(model)
-    model.fit(X, y, eras=eras)
-    assert model.get_params()["split_criterion"] is blend
-    assert blend == BLEND | {"vrex": 0.0}
-    again = pickle.loads(pickle.dumps(model))
-    assert_same_model(again, model, X)
-    assert_same_model(again.fit(X, y, eras=eras), model, X)
-    assert model.set_params(split_criterion="era").split_criterion == "era"

@@ -1,0 +1,203 @@
+"""Criteria and effects as objects: alone, in estimators, in searches and in files."""
+
+import copy
+import inspect
+import math
+import pickle
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from helpers.criteria import BLEND
+from helpers.data import make_data
+from helpers.estimators import ours
+from helpers.trees import assert_same_model
+from oracle.reference import check_fit
+from sklearn_era.criteria import (
+    Blend,
+    Directional,
+    Era,
+    Gain,
+    HeldOut,
+    Invariant,
+    TimeRobust,
+    VREx,
+)
+from sklearn_era.effects import GroupDRO, Intercepts, Recency
+from sklearn_era.ensemble import (
+    EraForestClassifier,
+    EraForestRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.ensemble._parameter_table import _MOVED, CONSTRAINTS, PARAMETERS
+from sklearn_era.model_files import load_model, save_model
+
+BOOSTERS = [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
+FORESTS = [EraForestRegressor, EraForestClassifier]
+# Objects, how Python would write them, and another value of a parameter.
+OBJECTS = [
+    (Gain(), "Gain()", {"splitter": "era"}),
+    (Era(-1.0), "Era(boltzmann_alpha=-1.0)", {"normalize": True}),
+    (Directional(), "Directional()", {"min_agreement": 0.3}),
+    (TimeRobust("mean"), "TimeRobust(aggregation='mean')", {"aggregation": "max"}),
+    (Invariant(2.0), "Invariant(penalty=2.0)", {"statistic": "changing_rate"}),
+    (VREx(normalize=True), "VREx(normalize=True)", {"penalty": 0.5}),
+    (HeldOut(), "HeldOut()", {"normalize": True}),
+    (
+        Blend({"era": 1, VREx(2.0): 0.5}),
+        "Blend(weights={VREx(penalty=2.0): 0.5, 'era': 1})",
+        {"normalize": False},
+    ),
+    (Recency(8), "Recency(half_life=8)", {"half_life": 4}),
+    (GroupDRO(), "GroupDRO()", {"step_size": 0.5}),
+    (Intercepts(n_eras=1), "Intercepts(n_eras=1)", {"forecast": "mean"}),
+]
+EACH_OBJECT = pytest.mark.parametrize(
+    ("thing", "text", "change"), OBJECTS, ids=[text for _, text, _ in OBJECTS]
+)
+
+
+def parameter_of(thing) -> str:
+    """The parameter of the estimators that takes an object."""
+    if isinstance(thing, Intercepts):
+        return "era_effects"
+    is_weighting = isinstance(thing, Recency | GroupDRO)
+    return "era_weighting" if is_weighting else "split_criterion"
+
+
+@EACH_OBJECT
+def test_an_object_is_its_parameters(thing, text, change):
+    assert repr(thing) == text
+    assert eval(text) == thing
+    params = thing.get_params(deep=False)
+    for same in (
+        type(thing)(**params), clone(thing), copy.deepcopy(thing),
+        pickle.loads(pickle.dumps(thing)),
+    ):  # fmt: skip
+        assert same == thing
+        assert hash(same) == hash(thing)
+        assert same.get_params(deep=False) == params
+    other = clone(thing).set_params(**change)
+    assert other.get_params(deep=False) == params | change
+    assert other != thing
+    assert len({thing, clone(thing), other}) == 2
+    for unlike, *_ in OBJECTS:
+        assert (unlike == thing) == (unlike is thing)
+    with pytest.raises(ValueError, match="Invalid parameter 'no_such'"):
+        thing.set_params(no_such=1)
+
+
+@EACH_OBJECT
+def test_nested_names_change_one_estimator(thing, text, change):
+    owner = parameter_of(thing)
+    nested = {f"{owner}__{name}": value for name, value in change.items()}
+    first, second = (ours(**{owner: thing}) for _ in range(2))
+    assert nested.keys() <= first.get_params().keys()
+    first.set_params(**nested)
+    assert getattr(first, owner) == clone(thing).set_params(**change) != thing
+    assert getattr(second, owner) is thing
+    assert repr(thing) == text
+    assert first.get_params() == clone(first).get_params()
+
+
+def test_nested_names_on_shortcuts():
+    for value, change, expected in [
+        ("directional", {"min_agreement": 0.2}, Directional(0.2)),
+        ({"era": 1}, {"normalize": False}, Blend({"era": 1}, normalize=False)),
+        ("era", {"boltzmann_alpha": -1, "normalize": True}, Era(-1, normalize=True)),
+    ]:
+        nested = {f"split_criterion__{name}": x for name, x in change.items()}
+        model = ours(split_criterion="gain")
+        assert model.set_params(**nested, split_criterion=value) is model
+        assert model.split_criterion == expected
+    model = ours().set_params(era_effects="intercept", era_effects__n_eras=2)
+    assert model.era_effects == Intercepts(n_eras=2)
+    for name in ("era_weighting__half_life", "era_effects__n_eras"):
+        owner = name.partition("__")[0]
+        with pytest.raises(ValueError, match=rf"^{owner}=.* has no parameter .*object"):
+            ours().set_params(**{name: 1})
+
+
+def test_a_grid_of_a_criterion():
+    X, y, _, eras = make_data(n_samples=200)
+    grid = {"split_criterion__boltzmann_alpha": [-math.inf, -1.0]}
+    given = Era(normalize=True)
+    search = GridSearchCV(ours(split_criterion=given), grid, cv=2).fit(X, y, eras=eras)
+    (alpha,) = search.best_params_.values()
+    expected = ours(split_criterion=Era(alpha, normalize=True)).fit(X, y, eras=eras)
+    assert_same_model(search.best_estimator_, expected, X)
+    assert given == Era(normalize=True)
+
+
+@pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
+@pytest.mark.parametrize("name", _MOVED)
+def test_moved_names_are_refused_with_the_new_ones(kind, name):
+    assert name not in inspect.signature(kind).parameters
+    text = (
+        rf"^{name} is no parameter .* use \w+=\w+\(\w+=.*, of sklearn_era\.[ce]\w+\.$"
+    )
+    for refuse in (lambda: kind(**{name: 1}), lambda: kind().set_params(**{name: 1})):
+        with pytest.raises(TypeError, match=text) as caught:
+            refuse()
+        assert _MOVED[name] in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
+def test_the_table_is_what_estimators_have(kind):
+    known, is_forest = inspect.signature(kind).parameters, kind in FORESTS
+    assert len(known) <= (25 if is_forest else 34)
+    for name, row in PARAMETERS.items():
+        if is_forest and not row.is_of_forests:
+            assert name not in known
+            continue
+        assert known[name].default == row.default
+        constraints = kind._parameter_constraints[name]
+        if not (is_forest and name == "era_weighting"):  # but for GroupDRO
+            assert constraints is CONSTRAINTS[name]
+        described = dedent(kind.__doc__).replace("\n    ", "\n")
+        assert f"{name} : {row.kind}, default={row.default!r}" in described or is_forest
+        first_words = " ".join(row.text.split()[:6])
+        assert first_words in " ".join(kind.__doc__.split()) or is_forest
+
+
+MODELS = [
+    {"split_criterion": BLEND | {"vrex": 0.0}},
+    {"split_criterion": Blend({Era(-1.0): 1, "invariant": 0.5}, normalize=False)},
+    {"split_criterion": Directional(0.1), "era_weighting": Recency(2),
+     "era_effects": Intercepts("exponential", 2)},
+    {"split_criterion": "vrex", "era_weighting": GroupDRO(0.3)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("params", MODELS, ids=str)
+@pytest.mark.parametrize("target", ["real", "binary"])
+def test_copies_and_files_keep_the_objects(target, params, tmp_path):
+    X, y, _, eras = make_data(target, n_samples=120)
+    model = ours(target, **params).fit(X, y, eras=eras)
+    assert model.get_params(deep=False).items() >= params.items()
+    save_model(model, tmp_path / "model.era")
+    for again in (
+        load_model(tmp_path / "model.era")[0], pickle.loads(pickle.dumps(model)),
+        clone(model).fit(X, y, eras=eras),
+    ):  # fmt: skip
+        assert again.get_params() == model.get_params()
+        assert_same_model(again, model, X)
+    for name, value in params.items():  # which a fit leaves as they were
+        assert getattr(model, name) is value
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_penalties_of_a_blend_are_each_its_own(normalize):
+    X, y, _, eras = make_data(n_samples=200)
+    X = np.nan_to_num(X).round(1)
+    models = []
+    for penalties in ((0.1, 1.5), (1.5, 0.1)):
+        parts = {Invariant(penalties[0]): 1.0, VREx(penalties[1]): 2.0}
+        model = ours(split_criterion=Blend(parts, normalize), early_stopping=False)
+        models.append(model.set_params(max_iter=2).fit(X, y, eras=eras))
+        assert check_fit(model, X, y, eras).n_splits > 10
+    assert not np.array_equal(*(model.predict(X) for model in models))
