@@ -104,6 +104,7 @@ for ax, name in zip(axes, ("gain", "agreement 0.5"), strict=True):
         models[name].predict(X_later),
         eras=eras_later,
         metric=correlation,
+        greater_is_better=True,
         ax=ax,
     )
     ax.axvline(39.5, color="black", linewidth=1)

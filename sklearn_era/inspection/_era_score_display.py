@@ -338,6 +338,10 @@ class EraScoreDisplay:
             If lengths differ, a label is missing, or the metric cannot be computed in
             an era, which is then named; see `sklearn_era.metrics.era_scores`.
         """
+        if not callable(metric):
+            raise ValueError(
+                f"metric must be one function, not {metric!r}: an era has one score."
+            )
         is_score = find_direction(metric, greater_is_better)
         check_direction("worst", is_score, metric_name(metric))
         result = era_scores(

@@ -37,16 +37,14 @@ class EraScores(Mapping[Any, Any]):
     """Scores of eras, and numbers made of them: the result of :func:`era_scores`.
 
     A mapping: ``scores[era]`` is the score in an era, and of several metrics a dict of
-    scores; ``len(scores)`` is the number of eras, and iteration yields their labels.
-    Of two-way groups a label is a tuple, as in ``scores["shop", 3]``.
+    scores. Of two-way groups a label is a tuple, as in ``scores["shop", 3]``.
 
     Attributes
     ----------
     eras : ndarray of shape (n_eras,)
         The distinct labels, sorted; of two-way groups an object array of tuples.
     scores : ndarray of shape (n_eras,), dtype=float64, or dict of str to such
-        The metric in each era, in the metric's unit; NaN where it is undefined. Of
-        several metrics, a dict by name.
+        The metric in each era, NaN where undefined; of several metrics, a dict by name.
     n_samples : ndarray of shape (n_eras,), dtype=intp
         Rows in each era.
     levels : dict of str or int to ndarray of shape (n_eras,)
@@ -97,8 +95,9 @@ class EraScores(Mapping[Any, Any]):
         except (KeyError, TypeError, ValueError):
             known = ", ".join(map(repr, list(self)[:3]))
             raise KeyError(f"no era {era!r}; the first are {known}") from None
-        by_metric = {name: float(x[place]) for name, x in self._by_metric.items()}
-        return self._like_scores(by_metric)
+        return self._like_scores(
+            {x: float(y[place]) for x, y in self._by_metric.items()}
+        )
 
     def __repr__(self) -> str:
         by = f" by {', '.join(map(str, self.levels))}" if len(self.levels) > 1 else ""
@@ -192,59 +191,53 @@ class EraScores(Mapping[Any, Any]):
             If `undefined` leaves scores undefined, or none at all; if a callable does
             not return a number; if `aggregation` depends on whether greater is better,
             and that is not known; if errors are aggregated by "sharpe" or
-            "max_drawdown"; or if a drawdown is of several columns, or `by` is none.
+            "max_drawdown"; if a drawdown is of several columns; or if `by` is unknown.
         """
         others = {name: x for name, x in self.levels.items() if name != by}
         if by is not None and not 0 < len(others) < len(self.levels):
-            known = [*self.levels]
-            raise ValueError(f"by={by!r} is no column of several: eras have {known}.")
+            raise ValueError(f"by={by!r} is no column of several: {[*self.levels]}.")
         if aggregation == "max_drawdown" and len(others) > 1:
             raise ValueError(
                 "aggregation='max_drawdown' adds up scores in one order, and eras have "
-                f"{len(others)} columns, {[*others]}: pass by=, one of several."
+                f"{len(others)} columns: pass by=, one of {[*others]}."
             )
         labels = _join(others)
 
-        def aggregate_own(name: str, own: Any) -> float:
-            return aggregate(
-                self._by_metric[name][own],
-                labels[own],
-                aggregation,
-                greater_is_better=self.directions[name],
-                undefined=undefined,
-                name=name,
-            )
+        def aggregate_all(own: Any) -> dict[str, float]:
+            return {
+                name: aggregate(
+                    scores[own],
+                    labels[own],
+                    aggregation,
+                    name=name,
+                    greater_is_better=self.directions[name],
+                    undefined=undefined,
+                )
+                for name, scores in self._by_metric.items()
+            }
 
         if by is None:
-            every = slice(None)
-            return self._like_scores(
-                {x: aggregate_own(x, every) for x in self._by_metric}
-            )
+            return self._like_scores(aggregate_all(slice(None)))
         groups = self._columns[by]
-        rows = list(_rows_by_era(groups))
-        values = {
-            name: np.array([aggregate_own(name, own) for own in rows])
-            for name in self._by_metric
-        }
+        rows = _rows_by_era(groups)
+        found = [aggregate_all(own) for own in rows]
+        values = {name: np.array([x[name] for x in found]) for name in found[0]}
         return EraScores(
             {by: replace(groups, codes=np.arange(len(rows), dtype=np.int32))},
             self._like_scores(values),
             np.array([self.n_samples[own].sum() for own in rows]),
             directions={
-                name: DIRECTIONS.get(aggregation, direction)
-                for name, direction in self.directions.items()
+                x: DIRECTIONS.get(aggregation, y) for x, y in self.directions.items()
             },
         )
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas table: the labels as index, metrics and `n_samples`."""
         pandas = import_optional("pandas", extra="cli")
-        index = pandas.MultiIndex.from_arrays(
-            [*self.levels.values()], names=self.levels
-        )
+        columns = [*self.levels.values()]
+        index = pandas.MultiIndex.from_arrays(columns, names=self.levels)
         index = index if len(self.levels) > 1 else index.get_level_values(0)
-        columns = {**self._by_metric, "n_samples": self.n_samples}
-        return pandas.DataFrame(columns, index=index)
+        return pandas.DataFrame({**self._by_metric, "n_samples": self.n_samples}, index)
 
 
 @validate_params(
@@ -335,8 +328,13 @@ def era_scores(
     if n_samples == 0:
         raise ValueError("y_true has no rows; there is no era to score.")
     weights = None if sample_weight is None else np.asarray(sample_weight)
-    labels = _join({name: column.decode() for name, column in columns.items()})
-    scores = {name: np.full(labels.size, np.nan) for name in metrics}
+    by_name = {name: np.full(groups.labels.size, np.nan) for name in metrics}
+    found = EraScores(
+        columns,
+        next(iter(by_name.values())) if callable(metric) else by_name,
+        groups.counts,
+        directions={x: find_direction(metrics[x], greater_is_better) for x in metrics},
+    )
     for place, rows in enumerate(_rows_by_era(groups)):
         params = dict(metric_params)
         if weights is not None:
@@ -345,10 +343,8 @@ def era_scores(
                 continue
         own = _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows)
         for name, one in metrics.items():
-            scores[name][place] = _score(one, own, params, labels[place])
-    directions = {x: find_direction(metrics[x], greater_is_better) for x in metrics}
-    found: Any = next(iter(scores.values())) if callable(metric) else scores
-    return EraScores(columns, found, groups.counts, directions=directions)
+            by_name[name][place] = _score(one, own, params, found.eras[place])
+    return found
 
 
 def _score(metric: Metric, own: Any, params: dict[str, Any], era: Any) -> float:

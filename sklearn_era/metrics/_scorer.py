@@ -202,10 +202,8 @@ class EraScorer(_Scorer):
         """Score predictions of `estimator` on `X`, era by era; greater is better."""
         name = self._score_func.eras if eras is None else eras
         rest, eras = take_era_column(X, name)
-        is_feature = name is not eras and name in getattr(
-            estimator, "feature_names_in_", ()
-        )
-        X = X if is_feature else rest
+        features = getattr(estimator, "feature_names_in_", ())
+        X = X if name is eras or name in features else rest
         if sample_weight is not None:
             kwargs["sample_weight"] = sample_weight
         return self._score(

@@ -169,7 +169,7 @@ def test_scores_refuse(ax):
     draw = EraScoreDisplay.from_predictions
     bad = np.where(eras == "w3", np.nan, y)
     for metric, y_pred, message in (
-        ("r2", y, "'metric' parameter .* must be a callable"),
+        ("r2", y, "metric must be one function, not 'r2'"),
         (mean_absolute_error, y[1:], "y_pred has 199 rows, but y_true has 200"),
         (mean_absolute_error, bad, "failed in era w3, of 50 rows.*contains NaN"),
     ):

@@ -197,7 +197,9 @@ def test_two_way_groups_of_one_metric_and_a_matrix():
     for shop, drawdown in drawdowns.items():
         _, *rest = [score for cell, score in found.items() if cell[0] == shop]
         assert drawdown == pytest.approx(max(0, -sum(rest)))
-    with pytest.raises(ValueError, match=r"eras have 2 columns, \[0, 1\]: pass by="):
+    with pytest.raises(
+        ValueError, match=r"eras have 2 columns: pass by=, one of \[0, 1\]"
+    ):
         found.aggregate("max_drawdown")
     with pytest.raises(ValueError, match=r"by='shop' is no column .*\[0, 1\]"):
         found.mean(by="shop")
@@ -359,3 +361,15 @@ def test_undefined_is_no_bool(undefined):
     for call in (scores_of([1.0]).mean, partial(make_era_scorer, max)):
         with pytest.raises(ValueError, match=message):
             call(undefined=undefined)
+
+
+def test_ordered_categories_keep_their_order():
+    y = np.arange(12.0)
+    sizes = ["small", "medium", "large"]
+    of_rows = pd.Categorical(np.tile(sizes, 4), categories=sizes, ordered=True)
+    of = {"metric": mean_absolute_error}
+    assert list(era_scores(y, 2 * y, eras=of_rows, **of)) == sizes
+    table = {"half": np.repeat([0, 1], 6), "size": of_rows}
+    found = era_scores(y, 2 * y, eras=table, **of)
+    assert list(found) == [(half, size) for half in (0, 1) for size in sizes]
+    assert dict(found.mean(by="size")) == {"small": 4.5, "medium": 5.5, "large": 6.5}

@@ -124,21 +124,19 @@ def test_cross_validate_hands_eras_and_weights_of_the_test_rows():
 
 def test_grid_search_end_to_end():
     X, y, eras = make_data(n_eras=10)
-    cv = EraWalkForwardSplit(2, test_size=3, gap=1)
+    cv = EraWalkForwardSplit(2, test_size=3, gap=1, era_order="ordered")
     scorer = make_era_scorer(r2_score, aggregation="sharpe")
-    parameters = {"split_criterion": "era", "max_iter": 8, "min_samples_leaf": 3}
+    parameters = {"max_iter": 8, "min_samples_leaf": 3}
     model = Regressor(**parameters)
-    alphas = [-np.inf, 0.0]
+    criteria = [Era(boltzmann_alpha=-np.inf), "era"]
     options = {"cv": cv, "scoring": scorer, "error_score": "raise"}
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            model, {"split_criterion__boltzmann_alpha": alphas}, **options
-        )
+        search = GridSearchCV(model, {"split_criterion": criteria}, **options)
         search.fit(X, y, eras=eras, groups=eras)
     for fold, (train, test) in enumerate(cv.split(X, groups=eras)):
         expected = []
-        for alpha in alphas:
-            fitted = clone(model).set_params(split_criterion=Era(alpha))
+        for criterion in criteria:
+            fitted = clone(model).set_params(split_criterion=criterion)
             fitted.fit(X[train], y[train], eras=eras[train])
             expected.append(scorer(fitted, X[test], y[test], eras=eras[test]))
         assert_array_equal(search.cv_results_[f"split{fold}_test_score"], expected)
@@ -187,7 +185,7 @@ def test_eras_may_be_a_column_wherever_nothing_is_handed_over(routing):
         assert found.importances_mean[0] > 0.1
     assert_array_equal(by_name.importances[:3], by_array.importances[:3])
     assert_array_equal(by_array.importances[3], 0)  # the model does not read it
-    with pytest.raises(ValueError, match="eras='week' is no column of X"):
+    with pytest.raises(ValueError, match="eras='week' names a column, but X is"):
         scorer(Ridge().fit(X, y), X, y)
 
 
@@ -255,7 +253,8 @@ def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     X, y, eras = make_data()
     of = {"aggregation": aggregation, "greater_is_better": True}
     scorer = make_era_scorer(correlation, **of)
-    model = Regressor(early_stopping=True, validation_fraction=2, scoring=scorer)
+    options = {"validation_fraction": 2, "era_order": "ordered"}
+    model = Regressor(early_stopping=True, scoring=scorer, **options)
     message = (
         r"in 4 of 4 eras \(w00, w01, w02, w03\).* undefined .*'omit'.* The scorer "
         r"of correlation was handed 160 rows of 4 era\(s\), from w00 to w03. In early "
@@ -268,3 +267,17 @@ def test_early_stopping_by_a_metric_undefined_for_constants(aggregation):
     model.set_params(scoring=scorer, max_iter=3).fit(X, y, eras=eras)
     assert model.train_score_[0] == model.validation_score_[0] == 0
     assert np.all(model.train_score_[1:] > 0)
+
+
+def test_the_column_of_eras_is_kept_from_a_model_that_was_fitted_without_it():
+    X, y, eras = make_data()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(week=eras)
+    scorer = make_era_scorer(r2_score, eras="week", aggregation="worst")
+    model = Regressor(split_criterion="era", max_iter=3)
+    search = GridSearchCV(model, {"max_iter": [3]}, scoring=scorer, cv=GroupKFold(3))
+    search.fit(frame, y, groups=eras, eras="week")
+    fitted = model.fit(X, y, eras=eras)
+    scores = era_scores(y, fitted.predict(X), eras=eras, metric=r2_score)
+    assert scorer(search.best_estimator_, frame, y) == scores.worst()
+    assert scorer(fitted, X, y, eras=eras) == scores.worst()
+    assert np.isfinite(search.best_score_)

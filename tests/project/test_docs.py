@@ -269,8 +269,9 @@ def test_every_estimator_and_function_has_an_example():
     assert public - {*WITH_EXAMPLES} == {
         # What these hold or read, another example makes.
         "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",
-        "metrics.EraScores", "model_files.ModelFileError", "model_files.ModelMetadata",
-        "model_files.load_model", "model_files.read_metadata", "model_files.save_model",
+        "metrics.EraScorer", "metrics.EraScores", "model_files.ModelFileError",
+        "model_files.ModelMetadata", "model_files.load_model",
+        "model_files.read_metadata", "model_files.save_model",
         "numerai.check_portable_model",
     }  # fmt: skip
 
