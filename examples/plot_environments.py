@@ -2,9 +2,9 @@
 What can serve as eras where none are given?
 ============================================
 
-Criteria that compare eras need eras. Where the data have no label for them, time, the
-circumstances, or the features themselves can make some. Whether that helps depends on
-whether what differs between the eras so made is what will differ later.
+Criteria that compare eras need eras. Where the data have no label for them, time or the
+circumstances can make some. Whether that helps depends on whether what differs between
+the eras so made is what will differ later.
 """
 
 # %%
@@ -20,12 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.environments import (
-    decorrelated_partition,
-    kmeans_partition,
-    time_blocks,
-    within_era_correlation,
-)
+from sklearn_era.environments import kmeans_partition, time_blocks
 
 rng = np.random.default_rng(0)
 n_regimes, n_rows = 6, 4800
@@ -39,7 +34,7 @@ X_test = rng.normal(size=(n_rows, 5))
 y_test = X_test[:, 0] - 1.2 * X_test[:, 1] + rng.normal(size=n_rows)
 
 
-def test_score(criterion, X, y, eras, X_test, y_test):
+def test_score(criterion, eras):
     # All eras, or no split: a shortcut can have most of the gain, and by default only
     # such splits are compared. The pooled gain asks for neither.
     model = HistGradientBoostingRegressor(
@@ -61,7 +56,6 @@ labels = {
     "one era: gain": None,
     "at random": rng.permutation(regimes),
     "clusters of the features": kmeans_partition(X, 6, random_state=0),
-    "decorrelated features": decorrelated_partition(X, 6, random_state=0),
     "4 blocks of time": time_blocks(time, 4),
     "10 blocks of time": time_blocks(time, 10),
     "clusters of the context": kmeans_partition(context, 6, random_state=0),
@@ -70,55 +64,14 @@ labels = {
 scores = {}
 for name, eras in labels.items():
     criterion = "gain" if eras is None else "invariant"
-    scores[name] = test_score(criterion, X, y, eras, X_test, y_test)
+    scores[name] = test_score(criterion, eras)
     print(f"{name:26} R² {scores[name]:6.2f}")
 
 # %%
 # Blocks need not meet the regimes exactly. The features do not tell the regimes.
-#
-# A shortcut through correlation
-# ------------------------------
-#
-# Now nothing changes in training. Four causes add up to the target, and a shortcut is
-# their sum with noise: the best single split there is, though it adds nothing to the
-# causes. In the test set it is noise. No time and no context tells, but
-# :func:`~sklearn_era.environments.decorrelated_partition` looks for subsets in which
-# features go along with each other less.
 
-
-def make_rows(is_broken):
-    causes = rng.normal(size=(4000, 4))
-    target = causes.sum(axis=1) + rng.normal(size=4000)
-    shortcut = rng.normal(size=4000) if is_broken else causes.sum(axis=1) / 2
-    shortcut = shortcut + 0.3 * rng.normal(size=4000)
-    return np.column_stack([causes, shortcut]), target
-
-
-train, test = make_rows(False), make_rows(True)
-labels = {
-    "one era: gain": np.zeros(4000, dtype=int),
-    "at random": rng.integers(0, 2, size=4000),
-    "2 clusters": kmeans_partition(train[0], 2, random_state=0),
-    "4 clusters": kmeans_partition(train[0], 4, random_state=0),
-    "2 decorrelated": decorrelated_partition(train[0], 2, random_state=0),
-    "4 decorrelated": decorrelated_partition(train[0], 4, random_state=0),
-}
-by_features = {}
-for name, eras in labels.items():
-    criterion = "gain" if name.startswith("one") else "directional"
-    by_features[name] = test_score(criterion, *train, eras, *test)
-    correlation = within_era_correlation(train[0], eras).mean()
-    print(f"{name:16} R² {by_features[name]:5.2f}, mean squared r {correlation:.3f}")
-
-# %%
-# Here both partitions by features help, and none reaches the possible 0.8. Within their
-# eras the shortcut varies less, and says less. But such eras know nothing about the
-# target, and make splits on true causes hard just as those on shortcuts: judge them by
-# data of another origin.
-
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-for ax, values in zip(axes, (scores, by_features), strict=True):
-    ax.barh(list(values), list(values.values()), color="tab:blue")
-    ax.invert_yaxis()
-    ax.set(xlabel="R² on the test set")
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+ax.barh(list(scores), list(scores.values()), color="tab:blue")
+ax.invert_yaxis()
+ax.set(xlabel="R² on the test set")
 plt.show()

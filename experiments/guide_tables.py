@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.metrics import mean_squared_error
 
+from experiments._decorrelated import decorrelated_partition
 from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.environments import (
-    decorrelated_partition,
-    kmeans_partition,
-    within_era_correlation,
-)
+from sklearn_era.environments import kmeans_partition
 from sklearn_era.metrics import era_scores
 
 TITLE = "Tables of the guide on made-up data"
@@ -69,7 +66,7 @@ def early_stopping(seed: int, quick: bool) -> Iterator[Cell]:
 
 
 def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
-    """Eras that the functions of `environments` make where four regimes are hidden."""
+    """Eras that are made of the features where four regimes are hidden."""
     rng = np.random.default_rng(seed)
     regimes = np.repeat(np.arange(4), 1500)
 
@@ -86,9 +83,6 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
         "at random": rng.permutation(regimes),
         "kmeans_partition": kmeans_partition(X, 4, random_state=seed),
         "decorrelated_partition": decorrelated_partition(X, 4, random_state=seed),
-        "the same, min_share=0.2": decorrelated_partition(
-            X, 4, min_share=0.2, random_state=seed
-        ),
     }
     parameters: dict[str, dict[str, Any]] = {
         "gain": {},
@@ -105,29 +99,6 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
             model.fit(X, y, eras=eras)
             error = mean_squared_error(y_test, model.predict(X_test))
             yield Cell(row, column, error)
-
-
-def correlation_in_made_eras(seed: int, quick: bool) -> Iterator[Cell]:
-    """The mean squared correlation J_e of features with three common factors."""
-    rng = np.random.default_rng(seed)
-    n_rows = 2_000 if quick else 100_000
-    X = rng.normal(size=(n_rows, 3)) @ rng.normal(size=(3, 50)) / 2
-    X += rng.normal(size=X.shape)
-    share_of = {f"min_share={share}": share for share in (None, 0.25)}
-    partitions = {
-        "all in one era": np.zeros(n_rows, dtype=int),
-        "at random": rng.integers(4, size=n_rows),
-        **{
-            name: decorrelated_partition(X, 4, min_share=share, random_state=seed)
-            for name, share in share_of.items()
-        },
-    }
-    for row, eras in partitions.items():
-        shares = np.bincount(eras) / n_rows
-        within = within_era_correlation(X, eras)
-        for place, era in enumerate(np.argsort(-shares, kind="stable"), start=1):
-            yield Cell(row, f"J of era {place}", within[era])
-            yield Cell(row, f"share of era {place}", shares[era])
 
 
 def made_up_ranks(seed: int, quick: bool) -> Iterator[Cell]:
@@ -193,7 +164,6 @@ def _correlation(y_true: NDArray[Any], y_pred: NDArray[Any]) -> float:
 TABLES: dict[str, Callable[[int, bool], Iterator[Cell]]] = {
     "early stopping": early_stopping,
     "made eras": made_eras,
-    "correlation in made eras": correlation_in_made_eras,
     "made-up ranks": made_up_ranks,
 }
 

@@ -96,7 +96,7 @@ def kmeans_partition(
     >>> kmeans_partition([[0], [1], [90], [91], [92]], 2, random_state=0)
     array([1, 1, 0, 0, 0])
     """
-    values, _ = check_numbers(X, missing)
+    values = check_numbers(X, missing)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(

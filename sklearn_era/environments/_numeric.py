@@ -1,4 +1,4 @@
-"""What the partitions by features share: their table of numbers, and their labels."""
+"""Tables of numbers to make eras of, and labels of eras by their size."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from sklearn_era._tables.columns import as_matrix, list_columns, read_columns
 _LARGEST = 1e150
 
 
-def check_numbers(X: Any, missing: str) -> tuple[NDArray[np.float64], list[Any]]:
+def check_numbers(X: Any, missing: str) -> NDArray[np.float64]:
     """Read a table of numbers, without missing values or after filling them."""
     columns = read_columns(X)
     categorical = [column.name for column in columns if column.is_categorical]
     if categorical:
         raise ValueError(
             f"X: column(s) {list_columns(categorical)} hold categories or text, among "
-            "which there is no distance and no correlation; leave them out, or encode "
-            "them as numbers (sklearn.preprocessing.TargetEncoder, OneHotEncoder)."
+            "which there is no distance; leave them out, or encode them as numbers "
+            "(sklearn.preprocessing.TargetEncoder, OneHotEncoder)."
         )
     values, _ = as_matrix(columns)
     names = [column.name for column in columns]
@@ -33,7 +33,7 @@ def check_numbers(X: Any, missing: str) -> tuple[NDArray[np.float64], list[Any]]
     is_missing = np.isnan(values)
     with_missing = np.flatnonzero(is_missing.any(axis=0))
     if with_missing.size == 0:
-        return values, names
+        return values
     if missing == "raise":
         raise ValueError(
             f"X has {is_missing.sum()} missing value(s), in column(s) "
@@ -46,7 +46,7 @@ def check_numbers(X: Any, missing: str) -> tuple[NDArray[np.float64], list[Any]]
             f"X: column(s) {list_columns([names[j] for j in empty])} hold missing "
             "values only, and have no median; leave them out."
         )
-    return SimpleImputer(strategy="median").fit_transform(values), names
+    return SimpleImputer(strategy="median").fit_transform(values)
 
 
 def number_by_size(labels: NDArray[np.intp], n_eras: int) -> NDArray[np.intp]:

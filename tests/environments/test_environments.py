@@ -1,4 +1,4 @@
-"""Eras where none are given: blocks of time, clusters, subsets without correlation."""
+"""Eras where none are given: blocks of time, and clusters."""
 
 import numpy as np
 import pandas as pd
@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
-from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_era.environments import (
-    decorrelated_partition,
-    kmeans_partition,
-    time_blocks,
-    within_era_correlation,
-)
-from sklearn_era.environments._decorrelated import _Search
-from sklearn_era.environments._era_moments import EraMoments
+from sklearn_era.environments import kmeans_partition, time_blocks
 
 
 @st.composite
@@ -136,7 +128,6 @@ def test_clusters_are_found_in_any_units_and_tables_and_numbered_by_size():
     for make_frame in (pd.DataFrame, pl.DataFrame, np.ndarray.tolist):
         frame = make_frame(X)
         assert_array_equal(kmeans_partition(frame, 3, random_state=0), expected)
-        assert decorrelated_partition(frame, 2, random_state=0).shape == (300,)
 
 
 def test_weights_pull_the_centres():
@@ -150,25 +141,23 @@ def test_weights_pull_the_centres():
     assert_array_equal(labels, [0, 0, 1, 1])
 
 
-@pytest.mark.parametrize("partition", [kmeans_partition, decorrelated_partition])
-def test_missing_values_are_refused_or_take_the_median(partition):
+def test_missing_values_are_refused_or_take_the_median():
     X, _ = make_clusters()
     X[5, 1] = np.nan
     message = r"1 missing value\(s\), in column\(s\) 'x1'; pass missing='median'"
     with pytest.raises(ValueError, match=message):
-        partition(X, 2)
+        kmeans_partition(X, 2)
     filled = X.copy()
     filled[5, 1] = np.nanmedian(X[:, 1])
     assert_array_equal(
-        partition(X, 2, missing="median", random_state=0),
-        partition(filled, 2, random_state=0),
+        kmeans_partition(X, 2, missing="median", random_state=0),
+        kmeans_partition(filled, 2, random_state=0),
     )
     X[:, 1] = np.nan
     with pytest.raises(ValueError, match="'x1' hold missing values only"):
-        partition(X, 2, missing="median")
+        kmeans_partition(X, 2, missing="median")
 
 
-@pytest.mark.parametrize("partition", [kmeans_partition, decorrelated_partition])
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -186,9 +175,9 @@ def test_missing_values_are_refused_or_take_the_median(partition):
         (csr_matrix([[1, 2], [3, 4]]), "X is a sparse matrix"),
     ],
 )  # fmt: skip
-def test_partitions_refuse_what_is_no_table_of_numbers(partition, X, message):
+def test_clusters_refuse_what_is_no_table_of_numbers(X, message):
     with pytest.raises(ValueError, match=message):
-        partition(X, 2)
+        kmeans_partition(X, 2)
 
 
 def test_kmeans_refuses():
@@ -203,139 +192,3 @@ def test_kmeans_refuses():
     ):
         with pytest.raises(ValueError, match=message):
             kmeans_partition(rows, n_eras, **options)
-
-
-def make_correlated(n_samples=2000, n_features=8, random_state=0):
-    rng = np.random.default_rng(random_state)
-    factors = rng.normal(size=(n_samples, 2))
-    mixed = factors @ rng.normal(size=(2, n_features))
-    return mixed + rng.normal(size=(n_samples, n_features))
-
-
-def naive_mean_square(X):
-    correlations = np.corrcoef(X, rowvar=False)
-    off = ~np.eye(len(correlations), dtype=bool)
-    return np.mean(correlations[off] ** 2)
-
-
-@pytest.mark.parametrize("n_eras", [2, 3, 6])
-@pytest.mark.parametrize("seed", range(3))
-def test_subsets_are_less_correlated_than_random_ones(n_eras, seed):
-    X = make_correlated(random_state=seed)
-    labels = decorrelated_partition(X, n_eras, random_state=seed)
-    rng = np.random.default_rng(seed)
-    drawn = rng.permutation(np.arange(len(X)) % n_eras)
-    ours = within_era_correlation(X, labels)
-    at_random = within_era_correlation(X, drawn)
-    assert ours.mean() < 0.65 * at_random.mean()
-    assert ours.min() < 0.5 * at_random.min()
-
-
-@pytest.mark.parametrize("share", [None, 0.05, 0.25, 1 / 3])
-def test_every_subset_has_its_least_share(share):
-    X = make_correlated(n_samples=1000)
-    labels = decorrelated_partition(X, 3, min_share=share, random_state=0)
-    counts = np.bincount(labels)
-    assert counts.size == 3
-    assert np.all(np.diff(counts) <= 0)  # numbered by size
-    assert counts.min() >= np.floor((1 / 6 if share is None else share) * 1000)
-    # Even at equal sizes, where rows can only be exchanged.
-    start = within_era_correlation(X, np.arange(1000) % 3).mean()
-    assert within_era_correlation(X, labels).mean() < 0.8 * start
-
-
-def test_smaller_subsets_are_less_correlated():
-    X = make_correlated()
-    least = []
-    for share in (0.05, 0.25):
-        labels = decorrelated_partition(X, 4, min_share=share, random_state=0)
-        least.append(within_era_correlation(X, labels).min())
-    assert least[0] < least[1]
-
-
-def test_correlations_within_eras_are_numpys_whatever_the_units():
-    X = make_correlated()
-    labels = decorrelated_partition(X, 3, random_state=1)
-    scaled = np.insert(X * 2.0 ** np.arange(8), 3, 7.0, axis=1)
-    assert_array_equal(decorrelated_partition(scaled, 3, random_state=1), labels)
-    assert np.any(decorrelated_partition(X, 3, random_state=2) != labels)
-    eras = np.arange(len(X)) % 2
-    assert_allclose(
-        within_era_correlation(scaled, eras), within_era_correlation(X, eras)
-    )
-    X = make_correlated() * np.arange(1, 9) + 3
-    eras = np.random.default_rng(1).choice(["b", "a", "c"], size=len(X))
-    expected = [naive_mean_square(X[eras == era]) for era in "abc"]
-    assert_allclose(within_era_correlation(X, eras), expected, rtol=1e-5)
-
-
-def make_search(n_samples, n_features, n_eras):
-    X = make_correlated(n_samples=n_samples, n_features=n_features)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    labels = np.arange(n_samples) % n_eras
-    return _Search(X, labels, EraMoments.of(X, labels, n_eras)), X, labels
-
-
-def test_slopes_are_derivatives_of_the_objective():
-    """Of the objective after one row more, with the weight of a small part of it."""
-    search, X, labels = make_search(60, 4, 3)
-    moments = EraMoments.of(X, labels, 3)
-    targets, changes = search._best_moves(np.arange(60))
-    step = 1e-5
-    for row in range(0, 60, 7):
-        change = []
-        for era in range(3):
-            counts, sums = moments.counts.copy(), moments.sums.copy()
-            products = moments.products.copy()
-            counts[era] += step
-            sums[era] += step * X[row]
-            products[era] += step * np.outer(X[row], X[row])
-            moved = EraMoments(counts, sums, products).correlations()[3].mean()
-            change.append((moved - search.objective) / step)
-        assert targets[row] == np.argmin(change)
-        expected = min(change) - change[labels[row]]
-        assert_allclose(changes[row], expected, rtol=1e-3, atol=1e-6)
-
-
-def test_every_sweep_lowers_the_objective_and_keeps_the_sums():
-    search, X, _ = make_search(500, 5, 2)
-    rng = np.random.RandomState(0)
-    last = search.objective
-    for _ in range(4):
-        search.sweep(rng, 100)
-        anew = EraMoments.of(X, search.labels, 2)
-        assert_allclose(search.moments.products, anew.products, atol=1e-9)
-        assert_allclose(search.moments.counts, anew.counts)
-        assert search.objective <= last
-        last = search.objective
-    assert_allclose(last, within_era_correlation(X, search.labels).mean())
-
-
-def test_decorrelation_refuses():
-    X = make_correlated(n_samples=200)
-    constant = np.column_stack([X[:, 0], np.ones(200)])
-    for rows, n_eras, options, message in (
-        (constant, 2, {}, r"1 column\(s\) that vary"),
-        (X[:8], 3, {}, "X has 8 rows, but n_eras=3 needs 9"),
-        (X, 3, {"min_share": 0.4}, "min_share=0.4 .* lower it to 0.333 or less"),
-        (X, 3, {"min_share": 0}, "'min_share' parameter"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            decorrelated_partition(rows, n_eras, **options)
-    for rows, n_eras, options, message in (
-        (X, 200, {"missing": "mean"}, "missing must be 'raise' or 'median'"),
-        (X, 199, {}, "eras has 199 labels"),
-        (X[:, :1], 200, {}, r"1 column\(s\) that vary"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            within_era_correlation(rows, np.zeros(n_eras), **options)
-
-
-def test_a_search_ends_without_correlation_and_warns_when_it_is_cut_short():
-    X = np.array([[a, b] for a in (-1.0, 1) for b in (-1.0, 1)] * 50)
-    labels = decorrelated_partition(X, 2, random_state=0)
-    assert within_era_correlation(X, labels).max() < 1e-6
-    X = make_correlated(n_samples=200)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 sweeps") as caught:
-        decorrelated_partition(X, 2, max_iter=1, random_state=0)
-    assert caught[0].filename == __file__
