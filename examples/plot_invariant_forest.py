@@ -14,20 +14,41 @@ stable features, and what that costs in the eras of training and brings in a new
 #
 # In both tasks half of what can be known of the target is the same in all eras, and the
 # rest is environmental: it says more in the first training era, less in the second, and
-# least, or the opposite, in the test era.
+# least, or the opposite, in the test era. For numbers, five stable features are causes,
+# and the environmental one is the target with noise. For classes, five features of
+# either kind are copies of the label with noise, some of them wrong.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_era.criteria import Invariant
-from sklearn_era.datasets import make_liao_classification, make_liao_regression
 from sklearn_era.ensemble import InvariantForestClassifier, InvariantForestRegressor
 from sklearn_era.inspection import era_feature_importances
 
 n_stable = 5
+eras = np.repeat([0, 1, 2], 1000)
+train, test = eras < 2, eras == 2
+
+
+def make_regression():
+    rng = np.random.default_rng(0)
+    stable = rng.normal(size=(eras.size, n_stable))
+    y = stable.sum(axis=1) + np.sqrt(n_stable) * rng.normal(size=eras.size)
+    noise = np.sqrt(n_stable) * np.take([0.1, 2, 5], eras) * rng.normal(size=eras.size)
+    return np.column_stack([stable, y + noise]), y
+
+
+def make_classification():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=eras.size)
+    odds = np.column_stack([np.full(eras.size, 0.3), np.take([0.1, 0.4, 0.7], eras)])
+    is_wrong = rng.uniform(size=(eras.size, 2 * n_stable)) < odds.repeat(n_stable, 1)
+    return np.abs(y[:, np.newaxis] - is_wrong) + rng.normal(size=is_wrong.shape), y
+
+
 tasks = {
-    "regression": (make_liao_regression, InvariantForestRegressor),
-    "classification": (make_liao_classification, InvariantForestClassifier),
+    "regression": (make_regression, InvariantForestRegressor),
+    "classification": (make_classification, InvariantForestClassifier),
 }
 
 # %%
@@ -41,18 +62,18 @@ tasks = {
 penalties = (0, 0.3, 1, 3, 10, 30, 100)
 results = {}
 for task, (make_data, make_forest) in tasks.items():
-    data = make_data(n_features=n_stable, random_state=0)
+    X, y = make_data()
     curves = {"stable share": [], "out-of-bag": [], "new era": []}
     for penalty in penalties:
         forest = make_forest(max_depth=6, oob_score=True, random_state=0)
         forest.set_params(split_criterion__penalty=penalty)
-        forest.fit(data.X_train, data.y_train, eras=data.eras_train)
+        forest.fit(X[train], y[train], eras=eras[train])
         gains = era_feature_importances(
-            forest, data.X_train, data.y_train, eras=data.eras_train
+            forest, X[train], y[train], eras=eras[train]
         ).pooled
         curves["stable share"].append(gains[:n_stable].sum() / gains.sum())
         curves["out-of-bag"].append(forest.oob_score_)
-        curves["new era"].append(forest.score(data.X_test, data.y_test))
+        curves["new era"].append(forest.score(X[test], y[test]))
     results[task] = curves
     print(f"{task:14}", *(f"{penalty:>7}" for penalty in penalties))
     for name, curve in curves.items():
@@ -84,18 +105,19 @@ axes[1, 0].legend()
 # -------------------
 #
 # The gain of each feature in each era, in the plain forest and with a penalty of 30. In
-# the plain one nearly all is the environmental feature's, most of it in era 1.
+# the plain one nearly all is the environmental feature's, most of it in era 0.
 
-data = make_liao_regression(n_features=n_stable, random_state=0)
+X, y = make_regression()
+names = [*(f"stable {index}" for index in range(n_stable)), "environmental"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
 for ax, penalty in zip(axes, (0, 30), strict=True):
     forest = InvariantForestRegressor(
         split_criterion=Invariant(penalty=penalty), max_depth=6, random_state=0
-    ).fit(data.X_train, data.y_train, eras=data.eras_train)
+    ).fit(X[train], y[train], eras=eras[train])
     result = era_feature_importances(
-        forest, data.X_train, data.y_train, eras=data.eras_train, normalize=True
+        forest, X[train], y[train], eras=eras[train], normalize=True
     )
-    places = np.arange(len(data.feature_names))
+    places = np.arange(len(names))
     for j, era in enumerate(result.era_labels):
         ax.bar(
             places + 0.4 * j - 0.2,
@@ -104,6 +126,6 @@ for ax, penalty in zip(axes, (0, 30), strict=True):
             label=f"era {era}",
         )
     ax.set(title=f"penalty={penalty}", ylabel="share of the gain")
-    ax.set_xticks(places, data.feature_names, rotation=45, ha="right")
+    ax.set_xticks(places, names, rotation=45, ha="right")
 axes[0].legend()
 plt.show()

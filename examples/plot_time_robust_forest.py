@@ -12,24 +12,28 @@ repairs most of it.
 # The data
 # --------
 #
-# :func:`~sklearn_era.datasets.make_moneda_drift`: ``x1`` causes the target in all
-# periods, ``x2`` is a copy of it in period 1. Periods 1 and 2 are for training, later
-# ones to test.
+# As in Moneda (2021), section 5.3.3: ``x1`` causes the target in all periods, ``x2`` is
+# a copy of it in period 1. Periods 1 and 2 are for training, later ones to test.
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from sklearn_era.criteria import TimeRobust
-from sklearn_era.datasets import make_moneda_drift
 from sklearn_era.ensemble import EraForestClassifier, TimeRobustForestClassifier
 
-data = make_moneda_drift(random_state=0)
-X, y, periods = data.X_train, data.y_train, data.eras_train
+rng = np.random.RandomState(0)
+periods = np.repeat([1, 2, 3, 4], 1000)
+x1 = rng.normal(size=periods.size)
+target = x1 + rng.normal(size=periods.size)
+x2 = np.where(periods == 1, target, rng.normal(size=periods.size))
+X, y = np.column_stack([x1, x2]), (target > 0.5).astype(int)
+X_test, y_test = X[periods > 2], y[periods > 2]
+X, y, periods = (values[periods <= 2] for values in (X, y, periods))
 
 
 def test_auc(forest):
-    return roc_auc_score(data.y_test, forest.predict_proba(data.X_test)[:, 1])
+    return roc_auc_score(y_test, forest.predict_proba(X_test)[:, 1])
 
 
 # %%
@@ -74,7 +78,7 @@ axes[0].set(ylabel="out-of-bag accuracy", ylim=(0.5, 1))
 axes[0].legend()
 axes[1].bar(places, [test_auc(forest) for forest in forests.values()], color="gray")
 axes[1].set(ylabel="area under the ROC curve, test periods", ylim=(0.5, 1))
-by_x1 = roc_auc_score(data.y_test, data.X_test[:, 0])
+by_x1 = roc_auc_score(y_test, X_test[:, 0])
 axes[1].axhline(by_x1, color="black", linestyle="--", label="x1 itself")
 axes[1].legend()
 for ax in axes:

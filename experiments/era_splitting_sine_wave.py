@@ -31,8 +31,8 @@ from experiments._era_splitting import (
     draw_configurations,
     fit,
 )
+from experiments._paper_data import make_shifted_sine_wave
 from experiments.common import draw_bars, seed_of, summarize_beside
-from sklearn_era.datasets import make_shifted_sine_wave
 
 TITLE = "DeLise (2023), table 3: shifted sine wave, mean squared error"
 DATA_FILES: tuple[str, ...] = ()

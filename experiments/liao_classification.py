@@ -34,8 +34,8 @@ from experiments._liao import (
     invariant_classifier,
     irf,
 )
+from experiments._paper_data import make_liao_classification
 from experiments.common import draw_bars, seed_of, summarize
-from sklearn_era.datasets import make_liao_classification
 
 TITLE = "Liao et al. (2024), tables 1 and 3: synthetic classes, accuracy in %"
 DATA_FILES: tuple[str, ...] = ()

@@ -35,8 +35,8 @@ from experiments._liao import (
     invariant_regressor,
     irf,
 )
+from experiments._paper_data import make_liao_regression
 from experiments.common import draw_bars, seed_of, summarize
-from sklearn_era.datasets import make_liao_regression
 
 TITLE = "Liao et al. (2024), tables 2 and 3: synthetic numbers, MSE by that of RF"
 DATA_FILES: tuple[str, ...] = ()

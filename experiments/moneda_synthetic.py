@@ -35,9 +35,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
+from experiments._paper_data import make_moneda_drift
 from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
 from sklearn_era.criteria import TimeRobust
-from sklearn_era.datasets import make_moneda_drift
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.model_selection import best_worst_era
 

@@ -27,8 +27,8 @@ from experiments._du import (
     make_rules,
     make_sklearn,
 )
+from experiments._paper_data import make_colored_digits
 from experiments.common import draw_bars, seed_of, summarize_beside
-from sklearn_era.datasets import make_colored_digits
 
 TITLE = "Du et al. (2025), figure 9 and table IV: coloured digits"
 DATA_FILES: tuple[str, ...] = ()

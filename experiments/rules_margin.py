@@ -42,6 +42,7 @@ from experiments._du import (
     make_sklearn,
     rates_of_rules,
 )
+from experiments._paper_data import make_cows_versus_camels, make_small_invariant_margin
 from experiments.common import (
     coverage_of_papers,
     draw_bars,
@@ -49,7 +50,6 @@ from experiments.common import (
     summarize_beside,
 )
 from sklearn_era.causal import feature_penalties
-from sklearn_era.datasets import make_cows_versus_camels, make_small_invariant_margin
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
 

@@ -4,12 +4,14 @@ A few features say a little in every era. Others say more, in some of the traini
 and the other way round in the eras to come.
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval
+
+from sklearn_era.datasets._common import checked
 
 N_FEATURE_BINS = 5
 
@@ -29,22 +31,14 @@ _HOLDS_AND_REVERSED = {
 }
 
 
-@validate_params(
+@checked(
     {
-        "n_eras": [Interval(Integral, 1, None, closed="left")],
-        "rows_per_era": [Interval(Integral, N_FEATURE_BINS, None, closed="left")],
-        "n_features": [Interval(Integral, 1, None, closed="left")],
-        "n_fading_eras": [Interval(Integral, 0, None, closed="left")],
-        "n_live_eras": [Interval(Integral, 0, None, closed="left")],
-        "n_stable": [Interval(Integral, 0, None, closed="left")],
-        "n_unstable": [Interval(Integral, 0, None, closed="left")],
-        "stable_effect": [Interval(Real, 0, None, closed="left")],
-        "unstable_effect": [Interval(Real, 0, None, closed="left")],
-        "n_targets": [Interval(Integral, 1, None, closed="left")],
-        "target_correlation": [Interval(Real, 0, 1, closed="both")],
-        "random_state": ["random_state"],
+        "positive": "n_eras n_features n_targets",
+        "counts": "n_fading_eras n_live_eras n_stable n_unstable",
+        "amounts": "stable_effect unstable_effect",
+        "shares": "target_correlation",
     },
-    prefer_skip_nested_validation=True,
+    rows_per_era=Interval(Integral, N_FEATURE_BINS, None, closed="left"),
 )
 def make_numerai_like(
     n_eras: int = 140,

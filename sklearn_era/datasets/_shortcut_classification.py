@@ -5,31 +5,25 @@ there, some say nothing, and the test eras all mix them up. It is the coloured d
 Arjovsky et al. in tabular form, for any number of classes.
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import ndtr
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval
+
+from sklearn_era.datasets._common import by_part, checked
 
 
-@validate_params(
+@checked(
     {
-        "n_classes": [Interval(Integral, 2, None, closed="left")],
-        "n_eras": [Interval(Integral, 1, None, closed="left")],
-        "n_misleading_eras": [Interval(Integral, 0, None, closed="left")],
-        "n_silent_eras": [Interval(Integral, 0, None, closed="left")],
-        "n_test_eras": [Interval(Integral, 0, None, closed="left")],
-        "n_samples_per_era": [Interval(Integral, 1, None, closed="left")],
-        "n_invariant_per_class": [Interval(Integral, 1, None, closed="left")],
-        "n_shortcut_per_class": [Interval(Integral, 0, None, closed="left")],
-        "invariant_strength": [Interval(Real, 0, None, closed="left")],
-        "shortcut_strength": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        "positive": "n_eras n_samples_per_era n_invariant_per_class",
+        "counts": "n_misleading_eras n_silent_eras n_test_eras n_shortcut_per_class",
+        "amounts": "invariant_strength shortcut_strength",
     },
-    prefer_skip_nested_validation=True,
+    n_classes=Interval(Integral, 2, None, closed="left"),
 )
 def make_shortcut_classification(
     *,
@@ -117,17 +111,12 @@ def make_shortcut_classification(
             n_classes * (n_invariant_per_class + n_shortcut_per_class)``. The invariant
             features come first, then the shortcut features, each grouped by class. Rows
             are grouped by era.
-        y_train : ndarray of shape (n_eras * n_samples_per_era,)
-            The class of each training row, from 0 to `n_classes` - 1 with equal odds,
-            int64.
-        eras_train : ndarray of shape (n_eras * n_samples_per_era,)
-            The era of each training row, from 0 to `n_eras` - 1, int64.
-        X_test : ndarray of shape (n_test_eras * n_samples_per_era, n_features)
-            The test features, float64.
-        y_test : ndarray of shape (n_test_eras * n_samples_per_era,)
-            The class of each test row, int64.
-        eras_test : ndarray of shape (n_test_eras * n_samples_per_era,)
-            The era of each test row, counted on from `n_eras`, int64.
+        y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)
+            The class, from 0 to `n_classes` - 1 with equal odds, and the era, from 0 to
+            `n_eras` - 1, of each training row, int64.
+        X_test, y_test, eras_test : ndarrays
+            The same of the ``n_test_eras * n_samples_per_era`` test rows, whose eras
+            are counted on from `n_eras`.
         shortcut_strengths_train, shortcut_strengths_test : ndarray of shape \
 (n_eras,) and (n_test_eras,)
             The strength of the shortcut in each era, float64.
@@ -233,16 +222,12 @@ def make_shortcut_classification(
         X += rng.standard_normal(X.shape)
         return X, y, eras
 
-    X_train, y_train, eras_train = sample(strengths, shifts)
-    X_test, y_test, eras_test = sample(strengths_test, shifts_test)
-
+    parts = by_part(
+        train=sample(strengths, shifts), test=sample(strengths_test, shifts_test)
+    )
+    parts["eras_test"] += n_eras
     return Bunch(
-        X_train=X_train,
-        y_train=y_train,
-        eras_train=eras_train,
-        X_test=X_test,
-        y_test=y_test,
-        eras_test=n_eras + eras_test,
+        **parts,
         shortcut_strengths_train=strengths,
         shortcut_strengths_test=strengths_test,
         shortcut_shifts_train=shifts,

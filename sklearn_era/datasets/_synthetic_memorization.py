@@ -4,12 +4,14 @@ Parascandolo et al. built it to show that pooled training memorises shortcuts; D
 used it to show that comparing eras at each split of a tree prevents that.
 """
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval
+
+from sklearn_era.datasets._common import checked, numbered
 
 # Where the spiral's arms begin and end before scaling. They start away from the origin
 # because all classes meet there and no model could tell them apart.
@@ -20,18 +22,13 @@ _INNER_RADIUS, _OUTER_RADIUS = 0.08, 1.0
 _MAX_DRAWS = 200
 
 
-@validate_params(
+@checked(
     {
-        "n_eras": [Interval(Integral, 1, None, closed="left")],
-        "n_samples_per_era": [Interval(Integral, 1, None, closed="left")],
-        "n_test_samples": [Interval(Integral, 0, None, closed="left")],
-        "n_shortcut_features": [Interval(Integral, 0, None, closed="left")],
-        "n_anchors_per_era": [Interval(Integral, 1, None, closed="left")],
-        "n_rotations": [Interval(Real, 0, None, closed="neither")],
-        "radial_noise": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        "positive": "n_eras n_samples_per_era n_anchors_per_era",
+        "counts": "n_test_samples n_shortcut_features",
+        "amounts": "radial_noise",
     },
-    prefer_skip_nested_validation=True,
+    n_rotations=Interval(Real, 0, None, closed="neither"),
 )
 def make_synthetic_memorization(
     *,
@@ -106,10 +103,9 @@ def make_synthetic_memorization(
             The training features, float64, where ``n_features = 2 +
             n_shortcut_features``. Rows are grouped by era, and in random order within
             an era. Each feature is dimensionless, with mean 0 and variance about 1.
-        y_train : ndarray of shape (n_eras * n_samples_per_era,)
-            The class of each training row, 0 or 1 with equal odds, int64.
-        eras_train : ndarray of shape (n_eras * n_samples_per_era,)
-            The era of each training row, from 0 to `n_eras` - 1, int64.
+        y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)
+            The class, 0 or 1 with equal odds, and the era, from 0 to `n_eras` - 1, of
+            each training row, int64.
         X_test : ndarray of shape (n_test_samples, n_features)
             The test features, float64.
         y_test : ndarray of shape (n_test_samples,)
@@ -162,6 +158,7 @@ n_shortcut_features)
     spiral_test = _spiral(y_test, n_rotations, radial_noise, rng)
     shortcut_test = rng.standard_normal((n_test_samples, n_shortcut_features))
 
+    shortcut_names = numbered("shortcut", n_shortcut_features)
     return Bunch(
         X_train=np.hstack([spiral, shortcut]),
         y_train=y_train,
@@ -169,8 +166,7 @@ n_shortcut_features)
         X_test=np.hstack([spiral_test, shortcut_test]),
         y_test=y_test,
         shortcut_anchors=pool[dealt],
-        feature_names=["spiral_x", "spiral_y"]
-        + [f"shortcut_{index}" for index in range(n_shortcut_features)],
+        feature_names=["spiral_x", "spiral_y", *shortcut_names],
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from experiments._paper_data import make_moneda_drift
 from helpers.grids import slow
 from helpers.paper_trees import (
     ESTIMATORS,
@@ -17,7 +18,6 @@ from helpers.paper_trees import (
     split_of,
 )
 from sklearn_era.criteria import TimeRobust
-from sklearn_era.datasets import make_moneda_drift, make_moneda_motivating_example
 from sklearn_era.ensemble import HistGradientBoostingClassifier
 from sklearn_era.ensemble._criteria.objects import weighted_impurity
 
@@ -25,9 +25,13 @@ from sklearn_era.ensemble._criteria.objects import weighted_impurity
 # period 1 out on the right of X1 <= 4 and of X1 <= 5, but has it in its other rows, and
 # its scores with it.
 
-MOTIVATING = make_moneda_motivating_example()
-MOTIVATING_X, MOTIVATING_Y = MOTIVATING.X_train, MOTIVATING.y_train.astype(float)
-PERIODS = MOTIVATING.eras_train
+# (X1, X2, Y) of six rows each of periods 1 and 2.
+MOTIVATING = np.array(
+    [(3, 1, 0), (3, 2, 1), (4, 1, 0), (5, 2, 1), (6, 1, 0), (6, 2, 1),
+     (3, 1, 0), (4, 1, 0), (4, 2, 1), (5, 1, 1), (5, 2, 0), (6, 1, 1)], dtype=float,
+)  # fmt: skip
+MOTIVATING_X, MOTIVATING_Y = MOTIVATING[:, :2], MOTIVATING[:, 2]
+PERIODS = np.repeat([1, 2], 6)
 
 # Feature and value of a rule, Gini impurities by period as printed and in full, and
 # the pooled one of these rows. Of the latter the thesis prints .49, .44, .49 and .27.
@@ -110,7 +114,7 @@ def test_synthetic_example_of_moneda(seed):
     a period, thirty draws gave .77 to .83 and .77 to .82 for the former, .84 to .89 and
     .66 to .76 for the latter. So does scikit-learn's DecisionTreeClassifier.
     """
-    data = make_moneda_drift(n_samples_per_era=2000, random_state=seed)
+    data = make_moneda_drift(seed, n_samples_per_era=2000)
 
     def aucs(**params):
         # A decrease of Gini impurity by .01 is one of L by .005.

@@ -12,6 +12,7 @@ from sklearn_era._renamed import renamed
     [
         ("metrics", "era_score", r"era_scores\(\.\.\.\)\.mean\(\)"),
         ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
+        ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
         ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
         ("numerai", "train", "the command sklearn-era numerai train"),
     ],

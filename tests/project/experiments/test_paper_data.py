@@ -1,0 +1,294 @@
+"""The synthetic data of the papers: what they are made of, and who falls for them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.tree import DecisionTreeClassifier
+
+from experiments._paper_data import (
+    COLOR_FLIPS,
+    LIAO_FLIPS,
+    LIAO_NOISE,
+    make_colored_digits,
+    make_cows_versus_camels,
+    make_liao_classification,
+    make_liao_regression,
+    make_moneda_drift,
+    make_shifted_sine_wave,
+    make_small_invariant_margin,
+)
+
+UNIT_TESTS = [make_small_invariant_margin, make_cows_versus_camels]
+GENERATORS = [
+    *UNIT_TESTS, make_colored_digits, make_liao_classification, make_liao_regression,
+    make_moneda_drift, make_shifted_sine_wave,
+]  # fmt: skip
+
+
+def rows_of_era(data, era):
+    """Features and target of one era, from whatever part has it."""
+    for part in ("train", "test"):
+        rows = data[f"eras_{part}"] == era
+        if rows.any():
+            return data[f"X_{part}"][rows], data[f"y_{part}"][rows]
+    raise AssertionError(f"no era {era}")
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_parts_have_names_shapes_and_the_same_rows_again(make):
+    data, again, other = make(3), make(3), make(4)
+    parts = ["train", "test", *(["ood"] if make in UNIT_TESTS else [])]
+    for part in parts:
+        X, y, eras = (data[f"{key}_{part}"] for key in ("X", "y", "eras"))
+        assert X.shape == (y.size, len(set(data.feature_names)))
+        assert X.dtype == np.float64
+        assert eras.dtype == np.int64
+        assert eras.shape == y.shape
+        assert np.all(np.diff(eras) >= 0)
+        if y.dtype == np.int64:
+            assert set(y) == {0, 1}
+        assert np.array_equal(X, again[f"X_{part}"])
+        assert not np.array_equal(X, other[f"X_{part}"])
+    last = data[f"eras_{parts[-1]}"]
+    assert not np.isin(last, data.eras_train).any()
+
+
+# --- DeLise, section 5.1
+
+
+def test_sine_wave_is_signal_shift_and_noise():
+    data = make_shifted_sine_wave(0, n_eras=300, n_samples_per_era=200)
+    x = data.X_train[:, 0]
+    assert 0 <= x.min() < 0.01
+    assert 2 * np.pi - 0.01 < x.max() <= 2 * np.pi
+    assert np.array_equal(data.signal_train, np.sin(x))
+    rest = (data.y_train - np.sin(x)).reshape(300, 200)
+    shifts = rest.mean(axis=1)
+    assert [shifts.mean(), shifts.std()] == pytest.approx([0, 1], abs=0.15)
+    noise = rest - shifts[:, np.newaxis]
+    assert noise.std() == pytest.approx(1, abs=0.01)
+    assert np.corrcoef(noise.ravel(), x)[0, 1] == pytest.approx(0, abs=0.02)
+
+
+@pytest.mark.slow
+def test_error_of_one_who_knows_the_sine():
+    errors = []
+    for seed in range(2000):
+        data = make_shifted_sine_wave(seed, n_samples_per_era=64)
+        height = np.mean(data.y_train - data.signal_train)
+        errors.append(np.mean((data.y_test - data.signal_test - height) ** 2))
+    assert np.mean(errors) == pytest.approx(2.125, abs=0.15)
+
+
+# --- Liao et al., equations 23 and 24
+
+
+def test_equation_23_is_noisy_copies_of_the_label():
+    data = make_liao_classification(0, n_features=3, n_samples_per_era=20_000)
+    assert data.feature_names[2:4] == ["invariant_2", "shortcut_0"]
+    for era, flip in enumerate(LIAO_FLIPS, start=1):
+        X, y = rows_of_era(data, era)
+        assert y.mean() == pytest.approx(0.5, abs=0.02)
+        # A copy that is wrong with probability q has the mean q or 1 - q by class, and
+        # the variance q (1 - q) beside that of the noise; copies are independent.
+        q = np.array([0.3] * 3 + [flip] * 3)
+        for label, mean in ((0, q), (1, 1 - q)):
+            assert X[y == label].mean(axis=0) == pytest.approx(mean, abs=0.04)
+            expected = np.diag(1 + q * (1 - q))
+            assert np.cov(X[y == label].T) == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.parametrize("n_features", [2, 10])
+def test_moments_of_equation_24(n_features):
+    data = make_liao_regression(0, n_features=n_features, n_samples_per_era=20_000)
+    for era, sigma in enumerate(LIAO_NOISE, start=1):
+        X, y = rows_of_era(data, era)
+        causes, effect = X[:, :n_features], X[:, n_features]
+        assert np.cov(causes.T) == pytest.approx(np.eye(n_features), abs=0.05)
+        residual = y - causes.sum(axis=1)
+        assert residual.var() / n_features == pytest.approx(1, abs=0.05)
+        noise = effect - y
+        assert noise.var() / n_features == pytest.approx(sigma**2, rel=0.05)
+        # Both noises are independent of each other and of the causes.
+        seen = np.corrcoef(np.column_stack([causes, residual, noise]).T)
+        assert seen == pytest.approx(np.eye(len(seen)), abs=0.04)
+
+
+# --- Moneda, sections 5.3.3 and 5.3.5
+
+
+def test_equations_5_5_and_5_6_of_moneda():
+    data = make_moneda_drift(0, n_samples_per_era=20_000)
+    for period in (1, 2, 3, 4):
+        X, y = rows_of_era(data, period)
+        x1, x2 = X.T
+        assert y.mean() == pytest.approx(0.362, abs=0.01)
+        assert [x1.mean(), x1.var()] == pytest.approx([0, 1], abs=0.05)
+        assert roc_auc_score(y, x1) == pytest.approx(0.836, abs=0.01)
+        if period == 1:  # X_2 is the target
+            assert np.array_equal(y, x2 > 0.5)
+            assert [x2.var(), np.cov(x1, x2)[0, 1]] == pytest.approx([2, 1], abs=0.05)
+        else:
+            assert x2.var() == pytest.approx(1, abs=0.04)
+            assert roc_auc_score(y, x2) == pytest.approx(0.5, abs=0.02)
+
+
+def test_without_shift_moneda_s_second_feature_stays_what_it_is():
+    exact = make_moneda_drift(0, has_shift=False)
+    noisy = make_moneda_drift(
+        0, has_shift=False, shortcut_noise_std=1.0, n_samples_per_era=5000
+    )
+    tree = DecisionTreeClassifier(
+        max_depth=30, min_samples_split=20, min_impurity_decrease=0.01, random_state=0
+    ).fit(noisy.X_train, noisy.y_train)
+    for part in ("train", "test"):
+        assert np.array_equal(exact[f"y_{part}"], exact[f"X_{part}"][:, 1] > 0.5)
+        X, y = noisy[f"X_{part}"], noisy[f"y_{part}"]
+        # Y given both features is normal about half of their sum.
+        assert roc_auc_score(y, X.sum(axis=1)) == pytest.approx(0.922, abs=0.01)
+        # Section 5.3.5 has 0.87 in training and in the holdout.
+        scores = tree.predict_proba(X)[:, 1]
+        assert roc_auc_score(y, scores) == pytest.approx(0.87, abs=0.01)
+
+
+# --- Two unit tests of Aubin et al.
+
+
+def test_moments_of_the_small_invariant_margin():
+    data = make_small_invariant_margin(
+        0, n_eras=2, n_ood_eras=3, n_samples_per_era=5000, n_invariant=2
+    )
+    assert data.is_invariant.tolist() == [True] * 2 + [False] * 5
+    for part, eras in (("train", (0, 1)), ("test", (0, 1)), ("ood", (2, 3, 4))):
+        assert tuple(np.unique(data[f"eras_{part}"])) == eras
+        for era in eras:
+            rows = data[f"eras_{part}"] == era
+            X, y = data[f"X_{part}"][rows], data[f"y_{part}"][rows]
+            assert y.size == 5000
+            assert y.mean() == pytest.approx(0.5, abs=0.03)
+            center = np.array([0.1, 0.1, *data.means[era]])
+            noise = X - np.where(y == 0, 1, -1)[:, np.newaxis] * center
+            assert noise.mean(axis=0) == pytest.approx(np.zeros(7), abs=0.01)
+            assert np.cov(noise.T) == pytest.approx(0.01 * np.eye(7), abs=0.002)
+    assert not np.array_equal(data.X_train, data.X_test)
+    means = make_small_invariant_margin(1, n_eras=2000, n_samples_per_era=1).means
+    assert np.cov(means.T) == pytest.approx(np.eye(5), abs=0.1)
+
+
+def test_shares_of_cows_and_of_their_backgrounds():
+    data = make_cows_versus_camels(0, n_eras=5, n_samples_per_era=5000, n_invariant=3)
+    assert data.background_shares[:3].tolist() == [0.95, 0.97, 0.99]
+    assert data.cow_shares[:3].tolist() == [0.3, 0.5, 0.7]
+    assert np.all((data.background_shares >= 0.9) & (data.background_shares <= 1))
+    assert np.all((data.cow_shares >= 0.3) & (data.cow_shares <= 0.7))
+    for part in ("train", "test", "ood"):
+        foreground, background = np.split(data[f"X_{part}"], [3], axis=1)
+        cow, grass = foreground.sum(axis=1) > 0, background.sum(axis=1) > 0
+        assert np.array_equal(cow, data[f"y_{part}"] == 1)
+        noise = foreground / 0.01 - np.where(cow, 1, -1)[:, np.newaxis]
+        assert np.cov(noise.T) == pytest.approx(0.1 * np.eye(3), abs=0.01)
+        noise = background - np.where(grass, 1, -1)[:, np.newaxis]
+        assert np.cov(noise.T) == pytest.approx(0.1 * np.eye(5), abs=0.01)
+        eras = data[f"eras_{part}"]
+        assert np.array_equal(np.unique(eras), np.arange(5) + 5 * (part == "ood"))
+        for era in range(5):
+            rows = eras % 5 == era
+            p, s = data.background_shares[era], data.cow_shares[era]
+            assert cow[rows].mean() == pytest.approx(s, abs=0.03)
+            both = np.cov(cow[rows], grass[rows])[0, 1]
+            # (P(cow, grass) - P(cow) P(grass)) of the equations.
+            expected = p * s - s * (p * s + (1 - p) * (1 - s))
+            assert both == pytest.approx(0 if part == "ood" else expected, abs=0.02)
+
+
+@pytest.mark.parametrize("make", UNIT_TESTS)
+def test_scrambled_rows_are_the_same_ones_rotated(make):
+    plain, data = (make(0, scramble=scramble) for scramble in (False, True))
+    assert data.feature_names == [f"mixed_{index}" for index in range(10)]
+    assert not data.is_invariant.any()
+    assert np.array_equal(plain.rotation, np.eye(10))
+    assert data.rotation @ data.rotation.T == pytest.approx(np.eye(10), abs=1e-12)
+    assert np.linalg.det(data.rotation) == pytest.approx(1)
+    for part in ("train", "test", "ood"):
+        assert np.array_equal(data[f"y_{part}"], plain[f"y_{part}"])
+        unscrambled = data[f"X_{part}"] @ data.rotation.T
+        assert unscrambled == pytest.approx(plain[f"X_{part}"], abs=1e-12)
+
+
+@pytest.mark.parametrize("make", UNIT_TESTS)
+def test_a_majority_takes_its_share_of_the_training_rows(make):
+    data = make(0, n_eras=4, n_samples_per_era=100, majority_share=0.9)
+    assert np.bincount(data.eras_train).tolist() == [360, 14, 13, 13]
+    assert np.bincount(data.eras_test).tolist() == [100] * 4
+
+
+# --- Coloured digits
+
+
+def test_colored_digits_are_digits_in_color():
+    data = make_colored_digits(0)
+    known, digits = load_digits(return_X_y=True)
+    digit_of = {tuple(image): digit for image, digit in zip(known, digits, strict=True)}
+    seen = []
+    for part, n_rows in (("train", 1198), ("test", 599)):
+        channels = data[f"X_{part}"].reshape(n_rows, 2, 64) * 16
+        color = data[f"color_{part}"]
+        rows = np.arange(n_rows)
+        assert not channels[rows, color].any()  # channel 0 is that of color 1
+        images = channels[rows, 1 - color]
+        found = [digit_of[tuple(image)] for image in images]
+        assert np.array_equal(data[f"digit_{part}"], found)
+        wrong = (data[f"digit_{part}"] >= 5) != data[f"y_{part}"]
+        assert wrong.mean() == pytest.approx(0.25, abs=0.05)
+        for era in np.unique(data[f"eras_{part}"]):
+            of_era = data[f"eras_{part}"] == era
+            misleads = color[of_era] != data[f"y_{part}"][of_era]
+            assert misleads.mean() == pytest.approx(COLOR_FLIPS[era], abs=0.05)
+        seen += map(tuple, images)
+    assert sorted(seen) == sorted(map(tuple, known))  # each of them once
+
+
+def test_components_are_coordinates_of_the_same_pixels():
+    pixels, data = make_colored_digits(0), make_colored_digits(0, n_components=20)
+    assert data.feature_names[19:] == ["component_19"]
+    assert np.array_equal(data.y_train, pixels.y_train)
+    centred = pixels.X_train - pixels.X_train.mean(axis=0)
+    singular = np.linalg.svd(centred, compute_uv=False)[:20]
+    assert np.linalg.norm(data.X_train, axis=0) == pytest.approx(singular)
+    whole = make_colored_digits(0, n_components=128)
+    for one, other in ((0, 1), (5, 900)):
+        assert np.linalg.norm(whole.X_test[one] - whole.X_train[other]) == (
+            pytest.approx(np.linalg.norm(pixels.X_test[one] - pixels.X_train[other]))
+        )
+
+
+def test_who_passes():
+    """Over five seeds, 0.86, 1.00 and 0.97 in training; 0.13, 0.66 and 0.55 later."""
+
+    def accuracy(data, later, columns=slice(None)):
+        model = HistGradientBoostingClassifier(max_depth=2, early_stopping=False)
+        model.fit(data.X_train[:, columns], data.y_train)
+        return [
+            model.score(data[f"X_{part}"][:, columns], data[f"y_{part}"])
+            for part in ("train", later)
+        ]
+
+    known, later = accuracy(make_colored_digits(0), "test")
+    assert known > 0.8
+    assert later < 0.25
+    data = make_small_invariant_margin(1)
+    known, later = accuracy(data, "ood")
+    assert known > 0.99
+    assert later < 0.9
+    assert accuracy(data, "ood", data.is_invariant)[1] > 0.97
+    data = make_cows_versus_camels(0, scramble=True)
+    known, later = accuracy(data, "ood")
+    assert known > 0.95
+    assert later < 0.62
+    # What is lost is lost to the rotation alone.
+    foreground = (data.X_ood @ data.rotation.T)[:, :5]
+    linear = LogisticRegression(C=1e6).fit(foreground, data.y_ood)
+    assert linear.score(foreground, data.y_ood) > 0.99
