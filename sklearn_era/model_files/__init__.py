@@ -291,6 +291,8 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
     if is_categorical is None:
         is_categorical = np.zeros(model.n_features_in_, dtype=bool)
     split_criterion = getattr(estimator, "split_criterion", None)
+    if isinstance(split_criterion, dict):
+        split_criterion = dict(split_criterion)  # as files have mappings
     if not isinstance(split_criterion, str | None):
         split_criterion = repr(split_criterion)
     return ModelMetadata(
