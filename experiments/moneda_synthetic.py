@@ -116,7 +116,9 @@ def run(
 
 def _make_data(name: str, number: int) -> Bunch:
     """A run's data; -1 is the set that bootstraps are drawn from."""
-    shift = {} if name == SHIFT else {"has_shift": False, "shortcut_noise_std": 1.0}
+    shift: dict[str, Any] = (
+        {} if name == SHIFT else {"has_shift": False, "shortcut_noise_std": 1.0}
+    )
     return make_moneda_drift(random_state=seed_of("data", name, number + 1), **shift)
 
 

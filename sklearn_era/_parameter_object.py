@@ -10,11 +10,11 @@ class ParameterObject(BaseEstimator):
     hashes by them: one that is a key of a dict is not to be changed.
     """
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise InvalidParameterError for a parameter with a bad value."""
         self._validate_params()
 
-    def changed(self, **params: Any) -> Any:
+    def _changed(self, **params: Any) -> Any:
         """Return a copy with other values of some parameters.
 
         Parameters

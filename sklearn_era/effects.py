@@ -116,11 +116,11 @@ class Intercepts(ParameterObject):
         self.n_eras = n_eras
 
     @property
-    def is_ordered(self) -> bool:
+    def _is_ordered(self) -> bool:
         """Whether the forecast depends on the order of the eras."""
         return self.forecast != "mean"
 
-    def forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the weight of each era's intercept in the next era's.
 
         Parameters
@@ -137,7 +137,7 @@ class Intercepts(ParameterObject):
         if self.forecast == "exponential":
             weights = half_life_weights(n_eras, self.n_eras)
         else:
-            n_last = self.n_eras if self.is_ordered else n_eras
+            n_last = self.n_eras if self._is_ordered else n_eras
             weights = (np.arange(n_eras) >= n_eras - n_last).astype(np.float64)
         of_all = np.zeros(has_weight.size)
         of_all[has_weight] = weights / weights.sum()

@@ -22,23 +22,23 @@ class SplitCriterion(ParameterObject):
     asks_coverage: ClassVar[bool] = True  # of the eras that a split has to cover
     is_gain_of_one_era: ClassVar[bool] = True  # with one era, splits are the gain's
     # The arguments of the kernel's `Criterion` that parameters are, by name.
-    kernel_names: ClassVar[dict[str, str]] = {}
+    _kernel_names: ClassVar[dict[str, str]] = {}
 
     @property
-    def parts(self) -> "dict[SplitCriterion, float]":
+    def _parts(self) -> "dict[SplitCriterion, float]":
         """The criteria whose keys are added up, with their weights."""
         return {self: 1.0}
 
     @property
-    def is_plain_gain(self) -> bool:
+    def _is_plain_gain(self) -> bool:
         """Whether splits are those of the gain, whatever the eras."""
         return False
 
     @property
-    def needs_target(self) -> bool:
+    def _needs_target(self) -> bool:
         """Whether eras are compared by the target, and not by gradients."""
         return False
 
-    def kernel_parameters(self) -> dict[str, Any]:
+    def _kernel_parameters(self) -> dict[str, Any]:
         """Return the arguments of the kernel's `Criterion` that are of this one."""
-        return {known: getattr(self, own) for own, known in self.kernel_names.items()}
+        return {known: getattr(self, own) for own, known in self._kernel_names.items()}

@@ -49,9 +49,9 @@ class Blend(SplitCriterion):
         self.weights = weights
         self.normalize = normalize
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise ValueError for parts or weights that cannot be added up."""
-        super().check()
+        super()._check()
         seen = set()
         for key, weight in self.weights.items():
             part = CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
@@ -75,7 +75,7 @@ class Blend(SplitCriterion):
             )
 
     @property
-    def parts(self) -> dict[SplitCriterion, float]:
+    def _parts(self) -> dict[SplitCriterion, float]:
         """The criteria with a positive weight, in units of the largest."""
         weights = {
             CRITERIA[key]() if isinstance(key, str) else key: float(weight)
@@ -90,13 +90,13 @@ class Blend(SplitCriterion):
             for part, weight in weights.items()
         }
 
-    def kernel_parameters(self) -> dict[str, Any]:
+    def _kernel_parameters(self) -> dict[str, Any]:
         """Return the arguments of the kernel's `Criterion` that are of this one."""
-        parts = self.parts
+        parts = self._parts
         merged: dict[str, Any] = {}
         # `Era` last: of `Directional`, the mean of the gains has no part in a blend.
         for part in sorted(parts, key=lambda part: isinstance(part, Era)):
-            merged |= part.kernel_parameters()
+            merged |= part._kernel_parameters()
         weights = {part.name: weight for part, weight in parts.items()}
         return merged | {"weights": weights, "normalize_era_gain": self.normalize}
 
@@ -109,10 +109,10 @@ def _not_blendable(part: Any, normalize: bool) -> str | None:
             f"it is no criterion. Use some of {', '.join(map(repr, known))}, or "
             "objects of sklearn_era.criteria"
         )
-    part.check()
+    part._check()
     if isinstance(part, TimeRobust):
         return "its key is an impurity, which cannot be added to gains"
-    if part.needs_target:
+    if part._needs_target:
         return (
             "statistic='ratio' compares counts of the target and no gradients; use "
             "'effect' or 'changing_rate'"
@@ -131,8 +131,8 @@ def as_criterion(value: Any) -> SplitCriterion:
     if isinstance(value, str):
         return CRITERIA[value]()
     criterion: SplitCriterion = Blend(value) if isinstance(value, Mapping) else value
-    criterion.check()
-    parts = criterion.parts
+    criterion._check()
+    parts = criterion._parts
     return next(iter(parts)) if len(parts) == 1 else criterion
 
 

@@ -46,7 +46,7 @@ class Gain(SplitCriterion):
         self.splitter = splitter
 
     @property
-    def is_plain_gain(self) -> bool:
+    def _is_plain_gain(self) -> bool:
         """Whether splits are those of the gain, whatever the eras."""
         return True
 
@@ -93,7 +93,7 @@ class Era(SplitCriterion):
     """
 
     name = "era"
-    kernel_names: ClassVar[dict[str, str]] = {
+    _kernel_names: ClassVar[dict[str, str]] = {
         "boltzmann_alpha": "boltzmann_alpha",
         "normalize": "normalize_era_gain",
     }
@@ -145,9 +145,9 @@ class Directional(SplitCriterion):
     """
 
     name = "directional"
-    kernel_names: ClassVar[dict[str, str]] = {
+    _kernel_names: ClassVar[dict[str, str]] = {
         "min_agreement": "min_direction_agreement",
-        **Era.kernel_names,
+        **Era._kernel_names,
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "min_agreement": [Interval(Real, 0, 1, closed="both")],
@@ -200,7 +200,7 @@ class TimeRobust(SplitCriterion):
     name = "time_robust"
     traits = KernelTraits(reads_impurities=True, worst_era_decides=True)
     is_gain_of_one_era = False  # impurities know no regularization
-    kernel_names: ClassVar[dict[str, str]] = {
+    _kernel_names: ClassVar[dict[str, str]] = {
         "min_impurity_decrease": "min_impurity_decrease"
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -214,10 +214,10 @@ class TimeRobust(SplitCriterion):
         self.aggregation = aggregation
         self.min_impurity_decrease = min_impurity_decrease
 
-    def kernel_parameters(self) -> dict[str, Any]:
+    def _kernel_parameters(self) -> dict[str, Any]:
         """Return the arguments of the kernel's `Criterion` that are of this one."""
         takes_worst = self.aggregation == "max"
-        return super().kernel_parameters() | {"takes_worst_era": takes_worst}
+        return super()._kernel_parameters() | {"takes_worst_era": takes_worst}
 
 
 class Invariant(SplitCriterion):
@@ -260,7 +260,7 @@ class Invariant(SplitCriterion):
 
     name = "invariant"
     traits = KernelTraits(is_at_most_gain=True)
-    kernel_names: ClassVar[dict[str, str]] = {
+    _kernel_names: ClassVar[dict[str, str]] = {
         "penalty": "invariance_penalty",
         "statistic": "invariance_statistic",
     }
@@ -274,12 +274,12 @@ class Invariant(SplitCriterion):
         self.statistic = statistic
 
     @property
-    def is_plain_gain(self) -> bool:
+    def _is_plain_gain(self) -> bool:
         """Whether splits are those of the gain, whatever the eras."""
         return self.penalty == 0
 
     @property
-    def needs_target(self) -> bool:
+    def _needs_target(self) -> bool:
         """Whether eras are compared by the target, and not by gradients."""
         return self.statistic == "ratio"
 
@@ -311,7 +311,7 @@ class VREx(SplitCriterion):
     """
 
     name = "vrex"
-    kernel_names: ClassVar[dict[str, str]] = {
+    _kernel_names: ClassVar[dict[str, str]] = {
         "penalty": "vrex_penalty",
         "normalize": "normalize_era_gain",
     }
@@ -355,7 +355,7 @@ class HeldOut(SplitCriterion):
     name = "held_out"
     traits = KernelTraits(sees_all_eras=True)
     asks_coverage = False
-    kernel_names: ClassVar[dict[str, str]] = {"normalize": "normalize_era_gain"}
+    _kernel_names: ClassVar[dict[str, str]] = {"normalize": "normalize_era_gain"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"normalize": ["boolean"]}
 
     def __init__(self, normalize: bool = False) -> None:

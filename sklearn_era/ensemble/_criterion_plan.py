@@ -34,21 +34,22 @@ class CriterionPlan:
     def of(cls, estimator: Any) -> "CriterionPlan":
         """Return the plan of an estimator's parameters."""
         criterion = as_criterion(estimator.split_criterion)
-        asks = any(part.asks_coverage for part in criterion.parts)
+        asks = any(part.asks_coverage for part in criterion._parts)
         min_samples_per_era = estimator.min_samples_per_era if asks else 0
+        is_plain = criterion._is_plain_gain
         return cls(
             criterion,
             is_gain_of_one_era=criterion.is_gain_of_one_era
             and min_samples_per_era <= estimator.min_samples_leaf,
             min_samples_per_era=min_samples_per_era,
             min_era_coverage=estimator.min_era_coverage if asks else 0.0,
-            min_gain_share=0.0 if criterion.is_plain_gain else estimator.min_gain_share,
+            min_gain_share=0.0 if is_plain else estimator.min_gain_share,
         )
 
     @property
     def is_plain_gain(self) -> bool:
         """Whether splits are those of the gain, whatever the eras."""
-        return self.criterion.is_plain_gain
+        return self.criterion._is_plain_gain
 
     @property
     def is_by_kernel(self) -> bool:
@@ -58,7 +59,7 @@ class CriterionPlan:
     @property
     def sees_all_eras(self) -> bool:
         """Whether eras are judged beside the other ones."""
-        return any(part.traits.sees_all_eras for part in self.criterion.parts)
+        return any(part.traits.sees_all_eras for part in self.criterion._parts)
 
     def compares(self, n_eras: int) -> bool:
         """Whether splits of rows of so many eras are ranked by more than the gain."""
@@ -73,7 +74,7 @@ def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
         min_samples_per_era=min(int(plan.min_samples_per_era), _LARGEST_INT),
         min_covered_eras=number_of_share(plan.min_era_coverage, n_eras),
         min_gain_share=plan.min_gain_share,
-        **plan.criterion.kernel_parameters(),
+        **plan.criterion._kernel_parameters(),
     )
 
 
@@ -153,7 +154,7 @@ def target_weights_of(
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:
     """As `make_target_weights` returns them, where eras are compared by the target."""
-    if not plan.criterion.needs_target:
+    if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
     return make_target_weights(y, sample_weight, n_classes, exchange)
@@ -178,7 +179,7 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
         f"No split was admissible for split_criterion={estimator.split_criterion!r}, "
         f"and the fitted {what} predicts a constant: a split must "
     )
-    if not any(part.asks_coverage for part in plan.criterion.parts):
+    if not any(part.asks_coverage for part in plan.criterion._parts):
         warn_user(
             f"{nothing}lower the loss of eras by the values of the other eras, and "
             "leave min_samples_leaf rows on both sides. Check that eras have anything "
@@ -212,7 +213,7 @@ def warn_if_few_splits_are_covered(
     )
     if max(leaves) == 1:
         return
-    agreement = plan.criterion.kernel_parameters().get("min_direction_agreement", 0.0)
+    agreement = plan.criterion._kernel_parameters().get("min_direction_agreement", 0.0)
     if agreement > 0 and (n_unsplit := leaves.count(1)) > 0.9 * len(leaves):
         warn_user(
             f"{n_unsplit:,} of {len(leaves):,} trees have no split: eras agree too "

@@ -42,6 +42,6 @@ class EraEstimatorMixin(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if tags.classifier_tags is not None:
-            needs_target = getattr(self.split_criterion, "needs_target", False)
+            needs_target = getattr(self.split_criterion, "_needs_target", False)
             tags.classifier_tags.multi_class = not needs_target
         return tags

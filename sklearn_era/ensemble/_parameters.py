@@ -140,7 +140,7 @@ class ParametersMixin(BaseEstimator):
                     f"{owner}={value!r} has no parameter {next(iter(own_params))!r}: "
                     "set an object first."
                 )
-            setattr(self, owner, value.changed(**own_params))
+            setattr(self, owner, value._changed(**own_params))
         return self
 
     def _validate_params(self) -> None:
@@ -163,7 +163,7 @@ class ParametersMixin(BaseEstimator):
             raise
         for name in ("era_weighting", "era_effects"):
             if isinstance(value := getattr(self, name, None), ParameterObject):
-                value.check()
+                value._check()
 
 
 class VersionedStateMixin(BaseEstimator):

@@ -137,7 +137,7 @@ def grow(
     elif criterion is not None:
         plan = CriterionPlan.of(EraForestRegressor(**CRITERIA[criterion] | params))
         weights: tuple[np.ndarray, ...] = ()
-        if plan.criterion.needs_target:
+        if plan.criterion._needs_target:
             weight = np.broadcast_to(rows.hessians, rows.target.shape)
             weight = np.ascontiguousarray(weight, dtype=np.float32)
             weights = (np.where(rows.target > 0, weight, np.float32(0)), weight)

@@ -52,7 +52,7 @@ class EraIntercepts:
                 )
             self._in_raw += estimator._era_forecast
         else:
-            if self._effects.is_ordered:
+            if self._effects._is_ordered:
                 _warn_of_forecast(estimator, self._effects, eras.labels)
             estimator._era_labels = eras.labels
             estimator._era_intercepts = self._in_raw
@@ -82,7 +82,7 @@ class EraIntercepts:
         )
         self._move(raw, estimator._era_intercepts)
         if self._forecast_weights is None:
-            self._forecast_weights = self._effects.forecast_weights(
+            self._forecast_weights = self._effects._forecast_weights(
                 self._weigh_eras(sample_weight) > 0
             )
         forecast = self._forecast_weights @ estimator._era_intercepts

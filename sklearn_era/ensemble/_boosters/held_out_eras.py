@@ -37,7 +37,7 @@ def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str |
         what = f"era_weighting={estimator.era_weighting!r}"
         check_order(eras, order, what, "'rows' or 'equal'")
     effects = intercepts_of(estimator)
-    if effects is not None and effects.is_ordered:
+    if effects is not None and effects._is_ordered:
         what = f"era_effects={effects!r}"
         check_order(eras, order, what, "Intercepts(forecast='mean')")
     return held_out

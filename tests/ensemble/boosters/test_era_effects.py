@@ -232,10 +232,10 @@ def test_a_step_of_the_intercepts_is_that_of_the_equations(target):
 )  # fmt: skip
 def test_forecast_weighs_the_eras(forecast, n_eras, weights):
     effects = Intercepts(forecast, n_eras)
-    assert effects.forecast_weights(np.full(4, True)) == pytest.approx(weights)
+    assert effects._forecast_weights(np.full(4, True)) == pytest.approx(weights)
     has_weight = np.array([True, False, True, True, True])
     expected = np.insert(weights, 1, 0.0)
-    assert effects.forecast_weights(has_weight) == pytest.approx(expected)
+    assert effects._forecast_weights(has_weight) == pytest.approx(expected)
 
 
 def test_eras_without_weight_count_for_nothing_in_the_forecast():

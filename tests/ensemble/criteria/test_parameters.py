@@ -41,13 +41,13 @@ def test_criteria_are_named_as_the_parameter():
 def test_blend_keeps_its_positive_weights_in_units_of_the_largest():
     criterion = as_criterion({"era": 1, "gain": 0.0, VREx(2.0): 0.5})
     assert criterion.name == "blend"
-    assert criterion.parts == {Era(): 1.0, VREx(2.0): 0.5}
-    assert Blend({"era": 8, "vrex": 2}).parts == {Era(): 1.0, VREx(): 0.25}
+    assert criterion._parts == {Era(): 1.0, VREx(2.0): 0.5}
+    assert Blend({"era": 8, "vrex": 2})._parts == {Era(): 1.0, VREx(): 0.25}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "time_robust"])
 def test_blend_of_one_positive_weight_is_that_criterion(name):
-    (part,) = Blend({name: 0.2}).parts
+    (part,) = Blend({name: 0.2})._parts
     assert as_criterion({name: 0.2}) == as_criterion(name) == part
     blend = dict.fromkeys(("era", "gain", "vrex"), 0) | {name: 3}
     assert as_criterion(blend) == part
@@ -69,7 +69,7 @@ def test_blend_of_one_positive_weight_is_that_criterion(name):
     ids=repr,
 )  # fmt: skip
 def test_parameters_of_the_kernel(criterion, kernel):
-    assert criterion.kernel_parameters() == kernel
+    assert criterion._kernel_parameters() == kernel
 
 
 BAD_BLENDS = {

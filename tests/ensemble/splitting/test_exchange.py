@@ -87,7 +87,7 @@ def grow(data, rows, exchange, params, is_categorical=None, n_bins=5, penalties=
         criterion = Criterion("gain", min_covered_eras=0)
         codes[:] = 0
     weights = ()
-    if plan.criterion.needs_target:
+    if plan.criterion._needs_target:
         weights = make_target_weights((y > np.median(y)).astype(float), None)
         weights = [each[rows] for each in weights]
     splitter = EraSplitter(

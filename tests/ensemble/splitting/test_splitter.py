@@ -206,7 +206,7 @@ def test_rows_many_times_over_give_the_same_trees(criterion, era_sizes):
         params |= criterion | {"min_samples_leaf": 10 * times}
         key = criterion["split_criterion"]
         if getattr(key, "boltzmann_alpha", 0) and not key.normalize:  # gains are sums
-            key = key.changed(boltzmann_alpha=key.boltzmann_alpha / times)
+            key = key._changed(boltzmann_alpha=key.boltzmann_alpha / times)
             params["split_criterion"] = key
         return fit(data, {}, **params)[0]
 
