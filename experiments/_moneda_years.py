@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import (
-    GridSearchCV,
     LeaveOneGroupOut,
     RandomizedSearchCV,
     StratifiedKFold,
@@ -37,7 +36,7 @@ from experiments.common import COLORS, RULE_OF_PAPERS, draw_bars, seed_of, summa
 from sklearn_era.criteria import TimeRobust
 from sklearn_era.ensemble import EraForestClassifier
 from sklearn_era.inspection import domain_classifier_auc, support_match
-from sklearn_era.model_selection import best_worst_era, reverse_learning_curve
+from sklearn_era.model_selection import EraSearchCV, reverse_learning_curve
 
 RANDOM_FOREST = "random forest"
 GAIN = "gain, its rows a leaf"
@@ -352,7 +351,7 @@ def _best_by_years(
     knows_years = model in (MEAN, WORST)
     of_rows = "min_samples_per_era" if knows_years else "min_samples_leaf"
     factor = 1 if knows_years else n_years
-    search = GridSearchCV(
+    search = EraSearchCV(
         make_forest(model, n_years, DEPTHS[0], ROWS[0], n_trees, seed),
         {
             "max_depth": DEPTHS[:2] if quick else DEPTHS,
@@ -360,7 +359,7 @@ def _best_by_years(
         },
         scoring="roc_auc",
         cv=LeaveOneGroupOut(),
-        refit=best_worst_era,
+        rule="best",
+        choose_by="worst",
     )
-    given = {} if model == RANDOM_FOREST else {"eras": years}
-    return search.fit(X, y, groups=years, **given).best_estimator_
+    return search.fit(X, y, eras=years).best_estimator_

@@ -1,12 +1,24 @@
 """Boosters that find out by themselves how to use eras."""
 
+import re
+from numbers import Integral
 from typing import Any, ClassVar
 
-from sklearn.base import ClassifierMixin, RegressorMixin
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.metrics import make_scorer, mean_pinball_loss
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from .._era_arguments import take_era_column
+from .._fit_attributes import fits_or_fails
+from .._tables.no_value import no_value_noted
 from ..model_selection._search import EraSearchCV
+from ..model_selection._search_errors import mean_and_error, mean_over_folds
+from ..model_selection._search_scores import ScorerByEra, ask, prediction, tabulate
 from ._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -14,23 +26,21 @@ from ._boosters.estimators import (
 
 # Chosen on public data (docs/natural-eras.md): each is good somewhere, and they differ
 # enough for their average to be better than each. The cheapest come first.
-_CANDIDATES: list[dict[str, Any]] = [
-    {"max_leaf_nodes": 4},
-    {"max_leaf_nodes": 8},
-    {"max_leaf_nodes": 15},
-    {"leaf_shrinkage": "eras"},
+_CANDIDATES: list[dict[str, list[Any]]] = [
+    {"max_leaf_nodes": [4, 8, 15]},
+    {"leaf_shrinkage": ["eras"]},
     # What a shortcut that holds in most eras cannot deceive.
     {
-        "split_criterion": "directional",
-        "min_era_coverage": 1.0,
-        "min_gain_share": 0.0,
-        "max_leaf_nodes": 15,
+        "split_criterion": ["directional"],
+        "min_era_coverage": [1.0],
+        "min_gain_share": [0.0],
+        "max_leaf_nodes": [15],
     },
 ]
 # Where eras follow each other, the level of the next one is that of the last few.
-_OF_ORDERED_ERAS: list[dict[str, Any]] = [
-    {"era_effects": "intercept"},
-    {"era_effects": "intercept", "max_leaf_nodes": 15},
+_OF_ORDERED_ERAS: list[dict[str, list[Any]]] = [
+    {"era_effects": ["intercept"]},
+    {"era_effects": ["intercept"], "max_leaf_nodes": [15]},
 ]
 
 _SCORING_OF_LOSS = {
@@ -47,8 +57,7 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     eras are ordered ``era_effects``. The best two or three of them are fitted to all
     rows and averaged; or there is a single one, if it is better than averages by more
     than one standard error over eras; or the plain model, unless something is better
-    than it by as much.
-    It is :class:`~sklearn_era.model_selection.EraSearchCV`, with these candidates.
+    than it by as much. Eras count as independent in these errors.
 
     With 3 folds it takes about as long as 22 fits of the plain model, and more where
     rows are few and eras many.
@@ -59,51 +68,38 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
         The plain model, whose parameters all candidates share but for what they try.
         None is ``{kind}(random_state=random_state)``.
 
-    era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
-        Whether eras follow each other, in the order of their labels: then models are
-        tested on later eras, else on eras that are left out. 'auto' takes numbers and
-        dates for ordered, in text too if it has one form ('0001', '2024-W07'), and
-        refuses other text. Numbers that are mere names (hospitals, shops) need
-        'unordered'.
-
-    cv : int, default=3
-        The number of folds, at least 2.
+    n_averaged : int, default=3
+        The most candidates to average, the best in their means; 1 for no average.
 
     scoring : str, callable or None, default=None
         A scorer of one era's rows; None is the negative {loss}.
 
-    choose_by : {{'mean', 'worst'}}, default='mean'
-        Whether to look for the best mean over eras or for the best worst era.
-
-    n_averaged : int, default=3
-        The most candidates to average, the best in their means; 1 for no average.
-
-    time_budget : float or None, default=None
-        Seconds after which no further candidate is begun in cross-validation.
-
-    n_jobs : int or None, default=None
-        Folds to fit in parallel.
-
     random_state : int, RandomState instance or None, default=None
         Of the plain model, where `estimator` is None.
 
-    verbose : int, default=0
-        1 prints a line for each candidate.
+    cv, n_jobs, verbose, era_order, choose_by, time_budget :
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
+        mere names (hospitals, shops) need ``era_order="unordered"``.
 
     Attributes
     ----------
     cv_results_, era_scores_, era_labels_, era_order_, best_index_, best_params_ :
-        As :class:`~sklearn_era.model_selection.EraSearchCV` has them.
+        As :class:`~sklearn_era.model_selection.EraSearchCV` has them, of single
+        candidates.
+
+    averaged_params_ : list of dict
+        Parameters of the models that are averaged, the best first; of a single model
+        `best_params_`.
 
     estimators_ : list of {kind}
-        The models whose predictions are averaged, fitted to all rows.
+        These models, fitted to all rows.
 {classes}
     n_features_in_ : int
         Number of columns of X.
 
     See Also
     --------
-    sklearn_era.model_selection.EraSearchCV : The same with candidates of one's own.
+    sklearn_era.model_selection.EraSearchCV : A search with candidates of one's own.
     {kind} : The model.
 
     Examples
@@ -116,20 +112,50 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     >>> est.predict(data.X_test).shape
     (2000,)
     """
+_RESULTS = (
+    "cv_results_", "era_scores_", "era_labels_", "era_order_", "best_index_",
+    "best_params_",
+)  # fmt: skip
+_OF_SEARCH = ("era_order", "cv", "choose_by", "time_budget", "n_jobs", "verbose")
 
 
-class _AutoEra(EraSearchCV):
-    """The search with candidates of its own."""
+class _Search(EraSearchCV):
+    """The search for one of the candidates, by the error of eras that are independent,
+    with which they were chosen.
+    """
 
-    rule = "one_standard_error"
+    _name = "AutoEra"
+    _keeps_models = True
+
+    def _list_candidates(self) -> list[dict[str, Any]]:
+        self.param_grid = _CANDIDATES
+        if self.era_order_ == "ordered":
+            # Were the last eras held out, the level carried on would be that of before.
+            rows = {"validation_eras": [None]} if self.estimator.early_stopping else {}
+            self.param_grid = [*_CANDIDATES, *(one | rows for one in _OF_ORDERED_ERAS)]
+        return super()._list_candidates()
+
+    def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
+        self._routed = super()._get_routed_params_for_fit(params)
+        return self._routed
+
+    def _mean_and_error(self, differences: Any) -> tuple[Any, Any]:
+        return mean_and_error(mean_over_folds(differences))
+
+
+class _AutoEra(BaseEstimator):
+    """The average of models that an `EraSearchCV` with candidates of its own finds."""
+
+    __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
     _booster: ClassVar[type]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: constraint
-        for name, constraint in EraSearchCV._parameter_constraints.items()
-        if name not in ("param_grid", "rule")
-    } | {
+        **{name: EraSearchCV._parameter_constraints[name] for name in _OF_SEARCH},
         "estimator": [HasMethods(["fit", "predict"]), None],
+        "scoring": [str, callable, None],
+        "n_averaged": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -137,26 +163,115 @@ class _AutoEra(EraSearchCV):
         self,
         estimator: Any = None,
         *,
-        era_order: str = "auto",
-        cv: int = 3,
-        scoring: Any = None,
-        choose_by: str = "mean",
         n_averaged: int = 3,
-        time_budget: float | None = None,
-        n_jobs: int | None = None,
+        scoring: Any = None,
         random_state: Any = None,
+        cv: Any = 3,
+        n_jobs: int | None = None,
         verbose: int = 0,
+        era_order: str = "auto",
+        choose_by: str = "mean",
+        time_budget: float | None = None,
     ) -> None:
         self.estimator = estimator
-        self.era_order = era_order
-        self.cv = cv
-        self.scoring = scoring
-        self.choose_by = choose_by
         self.n_averaged = n_averaged
-        self.time_budget = time_budget
-        self.n_jobs = n_jobs
+        self.scoring = scoring
         self.random_state = random_state
+        self.cv = cv
+        self.n_jobs = n_jobs
         self.verbose = verbose
+        self.era_order = era_order
+        self.choose_by = choose_by
+        self.time_budget = time_budget
+
+    @fits_or_fails
+    def fit(
+        self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
+    ) -> "_AutoEra":
+        """Fit all candidates in cross-validation, and the best ones to all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The input samples.
+
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows, in fits and scores.
+
+        Returns
+        -------
+        self : object
+            The model, fitted.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
+        """
+        self._validate_params()
+        X, eras = take_era_column(X, eras)
+        plain = self._plain_model()
+        params = {name: getattr(self, name) for name in _OF_SEARCH}
+        search = _Search(plain, _CANDIDATES, scoring=self._scoring(plain), **params)
+        with config_context(enable_metadata_routing=False):
+            try:
+                search.fit(X, y, eras=eras, sample_weight=sample_weight)
+            except ValueError as error:
+                if re.search("All the .* fits failed|^The plain model", str(error)):
+                    # The error of a single fit is clearer.
+                    clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
+                raise
+        X, y = indexable(X, y)
+        chosen = self._choose(search, X, y)
+        candidates = [search.cv_results_["params"][i] for i in chosen]
+        models = {search.best_index_: search.best_estimator_}
+        with no_value_noted():  # of which the search has warned
+            for i, params in zip(chosen, candidates, strict=True):
+                if i not in models:
+                    models[i] = clone(plain).set_params(**params)
+                    models[i].fit(X, y, **search._routed.estimator.fit)
+        self.averaged_params_ = candidates
+        for name in _RESULTS:
+            setattr(self, name, getattr(search, name))
+        return self._set_models([models[i] for i in chosen])
+
+    def _choose(self, search: _Search, X: Any, y: Any) -> NDArray[np.intp]:
+        """Return the candidates to average: the best two, three and so on, or one."""
+        results, scores = search.cv_results_, search._fold_scores
+        ranking = np.argsort(-results["mean_era_score"], kind="stable")
+        ranking = ranking[np.isfinite(results["mean_test_score"][ranking])]
+        found = []
+        for n in range(2, min(self.n_averaged, ranking.size) + 1):
+            for fold in scores[ranking[:n]].T:
+                rows = fold[0].rows
+                params = _check_method_params(X, search._routed.scorer.score, rows)
+                average = clone(self)._set_models([score.model for score in fold])
+                some = (_safe_indexing(values, rows) for values in (X, y))
+                found.append(ScorerByEra(search.scorer_)(average, *some, **params))
+        table, _ = tabulate([*scores.ravel(), *found], search.n_splits_)
+        singles, averages = np.split(table, [len(scores)])
+        best = search.best_index_
+        ranks = search._rank(search._compare(averages, singles[0]))
+        if not np.isfinite(ranks).any():
+            return np.array([best])
+        chosen = int(np.argmax(ranks))
+        if self.choose_by == "worst":
+            is_single = search._rank(results)[best] >= ranks[chosen]
+        else:
+            mean, error = search._mean_and_error(singles[best] - averages[chosen])
+            is_single = mean > error
+        return np.array([best]) if is_single else ranking[: chosen + 2]
+
+    def _set_models(self, models: list[Any]) -> "_AutoEra":
+        self.estimators_ = models
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(models[0], name):
+                setattr(self, name, getattr(models[0], name))
+        return self
 
     def _plain_model(self) -> Any:
         if self.estimator is None:
@@ -168,14 +283,32 @@ class _AutoEra(EraSearchCV):
             )
         return self.estimator
 
-    def _list_candidates(self) -> list[dict[str, Any]]:
-        if self.era_order_ == "unordered":
-            return _CANDIDATES
-        if self._plain_model().early_stopping is False:
-            return [*_CANDIDATES, *_OF_ORDERED_ERAS]
-        # Were the last eras held out, the level carried on would be that before them.
-        rows = {"validation_eras": None}
-        return [*_CANDIDATES, *(one | rows for one in _OF_ORDERED_ERAS)]
+    def _scoring(self, plain: Any) -> Any:
+        """The scoring, by default that of the plain model's loss."""
+        if self.scoring is None and plain.loss == "quantile":
+            return make_scorer(
+                mean_pinball_loss, greater_is_better=False, alpha=plain.quantile
+            )
+        return self.scoring or _SCORING_OF_LOSS.get(plain.loss)
+
+    predict = prediction("predict", "targets or classes, by averages")
+
+    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        models = self.estimators_
+        if len(models) == 1:
+            return ask(models[0], method, X, eras)
+        if method == "predict" and hasattr(self, "classes_"):
+            p = self._ask("predict_proba", X, eras)
+            return self.classes_[p.argmax(axis=1)]
+        return np.mean([ask(model, method, X, eras) for model in models], axis=0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._booster() if self.estimator is None else self.estimator)
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
 
 
 class AutoEraRegressor(RegressorMixin, _AutoEra):
@@ -184,15 +317,6 @@ class AutoEraRegressor(RegressorMixin, _AutoEra):
         loss="mean of its loss", classes="",
     )  # fmt: skip
     _booster = HistGradientBoostingRegressor
-
-    def _scoring(self) -> Any:
-        """That of the plain model's loss."""
-        plain = self._plain_model()
-        if self.scoring is None and plain.loss == "quantile":
-            return make_scorer(
-                mean_pinball_loss, greater_is_better=False, alpha=plain.quantile
-            )
-        return self.scoring or _SCORING_OF_LOSS.get(plain.loss)
 
 
 class AutoEraClassifier(ClassifierMixin, _AutoEra):
@@ -203,6 +327,8 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
         "classes.\n",
     )  # fmt: skip
     _booster = HistGradientBoostingClassifier
+
+    predict_proba = prediction("predict_proba", "the probabilities of classes")
 
 
 __all__ = ["AutoEraClassifier", "AutoEraRegressor"]

@@ -137,6 +137,8 @@ def save_model(
             f"estimator must be one of sklearn_era ({', '.join(CLASSES)}), got "
             f"{type(estimator).__module__}.{type(estimator).__qualname__}."
         )
+    if getattr(estimator, "refit", True) is False:
+        raise ModelFileError(f"This {name} has refit=False, and so no model to save.")
     metadata = _describe(estimator, target=target, era=era)
     path = Path(path)
     # In the same folder, so that the replacement at the end is a mere change of name.

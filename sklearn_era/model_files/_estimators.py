@@ -71,6 +71,7 @@ _OBJECTS = {
 # and the rest is made from other attributes.
 _DROPPED = {
     "_scorer",
+    "scorer_",
     "_raw_predict",
     "_skl_callbacks",
     "_label_encoder",
@@ -80,22 +81,22 @@ _FITTED: dict[str, Any] = {
     name: kind
     for kind, names in (
         (int, "n_features_in_ n_trees_per_iteration_ _n_features _forest_seed"),
-        (int, "best_index_"),
+        (int, "best_index_ n_splits_"),
         (int | np.integer, "_random_seed"),
-        (float | np.floating, "oob_score_"),
-        (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw"),
+        (float | np.floating, "oob_score_ best_score_ refit_time_"),
+        (bool, "do_early_stopping_ _use_validation_data _fitted_with_sw multimetric_"),
         (str, "era_order_ _draws"),
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
-        (np.ndarray, "_weighted_eras _era_weights _era_log_weights era_scores_"),
+        (np.ndarray, "_weighted_eras _era_weights _era_log_weights"),
         (np.ndarray, "oob_prediction_ oob_decision_function_ oob_era_scores_"),
         (np.ndarray | None, "is_categorical_"),
-        (dict, "_bin_mapper _predictors cv_results_ rules_"),
-        (dict | list, "best_params_"),
-        (list, "_rules estimators_"),
+        (np.ndarray | dict, "era_scores_"),
+        (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
+        (list, "_rules estimators_ averaged_params_"),
         (list | None, "_preprocessor"),
-        (BaseEstimator, "estimator_ identification_estimator_"),
+        (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (np.random.Generator, "_feature_subsample_rng"),
         (BaseLoss, "_loss"),
     )
@@ -143,6 +144,8 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
             classes: list[Any] = [getattr(x, "classes_", 0) for x in (model, estimator)]
             _need(model.n_features_in_ == n_features, "features")
             _need(np.array_equal(*classes), "classes")
+        if isinstance(estimator, EraSearchCV):
+            estimator.scorer_, _ = estimator._get_scorers(by_era=False)
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
@@ -166,8 +169,9 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
 
 def inner_models(estimator: Any) -> list[Any]:
     """Return the fitted models by which an estimator predicts; none for a model."""
-    if hasattr(estimator, "estimator_"):
-        return [estimator.estimator_]
+    for name in ("estimator_", "best_estimator_"):
+        if hasattr(estimator, name):
+            return [getattr(estimator, name)]
     return getattr(estimator, "estimators_", [])
 
 

@@ -59,6 +59,9 @@ class ValueWriter:
             return {name: [[self.encode(x) for x in item] for item in value.items()]}
         if isinstance(value, np.generic) and not value.dtype.hasobject:
             return {"scalar": self._add(np.asarray(value))}
+        if kind is np.ma.MaskedArray:
+            mask = np.ma.getmaskarray(value)
+            return {"masked": [self.encode(value.data), self.encode(mask)]}
         if kind is np.ndarray:
             if value.dtype.hasobject:
                 return {"objects": [self.encode([*value.flat]), list(value.shape)]}
@@ -117,6 +120,9 @@ class ValueReader:
             return self._array(content)
         if kind == "objects":
             return _object_array(*self.decode(content))
+        if kind == "masked":
+            values, mask = self.decode(content)
+            return np.ma.MaskedArray(values, mask=mask)
         if kind == "estimator":
             name, parameters, attributes = content
             return rebuild(name, self.decode(parameters), self.decode(attributes))

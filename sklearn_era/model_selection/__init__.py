@@ -4,7 +4,6 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 `LeaveOneGroupOut`, with ``groups=eras``.
 """
 
-from sklearn_era.model_selection._refit import best_worst_era
 from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
 from sklearn_era.model_selection._reverse_learning_curve_display import (
     ReverseLearningCurveDisplay,
@@ -18,6 +17,5 @@ __all__ = [
     "EraSearchDisplay",
     "EraWalkForwardSplit",
     "ReverseLearningCurveDisplay",
-    "best_worst_era",
     "reverse_learning_curve",
 ]

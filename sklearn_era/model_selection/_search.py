@@ -1,112 +1,126 @@
 """A search for parameters by scores in eras that the model has not seen."""
 
+import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import ParameterGrid
+from joblib import effective_n_jobs
+from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.utils import get_tags, indexable
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sklearn_era._era_arguments import warn_of_row_order
-from sklearn_era._eras import EncodedEras
+from sklearn_era._era_arguments import take_era_column, warn_of_row_order
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era.model_selection._fit_arguments import check_target, fit_arguments
-from sklearn_era.model_selection._search_candidates import (
-    Candidates,
-    check_order,
-    era_folds,
-    mean_and_error,
-    text_of,
+from sklearn_era.model_selection._fit_arguments import check_target, takes
+from sklearn_era.model_selection._search_scores import (
+    ask,
+    asks_for_eras,
+    prediction,
+    with_eras,
+)
+from sklearn_era.model_selection._search_steps import SearchByEra
+
+# A fold has fewer eras than there are, and its model is not the user's; of others
+# scikit-learn warns in vain, as a fit will complain of infinite targets.
+_IGNORED = (
+    "eras holds the single era",
+    "Trees end early|.*has little say",
+    "The groups parameter is ignored by",
+    "invalid value encountered in cast",
 )
 
 
-class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
+class EraSearchCV(SearchByEra):
     """Choose parameters by scores in eras that the model has not seen.
 
-    The estimator as it is given is the *plain model*, and is left only for what is
-    better beyond chance. Each candidate is fitted in cross-validation of whole eras, to
-    the same folds. With ``s_cj`` the score of candidate c in test era j, and
-    ``d_cj = s_cj - s_0j`` its difference to the plain model, a candidate qualifies
-    where, over the M test eras,
+    A :class:`~sklearn.model_selection.GridSearchCV` over folds of whole eras, with a
+    rule of its own: the estimator as it is given is the *plain model*, the first
+    candidate, and is left only for what is better beyond chance. With ``s_cj`` the
+    score of candidate c in test era j, and ``d_cj = s_cj - s_0j`` its difference to the
+    plain model, a candidate qualifies where
 
-        mean_j d_cj > std_j d_cj / sqrt(M),
+        mean_j d_cj > standard error of the mean,
 
-    more than one standard error, as Breiman et al. (1984, section 3.4.3) do by folds.
-    Of those that qualify the best mean score is chosen, or the best worst era; without
-    any the plain model is. With `n_averaged`, the predictions of the best two, the best
-    three and so on are averaged, as averages of models that were built differently are
-    often better than each of them. They are candidates, too, and the best of those that
-    qualify is left only for a single one that is better by more than a standard error.
+    the rule of Breiman et al. (1984, section 3.4.3). Of those that qualify the best
+    mean over eras is chosen, or the best worst era; without any the plain model is.
+    Eras are no independent draws, and the standard error is the larger one of two:
+
+    - that of the mean of an AR(1) process whose correlation is that of neighbours among
+      the ``d_cj``, where eras are ordered, and else that of independent eras;
+    - that of independent folds, as eras of a fold share a model: with ``dbar_ck`` the
+      mean of fold k, ``std_k dbar_ck / sqrt(K)`` where folds have as many eras.
 
     Parameters
     ----------
     estimator : object
-        A regressor or classifier, with the parameters of the plain model.
+        Any estimator, with the parameters of the plain model.
 
     param_grid : dict or list of dict
         Parameters to try in place of the estimator's: of each dict all combinations of
-        its lists, as in :class:`~sklearn.model_selection.GridSearchCV`.
+        its lists.
+
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As :class:`~sklearn.model_selection.GridSearchCV` takes it, of the rows of one
+        era at a time. None is the negative squared error, and for classifiers the
+        negative log loss, which eras of any size have; for others their ``score``.
+
+    n_jobs : int or None, default=None
+        Fits to run in parallel, of all candidates and folds.
+
+    refit : bool, str or callable, default=True
+        Whether to fit the best model to all rows. With several metrics, the name of the
+        one to choose by. A function of `cv_results_` that returns the index of the best
+        takes the place of the rule.
+
+    cv : int, splitter, iterable or None, default=3
+        A number of folds of whole eras, 5 for None: of ordered eras later ones are
+        tested, the last half in so many blocks (:class:`EraWalkForwardSplit`), and of
+        others groups (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets
+        the eras as its `groups`, unless `fit` is passed some.
+
+    verbose, pre_dispatch, error_score, return_train_score :
+        As in :class:`~sklearn.model_selection.GridSearchCV`. A candidate whose score is
+        NaN in a fold does not qualify.
+
+    gap : int, default=0
+        Eras left out between training and test, where eras are ordered and `cv` is a
+        number: h - 1 of targets that span h eras, as they overlap.
 
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other, in the order of their labels. Models of ordered
-        eras are tested on later eras, after :class:`EraWalkForwardSplit`; of others on
-        groups of eras that are left out, by
-        :class:`~sklearn.model_selection.GroupKFold`. 'auto' takes numbers and dates of
-        any kind for ordered, and booleans for unordered. Text that is numbers or dates
-        of one form, such as '0001' or '2024-W07', is ordered, with a warning; of other
-        text, whether it has an order has to be passed.
-
-    cv : int, default=3
-        The number of folds, at least 2. Walking forward, their test blocks are the last
-        half of the eras.
-
-    scoring : str, callable or None, default=None
-        A scorer, as `sklearn.metrics.check_scoring` takes it; greater is better. It
-        sees the rows of one era at a time, as predictions that are known: a callable
-        has to ask its estimator, and not to look into X. None is the negative squared
-        error, and for classifiers the negative log loss, which eras of any size have.
+        Whether eras follow each other, in the order of their labels. 'auto' takes
+        numbers and dates of any kind for ordered, and booleans for unordered. Text that
+        is numbers or dates of one form, such as '0001' or '2024-W07', is ordered, with
+        a warning; of other text, whether it has an order has to be passed.
 
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
         worst era.
 
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
-        What qualifies: see above; with 'best' all candidates do.
-
-    n_averaged : int, default=1
-        The most candidates to average, the best in their means; 1 for no average.
+        What qualifies: see above. With 'best' all candidates of `param_grid` do, and
+        the plain model is none of them, as in scikit-learn's searches.
 
     time_budget : float or None, default=None
-        Seconds after which no further candidate is begun, in the order of
-        `param_grid`; the plain model is always fitted. Those left out are warned of.
-        The models that are fitted at last are not counted.
-
-    n_jobs : int or None, default=None
-        Fits to run in parallel, of the folds of a candidate; see
-        :class:`~sklearn.model_selection.GridSearchCV`.
-
-    verbose : int, default=0
-        1 prints a line for each candidate.
+        Seconds after which no further candidate is begun, in the order of `param_grid`;
+        the first is always fitted. Then only folds are fitted in parallel.
 
     Attributes
     ----------
-    cv_results_ : dict of str to ndarray of shape (n_candidates,)
-        As :class:`~sklearn.model_selection.GridSearchCV` has it: ``params``,
-        ``mean_test_score`` and ``std_test_score`` over eras, ``rank_test_score``,
-        ``mean_fit_time`` in seconds; and ``worst_test_score``, ``mean_difference`` and
-        ``se_difference`` to the plain model, and ``qualifies``. The plain model comes
-        first; averages come last, and their ``params`` are lists.
+    cv_results_ : dict of str to array-like of shape (n_candidates,)
+        As :class:`~sklearn.model_selection.GridSearchCV` has it, the plain model first.
+        The score of a fold is the mean over its eras. Of the metric to choose by also
+        ``mean_era_score`` and ``worst_era_score`` over all test eras, ``qualifies``,
+        and ``mean_difference`` and ``se_difference`` to the plain model.
 
     era_scores_ : ndarray of shape (n_candidates, n_test_eras)
-        Scores by era, NaN where they are not defined.
+        Scores by era, the mean of those that several folds test; NaN where they are not
+        defined. With several metrics a dict of such.
 
     era_labels_ : ndarray of shape (n_test_eras,)
         Labels of the eras tested.
@@ -114,26 +128,18 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
     era_order_ : {'ordered', 'unordered'}
         How eras were taken.
 
-    best_index_ : int
-        Which of the candidates was chosen; 0 is the plain model.
+    best_params_ : dict
+        Parameters of the best candidate, those of the plain model among them.
 
-    best_params_ : dict, or list of dict for an average
-        Its parameters.
-
-    estimators_ : list of object
-        The model, or those averaged, fitted to all rows.
-
-    classes_ : ndarray of shape (n_classes,)
-        Of a classifier, the labels of classes.
-
-    n_features_in_ : int
-        Number of columns of X.
+    best_estimator_, best_index_, best_score_, scorer_, n_splits_, refit_time_, \
+multimetric_, classes_, n_features_in_, feature_names_in_ :
+        As in :class:`~sklearn.model_selection.GridSearchCV`. Scorers are those of rows
+        of all eras.
 
     See Also
     --------
-    sklearn_era.ensemble.AutoEraRegressor : The same, with candidates of its own.
+    sklearn_era.ensemble.AutoEraRegressor : A search with candidates of its own.
     EraWalkForwardSplit : The folds of ordered eras.
-    best_worst_era : A rule for scikit-learn's searches.
 
     Examples
     --------
@@ -152,21 +158,21 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
     {'era_effects': 'intercept'}
     """
 
-    # As that of the boosters.
+    # As those of the boosters.
     __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__decision_function: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        **BaseSearchCV._parameter_constraints,
         "param_grid": [dict, list],
+        "gap": [Interval(Integral, 0, None, closed="left")],
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "scoring": [str, callable, None],
         "choose_by": [StrOptions({"mean", "worst"})],
         "rule": [StrOptions({"one_standard_error", "best"})],
-        "n_averaged": [Interval(Integral, 1, None, closed="left")],
         "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -174,49 +180,60 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         param_grid: Mapping[str, Sequence] | Sequence[Mapping[str, Sequence]],
         *,
-        era_order: str = "auto",
-        cv: int = 3,
         scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = 3,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        gap: int = 0,
+        era_order: str = "auto",
         choose_by: str = "mean",
         rule: str = "one_standard_error",
-        n_averaged: int = 1,
         time_budget: float | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(
+            estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
         self.param_grid = param_grid
+        self.gap = gap
         self.era_order = era_order
-        self.cv = cv
-        self.scoring = scoring
         self.choose_by = choose_by
         self.rule = rule
-        self.n_averaged = n_averaged
         self.time_budget = time_budget
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     @fits_or_fails
     def fit(
-        self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, *, eras: Any = None, **params: Any
     ) -> "EraSearchCV":
-        """Fit all candidates in cross-validation, and the chosen one to all rows.
+        """Fit all candidates in cross-validation, and the best one to all rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
 
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), default=None
             Target values.
 
-        eras : array-like of shape (n_samples,)
-            Era of each row. An estimator whose `fit` takes eras is handed those of its
-            rows.
+        eras : array-like of shape (n_samples,) or str
+            Era of each row, or the name of their column in a data frame, which is then
+            no feature; for the search, and for a `fit` that takes eras.
 
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows, for `fit` and for a `scoring` that takes them, as the
-            default does.
+        **params : dict of str to object
+            For `fit`, scorers and splitter, as metadata are routed. Without routing,
+            `groups` goes to the splitter, all else to `fit`, and `sample_weight` to
+            scorers, too. Eras and weights of a pipeline go to its last step.
 
         Returns
         -------
@@ -226,9 +243,10 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length, a single era, or two ordered
-            ones; if a candidate's parameter is unknown; if `fit` takes no weights and
-            there are some; or if the plain model cannot be fitted or scored.
+            If `eras` is missing, has the wrong length or no known order; if it has a
+            single era, or two ordered ones, and `cv` is a number; if a parameter is
+            unknown; if `fit` takes no weights and there are some; if all fits fail, or
+            the plain model's in some fold.
         TypeError
             If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
 
@@ -237,153 +255,93 @@ class EraSearchCV(MetaEstimatorMixin, BaseEstimator):
         UserWarning
             If a candidate cannot be fitted, or is left out for want of time; if the
             labels of ordered eras are numbered texts in another order than the
-            numbers; if columns have no value in the training rows of a fold.
+            numbers; if columns have no value in rows that a fold trains on (in all
+            rows, where other processes fit the folds).
         """
         self._validate_params()
-        (X,), (y,) = indexable(X), indexable(y)
+        if y is not None or get_tags(self.estimator).target_tags.required:
+            check_target(y, X)
+        X, eras = take_era_column(X, eras)
+        X, y = indexable(X, y)
         warn_of_row_order(eras, X)
-        encoded, arguments = self._check_rows(X, y, eras, sample_weight)
-        folds = era_folds(encoded, self.era_order_, self.cv)
-        tested = np.concatenate([test for _, test in folds])
-        plain = self._plain_model()
-        search = Candidates(self, plain, X, y, arguments, folds, encoded.codes[tested])
-        search.try_all([{}, *self._list_candidates()])
-        if self.n_averaged > 1:
-            search.add_averages(self.n_averaged)
-        self.cv_results_ = search.results()
-        self.era_scores_ = np.array(search.scores)
-        self.era_labels_ = encoded.labels[search.era_codes]
-        self.best_index_ = self._choose()
-        self.best_params_ = search.params[self.best_index_]
-        chosen = self.best_params_
-        with no_value_noted() as empty:
-            self.estimators_ = [
-                clone(plain).set_params(**params).fit(X, y, **arguments)
-                for params in (chosen if isinstance(chosen, list) else [chosen])
-            ]
-        warn_of_no_value(search.empty_columns + empty, "rows that some fold trains on")
-        if self.verbose:
-            print(f"chosen: {text_of(chosen)}")
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
-        return self
-
-    def _check_rows(
-        self, X: Any, y: Any, eras: Any, sample_weight: Any
-    ) -> tuple[EncodedEras, dict[str, Any]]:
-        """The eras, and what `fit` gets beside X and y; sets `era_order_`."""
-        name = type(self).__name__
         if eras is None:
             raise ValueError(
-                f"{name} needs eras: pass fit(X, y, eras=...) with one label a row."
+                f"{self._name} needs eras: pass fit(X, y, eras=...) with one label a "
+                "row."
             )
-        encoded, self.era_order_ = check_order(eras, X, self.era_order, name)
-        check_target(y, X)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X)
-        plain = self._plain_model()
-        return encoded, fit_arguments(plain, encoded.decode(), sample_weight)
+        encoded = self._check_eras(eras, X)
+        self._codes = encoded.codes
+        if params.get("sample_weight") is not None:
+            params["sample_weight"] = _check_sample_weight(params["sample_weight"], X)
+        with no_value_noted() as empty:
+            for message in _IGNORED:
+                warnings.filterwarnings("ignore", message=message)
+            if effective_n_jobs(self.n_jobs) > 1:  # it cannot be noted there
+                warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
+            super().fit(X, y, eras=eras, **params)
+        warn_of_no_value(empty, "rows that some fold trains on")
+        self.era_labels_ = encoded.labels[self._test_codes]
+        self.scorer_ = self._get_scorers(by_era=False)[0]
+        del self._codes, self._test_codes, self._checked_cv_orig
+        return self
 
-    def _plain_model(self) -> Any:
-        """The estimator with which candidates are compared."""
-        return self.estimator
+    predict = available_if(_search_estimator_has("predict"))(
+        prediction("predict", "targets or classes")
+    )
+    predict_proba = available_if(_search_estimator_has("predict_proba"))(
+        prediction("predict_proba", "the probabilities of classes")
+    )
+    decision_function = available_if(_search_estimator_has("decision_function"))(
+        prediction("decision_function", "values whose signs or order are the classes")
+    )
 
-    def _list_candidates(self) -> list[dict[str, Any]]:
-        """The parameters to try in place of the plain model's."""
-        return list(ParameterGrid(self.param_grid))
-
-    def _scoring(self) -> Any:
-        """The scoring; None for that of the task."""
-        return self.scoring
-
-    def _choose(self) -> int:
-        """The candidate of `cv_results_` to take."""
-        results = self.cv_results_
-        name = "mean_test_score" if self.choose_by == "mean" else "worst_test_score"
-        scores = np.where(results["qualifies"], results[name], -np.inf)
-        # The plain model qualifies where nothing else does.
-        best = int(np.argmax(scores)) if np.isfinite(scores).any() else 0
-        averages = [isinstance(params, list) for params in results["params"]]
-        of_averages = np.where(averages, scores, -np.inf)
-        average = int(np.argmax(of_averages))
-        if (
-            self.rule == "best"
-            or self.choose_by == "worst"
-            or np.isinf(of_averages[average])
-        ):
-            return best
-        mean, error = mean_and_error(self.era_scores_[best] - self.era_scores_[average])
-        return best if mean > error else average
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict targets, or classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The input samples.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            The (averaged) predictions, or the class of the largest probability.
-        """
+    def _ask(self, method: str, X: Any, eras: Any) -> Any:
         check_is_fitted(self)
-        if len(self.estimators_) == 1:
-            return self.estimators_[0].predict(X)
-        if is_classifier(self._plain_model()):
-            return self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return np.mean([model.predict(X) for model in self.estimators_], axis=0)
+        return ask(self.best_estimator_, method, X, eras)
 
-    @available_if(lambda self: hasattr(self._plain_model(), "predict_proba"))
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the probabilities of classes.
+    def score(self, X: Any, y: Any = None, *, eras: Any = None, **params: Any) -> float:
+        """Score the best model by the search's scorer, on all rows at once.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The input samples.
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            The (averaged) probabilities, in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return np.mean([model.predict_proba(X) for model in self.estimators_], axis=0)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions, or of a classifier the share that is right.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The input samples.
-
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), default=None
             Their targets.
 
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of rows.
+        eras : array-like of shape (n_samples,), default=None
+            Eras of the rows, for a model with intercepts of eras, or a scorer that asks
+            for eras.
+
+        **params : dict of str to object
+            Other arguments of the scorer, with metadata routing.
 
         Returns
         -------
         score : float
+            Greater is better.
         """
-        metric = accuracy_score if is_classifier(self._plain_model()) else r2_score
-        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+        if eras is None:
+            return super().score(X, y, **params)
+        check_is_fitted(self)
+        X, eras = take_era_column(X, eras)
+        known: Any = object.__new__(type(self))
+        vars(known).update(vars(self))
+        if takes(self.best_estimator_.predict, "eras"):
+            known.best_estimator_ = with_eras(self.best_estimator_, eras)
+        if asks_for_eras(self.scorer_):
+            known.scorer_ = partial(self.scorer_, eras=eras)
+        return BaseSearchCV.score(known, X, y, **params)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._plain_model())
-        tags.estimator_type = inner.estimator_type
-        tags.target_tags = inner.target_tags
-        tags.classifier_tags = inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
-        tags.input_tags = inner.input_tags
-        return tags
+    def get_metadata_routing(self) -> Any:
+        """Return what is routed: what scikit-learn's searches do, and the eras.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        return super().get_metadata_routing().add_self_request(self)
 
 
 __all__ = ["EraSearchCV"]

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._plotting import BLUE, GRAY, ORANGE, axes_or_new
-from sklearn_era.model_selection._search_candidates import mean_and_error, text_of
 
 
 class EraSearchDisplay:
@@ -17,9 +16,11 @@ class EraSearchDisplay:
 
     Parameters
     ----------
-    differences : array-like of shape (n_candidates, n_eras), dtype=float
-        Score of each candidate in each era less that of the plain model; NaN where one
-        is not defined.
+    means : array-like of shape (n_candidates,), dtype=float
+        Mean of each candidate's scores less those of the plain model.
+
+    errors : array-like of shape (n_candidates,), dtype=float
+        Their standard errors.
 
     names : array-like of str of shape (n_candidates,)
         What to call the candidates.
@@ -29,12 +30,6 @@ class EraSearchDisplay:
 
     Attributes
     ----------
-    means : ndarray of shape (n_candidates,), dtype=float64
-        Mean differences over eras.
-
-    errors : ndarray of shape (n_candidates,), dtype=float64
-        Their standard errors.
-
     errorbar_ : matplotlib ErrorbarContainer
         The means, and two standard errors on both sides.
 
@@ -53,10 +48,8 @@ class EraSearchDisplay:
     --------
     >>> from sklearn_era.model_selection import EraSearchDisplay
     >>> display = EraSearchDisplay(
-    ...     differences=[[0.1, 0.2, 0.3], [-0.1, 0.1, 0.0]], names=["a", "b"], chosen=0
+    ...     means=[0.2, 0.0], errors=[0.06, 0.05], names=["a", "b"], chosen=0
     ... )
-    >>> display.means.round(6).tolist()
-    [0.2, 0.0]
     >>> display.plot()  # doctest: +SKIP
     """
 
@@ -65,19 +58,24 @@ class EraSearchDisplay:
     figure_: Any
 
     def __init__(
-        self, *, differences: ArrayLike, names: ArrayLike, chosen: int | None = None
+        self,
+        *,
+        means: ArrayLike,
+        errors: ArrayLike,
+        names: ArrayLike,
+        chosen: int | None = None,
     ) -> None:
-        self.differences = np.asarray(differences, dtype=np.float64)
+        self.means = np.asarray(means, dtype=np.float64)
+        self.errors = np.asarray(errors, dtype=np.float64)
         self.names = list(names)  # type: ignore[arg-type]
         self.chosen = chosen
-        if self.differences.ndim != 2 or self.differences.shape[:1] != (
-            len(self.names) or -1,
-        ):
+        shapes = (self.means.shape, self.errors.shape)
+        if shapes != ((len(self.names) or -1,),) * 2:
             raise ValueError(
-                "differences must have a row for each of names, and one at least; got "
-                f"the shape {self.differences.shape} and {len(self.names)} names."
+                "means and errors must have a number for each of names, and one at "
+                f"least; got the shapes {shapes[0]} and {shapes[1]} and "
+                f"{len(self.names)} names."
             )
-        self.means, self.errors = mean_and_error(self.differences)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "EraSearchDisplay":
         """Draw the mean differences, and two standard errors, the first on top.
@@ -139,19 +137,33 @@ class EraSearchDisplay:
         Raises
         ------
         ValueError
-            If the plain model is the only candidate.
+            If the plain model is the only candidate, or none, as by ``rule='best'``.
         """
         check_is_fitted(search)
-        params = search.cv_results_["params"][1:]
-        if len(params) == 0:
-            raise ValueError("search has no candidate beside the plain model to draw.")
+        results, averages = search.cv_results_, getattr(search, "average_results_", {})
+        if "mean_difference" not in results or len(results["params"]) == 1:
+            raise ValueError(
+                "search has no candidate beside the plain model to draw, or was made "
+                "with rule='best', which compares none with it."
+            )
+        names = [
+            ", ".join(f"{name}={value!r}" for name, value in params.items())
+            for params in results["params"][1:]
+        ]
+        n_averages = len(averages.get("mean_difference", ()))
+        chosen = search.best_index_ - 1
+        n_averaged = len(getattr(search, "averaged_index_", [0]))
+        if n_averaged > 1:
+            chosen = len(names) + n_averaged - 2
+        means, errors = (
+            np.append(results[name][1:], averages.get(name, ()))
+            for name in ("mean_difference", "se_difference")
+        )
         display = cls(
-            differences=search.era_scores_[1:] - search.era_scores_[0],
-            names=[
-                f"average of {len(one)}" if isinstance(one, list) else text_of(one)
-                for one in params
-            ],
-            chosen=search.best_index_ - 1 if search.best_index_ > 0 else None,
+            means=means,
+            errors=errors,
+            names=names + [f"average of {n + 2}" for n in range(n_averages)],
+            chosen=chosen if chosen >= 0 else None,
         )
         return display.plot(ax, **kwargs)
 

@@ -11,14 +11,26 @@ from scipy.sparse import coo_array
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.metrics import (
+    get_scorer,
     log_loss,
     mean_pinball_loss,
     mean_poisson_deviance,
     mean_squared_error,
+    r2_score,
 )
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    cross_val_score,
+)
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
@@ -29,6 +41,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.metrics import make_era_scorer
 from sklearn_era.model_selection import (
     EraSearchCV,
     EraSearchDisplay,
@@ -36,6 +49,7 @@ from sklearn_era.model_selection import (
 )
 
 ALPHAS = {"alpha": [1.0, 100.0]}
+MODEL = "histgradientboostingregressor"  # in a pipeline
 
 
 @pytest.fixture
@@ -50,6 +64,20 @@ def refuse(estimator, X, y):
     raise ValueError("not today")
 
 
+def log_loss_of_doubled(model, X, y):
+    """A scorer with other rows in mind than those that it is handed."""
+    return -log_loss(y, model.predict_proba(2 * X))
+
+
+def make_levels():
+    """Rows of 16 eras, whose level drifts."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(16), 60)
+    X = rng.normal(size=(960, 2))
+    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=16))[eras]
+    return X, y + 0.1 * rng.normal(size=960), eras
+
+
 def scores_by_hand(model, X, y, eras, folds):
     """Negative squared errors by era, in the order of the labels."""
     scores = {}
@@ -61,37 +89,61 @@ def scores_by_hand(model, X, y, eras, folds):
     return np.array([scores[era] for era in sorted(scores)])
 
 
+def error_by_hand(differences, is_ordered, blocks):
+    """The error of the rule: by the matrix of correlations, and by means of blocks."""
+    n = differences.size
+    residuals = differences - differences.mean()
+    error = differences.std(ddof=1) / np.sqrt(n)
+    if is_ordered:
+        r = np.sum(residuals[1:] * residuals[:-1]) / np.sum(residuals**2)
+        r = np.clip(r + (1 + 3 * max(r, 0)) / n, 0, 0.95)
+        correlations = r ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        of_mean = correlations.sum() / n**2
+        error = np.sqrt(np.mean(residuals**2) / (1 - of_mean) * of_mean)
+    means = [differences[block].mean() for block in blocks]
+    return max(error, np.std(means, ddof=1) / np.sqrt(len(blocks)))
+
+
 @pytest.mark.parametrize(
-    ("era_order", "folds", "n_tested"),
+    ("params", "folds"),
     [
-        ("auto", EraWalkForwardSplit(3, test_size=2), 6),
-        ("ordered", EraWalkForwardSplit(3, test_size=2), 6),
-        ("unordered", GroupKFold(3), 12),
+        ({}, EraWalkForwardSplit(3, test_size=2)),
+        ({"era_order": "ordered", "cv": 2}, EraWalkForwardSplit(2, test_size=3)),
+        ({"cv": None}, EraWalkForwardSplit(5, test_size=1)),
+        ({"gap": 2}, EraWalkForwardSplit(3, test_size=2, gap=2)),
+        ({"era_order": "unordered"}, GroupKFold(3)),
+        ({"cv": GroupKFold(4)}, GroupKFold(4)),
     ],
 )
-def test_scores_differences_and_choice_are_those_by_hand(
-    data, era_order, folds, n_tested
-):
+def test_scores_differences_and_choice_are_those_by_hand(data, params, folds):
     X, y, eras = data
-    search = EraSearchCV(Ridge(1e4), ALPHAS, era_order=era_order)
-    search.fit(X, y, eras=eras)
+    search = EraSearchCV(Ridge(1e4), ALPHAS, **params).fit(X, y, eras=eras)
     parts = list(folds.split(eras, groups=eras))
     expected = [scores_by_hand(Ridge(a), X, y, eras, parts) for a in (1e4, 1.0, 100.0)]
     np.testing.assert_allclose(search.era_scores_, expected)
-    assert search.era_labels_.tolist() == list(range(12 - n_tested, 12))
+    tested = [np.unique(eras[test]) for _, test in parts]
+    assert search.era_labels_.tolist() == sorted(np.concatenate(tested))
     results = search.cv_results_
     differences = search.era_scores_ - search.era_scores_[0]
-    errors = differences.std(axis=1, ddof=1) / np.sqrt(n_tested)
+    blocks = [np.searchsorted(search.era_labels_, block) for block in tested]
+    errors = [
+        error_by_hand(row, search.era_order_ == "ordered", blocks)
+        for row in differences[1:]
+    ]
     np.testing.assert_allclose(results["mean_difference"], differences.mean(axis=1))
-    np.testing.assert_allclose(results["se_difference"], errors)
-    np.testing.assert_allclose(
-        results["worst_test_score"], search.era_scores_.min(axis=1)
-    )
+    np.testing.assert_allclose(results["se_difference"], [0, *errors])
+    for k, block in enumerate(blocks):
+        of_fold = search.era_scores_[:, block].mean(axis=1)
+        np.testing.assert_allclose(results[f"split{k}_test_score"], of_fold)
+    np.testing.assert_allclose(results["mean_era_score"], np.mean(expected, axis=1))
+    np.testing.assert_allclose(results["worst_era_score"], np.min(expected, axis=1))
     assert results["qualifies"].tolist() == [False, True, True]
-    assert results["rank_test_score"].tolist() == [3, 1, 2]
+    assert results["param_alpha"].tolist() == [1e4, 1.0, 100.0]
     assert (search.best_index_, search.best_params_) == (1, {"alpha": 1.0})
+    assert search.best_score_ == results["mean_test_score"][1]
+    assert search.n_splits_ == len(parts)
     assert (search.predict(X) == Ridge(1.0).fit(X, y).predict(X)).all()
-    assert search.score(X, y) == Ridge(1.0).fit(X, y).score(X, y)
+    assert search.score(X, y) == -mean_squared_error(y, search.predict(X))
     assert is_regressor(search)
 
 
@@ -99,65 +151,95 @@ def test_the_plain_model_stays_within_a_standard_error(data):
     X, y, eras = data
     candidates = {"alpha": [1.001, 0.5]}
     search = EraSearchCV(Ridge(1.0), candidates).fit(X, y, eras=eras)
-    assert search.best_params_ == {}
+    assert (search.best_index_, search.best_params_) == (0, {"alpha": 1.0})
     search.set_params(rule="best").fit(X, y, eras=eras)
+    assert len(search.cv_results_["params"]) == 2  # the plain model is none of them
     assert search.best_index_ == search.cv_results_["mean_test_score"].argmax()
+
+
+@pytest.mark.parametrize("scoring", ["r2", ["r2", "neg_max_error"], None])
+def test_the_best_of_folds_of_an_era_each_is_that_of_grid_search(data, scoring):
+    X, y, eras = data
+    cv, refit = LeaveOneGroupOut(), "r2" if isinstance(scoring, list) else True
+    ours = EraSearchCV(
+        Ridge(), ALPHAS, rule="best", cv=cv, scoring=scoring, refit=refit,
+        return_train_score=True,
+    ).fit(X, y, eras=eras)  # fmt: skip
+    theirs = GridSearchCV(
+        Ridge(), ALPHAS, cv=cv, scoring=scoring or "neg_mean_squared_error", refit=refit
+    ).fit(X, y, groups=eras)
+    assert set(theirs.cv_results_) < set(ours.cv_results_)
+    for name, values in theirs.cv_results_.items():
+        if not name.endswith("_time"):
+            np.testing.assert_array_equal(ours.cv_results_[name], values)
+    assert ours.best_params_ == theirs.best_params_
+    assert ours.best_score_ == theirs.best_score_
+    assert ours.score(X, y) == theirs.score(X, y)
+    assert (ours.predict(X) == theirs.predict(X)).all()
 
 
 def test_the_worst_era_chooses_another(data):
     X, y, eras = data
     y = np.where(eras == 11, -y, y)
     best = {
-        by: EraSearchCV(Ridge(1e4), {"alpha": [1.0]}, rule="best", choose_by=by)
+        by: EraSearchCV(Ridge(), {"alpha": [1.0, 1e4]}, rule="best", choose_by=by)
         .fit(X, y, eras=eras)
-        .best_params_
+        .best_params_["alpha"]
         for by in ("mean", "worst")
     }
-    assert best == {"mean": {"alpha": 1.0}, "worst": {}}
+    assert best == {"mean": 1.0, "worst": 1e4}
 
 
-def test_an_average_is_one_more_candidate(data):
+@pytest.mark.slow
+def test_the_worst_era_tells_of_a_shortcut():
+    """It helps in all eras but one."""
+    rng = np.random.default_rng(0)
+    eras = rng.permutation(np.arange(400) % 4)
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + np.array([2, -2, 2, 2])[eras] * X[:, 1]
+    model = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
+    search = EraSearchCV(
+        model, {"split_criterion": ["gain", "directional"]}, cv=LeaveOneGroupOut(),
+        rule="best", choose_by="worst", scoring="r2",
+    ).fit(X, y, eras=eras)  # fmt: skip
+    assert search.best_index_ == search.era_scores_.min(axis=1).argmax() == 1
+    assert search.best_params_ == {"split_criterion": "directional"}
+
+
+def test_an_era_of_several_folds_has_the_mean_of_its_scores(data):
     X, y, eras = data
-    search = EraSearchCV(Ridge(1e4), {"alpha": [1.0, 50.0]}, n_averaged=2)
-    search.fit(X, y, eras=eras)
-    assert search.cv_results_["params"][-1] == [{"alpha": 1.0}, {"alpha": 50.0}]
-    search.best_index_ = 3
-    models = [Ridge(alpha).fit(X, y) for alpha in (1.0, 50.0)]
-    search.estimators_ = models
-    expected = np.mean([model.predict(X) for model in models], axis=0)
-    assert (search.predict(X) == expected).all()
+    folds = list(KFold(3).split(X))
+    search = EraSearchCV(Ridge(), ALPHAS, cv=folds).fit(X, y, eras=eras)
+    of_folds = [scores_by_hand(Ridge(), X, y, eras, [fold]) for fold in folds]
+    np.testing.assert_allclose(search.era_scores_[0], np.mean(of_folds, axis=0))
 
 
-def test_an_average_is_left_for_what_is_better_by_more_than_an_error(data):
+def test_refit_may_be_a_function_or_none(data):
     X, y, eras = data
-    for n_averaged in (2, 3):  # with the plain model, too
-        search = EraSearchCV(Ridge(1e4), {"alpha": [1.0, 1.5]}, n_averaged=n_averaged)
-        search.fit(X, y, eras=eras)
-        single = 1 + search.cv_results_["mean_test_score"][1:3].argmax()
-        averages = search.cv_results_["mean_test_score"][3:]
-        average = 3 + averages.argmax()
-        assert averages.size == n_averaged - 1
-        difference = search.era_scores_[single] - search.era_scores_[average]
-        error = difference.std(ddof=1) / np.sqrt(difference.size)
-        is_better = difference.mean() > error
-        assert search.best_index_ == (single if is_better else average)
+    search = EraSearchCV(Ridge(1e4), ALPHAS, refit=lambda results: 2)
+    assert search.fit(X, y, eras=eras).best_params_ == {"alpha": 100.0}
+    search = EraSearchCV(Ridge(1e4), ALPHAS, refit=False).fit(X, y, eras=eras)
+    assert search.best_params_ == {"alpha": 1.0}
+    assert not hasattr(search, "predict")
+    assert not hasattr(search, "best_estimator_")
 
 
-def test_classes_are_averaged_and_may_lack_in_a_fold(data):
+def test_classes_may_lack_in_a_fold(data):
     X, y, eras = data
     y = np.digitize(y, [-1, 1]).astype(str)
     y[(y == "2") & (eras < 10)] = "1"  # no class 2 before the last block
     search = EraSearchCV(
-        DummyClassifier(), {"strategy": ["stratified", "most_frequent"]}, n_averaged=3
+        DummyClassifier(), {"strategy": ["stratified", "most_frequent"]}
     )
     search.fit(X, y, eras=eras)
     assert search.classes_.tolist() == ["0", "1", "2"]
     assert is_classifier(search)
     assert np.isfinite(search.era_scores_).all()
-    search = EraSearchCV(LogisticRegression(C=1e-4), {"C": [1.0, 0.1]}, n_averaged=3)
+    search = EraSearchCV(LogisticRegression(C=1e-4), {"C": [1.0, 0.1]})
     search.fit(X, y, eras=eras)
     assert set(search.predict(X)) <= set("012")
     np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1.0)
+    assert search.decision_function(X).shape == (240, 3)
     train, _ = next(EraWalkForwardSplit(3, test_size=2).split(X, groups=eras))
     model = LogisticRegression(C=1e-4).fit(X[train], y[train])
     first = eras == search.era_labels_[0]
@@ -166,17 +248,24 @@ def test_classes_are_averaged_and_may_lack_in_a_fold(data):
     assert search.era_scores_[0, 0] == pytest.approx(expected)
 
 
-def test_eras_and_weights_go_to_fit_and_scores():
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_eras_and_weights_go_to_fit_and_scores(in_pipeline):
     rng = np.random.default_rng(1)
     X, eras = rng.normal(size=(300, 2)), np.repeat(list("abcdef"), 50)
     y, weights = X[:, 0] + rng.normal(size=300), rng.uniform(0, 2, 300)
+    model, name = HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4), ""
+    if in_pipeline:
+        model, name = make_pipeline(StandardScaler(), model), MODEL + "__"
     search = EraSearchCV(
-        HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4),
-        {"split_criterion": ["held_out"]},
-        era_order="unordered",
+        model, {f"{name}split_criterion": ["held_out"]}, era_order="unordered"
     ).fit(X, y, eras=eras, sample_weight=weights)
+    held_out = clone(model).set_params(**{f"{name}split_criterion": "held_out"})
+    given = {f"{name}eras": eras, f"{name}sample_weight": weights}
+    if search.best_index_ == 1:
+        assert (search.predict(X) == held_out.fit(X, y, **given).predict(X)).all()
     train, test = next(GroupKFold(3).split(eras, groups=eras))
-    model = clone(search.estimator).fit(X[train], y[train], weights[train])
+    weights_of_fit = {f"{name}sample_weight": weights[train]}
+    model = clone(search.estimator).fit(X[train], y[train], **weights_of_fit)
     rows = test[eras[test] == eras[test][0]]
     expected = -mean_squared_error(
         y[rows], model.predict(X[rows]), sample_weight=weights[rows]
@@ -188,33 +277,48 @@ def test_eras_and_weights_go_to_fit_and_scores():
 def test_differences_are_drawn_with_their_errors(data):
     pytest.importorskip("matplotlib").use("Agg")
     X, y, eras = data
-    search = EraSearchCV(Ridge(1e4), ALPHAS, n_averaged=2).fit(X, y, eras=eras)
+    search = EraSearchCV(Ridge(1e4), ALPHAS).fit(X, y, eras=eras)
     display = EraSearchDisplay.from_search(search)
     results = search.cv_results_
-    np.testing.assert_allclose(display.means, results["mean_difference"][1:])
-    np.testing.assert_allclose(display.errors, results["se_difference"][1:])
-    assert display.names == ["alpha=1.0", "alpha=100.0", "average of 2"]
+    np.testing.assert_array_equal(display.means, results["mean_difference"][1:])
+    np.testing.assert_array_equal(display.errors, results["se_difference"][1:])
+    assert display.names == ["alpha=1.0", "alpha=100.0"]
     assert display.chosen == search.best_index_ - 1
     assert [x.get_text() for x in display.ax_.get_yticklabels()] == display.names
-    with pytest.raises(ValueError, match=r"the shape \(0, 6\) and 0 names"):
-        EraSearchDisplay(differences=np.empty((0, 6)), names=[])
+    with pytest.raises(ValueError, match=r"the shapes \(0,\) and \(0,\) and 0 names"):
+        EraSearchDisplay(means=[], errors=[], names=[])
+    search.set_params(rule="best").fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="no candidate beside the plain model"):
+        EraSearchDisplay.from_search(search)
 
 
-def test_a_candidate_that_cannot_be_fitted_is_left_out(data):
+def test_a_candidate_that_cannot_be_fitted_is_none(data):
     X, y, eras = data
-    with pytest.warns(UserWarning, match=r"alpha=-1\.0 is left out, as it cannot be"):
-        search = EraSearchCV(Ridge(1e4), {"alpha": [-1.0, 1.0]}).fit(X, y, eras=eras)
+    search = EraSearchCV(Ridge(1e4), {"alpha": [-1.0, 1.0]})
+    with pytest.warns(FitFailedWarning), pytest.warns(UserWarning, match="non-finite"):
+        search.fit(X, y, eras=eras)
     assert search.best_params_ == {"alpha": 1.0}
+    assert search.cv_results_["qualifies"].tolist() == [False, False, True]
+    assert np.isnan(search.era_scores_[1]).all()
+    search.set_params(error_score=-7.0)
+    with pytest.warns(FitFailedWarning):
+        search.fit(X, y, eras=eras)
+    assert (search.era_scores_[1] == -7).all()
+    search = EraSearchCV(Ridge(-1.0), ALPHAS)
+    message = "The plain model, with which"
+    warnings.simplefilter("ignore")  # restored after each test
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, eras=eras)
     with pytest.raises(ValueError, match="alpha"):
-        EraSearchCV(Ridge(-1.0), ALPHAS).fit(X, y, eras=eras)
+        search.set_params(error_score="raise").fit(X, y, eras=eras)
 
 
 def test_time_that_is_over_leaves_the_plain_model(data):
     X, y, eras = data
-    search = EraSearchCV(Ridge(1e4), ALPHAS, time_budget=1e-9, n_averaged=2)
+    search = EraSearchCV(Ridge(1e4), ALPHAS, time_budget=1e-9)
     with pytest.warns(UserWarning, match="after 1 of 3 candidates"):
         search.fit(X, y, eras=eras)
-    assert search.best_params_ == {}
+    assert search.best_params_ == {"alpha": 1e4}
     assert len(search.cv_results_["params"]) == 1
 
 
@@ -224,7 +328,17 @@ def test_time_that_is_over_leaves_the_plain_model(data):
         ({}, {"eras": None}, r"EraSearchCV needs eras: pass fit\(X, y, eras=\.\.\.\)"),
         ({}, {"eras": np.zeros(240)}, "holds the single era 0"),
         ({}, {"eras": np.arange(240) % 2}, "walking forward tests on one"),
-        ({"scoring": refuse}, {}, "scoring=.* is defined in no era: not today"),
+        ({"scoring": refuse, "error_score": "raise"}, {}, "not today"),
+        ({"gap": 1, "cv": GroupKFold(3)}, {}, "gap=1 is for ordered eras and cv as"),
+        ({"gap": 1, "era_order": "unordered"}, {}, "gap=1 is for ordered eras"),
+        ({"gap": 9}, {}, "12 eras are too few to walk forward"),
+        ({"scoring": make_era_scorer(r2_score, aggregation="worst")}, {}, "'worst', a"),
+        ({"estimator": Lasso()}, {"sample_weight": np.zeros(3)}, "sample_weight.shape"),
+        (
+            {"estimator": KNeighborsRegressor(), "param_grid": {"p": [1]}},
+            {"sample_weight": np.ones(240)},
+            "the fit of KNeighborsRegressor takes no weights",
+        ),
         ({"param_grid": {"alfa": [1.0]}}, {}, "Invalid parameter 'alfa'"),
         ({}, {"eras": np.zeros(239)}, "eras has 239 labels, but X has 240 rows"),
         ({}, {"y": np.zeros(3)}, "y has 3 rows, but X has 240"),
@@ -299,12 +413,70 @@ def test_a_fold_of_a_single_class(data):
     assert np.isfinite(search.era_scores_).all()
 
 
-def test_eras_are_requested_where_metadata_is_routed(data):
+def test_metadata_are_routed(data):
     X, y, eras = data
-    search = EraSearchCV(Ridge(1e4), ALPHAS)
+    weights, other = np.linspace(1, 2, 240), eras[::-1] % 6
     with config_context(enable_metadata_routing=True):
+        model = Ridge(1e4).set_fit_request(sample_weight=True)
+        scorer = get_scorer("r2").set_score_request(sample_weight=True)
+        search = EraSearchCV(model, ALPHAS, scoring=scorer, cv=GroupKFold(3))
         scores = cross_val_score(search, X, y, params={"eras": eras})
-    assert np.isfinite(scores).all()
+        assert np.isfinite(scores).all()
+        search.fit(X, y, eras=eras, groups=other, sample_weight=weights)
+        ours = search.cv_results_
+        search.set_params(scoring=["r2"], refit="r2")
+        assert search.fit(X, y, eras=eras).best_params_ == {"alpha": 1.0}
+    train, test = next(GroupKFold(3).split(X, groups=other))
+    model.fit(X[train], y[train], sample_weight=weights[train])
+    expected = [
+        model.score(X[test][rows], y[test][rows], sample_weight=weights[test][rows])
+        for rows in (eras[test] == era for era in np.unique(eras[test]))
+    ]
+    assert ours["split0_test_score"][0] == pytest.approx(np.mean(expected))
+
+
+def test_predictions_and_scores_know_eras():
+    X, y, eras = make_levels()
+    X_new = X[:32]
+    model = HistGradientBoostingRegressor(max_iter=5)
+    search = EraSearchCV(model, {"era_effects": ["intercept"]}).fit(X, y, eras=eras)
+    expected = search.best_estimator_.predict(X_new, eras=eras[:32])
+    assert (search.predict(X_new, eras=eras[:32]) == expected).all()
+    assert (search.predict(X_new) != expected).any()
+    error = -mean_squared_error(y[:32], expected)
+    assert search.score(X_new, y[:32], eras=eras[:32]) == error
+    search.set_params(
+        scoring=make_era_scorer(mean_squared_error, greater_is_better=False)
+    )
+    assert search.fit(X, y, eras=eras).score(X_new, y[:32], eras=eras[:32]) == error
+    plain = EraSearchCV(model, {"max_depth": [2]}).fit(X, y, eras=eras)
+    assert (plain.predict(X, eras=eras) == plain.predict(X)).all()
+    search = EraSearchCV(Ridge(), ALPHAS).fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="eras: the predict of Ridge takes none"):
+        search.predict(X, eras=eras)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", log_loss_of_doubled])
+def test_a_model_is_asked_once_for_all_eras_of_a_fold(data, scoring, monkeypatch):
+    X, y, eras = data
+    asked = []
+    for name in ("predict", "predict_proba"):
+        respond = getattr(LogisticRegression, name)
+
+        def count(self, X, respond=respond):
+            asked.append(len(X))
+            return respond(self, X)
+
+        count.__name__ = name
+        monkeypatch.setattr(LogisticRegression, name, count)
+    search = EraSearchCV(LogisticRegression(), {"C": [0.1]}, scoring=scoring, cv=2)
+    search.fit(X, y > 0, eras=eras)
+    assert len(asked) == (12 if callable(scoring) else 4)  # of 2 models and 2 folds
+    scorer = scoring if callable(scoring) else get_scorer(scoring)
+    train, _ = next(EraWalkForwardSplit(2, test_size=3).split(X, groups=eras))
+    model = LogisticRegression().fit(X[train], y[train] > 0)
+    expected = [scorer(model, X[eras == era], y[eras == era] > 0) for era in (6, 7, 8)]
+    np.testing.assert_allclose(search.era_scores_[0, :3], expected)
 
 
 @pytest.mark.parametrize(
@@ -352,11 +524,7 @@ def test_bins_of_all_rows_are_no_rows_to_search(data):
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_the_level_of_later_eras_is_found(early_stopping):
     """It is that of the last eras, and not of those before eras that are held out."""
-    rng = np.random.default_rng(0)
-    eras = np.repeat(np.arange(16), 60)
-    X = rng.normal(size=(960, 2))
-    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=16))[eras]
-    y += 0.1 * rng.normal(size=960)
+    X, y, eras = make_levels()
     plain = HistGradientBoostingRegressor(
         max_iter=30, min_samples_leaf=10, early_stopping=early_stopping
     )
@@ -406,9 +574,7 @@ SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
     [
         AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
         AutoEraClassifier(HistGradientBoostingClassifier(**SMALL), n_averaged=2),
-        EraSearchCV(
-            HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}, n_jobs=2
-        ),
+        EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}),
         EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
     ],
 )
@@ -428,3 +594,86 @@ def test_columns_that_begin_later_are_one_warning(search):
     predicted = search.predict(X)
     assert np.isfinite(predicted).all()
     np.testing.assert_array_equal(search.predict(X.assign(never=1.0)), predicted)
+
+
+@pytest.mark.slow
+def test_fits_in_parallel_are_the_same():
+    X, y, eras = make_late_columns()
+    search = EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]})
+    with pytest.warns(UserWarning, match="'kind', 'late', 'never' have no value"):
+        expected = search.fit(X, y, eras=eras).era_scores_
+    with pytest.warns(UserWarning, match=r"column\(s\) 'never' have no value"):
+        search.set_params(n_jobs=2).fit(X, y, eras=eras)
+    np.testing.assert_array_equal(search.era_scores_, expected)
+
+
+@pytest.mark.parametrize("choose_by", ["mean", "worst"])
+@pytest.mark.parametrize("n_averaged", [2, 3])
+def test_the_best_are_averaged_unless_one_is_better_by_an_error(
+    data, n_averaged, choose_by
+):
+    X, y, eras = data
+    plain = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=5)
+    model = AutoEraRegressor(
+        plain, era_order="unordered", n_averaged=n_averaged, choose_by=choose_by
+    ).fit(X, y, eras=eras)
+    candidates = model.cv_results_["params"]
+    assert len(candidates) == 6
+    predicted = np.empty((6, 240))
+    for train, test in GroupKFold(3).split(X, groups=eras):
+        for i, params in enumerate(candidates):
+            one = (
+                clone(plain)
+                .set_params(**params)
+                .fit(X[train], y[train], eras=eras[train])
+            )
+            predicted[i, test] = one.predict(X[test])
+
+    def score(p):
+        return np.array([-np.mean((p - y)[eras == era] ** 2) for era in range(12)])
+
+    scores = [score(p) for p in predicted]
+    np.testing.assert_allclose(model.era_scores_, scores)
+    order = np.argsort([-x.mean() for x in scores], kind="stable")
+    groups = [[i] for i in range(6)] + [order[:n] for n in range(2, n_averaged + 1)]
+    scores = [score(predicted[group].mean(axis=0)) for group in groups]
+    ranks = []
+    for one in scores:
+        d = one - scores[0]
+        qualifies = d.mean() > d.std(ddof=1) / np.sqrt(12)
+        rank = one.mean() if choose_by == "mean" else one.min()
+        ranks.append(rank if qualifies else -np.inf)
+    best = int(np.argmax(ranks))
+    average = 6 + int(np.argmax(ranks[6:]))
+    if choose_by == "mean" and np.isfinite(ranks[average]):
+        d = scores[best] - scores[average]
+        best = best if d.mean() > d.std(ddof=1) / np.sqrt(12) else average
+    assert model.averaged_params_ == [candidates[i] for i in groups[best]]
+    assert model.best_params_ == candidates[int(np.argmax(ranks[:6]))]
+    fitted = [
+        clone(plain).set_params(**params).fit(X, y, eras=eras).predict(X)
+        for params in model.averaged_params_
+    ]
+    assert (model.predict(X) == np.mean(fitted, axis=0)).all()
+    assert len(model.estimators_) == len(fitted)
+
+
+def test_averages_of_classes_are_of_probabilities(data):
+    X, y, eras = data
+    y = np.digitize(y, [-1, 1]).astype(str)
+    y[(y == "2") & (eras < 10)] = "1"  # no class 2 before the last block
+    plain = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5)
+    model = AutoEraClassifier(plain).fit(X, y, eras=eras)
+    p = np.mean([one.predict_proba(X) for one in model.estimators_], axis=0)
+    assert (model.predict_proba(X) == p).all()
+    assert (model.predict(X) == model.classes_[p.argmax(axis=1)]).all()
+    assert not isinstance(model, EraSearchCV)
+
+
+def test_auto_predicts_eras_that_it_knows():
+    X, y, eras = make_levels()
+    model = AutoEraRegressor(HistGradientBoostingRegressor(max_iter=5))
+    model.fit(X, y, eras=eras)
+    assert {"intercept"} <= {x["era_effects"] for x in model.averaged_params_}
+    with_eras = model.predict(X, eras=eras)
+    assert mean_squared_error(y, with_eras) < mean_squared_error(y, model.predict(X))

@@ -1,7 +1,6 @@
-"""The walk-forward splitter keeps its distances, and the refit rule its word."""
+"""The walk-forward splitter keeps its distances."""
 
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,14 +11,11 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
-    GridSearchCV,
-    LeaveOneGroupOut,
     TimeSeriesSplit,
     cross_val_score,
 )
 
-from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.model_selection import EraWalkForwardSplit, best_worst_era
+from sklearn_era.model_selection import EraWalkForwardSplit
 
 
 def n_eras_needed(n_splits, test_size, max_train_size, gap):
@@ -169,82 +165,3 @@ def test_groups_reach_the_splitter(routing):
         for train, test in cv.split(X, groups=eras)
     ]
     assert_array_equal(scores, expected)
-
-
-def results_of(scores, metric="score"):
-    """`cv_results_` of a table with a row for each candidate."""
-    table = np.array(scores, float)
-    return {
-        "params": [{"a": i} for i in range(len(table))],
-        **{f"split{k}_test_{metric}": table[:, k] for k in range(table.shape[1])},
-    }
-
-
-# Numbers of splits that are powers of two: means are exact, and ties are ties.
-scores = st.integers(-2, 2).map(float) | st.just(np.nan)
-tables = st.sampled_from([1, 2, 4, 8]).flatmap(
-    lambda n_splits: st.lists(
-        st.lists(scores, min_size=n_splits, max_size=n_splits), min_size=1, max_size=6
-    )
-)
-
-
-@given(tables)
-def test_best_worst_era_equals_the_naive_loop(scores):
-    keys = [
-        (min(row), sum(row) / len(row)) if np.isfinite(row).all() else (-np.inf,)
-        for row in scores
-    ]
-    if max(keys) == (-np.inf,):
-        with pytest.raises(ValueError, match=r"^All \d+ candidates"):
-            best_worst_era(results_of(scores))
-    else:
-        chosen = best_worst_era(results_of(scores))
-        assert chosen == keys.index(max(keys))
-        assert type(chosen) is int
-
-
-def test_best_worst_era_averages_eras_tested_twice_and_needs_scores():
-    # Era "a" in the first two splits: means of 0.5 and 0.4, not a worst of 0 and 0.4.
-    results = results_of([[0.0, 1.0, 0.6], [0.4, 0.4, 0.9]])
-    assert best_worst_era(results) == 1
-    assert best_worst_era(results, split_eras=["a", "a", "b"]) == 0
-    message = r"split_eras has 1 label\(s\), but the search has 3 splits"
-    with pytest.raises(ValueError, match=message):
-        best_worst_era(results, split_eras=["a"])
-    # A metric that was not scored is named.
-    results = results_of([[1.0]], "r2") | results_of([[1.0]], "max_error")
-    with pytest.raises(ValueError, match=r"'score' is not in .* 'max_error', 'r2'\."):
-        best_worst_era(results)
-    with pytest.raises(ValueError, match="has scored nothing"):
-        best_worst_era({"params": []})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("multimetric", [False, True])
-def test_refit_rule_in_a_search(multimetric):
-    """The shortcut helps in all eras but one; the worst era tells."""
-    rng = np.random.default_rng(0)
-    eras = rng.permutation(np.arange(400) % 4)
-    X = rng.normal(size=(400, 2))
-    y = X[:, 0] + np.array([2, -2, 2, 2])[eras] * X[:, 1]
-    model = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
-    refit = partial(best_worst_era, metric="r2") if multimetric else best_worst_era
-    scoring = ["neg_mean_absolute_error", "r2"] if multimetric else None
-    options = {"scoring": scoring, "refit": pickle.loads(pickle.dumps(refit))}
-    grid = {"split_criterion": ["gain", "directional"]}
-    search = GridSearchCV(model, grid, cv=LeaveOneGroupOut(), **options)
-    search.fit(X, y, groups=eras, eras=eras)
-    metric = "r2" if multimetric else "score"
-    table = np.column_stack(
-        [search.cv_results_[f"split{k}_test_{metric}"] for k in range(4)]
-    )
-    assert search.best_index_ == table.min(axis=1).argmax() == 1
-    assert search.best_estimator_.split_criterion == "directional"
-
-
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
-def test_best_worst_era_leaves_out_what_is_not_finite(bad):
-    assert best_worst_era(results_of([[-bad, bad], [0.1, 0.4], [0.2, 0.1]])) == 1
-    with pytest.raises(ValueError, match=r"failed \(NaN or infinite in a split"):
-        best_worst_era(results_of([[bad]]))

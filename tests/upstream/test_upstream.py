@@ -62,14 +62,34 @@ UNBOUND = [
 ]
 
 
+# `era_upstream_search.py` puts `EraSearchCV` in the place of `GridSearchCV`.
+SEARCH = "sklearn.model_selection.tests.test_search"
+EXTRA_COLUMNS = "cv_results_ has columns of scores by era, too"
+# Of its tests what does not apply to a search by eras.
+NOT_OF_SEARCH = {
+    "test_grid_search_no_score": "a target that is missing is refused before all else",
+    "test_grid_search_groups": "the eras are the groups where none are passed",
+    "test_grid_search_cv_results": EXTRA_COLUMNS,
+    "test_grid_search_cv_results_multimetric": EXTRA_COLUMNS,
+    "test_custom_run_search": EXTRA_COLUMNS,
+}
+QUICK_OF_SEARCH = [
+    "test_refit_callable",
+    "test_grid_search_score_method",
+    "test_pickle",
+]
+
+
 class Run(NamedTuple):
     returncode: int
     output: str
     outcomes: dict[str, str]  # test id -> "passed", "failure", "pytest.skip", ...
 
 
-def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
-    """Run tests of the installed scikit-learn under the plugin, in `folder`."""
+def run_upstream(
+    folder: Path, *arguments: str, plugin: str = "era_upstream", **variables: str
+) -> Run:
+    """Run tests of the installed scikit-learn under a plugin, in `folder`."""
     folder.mkdir(exist_ok=True)
     (folder / "pytest.ini").write_text("[pytest]\n")  # nothing of our configuration
     report = folder / "report.xml"
@@ -81,7 +101,7 @@ def run_upstream(folder: Path, *arguments: str, **variables: str) -> Run:
         "OMP_THREAD_LIMIT": "1",
         **variables,
     }
-    command = [sys.executable, "-m", "pytest", "-p", "era_upstream"]
+    command = [sys.executable, "-m", "pytest", "-p", plugin]
     # Named from there, tests have the same names whichever are run.
     command += ["-c", "pytest.ini", f"--rootdir={Path(sklearn.__file__).parents[1]}"]
     command += ["-p", "no:cacheprovider", f"--junitxml={report}", "--pyargs"]
@@ -138,6 +158,23 @@ def test_outcomes_of_quick_modules_are_those_of_stock(frozen, tmp_path):
     assert len({test.partition("::")[0] for test in expected}) == len(QUICK)
     run = run_upstream(tmp_path, *(f"{HIST}.tests.{module}" for module in QUICK))
     assert_outcomes_are(run, expected)
+
+
+@pytest.mark.parametrize(
+    "quick", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+def test_outcomes_are_those_of_grid_search(quick, tmp_path):
+    tests = [f"{SEARCH}::{name}" for name in QUICK_OF_SEARCH] if quick else [SEARCH]
+    run = run_upstream(tmp_path, *tests, plugin="era_upstream_search")
+    assert "tested search: sklearn_era's" in run.output
+    failed = {
+        name.partition("::")[2]
+        for name, outcome in run.outcomes.items()
+        if outcome not in ("passed", "pytest.skip")
+    }
+    assert failed == (set() if quick else set(NOT_OF_SEARCH)), run.output
+    passed = [name for name, outcome in run.outcomes.items() if outcome == "passed"]
+    assert len(passed) >= (len(tests) if quick else 130)
 
 
 @pytest.mark.slow

@@ -1,0 +1,241 @@
+"""The scores of a search, era by era: a scorer that finds them, and their table."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import (
+    MetadataRequest,
+    MetadataRouter,
+    get_routing_for_object,
+)
+from sklearn.utils.validation import _check_method_params
+
+from sklearn_era._era_arguments import take_era_column
+from sklearn_era._eras import check_eras
+from sklearn_era.model_selection._fit_arguments import takes
+
+RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+class EraMean(float):
+    """The mean score of a fold's eras, which has the scores and, if kept, the model."""
+
+    codes: NDArray[np.integer]  # of the eras, ascending
+    scores: NDArray[np.float64]  # of each; NaN where the score is not defined
+    model: Any
+    rows: NDArray[np.intp]  # of the test
+
+    def __new__(cls, codes: Any, model: Any, rows: Any, scores: Any) -> "EraMean":
+        scores = np.asarray(scores, dtype=np.float64)
+        known = scores[~np.isnan(scores)]
+        self = super().__new__(cls, known.mean() if known.size else np.nan)
+        self.codes, self.scores = codes, scores
+        self.model, self.rows = model, rows
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EraMean, (self.codes, self.model, self.rows, self.scores)
+
+
+class ScorerByEra:
+    """A scorer that asks another one for the rows of one era at a time."""
+
+    def __init__(self, scorer: Any, keeps_models: bool = False):
+        self.scorer, self.keeps_models = scorer, keeps_models
+
+    def __repr__(self) -> str:
+        return repr(self.scorer)
+
+    def __call__(
+        self, estimator: Any, X: Any, *y: Any, era_codes: Any, rows: Any, **params: Any
+    ) -> Any:
+        if asks_for_eras(self.scorer):
+            params["eras"] = era_codes
+        order = np.argsort(era_codes, kind="stable")
+        codes, starts = np.unique(era_codes[order], return_index=True)
+        found = []
+        if codes.size == 1:
+            found = [self.scorer(estimator, X, *y, **params)]
+        else:
+            parts = np.split(order, starts[1:])
+            for part, model, X_part in _asked_once(estimator, X, parts):
+                targets = [_safe_indexing(values, part) for values in y]
+                of_part = _check_method_params(X, params=params, indices=part)
+                found.append(self._score(model, X_part, *targets, **of_part))
+        known = [one for one in found if not isinstance(one, ValueError)]
+        if not known:
+            raise found[0]
+        make = partial(EraMean, codes, estimator if self.keeps_models else None, rows)
+        if isinstance(known[0], dict):
+            return {name: make(_values(found, name)) for name in known[0]}
+        if np.asarray(known[0]).ndim or isinstance(known[0], str):
+            return known[0]  # no number, of which scikit-learn will complain
+        return make(_values(found))
+
+    def _score(self, *args: Any, **params: Any) -> Any:
+        """The score of an era, or the error if it is not defined there."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of classes that it lacks
+            try:
+                return self.scorer(*args, **params)
+            except ValueError as error:
+                return error
+
+    def _accept_sample_weight(self) -> bool:
+        accepts = getattr(self.scorer, "_accept_sample_weight", None)
+        if accepts is not None:
+            return accepts()
+        return "sample_weight" in signature(self.scorer).parameters
+
+    def get_metadata_routing(self) -> Any:
+        """What the scorer requests, and the eras of the rows."""
+        routing: Any = get_routing_for_object(self.scorer)
+        own = routing
+        if isinstance(routing, MetadataRouter):
+            own = MetadataRequest(owner=self)
+            routing.add_self_request(own)
+        for name in ("era_codes", "rows"):
+            own.score.add_request(param=name, alias=True)
+        return routing
+
+
+def _values(scores: Sequence[Any], *names: str) -> list[Any]:
+    """The scores of eras, perhaps those of a name, with NaN for errors."""
+    return [
+        np.nan if isinstance(x, ValueError) else (x[names[0]] if names else x)
+        for x in scores
+    ]
+
+
+def _asked_once(
+    model: Any, X: Any, parts: Sequence[NDArray[np.intp]]
+) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
+    """Yield parts of the rows, with a copy of the model, which is asked for all rows
+    when it is first asked for the rows of a part.
+    """
+    known: dict[str, Any] = {}
+    for part in parts:
+        X_part = _safe_indexing(X, part)
+
+        def answer(method: str, X_asked: Any, X_part=X_part, part=part) -> Any:
+            respond = getattr(model, method)
+            if X_asked is not X_part:  # the scorer has other rows in mind
+                return respond(X_asked)
+            if method not in known:
+                known[method] = respond(X)
+            if isinstance(known[method], list):  # of several outputs
+                return [values[part] for values in known[method]]
+            return _safe_indexing(known[method], part)
+
+        yield part, _copy(model, answer), X_part
+
+
+def _copy(model: Any, answer: Any) -> Any:
+    """Return a shallow copy of a fitted model whose predictions a function answers."""
+    copied = object.__new__(type(model))
+    copied.__dict__.update(vars(model))
+    for method in RESPONSES:
+        if hasattr(model, method):
+            respond: Any = partial(answer, method)
+            respond.__name__ = method
+            setattr(copied, method, respond)
+    return copied
+
+
+def prediction(method: str, returned: str) -> Callable[..., Any]:
+    """Make a method, with its docstring, that hands X and eras to `_ask`."""
+
+    def predict(self: Any, X: Any, *, eras: Any = None) -> NDArray[Any]:
+        return self._ask(method, X, eras)
+
+    predict.__name__ = method
+    predict.__doc__ = f"""Predict {returned}.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The input samples.
+
+        eras : array-like of shape (n_samples,), default=None
+            Eras of the rows, for models with intercepts of eras.
+
+        Returns
+        -------
+        predicted : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the best model's `{method}` has it.
+        """
+    return predict
+
+
+def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
+    """Return what a model predicts of rows whose eras are known, or None."""
+    respond = getattr(model, method)
+    if eras is None:
+        return respond(X)
+    X, eras = take_era_column(X, eras)
+    if not takes(respond, "eras"):
+        raise ValueError(
+            f"eras: the {method} of {type(model).__name__} takes none; leave eras out."
+        )
+    check_eras(eras, X)
+    # A booster without intercepts is the same in all eras, and refuses them.
+    is_the_same = getattr(model, "era_effects", "unknown") is None
+    return respond(X) if is_the_same else respond(X, eras=eras)
+
+
+def with_eras(model: Any, eras: Any) -> Any:
+    """Return a copy of a fitted model whose predictions know the eras of the rows."""
+    return _copy(model, lambda method, X: ask(model, method, X, eras))
+
+
+def asks_for_eras(scorer: Any) -> bool:
+    """Whether a scorer has an argument of that name."""
+    return callable(scorer) and "eras" in signature(scorer).parameters
+
+
+def neg_log_loss(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Score by the log loss, where neither the model nor the rows need all classes."""
+    known = estimator.classes_
+    labels = np.union1d(known, y)
+    if labels.size == 1:
+        return 0.0
+    found = estimator.predict_proba(X)
+    p = np.zeros((found.shape[0], labels.size))
+    # Boosters of one class have a second column, of 0.
+    p[:, np.searchsorted(labels, known)] = found if known.size > 1 else 1.0
+    return -log_loss(y, p, labels=labels, sample_weight=sample_weight)
+
+
+def tabulate(
+    scores: Sequence[Any], n_folds: int
+) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
+    """Return scores of shape (n_candidates, n_folds, n_eras), and the codes of eras.
+
+    Where a fit failed, all eras of the fold have what stands for its score.
+    """
+    known = [score for score in scores if isinstance(score, EraMean)]
+    codes = np.unique(np.concatenate([[], *(x.codes for x in known)])).astype(np.intp)
+    table = np.full((len(scores), codes.size), np.nan)
+    is_tested = np.zeros((n_folds, codes.size), dtype=bool)
+    for i, score in enumerate(scores):
+        if isinstance(score, EraMean):
+            places = np.searchsorted(codes, score.codes)
+            table[i, places] = score.scores
+            is_tested[i % n_folds, places] = True
+    for i, score in enumerate(scores):
+        if not isinstance(score, EraMean):
+            table[i, is_tested[i % n_folds]] = score
+    return table.reshape(len(scores) // n_folds, n_folds, codes.size), codes
+
+
+__all__ = [
+    "ScorerByEra", "ask", "asks_for_eras", "neg_log_loss", "prediction", "tabulate",
+    "with_eras",
+]  # fmt: skip

@@ -1,0 +1,239 @@
+"""scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
+
+import time
+import warnings
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
+from sklearn.metrics import get_scorer
+from sklearn.metrics._scorer import _MultimetricScorer
+from sklearn.model_selection import GroupKFold, ParameterGrid
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import _routing_enabled
+
+from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
+from sklearn_era._warnings import warn_user
+from sklearn_era.model_selection._fit_arguments import fit_arguments, takes
+from sklearn_era.model_selection._search_errors import (
+    mean_and_safe_error,
+    mean_over_folds,
+)
+from sklearn_era.model_selection._search_scores import (
+    ScorerByEra,
+    neg_log_loss,
+    tabulate,
+)
+from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+
+
+class SearchByEra(BaseSearchCV):
+    """What `EraSearchCV` has scikit-learn's search do otherwise, step by step."""
+
+    _name: ClassVar[str] = "EraSearchCV"
+    _keeps_models: ClassVar[bool] = False
+    # Of `EraSearchCV`.
+    param_grid: Any
+    gap: int
+    era_order: str
+    choose_by: str
+    rule: str
+    time_budget: float | None
+    _codes: NDArray[np.int32]  # of the eras of rows, in a fit
+
+    def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
+        """Check the labels of rows, what is to become of them, and set `era_order_`."""
+        name, splits_eras = self._name, self._splits_eras()
+        encoded = read_eras(eras, X)
+        labels = encoded.labels
+        are_ordered = follow_each_other(encoded, self.era_order, name)
+        self.era_order_ = "ordered" if are_ordered else "unordered"
+        if splits_eras and labels.size == 1:
+            raise ValueError(
+                f"eras holds the single era {labels[0]!s} (n_samples="
+                f"{encoded.codes.size}), and {name} tests on eras that a model has not "
+                "seen; pass the labels of two or more."
+            )
+        if splits_eras and are_ordered and labels.size == 2:
+            raise ValueError(
+                "eras holds 2 eras, and walking forward tests on one, which has no "
+                "standard error; pass three or more, or era_order='unordered'."
+            )
+        if self.gap and not (splits_eras and are_ordered):
+            raise ValueError(
+                f"gap={self.gap} is for ordered eras and cv as a number of folds; "
+                "leave it out, or give the splitter that is passed as cv a gap."
+            )
+        metric = getattr(self.scoring, "_score_func", None)
+        if (aggregation := getattr(metric, "aggregation", "mean")) != "mean":
+            raise ValueError(
+                f"scoring aggregates eras by {aggregation!r}, and {name} scores them "
+                "one by one: make the scorer with aggregation='mean', and pass "
+                "choose_by='worst' for the worst era."
+            )
+        return encoded
+
+    def _splits_eras(self) -> bool:
+        """Whether `cv` is a number, of folds of whole eras."""
+        return self.cv is None or isinstance(self.cv, Integral)
+
+    def _check_input_parameters(self, X: Any, y: Any, split_params: Any) -> None:
+        """Put folds of whole eras in the place of scikit-learn's of rows."""
+        if not self._splits_eras():
+            return
+        n_eras = np.unique(split_params["groups"]).size
+        n_folds = 5 if self.cv is None else self.cv
+        if self.era_order_ == "unordered":
+            self._checked_cv_orig = GroupKFold(min(n_folds, n_eras))
+            return
+        n_folds = min(n_folds, n_eras - 1)
+        n_tested = max(1, n_eras // (2 * n_folds))
+        walk = EraWalkForwardSplit(n_folds, test_size=n_tested, gap=self.gap)
+        self._checked_cv_orig = walk
+
+    def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
+        """Hand eras to whom they are for, by scikit-learn's routing or without."""
+        eras, is_routed = params["eras"], _routing_enabled()
+        if not is_routed:
+            params = {name: x for name, x in params.items() if name != "eras"}
+        routed = super()._get_routed_params_for_fit(params)
+        of_fit, of_split = routed.estimator.fit, routed.splitter.split
+        if not is_routed:
+            weights = of_fit.pop("sample_weight", None)
+            of_fit |= fit_arguments(self.estimator, eras, weights)
+        rows = np.arange(self._codes.size)
+        routed.scorer.score |= {"era_codes": self._codes, "rows": rows}
+        if self._splits_eras():
+            of_split["groups"] = self._codes
+        elif of_split.get("groups") is None and (
+            not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
+        ):
+            of_split["groups"] = eras
+        return routed
+
+    def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
+        """Return scikit-learn's scorer, or scorers, and the name of the metric."""
+        scorer, metric = self._default_scorer(), "score"
+        if scorer is None:
+            scorer, metric = super()._get_scorers()
+        if isinstance(scorer, _MultimetricScorer):
+            if not by_era:
+                return scorer._scorers, metric
+            scorers = scorer._scorers.items()
+            scorer._scorers = {name: ScorerByEra(one) for name, one in scorers}
+        elif by_era:
+            scorer = ScorerByEra(scorer, self._keeps_models)
+        return scorer, metric
+
+    def _default_scorer(self) -> Any:
+        """The scorer where none is passed; None is the estimator's own."""
+        if self.scoring is not None:
+            return None
+        if is_classifier(self.estimator) and hasattr(self.estimator, "predict_proba"):
+            return neg_log_loss
+        is_regression = is_regressor(self.estimator)
+        return get_scorer("neg_mean_squared_error") if is_regression else None
+
+    def _run_search(self, evaluate_candidates: Any, *, callback_ctx: Any) -> None:
+        """Fit the candidates, all at once or as long as there is time."""
+        candidates, start = self._list_candidates(), time.perf_counter()
+        context = callback_ctx.subcontext(
+            task_name="search",
+            max_subtasks=len(candidates) * self.n_splits_,
+            sequential_subtasks=False,
+        ).call_on_fit_task_begin(estimator=self)
+        if self.time_budget is None:
+            evaluate_candidates(candidates, callback_ctx=context)
+        else:
+            for i, params in enumerate(candidates):
+                if i > 0 and time.perf_counter() - start > self.time_budget:
+                    warn_user(
+                        f"time_budget={self.time_budget} was over after {i} of "
+                        f"{len(candidates)} candidates; raise it, or list fewer."
+                    )
+                    break
+                evaluate_candidates([params])
+        context.call_on_fit_task_end(estimator=self)
+
+    def _list_candidates(self) -> list[dict[str, Any]]:
+        """The plain model, by its values of the parameters to try, and the grid's."""
+        candidates = list(ParameterGrid(self.param_grid))
+        if self.rule == "best":
+            return candidates
+        own, tried = self.estimator.get_params(), sorted(set().union(*candidates))
+        return [{name: own[name] for name in tried if name in own}, *candidates]
+
+    def _format_results(
+        self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None
+    ) -> dict[str, Any]:
+        """Add what there is to know by era to scikit-learn's results."""
+        results = super()._format_results(candidate_params, n_splits, out, more_results)
+        scores = [fit["test_scores"] for fit in out]
+        is_multimetric = isinstance(scores[0], dict)
+        names, metric = ["score"], "score"
+        if is_multimetric:
+            names, metric = list(scores[0]), self.refit
+        tables = {}
+        for name in names:
+            of_metric = [score[name] for score in scores] if is_multimetric else scores
+            tables[name], self._test_codes = tabulate(of_metric, n_splits)
+        by_era = {name: mean_over_folds(table) for name, table in tables.items()}
+        self.era_scores_ = by_era if is_multimetric else by_era["score"]
+        if self._keeps_models:
+            self._fold_scores = np.array(scores, dtype=object).reshape(-1, n_splits)
+        if isinstance(metric, str) and metric in tables:
+            results |= self._compare(tables[metric], tables[metric][0])
+            results["qualifies"] &= np.isfinite(results[f"mean_test_{metric}"])
+        return results
+
+    def _compare(
+        self, scores: NDArray[np.float64], plain: NDArray[np.float64]
+    ) -> dict[str, NDArray[Any]]:
+        """What the rule needs of scores by candidate, fold and era."""
+        by_era = mean_over_folds(scores)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of candidates that failed in all eras
+            results = {
+                "mean_era_score": np.nanmean(by_era, axis=1),
+                "worst_era_score": np.nanmin(by_era, axis=1, initial=np.inf),
+                "qualifies": np.full(by_era.shape[0], True),
+            }
+        if self.rule == "one_standard_error":
+            mean, error = self._mean_and_error(scores - plain)
+            results |= {"mean_difference": mean, "se_difference": error}
+            results["qualifies"] = mean > error
+        return results
+
+    def _mean_and_error(self, differences: NDArray[np.float64]) -> tuple[Any, Any]:
+        return mean_and_safe_error(differences, self.era_order_ == "ordered")
+
+    def _select_best_index(self, refit: Any, refit_metric: str, results: Any) -> int:
+        """Choose by the rule, unless `refit` is one."""
+        if callable(refit):
+            return super()._select_best_index(refit, refit_metric, results)
+        plain = results[f"mean_test_{refit_metric}"][0]
+        if self.rule == "one_standard_error" and not np.isfinite(plain):
+            raise ValueError(
+                "The plain model, with which candidates are compared, cannot be fitted "
+                f"or scored in some fold (its mean score is {plain}); pass "
+                "error_score='raise' to see why."
+            )
+        # Without any that qualifies, all are equal, and the plain model comes first.
+        return int(np.argmax(self._rank(results)))
+
+    def _rank(self, results: Mapping[str, Any]) -> NDArray[np.float64]:
+        """The scores to choose by, and less than any of what does not qualify."""
+        scores = results[f"{self.choose_by}_era_score"]
+        return np.where(results["qualifies"], scores, -np.inf)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
+        return tags
+
+
+__all__ = ["SearchByEra"]
