@@ -169,6 +169,10 @@ def test_eras_may_be_the_name_of_a_column(module):
     predicted = expected.predict(features, eras=CODES)
     assert_array_equal(model.predict(frame, eras="week"), predicted)
     assert_array_equal(model.predict(features, eras=CODES), predicted)
+    plain = HistGradientBoostingRegressor(max_iter=3).fit(frame, Y, eras="week")
+    assert_array_equal(plain.predict(frame, eras="week"), plain.predict(features))
+    with pytest.raises(ValueError, match="predicting with eras needs the intercepts"):
+        plain.predict(features, eras=CODES)
     forest = EraForestRegressor(n_estimators=2, random_state=0, split_criterion="era")
     by_name = forest.fit(frame, Y, eras="week").predict(features)
     assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))

@@ -227,8 +227,11 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     if eras is None or getattr(estimator, "_in_fit", False):
         return estimator
     check_is_fitted(estimator)
+    is_name = isinstance(eras, str)
     X, eras = take_era_column(X, eras)
     if not hasattr(estimator, "_era_labels"):
+        if is_name:  # of a column that is no feature
+            return _predictor_of(estimator, X, 0.0)
         raise ValueError(
             "predicting with eras needs the intercepts of a fit with "
             "era_effects='intercept': leave eras out, or fit with them."
@@ -249,11 +252,16 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
             of_labels[i] = (
                 estimator._era_intercepts[index[label]] - estimator._era_forecast
             )
+    return _predictor_of(estimator, X, of_labels[given.codes])
+
+
+def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
+    """Return a copy that predicts the rows X, whatever it is given, with steps."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
-    copied._raw_predict = lambda _: estimator._raw_predict(X) + of_labels[given.codes]
+    copied._raw_predict = lambda _: estimator._raw_predict(X) + steps
     copied._staged_raw_predict = lambda _: (
-        raw + of_labels[given.codes] for raw in estimator._staged_raw_predict(X)
+        raw + steps for raw in estimator._staged_raw_predict(X)
     )
     return copied
 
