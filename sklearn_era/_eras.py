@@ -213,6 +213,8 @@ def follow_each_other(
     numbers, dates and ordered categoricals do, booleans do not, and text does if it is
     numbers or dates of one form, with a warning; raise ValueError for other text.
     """
+    if eras.labels.size < 2:
+        return True
     if era_order != "auto":
         if era_order == "ordered" and not eras.is_categorical:
             warn_of_text_order(eras.labels, what)

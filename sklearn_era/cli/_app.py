@@ -13,7 +13,6 @@ from sklearn_era._optional import MissingPackageError, import_optional
 from sklearn_era.cli import _ui
 from sklearn_era.cli._numerai import numerai
 from sklearn_era.cli._ui import InputError, argument, check_known, count, option
-from sklearn_era.criteria._criteria import CRITERIA
 from sklearn_era.numerai.errors import NumeraiError
 
 # What typer raises for arguments that it cannot make sense of; it does not export it.
@@ -27,7 +26,7 @@ _Order = Literal["auto", "ordered", "unordered"]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
-_BLEND = option("NAME", f"{', '.join(CRITERIA)} or a blend; all but gain need --era.")
+_BLEND = option("NAME", "gain, era, directional, ... or a blend; needs --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _ESTIMATOR = option("NAME", "boosting; forest; or auto, which chooses by eras.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
@@ -131,6 +130,7 @@ def fit(
     from rich.console import Console
 
     from sklearn_era.cli import _tables
+    from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.model_files import save_model
 
     _ui.check_output(out, (".era",), data)
@@ -271,6 +271,7 @@ def demo(
     holds in all of them. In the test rows, the shortcut is noise.
     """
     from sklearn_era.criteria import Era
+    from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.datasets import make_synthetic_memorization
     from sklearn_era.ensemble import HistGradientBoostingRegressor
     from sklearn_era.inspection import DecisionSurfaceDisplay

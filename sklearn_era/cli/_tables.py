@@ -21,9 +21,10 @@ from pandas.api import types
 from pyarrow import csv, dataset
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import ensemble
+from sklearn_era._eras import encode_eras, follow_each_other
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import (
     InputError,
@@ -300,11 +301,18 @@ def score_held_out(
         train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
         held_out = f"{test.size:,} of {y.size:,} rows, drawn at random"
     else:
-        if (labels := np.unique(eras)).size == 1:
+        encoded = encode_eras(eras)
+        if (labels := encoded.labels).size == 1:
             raise ValueError("there is only one era.")
         n_test = max(1, labels.size // 5)
-        [(train, test)] = EraWalkForwardSplit(1, test_size=n_test).split(y, groups=eras)
-        held_out = f"{n_test:,} of {labels.size:,} eras, from era {labels[-n_test]} on"
+        order = estimator.get_params(deep=False)["era_order"]
+        follow = follow_each_other(encoded, order, "the score of later eras")
+        split: Any = GroupShuffleSplit(1, test_size=n_test, random_state=0)
+        if follow:
+            split = EraWalkForwardSplit(1, test_size=n_test, era_order="ordered")
+        [(train, test)] = split.split(y, groups=eras)
+        drawn = f"from era {labels[-n_test]} on" if follow else "drawn at random"
+        held_out = f"{n_test:,} of {labels.size:,} eras, {drawn}"
     yield f"Score on held-out data ({held_out}; a model fitted to the rest):"
     model = clone(estimator).set_params(verbose=0)
     model.fit(X.iloc[train], y[train], eras=None if eras is None else eras[train])

@@ -145,7 +145,9 @@ class Validation:
         if len(held_out) < _MIN_HELD_OUT:
             usable = self._eras_to_walk()
             with suppress(ValueError):  # too few eras
-                split = EraWalkForwardSplit(n_folds, gap=purge).split_eras(usable)
+                split = EraWalkForwardSplit(
+                    n_folds, gap=purge, era_order="ordered"
+                ).split_eras(usable)
                 folds = [Fold(*map(str, (x[-1], y[0], y[-1]))) for x, y in split]
                 told = (
                     f"Walked forward through eras {folds[0].first} to {folds[-1].last} "

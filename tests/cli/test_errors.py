@@ -251,9 +251,6 @@ FRACTIONS = (
          "Cannot fit: eras: a split has to leave min_samples_per_era=1 rows of every "
          "era on both sides (min_era_coverage=1.0), but 1 of 5 eras have fewer than 2 "
          "rows; the smallest, era 99, has 1. "),
-        ({"name": [f"n{n}" for n in range(60)]},
-         [*fit(features=["name"]), "--categorical", "name", *params(max_bins=20)],
-         "Cannot fit: Categorical feature 'name'"),
     ],
 )  # fmt: skip
 def test_values_that_cannot_be_used(small, columns, arguments, message, tmp_path):

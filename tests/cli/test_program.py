@@ -183,6 +183,7 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
     X, y = small[["alpha", "beta"]], small["y"].to_numpy()
     if with_eras:
         options, eras = ["--era", "week", "--split-criterion", "era"], weeks
+        options += ["--era-order", "ordered"]
         train, test = np.flatnonzero(weeks < "w09"), np.flatnonzero(weeks > "w08")
         what = "2 of 11 eras, from era w09 on"
     else:
@@ -303,7 +304,9 @@ def test_other_estimators(frame, features, estimator):
     write(frame, "d.csv")
     base = ["--target", "y", "--era", "week", "--estimator", estimator, *CHOICE]
     size = {"n_estimators": 3} if estimator == "forest" else {"max_iter": 3}
-    output = run("fit", "d.csv", *base, *params(**size), "-o", "m.era", "--seed", "0")
+    output = run(
+        "fit", "d.csv", *base, *params(**size), "-o", "m.era", "--random-state", "0"
+    )
     assert ("3 iterations" if estimator == "forest" else "chosen in") in output
     run("predict", "m.era", "d.csv", "-o", "p.csv", "--id", "row,week", "--id", "a")
     predictions = read("p.csv")

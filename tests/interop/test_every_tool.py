@@ -101,6 +101,8 @@ def draw(model, _):
 def bin_once(model, _):
     y = CLASSES if hasattr(model, "classes_") else Y
     dataset = BinnedDataset.from_arrays(X, y, eras=ERAS)
+    if hasattr(model, "best_params_"):
+        model.fit(dataset, y, eras=ERAS)
     assert_array_equal(raw(model.fit(dataset)), raw(model.fit(X, y, eras=ERAS)))
 
 

@@ -151,5 +151,5 @@ def test_a_warm_start_of_the_copy_leaves_the_original_as_it_was(scoring):
 def test_other_models_are_refused():
     with pytest.raises(NotFittedError):
         to_sklearn(HistGradientBoostingRegressor())
-    with pytest.raises(TypeError, match=r"of sklearn_era\.ensemble, got sklearn\."):
+    with pytest.raises(TypeError, match=r"or EraForestRegressor, got sklearn\."):
         to_sklearn(ensemble.HistGradientBoostingRegressor())

@@ -75,7 +75,7 @@ def test_fit_is_that_to_the_rows_by_era(target, weighted, params):
     weights = weights if weighted else None
     dataset = BinnedDataset.from_arrays(X, y, eras=eras, sample_weight=weights)
     once = assert_fits_as_rows(dataset, X, y, weights, eras, target, **params)
-    again = ours(target, **once.get_params()).fit(dataset)
+    again = ours(target, **once.get_params(deep=False)).fit(dataset)
     assert_same_model(again, once, X)
 
 

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -435,42 +434,6 @@ def test_missing_eras_and_negative_weights_are_refused(name, value):
         models[0].fit(X, y, -np.ones(60), eras=eras)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"era_effects": "intercept"}, r"^era_effects=Intercepts\(\) takes eras in th"),
-        ({"era_weighting": Recency(1)}, r"^era_weighting=Recency\(half_life=1\) takes"),
-    ],
-)
-def test_order_of_text_is_warned_of(params, message):
-    X, y, _, eras = make_data(n_samples=60)
-    models = [Regressor(**params)]
-    if "era_weighting" in params:
-        models.append(EraForestRegressor(2, **params))
-    for model in models:
-        with pytest.warns(UserWarning, match=message) as caught:
-            model.fit(X, y, eras=[f"era{8 + era}" for era in eras])
-        assert len(caught) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Regressor(era_effects=Intercepts("mean")).fit(
-            X, y, eras=[f"era{8 + era}" for era in eras]
-        )
-
-
-def test_hospitals_by_the_alphabet_are_warned_of():
-    X, y, _, eras = make_data(n_samples=60)
-    names = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[eras]
-    with pytest.warns(
-        UserWarning, match=r"^era_effects=Intercepts\(\) takes '\w' for the lat"
-    ):
-        Regressor(era_effects="intercept").fit(X, y, eras=names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for forecast, labels in (("mean", names), ("last", np.char.add("H1", names))):
-            Regressor(era_effects=Intercepts(forecast)).fit(X, y, eras=labels)
-
-
 def test_predicting_with_eras_needs_intercepts():
     X, y, _, eras = make_data()
     with pytest.raises(ValueError, match="needs the intercepts of a fit with era_eff"):
@@ -489,7 +452,7 @@ def test_equal_labels_are_known_whatever_their_type():
     y = y + eras
     days = np.datetime64("2024-01-01", "s") + 86_400 * eras
     stamps = [pd.Timestamp(day) for day in days]
-    model = ours(era_effects="intercept")
+    model = ours(era_effects="intercept", era_order="ordered")
     for labels, same in [
         (pd.Series(stamps), stamps),
         (stamps, days),

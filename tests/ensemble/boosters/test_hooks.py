@@ -6,7 +6,6 @@ import weakref
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.ensemble._hist_gradient_boosting.splitting import Splitter
 from sklearn.inspection import partial_dependence
@@ -20,7 +19,6 @@ from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting, grower
-from sklearn_era.environments import time_blocks
 
 BOTH = pytest.mark.parametrize("split_criterion", ["gain", "era"])
 
@@ -72,7 +70,6 @@ BAD_ERAS = {
     "column": (lambda e: e.reshape(-1, 1), r"eras must be one-dim.*\(120, 1\)"),
     "data_frame": (lambda e: pd.DataFrame({"era": e}), r"eras must be one-dim"),
     "scalar": (lambda e: 3, r"eras must be one-dimensional"),
-    "name_of_column": (lambda e: "era", r"eras must be one-dimensional"),
     "str_and_int_objects": (
         lambda e: np.array(replace_last(e, "x"), dtype=object),
         r"eras has labels that cannot be sorted, of type .*int.*str",
@@ -119,36 +116,6 @@ def test_labels_in_another_order_of_rows_are_warned_of(data, estimator):
     est.fit(frame, y, eras=series)
     est.fit(frame, y, eras=series.set_axis(range(1, len(series) + 1))[::-1])
     est.fit(frame, y, eras=eras[::-1].tolist())
-
-
-@pytest.mark.parametrize("kind", ["series", "categorical", "enum"])
-def test_an_order_of_categories_other_than_of_labels_is_warned_of(data, kind):
-    X, y, eras = data
-    months = np.array(["Mar", "Jan", "Feb"])[eras % 3]
-
-    def labels(categories, ordered=True):
-        if kind == "enum":
-            return pl.Series(months, dtype=pl.Enum(categories))
-        dtype = pd.CategoricalDtype(categories, ordered)
-        values = pd.Categorical(months, dtype=dtype)
-        return pd.Series(values) if kind == "series" else values
-
-    in_time = labels(["Dec", "Jan", "Feb", "Mar"])
-    ordering = [
-        ours(split_criterion="era", early_stopping=True),
-        EraForestRegressor(n_estimators=1, split_criterion="era", random_segments=2),
-    ]
-    for est in ordering:
-        with pytest.warns(UserWarning, match="'Jan' comes before 'Feb'") as caught:
-            est.fit(X, y, eras=in_time)
-        assert [str(warning.filename) for warning in caught] == [__file__]
-    with pytest.warns(UserWarning, match=r"^time_blocks takes eras in the order"):
-        time_blocks(in_time, 2)
-    # A warning would be an error where the order does not matter, or is that of labels.
-    ours(split_criterion="era").fit(X, y, eras=in_time)
-    ordering[0].fit(X, y, eras=labels(["Dec", "Feb", "Jan", "Mar"]))
-    if kind != "enum":
-        ordering[0].fit(X, y, eras=labels(["Jan", "Feb", "Mar"], ordered=False))
 
 
 @pytest.mark.parametrize(

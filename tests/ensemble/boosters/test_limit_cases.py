@@ -210,7 +210,7 @@ OF_CRITERIA = [
     ]),
 ]  # fmt: skip
 OF_ESTIMATORS = {
-    "min_samples_per_era": 12, "min_era_coverage": 0.5, "min_gain_share": 0.3,
+    "min_samples_per_era": 12, "min_era_coverage": 1.0, "min_gain_share": 0.3,
     "min_impurity_decrease": 0.02,
 }  # fmt: skip
 BLENDS = [{"gain": 1.0, "invariant": 1.0}, {"gain": 1.0, "held_out": 1.0}]

@@ -221,14 +221,6 @@ def test_as_many_segments_as_eras_are_the_eras():
     assert_same_trees(segments, plain)
 
 
-def test_numbered_texts_are_warned_of_where_their_order_counts():
-    X, y, _ = make_data()
-    eras = np.array([f"week{i}" for i in range(8, 12)])[np.arange(y.size) % 4]
-    forest = regressor(split_criterion="era", random_segments=3)
-    with pytest.warns(UserWarning, match="random_segments takes eras in the order"):
-        forest.fit(X, y, eras=eras)
-
-
 # Several granularities.
 
 
