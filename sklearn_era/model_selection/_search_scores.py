@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
+from sklearn.metrics._scorer import _Scorer
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import (
     MetadataRequest,
@@ -200,17 +201,24 @@ def asks_for_eras(scorer: Any) -> bool:
     return callable(scorer) and "eras" in signature(scorer).parameters
 
 
-def neg_log_loss(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Score by the log loss, where neither the model nor the rows need all classes."""
-    known = estimator.classes_
-    labels = np.union1d(known, y)
-    if labels.size == 1:
-        return 0.0
-    found = estimator.predict_proba(X)
-    p = np.zeros((found.shape[0], labels.size))
-    # Boosters of one class have a second column, of 0.
-    p[:, np.searchsorted(labels, known)] = found if known.size > 1 else 1.0
-    return -log_loss(y, p, labels=labels, sample_weight=sample_weight)
+class _NegLogLoss(_Scorer):
+    """The log loss, where neither the model nor the rows need all classes."""
+
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
+    ) -> float:
+        known = estimator.classes_
+        labels = np.union1d(known, y_true)
+        if labels.size == 1:
+            return 0.0
+        found = estimator.predict_proba(X)
+        p = np.zeros((found.shape[0], labels.size))
+        # Boosters of one class have a second column, of 0.
+        p[:, np.searchsorted(labels, known)] = found if known.size > 1 else 1.0
+        return -log_loss(y_true, p, labels=labels, **kwargs)
+
+
+neg_log_loss = _NegLogLoss(log_loss, -1, {}, "predict_proba")
 
 
 def tabulate(
