@@ -77,7 +77,7 @@ _DOC = """Boosted trees for {task} that choose how to use eras.
     random_state : int, RandomState instance or None, default=None
         Of the plain model, where `estimator` is None.
 
-    cv, n_jobs, verbose, era_order, choose_by, time_budget :
+    cv, n_jobs, verbose, era_order, choose_by :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
         mere names (hospitals, shops) need ``era_order="unordered"``.
 
@@ -116,7 +116,7 @@ _RESULTS = (
     "cv_results_", "era_scores_", "era_labels_", "era_order_", "best_index_",
     "best_params_",
 )  # fmt: skip
-_OF_SEARCH = ("era_order", "cv", "choose_by", "time_budget", "n_jobs", "verbose")
+_OF_SEARCH = ("era_order", "cv", "choose_by", "n_jobs", "verbose")
 
 
 class _Search(EraSearchCV):
@@ -171,7 +171,6 @@ class _AutoEra(BaseEstimator):
         verbose: int = 0,
         era_order: str = "auto",
         choose_by: str = "mean",
-        time_budget: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_averaged = n_averaged
@@ -182,11 +181,10 @@ class _AutoEra(BaseEstimator):
         self.verbose = verbose
         self.era_order = era_order
         self.choose_by = choose_by
-        self.time_budget = time_budget
 
     @fits_or_fails
     def fit(
-        self, X: Any, y: Any, *, eras: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
     ) -> "_AutoEra":
         """Fit all candidates in cross-validation, and the best ones to all rows.
 
@@ -196,7 +194,7 @@ class _AutoEra(BaseEstimator):
             The input samples.
 
         y, eras : array-like of shape (n_samples,)
-            Their targets and eras.
+            Their targets and eras, or the name of the column of eras.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and scores.

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,10 +93,9 @@ class EraSearchCV(SearchByEra):
         number: h - 1 of targets that span h eras, as they overlap.
 
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        Whether eras follow each other, in the order of their labels. 'auto' takes
-        numbers and dates of any kind for ordered, and booleans for unordered. Text that
-        is numbers or dates of one form, such as '0001' or '2024-W07', is ordered, with
-        a warning; of other text, whether it has an order has to be passed.
+        Whether eras follow each other, in the order of their labels. By 'auto' numbers,
+        dates and ordered categoricals do, and text that is numbers or dates of one
+        form, such as '0001' or '2024-W07', with a warning; other text raises.
 
     choose_by : {'mean', 'worst'}, default='mean'
         Whether the candidates that qualify are ranked by the mean over eras or by the
@@ -105,10 +104,6 @@ class EraSearchCV(SearchByEra):
     rule : {'one_standard_error', 'best'}, default='one_standard_error'
         What qualifies: see above. With 'best' all candidates of `param_grid` do, and
         the plain model is none of them, as in scikit-learn's searches.
-
-    time_budget : float or None, default=None
-        Seconds after which no further candidate is begun, in the order of `param_grid`;
-        the first is always fitted. Then only folds are fitted in parallel.
 
     Attributes
     ----------
@@ -172,7 +167,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         "era_order": [StrOptions({"auto", "ordered", "unordered"})],
         "choose_by": [StrOptions({"mean", "worst"})],
         "rule": [StrOptions({"one_standard_error", "best"})],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -192,7 +186,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         era_order: str = "auto",
         choose_by: str = "mean",
         rule: str = "one_standard_error",
-        time_budget: float | None = None,
     ) -> None:
         super().__init__(
             estimator,
@@ -210,7 +203,6 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         self.era_order = era_order
         self.choose_by = choose_by
         self.rule = rule
-        self.time_budget = time_budget
 
     @fits_or_fails
     def fit(
@@ -243,22 +235,25 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         Raises
         ------
         ValueError
-            If `eras` is missing, has the wrong length or no known order; if it has a
-            single era, or two ordered ones, and `cv` is a number; if a parameter is
-            unknown; if `fit` takes no weights and there are some; if all fits fail, or
-            the plain model's in some fold.
+            If `eras` is missing, has the wrong length or no known order, or too few
+            labels for `cv` folds; if `fit` takes no weights and there are some; if all
+            fits fail, or the plain model's in some fold.
         TypeError
             If `X` is a `BinnedDataset`, which cannot be taken apart by rows.
 
         Warns
         -----
         UserWarning
-            If a candidate cannot be fitted, or is left out for want of time; if the
-            labels of ordered eras are numbered texts in another order than the
-            numbers; if columns have no value in rows that a fold trains on (in all
-            rows, where other processes fit the folds).
+            If a candidate cannot be fitted; if eras are text whose order is guessed;
+            if columns have no value in rows that a fold trains on (in all rows, where
+            other processes fit the folds).
         """
         self._validate_params()
+        if hasattr(X, "X_binned"):
+            raise TypeError(
+                f"{self._name} fits to some of the rows, and a BinnedDataset cannot be "
+                "split or indexed: pass X, y and eras."
+            )
         if y is not None or get_tags(self.estimator).target_tags.required:
             check_target(y, X)
         X, eras = take_era_column(X, eras)
@@ -269,6 +264,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                 f"{self._name} needs eras: pass fit(X, y, eras=...) with one label a "
                 "row."
             )
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)  # of another fit
         encoded = self._check_eras(eras, X)
         self._codes = encoded.codes
         if params.get("sample_weight") is not None:

@@ -1,6 +1,5 @@
 """scikit-learn's search with folds of whole eras, scores by era and a rule for them."""
 
-import time
 import warnings
 from collections.abc import Mapping
 from numbers import Integral
@@ -17,7 +16,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 
 from sklearn_era._eras import EncodedEras, follow_each_other, read_eras
-from sklearn_era._warnings import warn_user
 from sklearn_era.model_selection._fit_arguments import fit_arguments, takes
 from sklearn_era.model_selection._search_errors import (
     mean_and_safe_error,
@@ -42,7 +40,6 @@ class SearchByEra(BaseSearchCV):
     era_order: str
     choose_by: str
     rule: str
-    time_budget: float | None
     _codes: NDArray[np.int32]  # of the eras of rows, in a fit
 
     def _check_eras(self, eras: Any, X: Any) -> EncodedEras:
@@ -139,24 +136,14 @@ class SearchByEra(BaseSearchCV):
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
     def _run_search(self, evaluate_candidates: Any, *, callback_ctx: Any) -> None:
-        """Fit the candidates, all at once or as long as there is time."""
-        candidates, start = self._list_candidates(), time.perf_counter()
+        """Fit the candidates, all at once."""
+        candidates = self._list_candidates()
         context = callback_ctx.subcontext(
             task_name="search",
             max_subtasks=len(candidates) * self.n_splits_,
             sequential_subtasks=False,
         ).call_on_fit_task_begin(estimator=self)
-        if self.time_budget is None:
-            evaluate_candidates(candidates, callback_ctx=context)
-        else:
-            for i, params in enumerate(candidates):
-                if i > 0 and time.perf_counter() - start > self.time_budget:
-                    warn_user(
-                        f"time_budget={self.time_budget} was over after {i} of "
-                        f"{len(candidates)} candidates; raise it, or list fewer."
-                    )
-                    break
-                evaluate_candidates([params])
+        evaluate_candidates(candidates, callback_ctx=context)
         context.call_on_fit_task_end(estimator=self)
 
     def _list_candidates(self) -> list[dict[str, Any]]:

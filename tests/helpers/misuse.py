@@ -55,10 +55,9 @@ def make_estimators() -> dict[str, Any]:
         "auto_classifier": AutoEraClassifier(Classifier(**tiny), **auto),
         "search": EraSearchCV(
             Classifier(**SMALL),
-            {"max_leaf_nodes": [3]},
+            {"max_leaf_nodes": [3, 4]},
             era_order="unordered",
             cv=2,
-            n_averaged=2,
             rule="best",
         ),
         "train_twice": JustTrainTwice(Classifier(**SMALL), identification_iterations=1),
@@ -184,8 +183,8 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 def bad_parameters(estimator: Any) -> dict[str, Any]:
     """Values of parameters with which a fit is refused, now and then only late."""
-    if isinstance(estimator, EraSearchCV):
-        return {"cv": 1, "scoring": "no_such_score", "estimator": 3, "n_averaged": 0}
+    if isinstance(estimator, (EraSearchCV, AutoEraRegressor, AutoEraClassifier)):
+        return {"cv": 1, "scoring": "no_such_score", "estimator": 3, "choose_by": "x"}
     if isinstance(estimator, JustTrainTwice):
         return {"upweight": -1.0, "estimator__max_iter": -1}
     if isinstance(estimator, RuleEnsembleClassifier):
