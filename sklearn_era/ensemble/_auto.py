@@ -51,16 +51,13 @@ _SCORING_OF_LOSS = {
 
 _DOC = """Boosted trees for {task} that choose how to use eras.
 
-    A few ways of using eras are tried beside the plain gain, in cross-validation of
-    whole eras: trees of 4, 8 and 15 leaves, ``leaf_shrinkage``,
+    Beside the plain gain, trees of 4, 8 and 15 leaves, ``leaf_shrinkage``,
     ``split_criterion="directional"`` with the papers' coverage and 15 leaves, and where
-    eras are ordered ``era_effects``. The best two or three of them are fitted to all
-    rows and averaged; or there is a single one, if it is better than averages by more
-    than one standard error over eras; or the plain model, unless something is better
-    than it by as much. Eras count as independent in these errors.
-
-    With 3 folds it takes about as long as 22 fits of the plain model, and more where
-    rows are few and eras many.
+    eras are ordered ``era_effects`` are tried in cross-validation of whole eras. The
+    best two or three are averaged; or there is a single one, if it is better than
+    averages by more than one standard error over eras, which count as independent; or
+    the plain model, unless something is better than it by as much. With 3 folds it
+    takes as long as some 22 fits of the plain model.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class EraSearchDisplay:
     def from_search(
         cls, search: Any, *, ax: Any = None, **kwargs: Any
     ) -> "EraSearchDisplay":
-        """Draw the candidates of a search, all but the plain model.
+        """Draw the single candidates of a search, all but the plain model.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class EraSearchDisplay:
             If the plain model is the only candidate, or none, as by ``rule='best'``.
         """
         check_is_fitted(search)
-        results, averages = search.cv_results_, getattr(search, "average_results_", {})
+        results = search.cv_results_
         if "mean_difference" not in results or len(results["params"]) == 1:
             raise ValueError(
                 "search has no candidate beside the plain model to draw, or was made "
@@ -150,20 +150,11 @@ class EraSearchDisplay:
             ", ".join(f"{name}={value!r}" for name, value in params.items())
             for params in results["params"][1:]
         ]
-        n_averages = len(averages.get("mean_difference", ()))
-        chosen = search.best_index_ - 1
-        n_averaged = len(getattr(search, "averaged_index_", [0]))
-        if n_averaged > 1:
-            chosen = len(names) + n_averaged - 2
-        means, errors = (
-            np.append(results[name][1:], averages.get(name, ()))
-            for name in ("mean_difference", "se_difference")
-        )
         display = cls(
-            means=means,
-            errors=errors,
-            names=names + [f"average of {n + 2}" for n in range(n_averages)],
-            chosen=chosen if chosen >= 0 else None,
+            means=results["mean_difference"][1:],
+            errors=results["se_difference"][1:],
+            names=names,
+            chosen=search.best_index_ - 1 if search.best_index_ > 0 else None,
         )
         return display.plot(ax, **kwargs)
 

@@ -29,16 +29,15 @@ class EraMean(float):
     """The mean score of a fold's eras, which has the scores and, if kept, the model."""
 
     codes: NDArray[np.integer]  # of the eras, ascending
-    scores: NDArray[np.float64]  # of each; NaN where the score is not defined
     model: Any
     rows: NDArray[np.intp]  # of the test
+    scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
 
     def __new__(cls, codes: Any, model: Any, rows: Any, scores: Any) -> "EraMean":
         scores = np.asarray(scores, dtype=np.float64)
         known = scores[~np.isnan(scores)]
         self = super().__new__(cls, known.mean() if known.size else np.nan)
-        self.codes, self.scores = codes, scores
-        self.model, self.rows = model, rows
+        self.codes, self.model, self.rows, self.scores = codes, model, rows, scores
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
