@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_regressor,
+)
 from sklearn.metrics import make_scorer, mean_pinball_loss
 from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -18,7 +24,13 @@ from .._fit_attributes import fits_or_fails
 from .._tables.no_value import no_value_noted
 from ..model_selection._search import EraSearchCV
 from ..model_selection._search_errors import mean_and_error, mean_over_folds
-from ..model_selection._search_scores import ScorerByEra, ask, prediction, tabulate
+from ..model_selection._search_scores import (
+    ScorerByEra,
+    ask,
+    prediction,
+    tabulate,
+    with_eras,
+)
 from ._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -146,6 +158,7 @@ class _AutoEra(BaseEstimator):
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
     _booster: ClassVar[type]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -306,12 +319,36 @@ class _AutoEra(BaseEstimator):
         return tags
 
 
+def _score(
+    self: Any, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+) -> float:
+    """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows to predict.
+
+    y, sample_weight, eras : array-like of shape (n_samples,)
+        Their targets and, both by default None, weights and eras.
+
+    Returns
+    -------
+    score : float
+        1 is the best.
+    """
+    kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
+    known = self if eras is None else with_eras(self, eras)
+    return kind.score(known, X, y, sample_weight)
+
+
 class AutoEraRegressor(RegressorMixin, _AutoEra):
     __doc__ = _DOC.format(
         task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
         loss="mean of its loss", classes="",
     )  # fmt: skip
     _booster = HistGradientBoostingRegressor
+    score = _score
 
 
 class AutoEraClassifier(ClassifierMixin, _AutoEra):
@@ -322,6 +359,7 @@ class AutoEraClassifier(ClassifierMixin, _AutoEra):
         "classes.\n",
     )  # fmt: skip
     _booster = HistGradientBoostingClassifier
+    score = _score
 
     predict_proba = prediction("predict_proba", "the probabilities of classes")
 

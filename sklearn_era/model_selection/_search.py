@@ -158,7 +158,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
-    __metadata_request__score: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseSearchCV._parameter_constraints,

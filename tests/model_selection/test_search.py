@@ -675,6 +675,8 @@ def test_auto_predicts_eras_that_it_knows():
     assert {"intercept"} <= {x["era_effects"] for x in model.averaged_params_}
     with_eras = model.predict(X, eras=eras)
     assert mean_squared_error(y, with_eras) < mean_squared_error(y, model.predict(X))
+    assert model.score(X, y, eras=eras) == r2_score(y, with_eras)
+    assert model.score(X, y) == r2_score(y, model.predict(X))
 
 
 @pytest.mark.parametrize("search", [EraSearchCV, AutoEraRegressor])
