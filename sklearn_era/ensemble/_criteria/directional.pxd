@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, copysign, fabs
 
 from .criterion cimport criterion_struct, split_rank
 from .era cimport boltzmann
-from .sides cimport eras_struct
+from .formulas cimport eras_struct
 
 
 cdef inline double split_direction(double contrast) noexcept nogil:

@@ -18,14 +18,13 @@ from .directional cimport rank_directional, split_direction
 from .era cimport (
     N_GAIN_FIELDS, add_gain, boltzmann_kind, kind_of_alpha, merge_gains, rank_era,
 )
+from .formulas cimport (
+    LANES, N_MOMENT_FIELDS, add_to_moments, era_contrast, era_facts, era_gain, era_sums,
+    eras_struct, is_covered, is_informative, lane_eras, merge_moments, neutral_unless,
+    set_sides_of_lane, side_sums, sums_over_eras,
+)
 from .held_out cimport held_out_gain, rank_held_out
 from .invariant cimport era_changing_rate, era_effect, era_ratio, rank_invariant
-from .moments cimport N_MOMENT_FIELDS, add_to_moments, merge_moments
-from .sides cimport (
-    LANES, era_contrast, era_facts, era_gain, era_sums, eras_struct, is_covered,
-    is_informative, lane_eras, neutral_unless, set_sides_of_lane, side_sums,
-    sums_over_eras,
-)
 from .time_robust cimport (
     N_IMPURITY_FIELDS, WORST, add_impurity, impurity_decrease, merge_impurities,
     rank_time_robust,
@@ -211,43 +210,32 @@ cdef inline void add_by_statistic(
     bint are_counts,          # hessians; a constant
     const criterion_struct * criterion,
     const lane_eras * lanes,
-    double counts,            # eras that are covered; or else 0
-    double * covered,         # IN and OUT
-    double * kept,            # IN and OUT
+    int field,                # first one of the statistic
+    double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
     """Call `add_statistic` with a constant."""
     if what == DIRECTIONS:
-        add_statistic(DIRECTIONS, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(DIRECTIONS, are_counts, criterion, lanes, field, sums)
     elif what == DIRECTIONS_AND_GAINS:
-        add_statistic(
-            DIRECTIONS_AND_GAINS, are_counts, criterion, lanes, counts, covered, kept
-        )
+        add_statistic(DIRECTIONS_AND_GAINS, are_counts, criterion, lanes, field, sums)
     elif what == MEAN_GAINS:
-        add_statistic(MEAN_GAINS, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(MEAN_GAINS, are_counts, criterion, lanes, field, sums)
     elif what == SMOOTHED_GAINS:
-        add_statistic(
-            SMOOTHED_GAINS, are_counts, criterion, lanes, counts, covered, kept
-        )
+        add_statistic(SMOOTHED_GAINS, are_counts, criterion, lanes, field, sums)
     elif what == EXTREME_GAINS:
-        add_statistic(
-            EXTREME_GAINS, are_counts, criterion, lanes, counts, covered, kept
-        )
+        add_statistic(EXTREME_GAINS, are_counts, criterion, lanes, field, sums)
     elif what == GAIN_MOMENTS:
-        add_statistic(GAIN_MOMENTS, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(GAIN_MOMENTS, are_counts, criterion, lanes, field, sums)
     elif what == EFFECTS:
-        add_statistic(EFFECTS, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(EFFECTS, are_counts, criterion, lanes, field, sums)
     elif what == CHANGING_RATES:
-        add_statistic(
-            CHANGING_RATES, are_counts, criterion, lanes, counts, covered, kept
-        )
+        add_statistic(CHANGING_RATES, are_counts, criterion, lanes, field, sums)
     elif what == RATIOS:
-        add_statistic(RATIOS, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(RATIOS, are_counts, criterion, lanes, field, sums)
     elif what == IMPURITIES:
-        add_statistic(IMPURITIES, are_counts, criterion, lanes, counts, covered, kept)
+        add_statistic(IMPURITIES, are_counts, criterion, lanes, field, sums)
     elif what == HELD_OUT_GAINS:
-        add_statistic(
-            HELD_OUT_GAINS, are_counts, criterion, lanes, counts, covered, kept
-        )
+        add_statistic(HELD_OUT_GAINS, are_counts, criterion, lanes, field, sums)
 
 
 cdef inline void add_statistic(
@@ -255,9 +243,8 @@ cdef inline void add_statistic(
     bint are_counts,          # same
     const criterion_struct * criterion,
     const lane_eras * lanes,
-    double counts,
-    double * covered,
-    double * kept,
+    int field,
+    double * sums,
 ) noexcept nogil:
     """Add some eras to one statistic of each split, held in registers meanwhile."""
     cdef:
@@ -265,6 +252,8 @@ cdef inline void add_statistic(
         double[MAX_FIELDS * LANES] kept_here
         int n_kept = n_fields_of(what)
         int n_lanes = lanes.n_lanes
+        double * kept = sums + field * n_lanes
+        double counts = 1.0 if field == 1 else 0.0  # once for all statistics
         era_facts era
         era_sums a, b
         side_sums of_all
@@ -274,7 +263,7 @@ cdef inline void add_statistic(
     for i in range(n_lanes // LANES):
         first = i * LANES
         for lane in range(LANES):
-            covered_here[lane] = covered[first + lane]
+            covered_here[lane] = sums[first + lane]
         for j in range(n_kept):
             for lane in range(LANES):
                 kept_here[j * LANES + lane] = kept[j * n_lanes + first + lane]
@@ -292,7 +281,7 @@ cdef inline void add_statistic(
                 covered_here[lane] += terms.covered * counts
                 add_terms(what, criterion, terms, &era, &kept_here[lane], LANES)
         for lane in range(LANES):
-            covered[first + lane] = covered_here[lane]
+            sums[first + lane] = covered_here[lane]
         for j in range(n_kept):
             for lane in range(LANES):
                 kept[j * n_lanes + first + lane] = kept_here[j * LANES + lane]

@@ -4,7 +4,7 @@
 from libc.math cimport INFINITY, fabs
 
 from .criterion cimport criterion_struct, split_rank
-from .sides cimport eras_struct
+from .formulas cimport eras_struct
 
 
 cdef extern from *:

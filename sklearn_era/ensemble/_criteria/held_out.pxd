@@ -3,8 +3,9 @@
 from libc.math cimport fabs
 
 from .criterion cimport criterion_struct, split_rank
-from .node_formulas cimport node_value
-from .sides cimport LIKENESS, added, era_sums, eras_struct, side_sums
+from .formulas cimport (
+    LIKENESS, added, era_sums, eras_struct, node_value, side_sums,
+)
 
 
 cdef inline double value_of_others(

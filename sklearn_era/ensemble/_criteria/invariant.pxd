@@ -2,9 +2,10 @@
 # eras. Liao et al. (2024), Invariant Random Forest.
 
 from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
-from .moments cimport LARGEST, N_VALUES, SMALLEST, variance
-from .node_formulas cimport node_value
-from .sides cimport era_contrast, era_sums, eras_struct
+from .formulas cimport (
+    LARGEST, N_VALUES, SMALLEST, era_contrast, era_sums, eras_struct, node_value,
+    variance,
+)
 
 
 cdef inline double era_effect(

@@ -9,16 +9,15 @@ from libc.string cimport memset
 
 from ...criteria._base import KernelTraits
 from ...criteria._criteria import CRITERIA
-from .criterion cimport split_rank
+from .criterion cimport criterion_struct, split_rank
 from .directional cimport direction_agreement, split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
-from .node_formulas cimport bounded, node_value
-from .ranking cimport rank_split
-from .sides cimport (
-    added, era_contrast, era_facts, era_gain, era_sums, eras_struct, facts_of_era,
-    is_covered, is_informative, side_sums,
+from .formulas cimport (
+    added, bounded, era_contrast, era_facts, era_gain, era_sums, eras_struct,
+    facts_of_era, is_covered, is_informative, node_value, side_sums,
 )
+from .ranking cimport rank_split
 from .split_sums cimport add_era, merge_sums
 from .time_robust cimport impurity
 
@@ -37,9 +36,11 @@ cdef class Criterion:
 
     `name` is that of a class of sklearn_era.criteria, whose parameters are its
     `kernel_parameters`; `min_covered_eras` stands for `min_era_coverage`, as a number
-    of eras. With the statistic RATIO, eras are compared by their
-    sums of positive weight and of weight, in place of gradients and hessians.
+    of eras. With the statistic RATIO, eras are compared by their sums of positive
+    weight and of weight, in place of gradients and hessians.
     """
+
+    cdef readonly criterion_struct params
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from .dispatch cimport (
     BLEND, DIRECTIONAL, DIRECTIONS, GAIN, INVARIANT, TIME_ROBUST, list_statistics,
     rank_by,
 )
-from .sides cimport eras_struct, gain_unit
+from .formulas cimport eras_struct, gain_unit
 
 
 cdef inline bint rank_blend(

@@ -5,7 +5,7 @@ from .dispatch cimport (
     add_absent_terms, add_by_statistic, add_terms, compare_sides, counts_uncovered,
     is_sum, merge_terms, n_fields_of, statistic,
 )
-from .sides cimport (
+from .formulas cimport (
     era_facts, era_sums, eras_struct, facts_of_era, is_covered, lane_eras, side_sums,
 )
 
@@ -18,8 +18,7 @@ cdef inline void add_eras(
 ) noexcept nogil:
     """Add some eras to the sums of each split."""
     cdef:
-        double * kept = sums + lanes.n_lanes
-        double counts = 1.0
+        int field = 1
         era_sums all_rows
         statistic what
         int i, j
@@ -32,11 +31,10 @@ cdef inline void add_eras(
     for i in range(criterion.n_statistics):
         what = <statistic> criterion.statistics[i]
         if lanes.left.right_gradients == NULL:
-            add_by_statistic(what, True, criterion, lanes, counts, sums, kept)
+            add_by_statistic(what, True, criterion, lanes, field, sums)
         else:
-            add_by_statistic(what, False, criterion, lanes, counts, sums, kept)
-        kept += n_fields_of(what) * lanes.n_lanes
-        counts = 0.0
+            add_by_statistic(what, False, criterion, lanes, field, sums)
+        field += n_fields_of(what)
 
 
 cdef inline void add_era(

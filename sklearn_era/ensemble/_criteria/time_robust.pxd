@@ -4,7 +4,7 @@
 from libc.math cimport INFINITY
 
 from .criterion cimport criterion_struct, split_rank
-from .sides cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
+from .formulas cimport era_contrast, era_facts, era_gain, era_sums, eras_struct
 
 
 cdef inline double impurity(

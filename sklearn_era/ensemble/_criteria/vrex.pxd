@@ -3,7 +3,7 @@
 from libc.math cimport fabs, sqrt
 
 from .criterion cimport criterion_struct, split_rank
-from .moments cimport N_VALUES, SHIFTED, SMALLEST, mean, variance
+from .formulas cimport N_VALUES, SHIFTED, SMALLEST, mean, variance
 
 
 cdef inline double mean_less_deviation(

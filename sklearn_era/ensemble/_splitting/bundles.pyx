@@ -17,7 +17,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import X_BINNED_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from .._criteria.sides cimport LANES
+from .._criteria.formulas cimport LANES
 
 MAX_CODES = 16
 

@@ -1,29 +1,179 @@
-from .candidates.splits cimport CandidateSplits
-from .lanes.functions cimport node_struct
-from .rows cimport EraRows
-from .._criteria.criterion cimport criterion_struct
+# The sums of listed splits over the eras of a node.
+#
+# Splits are in columns, which share the running sums of an era's rows. A column is one
+# thread's. With the eras that have been added, it loses splits that cannot become the
+# best one any more.
 
+from cython.parallel cimport parallel, prange
+from libc.math cimport INFINITY
+
+from sklearn.utils._openmp_helpers cimport omp_get_thread_num
+
+from .candidates.best cimport rank_splits
+from .candidates.listing cimport keep_best, list_splits, prune_column
+from .candidates.splits cimport CandidateSplits, threads_for
+from .fixed_points cimport summed_values
+from .lanes.functions cimport era_batch, lane_column, node_struct
+from .nodes cimport feature_split
+from .rows cimport EraRows, packed_rows, row_block
+from .._criteria.criterion cimport criterion_struct
+from .._criteria.dispatch cimport DIRECTIONAL
+from .._criteria.ranking cimport directions_alone, keeps_directions_alone
 
 cdef enum:
-    FEW_ADDITIONS = 4_000
+    FEW_COLUMNS = 4  # for which it does not pay to compare one before the others
 
 
-cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
-    """Threads that have enough to do, for what it takes to wake them up."""
-    return n_threads if n_additions > FEW_ADDITIONS else 1
-
-
-cdef class EraComparison:
+cdef inline int compare_splits(
+    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
+) except -1:
+    """List the splits whose gain suffices the criterion, and sum up their eras."""
     cdef:
-        object exchange
-        EraRows rows
-        CandidateSplits splits
-        bint prunes             # splits that too few eras can still cover
-        bint prunes_by_key      # and those that cannot become the best one
-        bint compares_targets
-        int n_absent            # eras of the node that nothing was added of
-        int n_threads
-        void * memory           # of a batch of eras for each thread
-        int n_batches
+        EraRows rows = splits.rows
+        # What too few eras can cover is ruled out before anything is summed up, at the
+        # cost of a pass over the rows. Of many rows an era spans nearly all splits.
+        bint looks_at_rows = (
+            splits.is_alone
+            and 2 * criterion.min_covered_eras > rows.n_listed
+            and rows.n_rows < 32 * rows.n_listed
+        )
+        bint prunes = splits.is_alone and splits.tree.penalties == NULL
+        criterion_struct by_direction
+    list_splits(splits, criterion, node, looks_at_rows)
+    splits.n_absent = rows.n_eras - rows.n_listed
+    # Gains of eras are needed only where splits tie by their directions: without l2, a
+    # split with a direction in any era has a gain.
+    if (
+        prunes
+        and splits.n_listed > FEW_COLUMNS
+        and criterion.name == DIRECTIONAL
+        and criterion.boltzmann_alpha == 0.0
+        and criterion.l2_regularization == 0.0
+    ):
+        by_direction = directions_alone(criterion)
+        compare_columns(splits, &by_direction, node, prunes)
+        keep_best(splits, &by_direction, node)
+    compare_columns(splits, criterion, node, prunes)
+    if not splits.is_alone:
+        splits.merge_splits(criterion)
+    return 0
 
-    cdef compare(self, const criterion_struct * criterion, const node_struct * node)
+
+cdef inline void compare_columns(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    bint prunes,      # by the key
+) noexcept:
+    """Sum up the eras of the columns with splits.
+
+    The best split of some columns, one for each thread, rules out many of the others.
+    """
+    cdef:
+        feature_split best
+        double least = -INFINITY
+        int first = 0
+    if splits.n_listed > FEW_COLUMNS and prunes:
+        first = min(splits.n_threads, splits.n_listed // FEW_COLUMNS)
+        splits.put_first(first)
+        visit_columns(splits, criterion, node, 0, first, least)
+        best = rank_splits(splits, criterion, node, 0.0, True)
+        if best.found:
+            least = best.rank.primary
+    visit_columns(splits, criterion, node, first, splits.n_listed, least)
+
+
+cdef inline void visit_columns(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    int first,        # of the columns that are listed
+    int stop,
+    double least,     # key that a split has to reach
+) noexcept:
+    """Add the eras of the node to some columns, chunk by chunk."""
+    cdef:
+        EraRows rows = splits.rows
+        const summed_values * values = rows.values_to_compare()
+        int n_threads = threads_for(
+            splits.n_threads,
+            <double> rows.n_rows * (stop - first)
+            + 2.0 * rows.n_listed * splits.n_listed_lanes,
+        )
+        bint by_contrast = (
+            keeps_directions_alone(criterion)
+            and not splits.bundles.all_have_masks
+            and rows.has_contrasts(values)
+        )
+        packed_rows packed = rows.packed(values, by_contrast)
+        int chunk, i
+    with nogil, parallel(num_threads=n_threads):
+        for chunk in range(rows.n_chunks):
+            for i in prange(
+                rows.chunks[chunk],
+                rows.chunks[chunk + 1 if node.by_era == NULL else chunk],
+                schedule="static",
+            ):
+                rows.pack(
+                    values, rows.blocks[i].start, rows.blocks[i].stop,
+                    rows.blocks[i].first_word,
+                )
+                if by_contrast:
+                    rows.pack_contrasts(values, &rows.blocks[i])
+            for i in prange(first, stop, schedule="static", chunksize=1):
+                compare_column(
+                    splits, criterion, node, values, &packed, chunk, least,
+                    &splits.columns[splits.listed[i]],
+                    splits.batch_of_thread(omp_get_thread_num()),
+                )
+
+
+cdef inline void compare_column(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    const node_struct * node,
+    const summed_values * values,
+    const packed_rows * packed,
+    int chunk,
+    double least,
+    lane_column * column,   # IN and OUT
+    era_batch * batch,      # scratch
+) noexcept nogil:
+    """Add the eras of a chunk to the splits of a column, and drop some on the way."""
+    cdef:
+        const row_block * blocks = splits.rows.blocks
+        int first = splits.rows.chunks[chunk]
+        int last = splits.rows.chunks[chunk + 1]
+        int stop
+    batch.lanes.all_left = splits.sides_of_column(column, 0)
+    batch.lanes.all_right = splits.sides_of_column(column, 1)
+    while first < last and column.n_splits > 0:
+        stop = last
+        if splits.is_alone:
+            prune_column(
+                splits, criterion, node.eras.n_eras, splits.rows.n_eras_from(first),
+                least, column,
+            )
+            if column.n_splits == 0:
+                return
+            stop = min(last, first + eras_at_a_time(splits.rows, column, first))
+            while stop < last and blocks[stop].era == blocks[stop - 1].era:
+                stop += 1
+        splits.functions.compare_eras(
+            criterion, &node.eras, column, values, packed, &blocks[first],
+            stop - first, splits.sums_of_column(column), batch,
+        )
+        first = stop
+
+
+cdef inline int eras_at_a_time(
+    EraRows rows, const lane_column * column, int n_before
+) noexcept nogil:
+    """How many eras to compare before it pays to look which splits can still win."""
+    cdef:
+        double n_lanes = column.n_lanes
+        double rows_of_era = <double> rows.n_rows / rows.n_listed
+    # In nanoseconds, roughly: a look at all lanes over a third of an era's sums.
+    return 1 + n_before // 8 + <int> (
+        6.0 * (100.0 + 2.5 * n_lanes) / (rows_of_era + 1.5 * n_lanes)
+    )

@@ -124,6 +124,58 @@ cdef inline double hessian_of_sums(
     return values.hessian_unit * total
 
 
+cdef inline void take_sums(
+    const summed_values * values,
+    const long long * planes,
+    Py_ssize_t stride,             # from plane to plane
+    int n,                         # cells
+    double * gradients,            # OUT
+    double * hessians,             # OUT; NULL: they are counts, of high words alone
+    double * counts,               # OUT
+) noexcept nogil:
+    """From integers to doubles, in loops over lanes."""
+    cdef:
+        double unit = values.unit
+        double hessian_unit = values.hessian_unit
+        int i
+    for i in range(n):
+        counts[i] = count_as_double(planes[i])
+    if values.has_low_words:
+        for i in range(n):
+            gradients[i] = gradient_of_sums(values, planes + i, stride)
+            hessians[i] = hessian_of_sums(values, planes + i, stride)
+    elif values.hessians != NULL:  # gradients may have more digits than a double
+        for i in range(n):
+            hessians[i] = hessian_unit * word_as_double(planes[stride + i])
+            gradients[i] = unit * <double> planes[2 * stride + i]
+    else:
+        for i in range(n):
+            gradients[i] = unit * word_as_double(planes[stride + i])
+        for i in range(n if hessians != NULL else 0):
+            hessians[i] = counts[i]
+
+
+cdef inline void take_right_gradients(
+    const summed_values * values,
+    const long long * planes,
+    Py_ssize_t stride,
+    int last,                      # cell, of all rows
+    int n,
+    double * gradients,            # OUT
+) noexcept nogil:
+    """What is left of all rows' gradients: integers cancel, which doubles may not."""
+    cdef:
+        const long long * high = planes + (1 + (values.hessians != NULL)) * stride
+        const long long * low = high + stride
+        double total
+        int i
+    for i in range(n):
+        total = <double> (high[last] - high[i])
+        if values.has_low_words:
+            total += <double> (low[last] - low[i]) / values.low_scale
+        gradients[i] = values.unit * total
+
+
 cdef fix_points(
     summed_values * values,
     int n_samples,

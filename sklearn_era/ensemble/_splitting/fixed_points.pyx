@@ -86,29 +86,23 @@ cdef fit fix_point(
     `least_bits` of their digits are left.
     """
     cdef:
-        double [::1] of_slices = np.empty(n_threads)
-        double largest, limit
+        const G_H_DTYPE_C [::1] view = <const G_H_DTYPE_C [:n_samples]> values
+        double limit
         int exponent = 0
+        int n_small = 0
         int i
-    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
-        of_slices[i] = largest_size(
-            values, slice_start(n_samples, i, n_threads),
-            slice_start(n_samples, i + 1, n_threads),
-        )
-    (largest,) = exchange.max_of(np.max(of_slices))
+    largest = max(np.max(view), -np.min(view))  # not finite, if any value is not
+    (largest,) = exchange.max_of(largest)
     if not isfinite(largest):
         return IS_INFINITE
     frexp(largest, &exponent)
     scale[0] = ldexp(1.0, n_bits - exponent)
     unit[0] = ldexp(1.0, exponent - n_bits)
     limit = ldexp(unit[0], least_bits)
-    for i in prange(n_threads, schedule="static", nogil=True, num_threads=n_threads):
-        of_slices[i] = count_small(
-            values, slice_start(n_samples, i, n_threads),
-            slice_start(n_samples, i + 1, n_threads), limit,
-        )
-    n_small, n_all = exchange.sum_of(np.sum(of_slices), n_samples)
-    return FITS if n_small <= share * n_all else LACKS_BITS
+    for i in prange(n_samples, schedule="static", nogil=True, num_threads=n_threads):
+        n_small += 0.0 < fabs(values[i]) < limit
+    n_small_of_all, n_all = exchange.sum_of(n_small, n_samples)
+    return FITS if n_small_of_all <= share * n_all else LACKS_BITS
 
 
 cdef double sum_all(
@@ -118,72 +112,18 @@ cdef double sum_all(
     double low_scale,      # 0: without what integers leave of values
     int n_threads,
 ) noexcept nogil:
-    """The sum of all rows' values as integers, in units of these."""
-    cdef double total = total_of(values, n_samples, scale, 0.0, n_threads)
-    if low_scale > 0.0:
-        total += total_of(values, n_samples, scale, low_scale, n_threads) / low_scale
-    return total
+    """The sum of all rows' values as integers, in units of these.
 
-
-cdef double total_of(
-    const G_H_DTYPE_C * values,
-    int n_samples,
-    double scale,
-    double low_scale,
-    int n_threads,
-) noexcept nogil:
-    """The sum of integers, or of low ones."""
+    Of integers, so that it is rounded once, whatever the threads.
+    """
     cdef:
         long long total = 0
+        long long low_total = 0
         int i
-    for i in prange(n_threads, schedule="static", num_threads=n_threads):
-        total += sum_integers(
-            values, slice_start(n_samples, i, n_threads),
-            slice_start(n_samples, i + 1, n_threads), scale, low_scale,
-        )
-    return <double> total  # rounded once, whatever the slices
-
-
-cdef inline int slice_start(int n_samples, int i, int n_slices) noexcept nogil:
-    return <int> (<long long> n_samples * i // n_slices)
-
-
-cdef double largest_size(
-    const G_H_DTYPE_C * values, int start, int stop
-) noexcept nogil:
-    """The largest absolute value; not finite, if any of them is not."""
-    cdef:
-        G_H_DTYPE_C largest = 0.0
-        G_H_DTYPE_C total = 0.0  # of zeros, but for what is not finite
-        int i
-    for i in range(start, stop):
-        largest = max(largest, <G_H_DTYPE_C> fabs(values[i]))
-        total += values[i] * 0
-    return largest + total
-
-
-cdef double count_small(
-    const G_H_DTYPE_C * values, int start, int stop, double limit
-) noexcept nogil:
-    """How many values are below a limit, but not 0."""
-    cdef:
-        int count = 0
-        int i
-    for i in range(start, stop):
-        count += 0.0 < fabs(values[i]) < limit
-    return count
-
-
-cdef long long sum_integers(
-    const G_H_DTYPE_C * values, int start, int stop, double scale, double low_scale
-) noexcept nogil:
-    """The sum of values as integers, or of what these leave of them."""
-    cdef:
-        long long total = 0
-        int i
-    for i in range(start, stop):
-        if low_scale > 0.0:
-            total += low_point(values[i], scale, low_scale)
-        else:
-            total += fixed_point(values[i], scale)
-    return total
+    for i in prange(n_samples, schedule="static", num_threads=n_threads):
+        total += fixed_point(values[i], scale)
+    if low_scale == 0.0:
+        return <double> total
+    for i in prange(n_samples, schedule="static", num_threads=n_threads):
+        low_total += low_point(values[i], scale, low_scale)
+    return <double> total + <double> low_total / low_scale

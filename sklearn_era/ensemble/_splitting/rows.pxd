@@ -83,6 +83,7 @@ cdef class EraRows:
         # What is summed up: gradients and hessians of the tree, or weights of targets.
         summed_values of_gradients
         summed_values of_targets
+        bint compares_targets            # by era, in place of gradients
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # gradients and hessians, to keep them alive
@@ -110,6 +111,7 @@ cdef class EraRows:
         Py_ssize_t n_packed
 
     cdef set_units(self, summed_values * values)
+    cdef const summed_values * values_to_compare(self) noexcept nogil
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
     cdef int era_of_row(self, int i) noexcept nogil

@@ -33,7 +33,7 @@ from .._exchange import ALONE
 from .fixed_points cimport (
     fix_points, fixed_point, low_point, n_words_of, sum_all,
 )
-from .._criteria.sides cimport LIKENESS
+from .._criteria.formulas cimport LIKENESS
 from .._criteria.time_robust cimport impurity
 
 
@@ -109,6 +109,7 @@ cdef class EraRows:
         if weights is not None:
             differ = not np.min(weights) == np.max(weights) == 1.0
             (differ,) = exchange.max_of(differ)  # of all processes, which share units
+            self.compares_targets = True
             self.of_targets.gradients = &positive_weights[0]
             self.of_targets.hessians = &weights[0] if differ else NULL
             self.set_units(&self.of_targets)
@@ -152,6 +153,10 @@ cdef class EraRows:
         n_words = self.n_packed * max(n_words_of(values), 2)
         if self.words.shape[0] < n_words:
             self.words = np.empty(n_words, dtype=np.int64)
+
+    cdef const summed_values * values_to_compare(self) noexcept nogil:
+        """What eras are compared by."""
+        return &self.of_targets if self.compares_targets else &self.of_gradients
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
         """Begin a node."""
@@ -270,34 +275,29 @@ cdef class EraRows:
         cdef:
             const unsigned int * rows = self.sample_indices
             long long * words = &self.words[0] + first_word - start
-            Py_ssize_t n_packed = self.n_packed
-            G_H_DTYPE_C value
-            Py_ssize_t i, row
-        if values.hessians == NULL:
-            pack_words(
-                values.gradients, values.scale, rows, start, stop, self.count_bits,
-                words,
-            )
-        else:
-            pack_words(
-                values.hessians, values.hessian_scale, rows, start, stop,
+            double low_scale = values.low_scale
+            bint vary = values.hessians != NULL
+        if vary:
+            pack_plane(
+                values.hessians, values.hessian_scale, 0.0, rows, start, stop,
                 self.count_bits, words,
             )
-            words += n_packed
-            for i in range(start, stop):
-                row = i if rows == NULL else rows[i]
-                words[i] = fixed_point(values.gradients[row], values.scale)
+            words += self.n_packed
+        pack_plane(
+            values.gradients, values.scale, 0.0, rows, start, stop,
+            0 if vary else self.count_bits, words,
+        )
         if not values.has_low_words:
             return
-        words += n_packed
-        for i in range(start, stop):
-            row = i if rows == NULL else rows[i]
-            words[i] = low_point(values.gradients[row], values.scale, values.low_scale)
-            if values.hessians != NULL:
-                value = values.hessians[row]
-                words[n_packed + i] = low_point(
-                    value, values.hessian_scale, values.low_scale
-                )
+        words += self.n_packed
+        pack_plane(
+            values.gradients, values.scale, low_scale, rows, start, stop, 0, words
+        )
+        if vary:
+            pack_plane(
+                values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
+                words + self.n_packed,
+            )
 
     cdef bint has_contrasts(self, const summed_values * values) noexcept:
         """Whether each era is a block, and each row one integer beside a count of 1."""
@@ -375,23 +375,26 @@ cdef class EraRows:
         return impurity(squares, gradients, hessians)
 
 
-cdef inline void pack_words(
+cdef inline void pack_plane(
     const G_H_DTYPE_C * values,
     double scale,
+    double low_scale,           # 0: of high words
     const unsigned int * rows,  # NULL: all, as they are
     int start,
     int stop,
-    int count_bits,
+    int count_bits,             # above which integers are, beside a 1; 0: no count
     long long * words,          # OUT, to be counted from the node's first row
 ) noexcept nogil:
-    """The integers of some rows, each above a count of 1."""
+    """The integers of some rows."""
     cdef:
-        long long one = 1
-        long long shift = one << count_bits
-        Py_ssize_t i
-    if rows == NULL:
+        long long one = count_bits > 0
+        long long shift = <long long> 1 << count_bits
+        Py_ssize_t i, row
+    if low_scale > 0.0:
         for i in range(start, stop):
-            words[i] = fixed_point(values[i], scale) * shift + 1
+            row = i if rows == NULL else rows[i]
+            words[i] = low_point(values[row], scale, low_scale)
     else:
         for i in range(start, stop):
-            words[i] = fixed_point(values[rows[i]], scale) * shift + 1
+            row = i if rows == NULL else rows[i]
+            words[i] = fixed_point(values[row], scale) * shift + one

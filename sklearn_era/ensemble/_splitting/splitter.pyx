@@ -18,34 +18,27 @@ thus free to change.
       -> ranks                       by the criterion's key
 """
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ceil
-from libc.string cimport memset
 
 import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
 from .._exchange import ALONE
-from .lanes.instruction_sets import lane_module
 from .bundles cimport FeatureBundles
-from .candidates.best cimport best_by_gain, find_gains, rank_splits
-from .candidates.split cimport feature_split
-from .candidates.split_info cimport make_split_info
-from .candidates.splits cimport CandidateSplits
-from .comparison cimport EraComparison, threads_for
+from .candidates.splits cimport CandidateSplits, threads_for
+from .choice cimport choose_split, chosen_split
 from .fixed_points cimport n_words_of
-from .histograms cimport are_sums_of, are_sums_of_eras, fill, fill_by_era
-from .lanes.functions cimport lane_functions
-from .rows cimport EraRows
-from .store cimport HistogramStore, NodeHistograms
-from .tree_data cimport cost_of_feature, describe_tree
-from .._criteria.dispatch cimport GAIN
-from .._criteria.node_formulas cimport node_loss
-from .._criteria.objects cimport Criterion
-from .._criteria.ranking cimport (
-    gain_alone, gain_beyond_rounding, penalty_unit, with_share_of,
+from .histograms cimport fill, fill_by_era
+from .lanes.functions cimport node_struct
+from .nodes cimport (
+    describe_tree, feature_split, side_values, tree_data, values_of_sides,
 )
+from .rows cimport BITSET_SIZE, EraRows
+from .store cimport HistogramStore, NodeHistograms
+from .._criteria.dispatch cimport GAIN
+from .._criteria.formulas cimport node_loss
 
 
 cdef enum:
@@ -74,7 +67,7 @@ cdef class EraSplitter:
         era_codes,
         int n_eras,
         row_order,
-        Criterion criterion,
+        criterion,
         const G_H_DTYPE_C [::1] positive_weights=None,
         const G_H_DTYPE_C [::1] weights=None,
         bint has_weights=True,
@@ -91,13 +84,8 @@ cdef class EraSplitter:
         )
         self.n_eras_of_all = int(*exchange.sum_of(n_eras))
         self.criterion = criterion.params
-        self.splits = CandidateSplits()
+        self.splits = CandidateSplits(self.rows, exchange)
         self.splits.tree = &self.tree
-        self.splits.limits = &self.limits
-        self.splits.functions = <const lane_functions *> PyCapsule_GetPointer(
-            lane_module().functions, "lane_functions"
-        )
-        self.comparison = EraComparison(self.rows, self.splits, exchange)
         self.spare = HistogramStore(2**62)  # for a node that finds no room
         self.store = (
             HistogramStore() if store_budget is None else HistogramStore(store_budget)
@@ -140,8 +128,7 @@ cdef class EraSplitter:
         self.criterion.l2_regularization = splitter.l2_regularization
         self.criterion.min_gain = splitter.min_gain_to_split
         describe_tree(
-            splitter, self.gradients, self.hessians, self.penalties,
-            &self.tree, &self.limits,
+            splitter, self.gradients, self.hessians, self.penalties, &self.tree
         )
 
     def compute_histograms_brute(
@@ -190,7 +177,7 @@ cdef class EraSplitter:
                 self.all_features = self._make_bundles(np.sort(features))
             self.bundles = self.all_features
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
-        self.comparison.use_threads(self.n_threads)
+        self.splits.use_threads(self.n_threads)
 
     def _make_bundles(self, features):
         return FeatureBundles(
@@ -207,41 +194,27 @@ cdef class EraSplitter:
         cdef:
             NodeHistograms histograms
             node_struct c_node
-            feature_split best
+            chosen_split chosen
+            const long long [::1] merged  # of the bins of all processes
         if not start_node(self, node, &c_node):
             return None
-        c_node.values = &self.rows.of_gradients
         histograms = histograms_of(self, node)
-        c_node.bins = bins_of_all(self, histograms)
+        c_node.values = &self.rows.of_gradients
+        c_node.bins = histograms.sums
+        if not self.is_alone:
+            merged = histograms.over_processes(
+                self.exchange, self.splits.wanted_bins()
+            )
+            c_node.bins = &merged[0]
         c_node.n_bins = histograms.n_bins
         c_node.by_era = histograms.by_era
         c_node.n_by_era = histograms.n_planes * <Py_ssize_t> self.rows.n_eras
-        if self.criterion.name == GAIN:
-            best = largest_gain(self, &c_node)
-        elif self.criterion.min_gain_share > 0.0:
-            best = best_with_share(self, &c_node)
-        else:
-            best = best_of_all(self, &c_node)
-        if not best.found:
+        chosen = choose_split(self.splits, &self.criterion, &c_node)
+        self.n_splittable += chosen.is_splittable
+        self.n_uncovered += chosen.is_uncovered
+        if not chosen.best.found:
             return None
-        return make_split_info(&self.tree, &self.limits, &best, &c_node)
-
-    cdef tree_eras eras_of_tree(self) noexcept:
-        """What small nodes have to know of the tree; the splitter keeps the memory."""
-        cdef tree_eras eras
-        memset(&eras, 0, sizeof(eras))
-        eras.criterion = &self.criterion
-        eras.pooled.n_eras = self.rows.n_eras
-        eras.pooled.era_sizes = &self.era_sizes[0]
-        eras.pooled.gradient_variance = self.gradient_variance
-        eras.codes = &self.rows.era_codes[0]
-        if self.hessians_are_constant and not self.rows.of_gradients.has_low_words:
-            eras.gradient_unit = self.rows.of_gradients.unit
-            eras.gradient_scale = self.rows.of_gradients.scale
-        if self.comparison.compares_targets:
-            eras.positive_weights = &self.rows.positive_weights[0]
-            eras.weights = &self.rows.weights[0]
-        return eras
+        return make_split_info(&self.tree, &chosen.best, &c_node)
 
 
 cdef NodeHistograms sum_up(
@@ -284,32 +257,46 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
         self.criterion.name != GAIN
         and self.criterion.min_gain_share == 0.0
         and self.bundles.all_have_masks
-        and not self.comparison.compares_targets
+        and not self.rows.compares_targets
         and not self.rows.of_gradients.has_low_words
     )
 
 
 cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
-    """Find the eras of a node; return whether it can be split at all."""
+    """Describe a node, and find its eras; return whether it can be split at all."""
     cdef:
-        criterion_struct * criterion = &self.criterion
+        EraRows rows = self.rows
+        const criterion_struct * criterion = &self.criterion
         long long n_needed = 2 * <long long> criterion.min_samples_per_era
-    if not self.rows.of_gradients.are_finite:
+    if not rows.of_gradients.are_finite:
         return False
     if not self.splits.start_node(draw_features(self, node.allowed_features)):
         return False
-    self.rows.start_node(node.sample_indices)
-    self.n_coverable = 0.0
+    rows.start_node(node.sample_indices)
     if criterion.name != GAIN:
-        self.rows.list_eras(1 if criterion.traits.sees_all_eras else n_needed, n_needed)
-        self.n_coverable = over_processes(self, self.rows.n_coverable)
+        rows.list_eras(1 if criterion.traits.sees_all_eras else n_needed, n_needed)
+        c_node.n_coverable = rows.n_coverable
+        if not self.is_alone:
+            (c_node.n_coverable,) = self.exchange.sum_of(c_node.n_coverable)
         if criterion.min_gain_share == 0.0 and (
-            self.n_coverable < criterion.min_covered_eras
+            c_node.n_coverable < criterion.min_covered_eras
         ):
             self.n_splittable += 1
             self.n_uncovered += 1
             return False
-    describe(self, node, c_node)
+    if criterion.traits.reads_impurities:
+        rows.measure_impurities(self.impurities)
+    c_node.pooled.n_samples = node.n_samples
+    c_node.pooled.sum_gradients = node.sum_gradients
+    c_node.pooled.sum_hessians = node.sum_hessians
+    c_node.pooled.loss = node_loss(node.sum_gradients, node.value)
+    c_node.pooled.lower_bound = node.children_lower_bound
+    c_node.pooled.upper_bound = node.children_upper_bound
+    c_node.eras.n_eras = self.n_eras_of_all
+    c_node.eras.impurities = &self.impurities[0]
+    c_node.eras.era_sizes = &self.era_sizes[0]
+    c_node.eras.sum_hessians = node.sum_hessians
+    c_node.eras.gradient_variance = self.gradient_variance
     return True
 
 
@@ -322,173 +309,10 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
         if sum_up(self, histograms, None, False) is None:  # there is no room
             histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
             sum_up(self, histograms, None, False)
-    assert are_sums_of(histograms, self.bundles, self.rows), "sums of a node"
-    assert histograms.by_era == NULL or are_sums_of_eras(
-        histograms, self.bundles, self.rows.n_eras
-    ), "sums of a node's eras"
+    assert histograms.are_sums_of(
+        self.bundles, self.rows, node.sample_indices
+    ), "sums of a node and of its eras"
     return histograms
-
-
-cdef const long long * bins_of_all(
-    EraSplitter self, NodeHistograms histograms
-) except NULL:
-    """The sums by bin over all processes, of the features that are wanted."""
-    cdef long long [::1] merged
-    if self.is_alone:
-        return histograms.sums
-    sums = histograms.buffer[: histograms.n_planes * histograms.n_bins].copy()
-    self.merged = merged = sums
-    sums = sums.reshape(histograms.n_planes, -1)
-    wanted = self.splits.wanted_bins()
-    of_all = self.exchange.sum(sums[:, wanted].astype(np.float64).ravel())
-    of_all = of_all.reshape(histograms.n_planes, -1)
-    can_be = np.abs(of_all) < 2.0**63
-    can_be[0] &= (of_all[0] >= 0) & (of_all[0] < 2.0**32)
-    if not can_be.all():
-        what = "count {:g} rows in a bin"
-        if can_be[0].all():
-            what = "have {:g} for a sum by bin"
-        raise ValueError(
-            f"The workers of the fit {what.format(of_all[~can_be][0])}: a stranger has "
-            "joined them, or one of them is damaged."
-        )
-    sums[:, wanted] = of_all
-    return &merged[0]
-
-
-cdef double over_processes(EraSplitter self, double number) except? -1:
-    """The sum of a number over all processes."""
-    if not self.is_alone:
-        (number,) = self.exchange.sum_of(number)
-    return number
-
-
-cdef feature_split largest_gain(EraSplitter self, const node_struct * node) noexcept:
-    """The largest gain, if rounding has not left it over from the node's loss."""
-    cdef:
-        double least = gain_beyond_rounding(&self.criterion, node.loss)
-        feature_split largest
-    find_all_gains(self, node)
-    largest = best_by_gain(self.splits, node, least, 0.0)
-    if largest.found and self.tree.penalties != NULL:
-        return best_by_gain(self.splits, node, least, largest.rank.gain)
-    return largest
-
-
-cdef void find_all_gains(EraSplitter self, const node_struct * node) noexcept:
-    find_gains(self.splits, node, threads_for(self.n_threads, node.n_bins))
-
-
-cdef feature_split best_with_share(EraSplitter self, const node_struct * node) except *:
-    """The best of the splits that have a share of the largest gain.
-
-    If the criterion admits none of them, the largest gain decides. Nodes wait in
-    the queue by their gains, which is what the two have in common. Where features
-    have penalties, it is the largest gain that is left of any, and so are these.
-    """
-    cdef:
-        double least = self.criterion.min_gain
-        double unit
-        feature_split largest, best
-        criterion_struct sharing
-    find_all_gains(self, node)
-    largest = best_by_gain(self.splits, node, least, 0.0)
-    if not largest.found:
-        return largest
-    unit = largest.rank.gain
-    if self.tree.penalties != NULL:
-        largest = best_by_gain(self.splits, node, least, unit)
-    self.n_splittable += 1
-    best.found = False
-    if self.n_coverable >= self.criterion.min_covered_eras:
-        sharing = with_share_of(&self.criterion, gain_left(self, &largest, unit))
-        self.comparison.compare(&sharing, node)
-        best = rank_penalised(self, &sharing, node)
-        if not best.found:
-            count_if_uncovered(self, &sharing, node)
-    else:
-        self.n_uncovered += 1
-    if not best.found:
-        best = largest
-    best.rank.expansion = gain_left(self, &best, unit)
-    best.rank.secondary = 0.0
-    return best
-
-
-cdef double gain_left(
-    EraSplitter self, const feature_split * split, double unit_of_costs
-) noexcept:
-    """The gain of a split less what its feature costs."""
-    return split.rank.gain - cost_of_feature(
-        &self.tree, split.feature_idx, unit_of_costs
-    )
-
-
-cdef feature_split best_of_all(EraSplitter self, const node_struct * node) except *:
-    """The best of all candidates by the criterion."""
-    cdef feature_split best
-    self.comparison.compare(&self.criterion, node)
-    best = rank_penalised(self, &self.criterion, node)
-    if best.found:
-        self.n_splittable += 1
-        return best
-    find_all_gains(self, node)
-    if best_by_gain(self.splits, node, self.criterion.min_gain, 0.0).found:
-        self.n_splittable += 1
-        count_if_uncovered(self, &self.criterion, node)
-    return best
-
-
-cdef void count_if_uncovered(
-    EraSplitter self, const criterion_struct * criterion, const node_struct * node
-) noexcept:
-    """Count a node that the criterion refuses, if no split covers enough eras."""
-    cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
-    self.n_uncovered += not rank(self, &covering, node, 0.0).found
-
-
-cdef feature_split rank_penalised(
-    EraSplitter self, const criterion_struct * criterion, const node_struct * node
-) noexcept:
-    """The best of the splits that are listed, when features have been paid for."""
-    cdef:
-        criterion_struct unit
-        feature_split largest
-    if self.tree.penalties == NULL:
-        return rank(self, criterion, node, 0.0)
-    unit = penalty_unit(criterion)
-    largest = rank(self, &unit, node, 0.0)
-    if not largest.found:
-        return largest
-    return rank(self, criterion, node, largest.rank.primary)
-
-
-cdef feature_split rank(
-    EraSplitter self,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    double unit_of_costs,
-) noexcept:
-    return rank_splits(
-        self.splits, criterion, node, self.comparison.n_absent, unit_of_costs,
-        self.n_threads if self.splits.n_listed > 100 else 1,
-    )
-
-
-cdef void describe(EraSplitter self, node, node_struct * c_node):
-    if self.criterion.traits.reads_impurities:
-        self.rows.measure_impurities(self.impurities)
-    c_node.n_samples = node.n_samples
-    c_node.sum_gradients = node.sum_gradients
-    c_node.sum_hessians = node.sum_hessians
-    c_node.loss = node_loss(node.sum_gradients, node.value)
-    c_node.lower_bound = node.children_lower_bound
-    c_node.upper_bound = node.children_upper_bound
-    c_node.eras.n_eras = self.n_eras_of_all
-    c_node.eras.impurities = &self.impurities[0]
-    c_node.eras.era_sizes = &self.era_sizes[0]
-    c_node.eras.sum_hessians = node.sum_hessians
-    c_node.eras.gradient_variance = self.gradient_variance
 
 
 cdef draw_features(EraSplitter self, allowed_features):
@@ -521,3 +345,56 @@ cdef usable_features(EraSplitter self, allowed_features):
     if self.penalties is None:
         return features
     return features[np.asarray(self.penalties)[features] < 1.0]
+
+
+class EraSplitInfo(SplitInfo):
+    """A `SplitInfo` whose node waits in the queue by the criterion's key.
+
+    Attributes
+    ----------
+    priority : tuple of float
+        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` stays
+        the pooled gain, in scikit-learn's units.
+    """
+
+    def __init__(self, priority, **split_info):
+        super().__init__(**split_info)
+        self.priority = priority
+
+
+cdef make_split_info(
+    const tree_data * tree, const feature_split * split, const node_struct * node
+):
+    """A node's best split as scikit-learn's grower takes it."""
+    cdef:
+        side_values values = values_of_sides(
+            tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
+        )
+        unsigned int bin_idx = split.bin_idx
+        int i
+    bitset = None
+    if split.is_categorical:
+        bitset = np.empty(BITSET_SIZE, dtype=np.uint32)
+        for i in range(BITSET_SIZE):
+            bitset[i] = split.left_cat_bitset[i]
+        # scikit-learn takes a split at the last bin for one that parts numbers from
+        # missing values, and leaves its categories out. So the bin of a categorical
+        # split, which nothing else reads, must not be the only one there is.
+        bin_idx = tree.n_bins_non_missing[split.feature_idx] == 1
+    return EraSplitInfo(
+        priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),
+        gain=split.rank.gain,
+        feature_idx=split.feature_idx,
+        bin_idx=bin_idx,
+        missing_go_to_left=split.missing_go_to_left,
+        sum_gradient_left=split.sum_gradients_left,
+        sum_hessian_left=split.sum_hessians_left,
+        sum_gradient_right=node.pooled.sum_gradients - split.sum_gradients_left,
+        sum_hessian_right=node.pooled.sum_hessians - split.sum_hessians_left,
+        n_samples_left=split.n_samples_left,
+        n_samples_right=node.pooled.n_samples - split.n_samples_left,
+        value_left=values.left,
+        value_right=values.right,
+        is_categorical=split.is_categorical,
+        left_cat_bitset=bitset,
+    )

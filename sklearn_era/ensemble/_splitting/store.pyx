@@ -11,6 +11,9 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 
+from .bundles cimport FeatureBundles, bundle_struct
+from .rows cimport EraRows
+
 # Bytes for what the nodes of a fit keep at a time; a node that finds them spent is
 # summed up from its rows.
 STORE_BUDGET = 2**28
@@ -130,3 +133,54 @@ cdef class NodeHistograms:
         return np.array(
             [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
         )
+
+    def over_processes(self, exchange, wanted):
+        """The sums of the bins that are wanted over all processes."""
+        sums = self.buffer[: self.n_planes * self.n_bins].copy()
+        planes = sums.reshape(self.n_planes, -1)
+        of_all = exchange.sum(planes[:, wanted].astype(np.float64).ravel())
+        of_all = of_all.reshape(self.n_planes, -1)
+        can_be = np.abs(of_all) < 2.0**63
+        can_be[0] &= (of_all[0] >= 0) & (of_all[0] < 2.0**32)
+        if not can_be.all():
+            what = "count {:g} rows in a bin"
+            if can_be[0].all():
+                what = "have {:g} for a sum by bin"
+            raise ValueError(
+                f"The workers of the fit {what.format(of_all[~can_be][0])}: a stranger "
+                "has joined them, or one of them is damaged."
+            )
+        planes[:, wanted] = of_all
+        return sums
+
+    def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):
+        """Whether each feature's bins have the sums of the node's rows, and the sums of
+        single eras add up to those of bins.
+        """
+        cdef:
+            const bundle_struct * bundle
+            Py_ssize_t n_of_lane = self.n_planes * <Py_ssize_t> rows.n_eras
+            int plane = 1 if rows.of_gradients.hessians == NULL else 2
+            int i, j, n
+        gradients = np.asarray(rows.arrays[0], np.float64)[sample_indices]
+        gradients *= rows.of_gradients.scale
+        total = [len(gradients), np.rint(gradients).astype(np.int64).sum()]
+        bins, by_era = np.split(self.buffer, [self.n_planes * self.n_bins])
+        bins = bins.reshape(self.n_planes, -1)
+        for i in range(bundles.n_bundles):
+            bundle = &bundles.bundles[i]
+            if self.by_era != NULL:
+                left = by_era[: bundle.n_lanes * n_of_lane]
+                left = left.reshape(-1, self.n_planes, bundle.n_lanes).sum(axis=0)
+                by_era = by_era[bundle.n_lanes * n_of_lane :]
+            for j in range(bundle.n_members):
+                n = bundle.n_codes[j]
+                sums = bins[:, :n].cumsum(axis=1)
+                bins = bins[:, n:]
+                if sums[0, n - 1] != total[0] or sums[plane, n - 1] != total[1]:
+                    return False
+                if self.by_era != NULL and not np.array_equal(
+                    left[:, bundle.first_split[j] :][:, : n - 1], sums[:, : n - 1]
+                ):
+                    return False
+        return True

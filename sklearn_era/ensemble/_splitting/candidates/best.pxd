@@ -4,12 +4,10 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from sklearn.utils._bitset cimport init_bitset
 
-from .categories cimport set_left_categories
-from .orders cimport set_orders
-from .split cimport feature_split, is_better
-from .splits cimport CandidateSplits, feature_bins, split_order
+from .orders cimport set_left_categories, set_orders
+from .splits cimport CandidateSplits, feature_bins, split_order, threads_for
 from ..lanes.functions cimport lane_column, node_struct, order_sides
-from ..tree_data cimport cost_of_feature
+from ..nodes cimport cost_of_feature, feature_split, is_better
 from ..._criteria.criterion cimport criterion_struct, split_rank
 from ..._criteria.dispatch cimport MAX_SUMS
 from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
@@ -17,12 +15,12 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
 cdef inline void find_gains(
-    CandidateSplits splits,
-    const node_struct * node,
-    int n_threads,
+    CandidateSplits splits, const node_struct * node
 ) noexcept:
     """Find the largest gain of each feature that is wanted."""
-    cdef int i
+    cdef:
+        int n_threads = threads_for(splits.n_threads, node.n_bins)
+        int i
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
@@ -39,27 +37,27 @@ cdef inline feature_split best_by_gain(
     """The split with the largest gain, less what its feature costs."""
     cdef:
         feature_bins * best = NULL
-        double largest = -INFINITY
+        feature_bins * feature
+        double largest = 0.0
         double left
         feature_split split
         int i
     split.found = False
     for i in range(splits.n_features):
-        if not (
-            splits.features[i].is_wanted and splits.features[i].largest_gain > least
-        ):
+        feature = &splits.features[i]
+        if not (feature.is_wanted and feature.largest_gain > least):
             continue
-        left = splits.features[i].largest_gain - cost_of_feature(
-            splits.tree, splits.features[i].feature_idx, unit_of_costs
+        left = feature.largest_gain - cost_of_feature(
+            splits.tree, feature.feature_idx, unit_of_costs
         )
         if left > largest or (
             best != NULL
             and left == largest
-            and splits.features[i].largest_gain > best.largest_gain
+            and feature.largest_gain > best.largest_gain
         ):
-            best = &splits.features[i]
+            best = feature
             largest = left
-    if best == NULL or not largest > 0.0:
+    if best == NULL:
         return split
     split = find_best_split(splits, node, best)
     split.rank.primary = largest
@@ -71,57 +69,27 @@ cdef inline feature_split rank_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    int n_absent,                    # eras that nothing was added of
-    double unit_of_costs,
-    int n_threads,
+    double unit_of_costs=0.0,
+    bint of_first=False,             # of features in the columns compared first
 ) noexcept:
     """The best of the splits that are listed."""
     cdef:
+        int n_threads = threads_for(splits.n_threads, splits.n_listed_lanes)
+        feature_bins * feature
         feature_split best
         int i
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
-        splits.features[i].best.found = False
-        if splits.features[i].is_listed:
-            rank_feature(
-                splits, criterion, node, n_absent,
-                cost_of_feature(
-                    splits.tree, splits.features[i].feature_idx, unit_of_costs
-                ),
-                &splits.features[i],
-            )
+        rank_feature(
+            splits, criterion, node, unit_of_costs, of_first, &splits.features[i]
+        )
     best.found = False
     for i in range(splits.n_features):
-        if is_better(&splits.features[i].best, &best):
-            best = splits.features[i].best
-    return best
-
-
-cdef inline double best_key(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    int n_absent,
-    int n_columns,                   # that rows have been added to, of those listed
-) noexcept:
-    """The largest key in the first of the columns that are listed."""
-    cdef:
-        feature_bins * feature
-        double largest = -INFINITY
-        int i, j
-    for i in range(splits.n_features):
         feature = &splits.features[i]
-        feature.best.found = False
-        for j in range(n_columns if feature.is_listed else 0):
-            if (
-                feature.orders[0].column == splits.listed[j]
-                or feature.orders[1].column == splits.listed[j]
-            ):
-                rank_feature(splits, criterion, node, n_absent, 0.0, feature)
-        if feature.best.found and feature.best.rank.primary > largest:
-            largest = feature.best.rank.primary
-    return largest
+        if is_better(&feature.best, &best):
+            best = feature.best
+    return best
 
 
 cdef inline void find_largest_gain(
@@ -153,7 +121,7 @@ cdef inline double gains_of_order(
     """Find the gains of an order's splits; return the largest one."""
     return splits.functions.find_gains(
         feature.first_bin, feature.n_codes, &feature.orders[k].order,
-        splits.tree.monotonic_cst[feature.feature_idx], splits.limits, node, sides,
+        splits.tree.monotonic_cst[feature.feature_idx], splits.tree, node, sides,
     )
 
 
@@ -175,8 +143,8 @@ cdef inline feature_split find_best_split(
             if sides.gains[i] != feature.largest_gain:
                 continue
             split = make_split(
-                splits, feature, k, i, sides.gains[i], sides.left_counts[i],
-                sides.left_gradients[i], sides.left_hessians[i],
+                splits, feature, k, i, sides.gains[i], sides.left.counts[i],
+                sides.left.gradients[i], sides.left.hessians[i],
             )
             if is_better(&split, &best):
                 best = split
@@ -226,12 +194,13 @@ cdef inline void rank_feature(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    int n_absent,
-    double cost,              # of the feature
+    double unit_of_costs,
+    bint of_first,
     feature_bins * feature,   # IN and OUT, its best split
 ) noexcept nogil:
     """Find the best of the splits of a feature that are listed."""
     cdef:
+        double cost = cost_of_feature(splits.tree, feature.feature_idx, unit_of_costs)
         const split_order * order
         const lane_column * column
         const double * side
@@ -241,12 +210,12 @@ cdef inline void rank_feature(
         Py_ssize_t lane
         int n_lanes, k
     feature.best.found = False
-    for k in range(feature.n_orders):
+    for k in range(feature.n_orders if feature.is_listed else 0):
         order = &feature.orders[k]
         column = &splits.columns[order.column]
-        n_lanes = order.n_lanes
-        if column.bundle == NULL:
-            n_lanes = column.n_splits
+        if of_first and not column.is_first:
+            continue
+        n_lanes = order.n_lanes if column.bundle != NULL else column.n_splits
         for lane in range(order.first_lane, order.first_lane + n_lanes):
             if splits.gains[lane] == -INFINITY:
                 continue
@@ -254,7 +223,7 @@ cdef inline void rank_feature(
                 criterion, splits.sums_of_column(column), column.n_lanes,
                 lane - column.first_lane, sums,
             )
-            add_absent_eras(criterion, n_absent, sums)
+            add_absent_eras(criterion, splits.n_absent, sums)
             assert 0.0 <= sums[0] <= node.eras.n_eras, "eras that a split covers"
             if not rank_split(criterion, &node.eras, sums, splits.gains[lane], &rank):
                 continue

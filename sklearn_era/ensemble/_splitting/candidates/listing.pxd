@@ -1,4 +1,5 @@
-# The splits that the eras are asked of, each of which gets a lane.
+# The splits that the eras are asked of, each of which gets a lane, and loses it once it
+# cannot become the best one any more.
 
 from cython.parallel cimport prange
 from libc.math cimport INFINITY
@@ -6,43 +7,44 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from .best cimport gains_of_order
+from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders
-from .splits cimport CandidateSplits, feature_bins, lanes_for, split_order
+from .splits cimport (
+    CandidateSplits, feature_bins, lanes_for, split_order, threads_for,
+)
 from ..lanes.functions cimport lane_column, node_struct, order_sides
-from ..rows cimport MAX_BINS, EraRows, row_block
-from ..tree_data cimport tree_data
+from ..nodes cimport feature_split
+from ..rows cimport MAX_BINS, row_block
 from ..._criteria.criterion cimport criterion_struct
+from ..._criteria.dispatch cimport can_reach
 from ..._criteria.ranking cimport suffices
 
 
-cdef inline int list_splits(
+cdef inline void list_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    EraRows rows,                    # of the node; None: do not look at them
-    int n_threads,
+    bint looks_at_rows,   # for splits that too few eras can cover
 ) noexcept:
-    """List the splits whose gain suffices, without anything said of them yet.
-
-    Return the number of columns that have some.
-    """
+    """List the splits whose gain suffices, without anything said of them yet."""
     cdef:
+        double n_additions = splits.bundles.n_bins
         feature_bins * feature
         lane_column * column
-        int i, k
+        int n_threads, i, k
+    if looks_at_rows:
+        n_additions += <double> splits.rows.n_rows * splits.n_features
+    n_threads = threads_for(splits.n_threads, n_additions)
     for i in range(splits.n_columns):
         splits.columns[i].n_splits = 0
         splits.columns[i].largest_gain = -INFINITY
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
-        list_feature(splits, criterion, node, rows, &splits.features[i])
+        list_feature(splits, criterion, node, looks_at_rows, &splits.features[i])
     for i in range(splits.n_features):
         feature = &splits.features[i]
-        if not feature.is_listed:
-            continue
-        for k in range(feature.n_orders):
+        for k in range(feature.n_orders if feature.is_listed else 0):
             column = &splits.columns[feature.orders[k].column]
             column.largest_gain = max(column.largest_gain, feature.largest_gain)
             if column.bundle != NULL:
@@ -53,23 +55,22 @@ cdef inline int list_splits(
                         node.by_era + column.bundle.first_lane * node.n_by_era
                     )
     splits.count_listed()
-    return splits.n_listed
 
 
 cdef inline void list_feature(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    EraRows rows,             # or None
+    bint looks_at_rows,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
     """List the splits of a feature whose gain suffices."""
     cdef:
-        lane_column * column = &splits.columns[feature.orders[0].column]
+        bint has_masks = splits.columns[feature.orders[0].column].bundle != NULL
         int[MAX_BINS] n_covering
         order_sides sides
+        split_order * order
         double largest_gain = -INFINITY
-        double * gains
         int k, i
     feature.is_listed = (
         feature.is_wanted
@@ -77,30 +78,33 @@ cdef inline void list_feature(
         and suffices(criterion, feature.largest_gain)
     )
     if not feature.is_listed:
-        if column.bundle != NULL:  # with a lane each, whether they are listed or not
-            gains = splits.gains + feature.orders[0].first_lane
-            for i in range(n_splits_of(feature)):
-                gains[i] = -INFINITY
+        # With masks, splits have a lane each, whether they are listed or not.
+        for i in range(n_splits_of(feature) if has_masks else 0):
+            splits.gains[feature.orders[0].first_lane + i] = -INFINITY
         return
     if feature.largest_gain == INFINITY:
         set_orders(splits, node, feature)
     sides.wants_right = criterion.traits.sees_all_eras
     for k in range(feature.n_orders):
-        feature.orders[k].n_lanes = 0
-        if column.bundle == NULL and rows is not None and not count_covering_eras(
-            splits, criterion, rows, feature, &feature.orders[k], n_covering
+        order = &feature.orders[k]
+        order.n_lanes = 0
+        if looks_at_rows and not has_masks and not count_covering_eras(
+            splits, criterion, feature, order, n_covering
         ):
             continue
         largest_gain = max(
-            largest_gain,
-            gains_of_order(splits, node, feature, k, &sides),
+            largest_gain, gains_of_order(splits, node, feature, k, &sides)
         )
-        if column.bundle != NULL:
-            list_with_masks(splits, criterion, &sides, &feature.orders[k])
+        if has_masks:
+            order.n_lanes = order.order.n_splits
+            for i in range(order.n_lanes):
+                set_lane(splits, &sides, i, order.first_lane + i)
+                if not suffices(criterion, sides.gains[i]):
+                    splits.gains[order.first_lane + i] = -INFINITY
         else:
             list_order(
-                splits, criterion, &sides, NULL if rows is None else n_covering,
-                feature, &feature.orders[k],
+                splits, criterion, &sides, n_covering if looks_at_rows else NULL,
+                feature, order,
             )
     if feature.largest_gain == INFINITY:
         feature.largest_gain = largest_gain
@@ -111,21 +115,6 @@ cdef inline int n_splits_of(const feature_bins * feature) noexcept nogil:
     if feature.has_missing:
         return feature.n_codes - 1 + max(feature.n_codes - 2, 0)
     return feature.n_codes - 1
-
-
-cdef inline void list_with_masks(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const order_sides * sides,
-    split_order * order,      # IN and OUT
-) noexcept nogil:
-    """Give each split its lane."""
-    cdef int i
-    order.n_lanes = order.order.n_splits
-    for i in range(order.n_lanes):
-        set_lane(splits, sides, i, order.first_lane + i)
-        if not suffices(criterion, sides.gains[i]):
-            splits.gains[order.first_lane + i] = -INFINITY
 
 
 cdef inline void list_order(
@@ -139,29 +128,28 @@ cdef inline void list_order(
     """Give the splits that are listed a lane each, and the codes their groups."""
     cdef:
         lane_column * column = &splits.columns[order.column]
-        const X_BINNED_DTYPE_C * codes = order.order.codes
         int n_splits = 0
         int i
-    memset(column.groups, 0, sizeof(column.groups))  # missing ones that go to the left
     for i in range(order.order.n_splits):
-        column.groups[codes[i]] = n_splits
-        if sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i]):
-            if i > 0 and sides.left_counts[i] == sides.left_counts[i - 1]:
-                continue  # the bin has no row: this is the split before once more
-            if n_covering != NULL and n_covering[i] < criterion.min_covered_eras:
-                continue
+        if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
+            continue
+        if i > 0 and sides.left.counts[i] == sides.left.counts[i - 1]:
+            continue  # the bin has no row: this is the split before once more
+        if n_covering == NULL or n_covering[i] >= criterion.min_covered_eras:
             set_lane(splits, sides, i, order.first_lane + n_splits)
             n_splits += 1
     order.n_lanes = n_splits
     column.n_splits = n_splits
     column.n_lanes = lanes_for(n_splits)
-    group_others(splits.tree, feature, order, n_splits, column.groups)
+    group_codes(
+        splits, feature, order, splits.places + order.first_lane, n_splits,
+        column.groups,
+    )
 
 
 cdef inline bint count_covering_eras(
     CandidateSplits splits,
     const criterion_struct * criterion,
-    EraRows rows,
     const feature_bins * feature,
     const split_order * order,
     int * n_covering,         # OUT, of each split
@@ -173,62 +161,59 @@ cdef inline bint count_covering_eras(
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = splits.columns[order.column].codes
-        const unsigned int * indices = rows.sample_indices
-        const row_block * block
+        const unsigned int * rows = splits.rows.sample_indices
+        const row_block * block = splits.rows.blocks
+        const row_block * end = block + splits.rows.n_blocks
         X_BINNED_DTYPE_C[MAX_BINS] places
         int[MAX_BINS + 1] changes
         int n_splits = order.order.n_splits
         int first = 0
         int last = n_splits
-        int place, lowest, highest, i, j
-    for i in range(n_splits):
-        places[order.order.codes[i]] = i
-    group_others(splits.tree, feature, order, n_splits, places)
+        int place, lowest, highest, era, i
+    group_codes(splits, feature, order, splits.in_turn, n_splits, places)
     memset(changes, 0, sizeof(changes))
-    for i in range(rows.n_blocks):
-        block = &rows.blocks[i]
-        if i == 0 or block.era != rows.blocks[i - 1].era:
-            lowest = MAX_BINS
-            highest = 0
-        for j in range(block.start, block.stop):
-            place = places[codes[j if indices == NULL else indices[j]]]
-            lowest = min(lowest, place)
-            highest = max(highest, place)
-        if i + 1 == rows.n_blocks or rows.blocks[i + 1].era != block.era:
-            changes[lowest] += 1
-            changes[highest] -= 1
-            first = max(first, lowest)
-            last = min(last, highest)
-            if first >= last and criterion.min_covered_eras >= rows.n_listed:
-                return False
+    while block < end:
+        era = block.era
+        lowest = MAX_BINS
+        highest = 0
+        while block < end and block.era == era:
+            for i in range(block.start, block.stop):
+                place = places[codes[i if rows == NULL else rows[i]]]
+                lowest = min(lowest, place)
+                highest = max(highest, place)
+            block += 1
+        changes[lowest] += 1
+        changes[highest] -= 1
+        first = max(first, lowest)
+        last = min(last, highest)
+        if first >= last and criterion.min_covered_eras >= splits.rows.n_listed:
+            return False
     n_covering[0] = changes[0]
     for i in range(1, n_splits):
         n_covering[i] = n_covering[i - 1] + changes[i]
     return True
 
 
-cdef inline void group_others(
-    const tree_data * tree,
+cdef inline void group_codes(
+    CandidateSplits splits,
     const feature_bins * feature,
     const split_order * order,
+    const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits,
-    X_BINNED_DTYPE_C * groups,  # IN and OUT
+    X_BINNED_DTYPE_C * groups,        # OUT, of codes: see `lane_column`
 ) noexcept nogil:
-    """Put the codes that stay on the right side of all splits into the last group."""
+    """Find the first of some splits that has each code on its left side."""
     cdef:
-        bint[MAX_BINS] moves
-        int missing = tree.missing_values_bin_idx
+        int group = 0
         int i
-    memset(moves, 0, sizeof(moves))
+    memset(groups, n_splits, MAX_BINS)  # on the right side of all
     for i in range(order.order.n_splits):
-        moves[order.order.codes[i]] = True
-    for i in range(feature.n_codes):
-        if not moves[i]:
-            groups[i] = n_splits
+        groups[order.order.codes[i]] = group
+        group += group < n_splits and places[group] == i
     if feature.has_missing:  # the last of the codes, and of the bins
-        groups[missing] = groups[feature.n_codes - 1]
+        groups[splits.tree.missing_values_bin_idx] = groups[feature.n_codes - 1]
         if order.order.missing_go_to_left:
-            groups[missing] = 0
+            groups[splits.tree.missing_values_bin_idx] = 0
 
 
 cdef inline void set_lane(
@@ -238,13 +223,105 @@ cdef inline void set_lane(
     cdef:
         double * of_lane = splits.sides + lane
         Py_ssize_t n = splits.n_lanes
-    of_lane[0] = sides.left_gradients[place]
-    of_lane[n] = sides.left_hessians[place]
-    of_lane[2 * n] = sides.left_counts[place]
+    of_lane[0] = sides.left.gradients[place]
+    of_lane[n] = sides.left.hessians[place]
+    of_lane[2 * n] = sides.left.counts[place]
     splits.gains[lane] = sides.gains[place]
     splits.places[lane] = place
-    if not sides.wants_right:
+    if sides.wants_right:
+        of_lane[3 * n] = sides.right.gradients[place]
+        of_lane[4 * n] = sides.right.hessians[place]
+        of_lane[5 * n] = sides.right.counts[place]
+
+
+cdef inline void keep_best(
+    CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
+) noexcept:
+    """Keep the splits with the largest key."""
+    cdef:
+        feature_split best = rank_splits(splits, criterion, node)
+        int i
+    for i in range(splits.n_listed if best.found else 0):
+        prune_column(
+            splits, criterion, node.eras.n_eras, 0, best.rank.primary,
+            &splits.columns[splits.listed[i]],
+        )
+    splits.count_listed()
+
+
+cdef inline void prune_column(
+    CandidateSplits splits,
+    const criterion_struct * criterion,
+    int n_eras,             # of the criterion's key
+    int n_left,             # eras that are still to be asked
+    double least,           # key that a split has to reach
+    lane_column * column,   # IN and OUT
+) noexcept nogil:
+    """Drop the splits whose key cannot reach another one's, or with too few eras.
+
+    As long as they are few, to move the others costs more than they do.
+    """
+    cdef:
+        const double * sums = splits.sums_of_column(column)
+        const double * gains = splits.gains + column.first_lane
+        X_BINNED_DTYPE_C[MAX_BINS] groups  # of splits, among those that are kept
+        bint[MAX_BINS] can_win
+        criterion_struct own = criterion[0]  # which no other memory is, to a compiler
+        int n_splits = column.n_splits
+        int n_lanes = column.n_lanes
+        int n_kept = 0
+        int i
+    for i in range(n_splits):
+        can_win[i] = gains[i] > -INFINITY and can_reach(
+            &own, sums + i, n_lanes, gains[i], n_eras, n_left, least
+        )
+        n_kept += can_win[i]
+    if n_kept == 0:
+        for i in range(n_splits):
+            splits.gains[column.first_lane + i] = -INFINITY
+        column.n_splits = 0
         return
-    of_lane[3 * n] = sides.right_gradients[place]
-    of_lane[4 * n] = sides.right_hessians[place]
-    of_lane[5 * n] = sides.right_counts[place]
+    if column.bundle != NULL or n_kept > 3 * column.n_splits // 4:
+        return
+    n_kept = 0
+    for i in range(column.n_splits):
+        groups[i] = n_kept
+        if can_win[i]:
+            move_lane(splits, column, i, n_kept)
+            n_kept += 1
+    groups[column.n_splits] = n_kept
+    for i in range(MAX_BINS):
+        column.groups[i] = groups[min(<int> column.groups[i], column.n_splits)]
+    assert 0 < n_kept < column.n_splits <= MAX_BINS, "splits of a column"
+    column.n_splits = n_kept
+    narrow_fields(splits, column, lanes_for(n_kept))
+
+
+cdef inline void move_lane(
+    CandidateSplits splits, const lane_column * column, int source, int target
+) noexcept nogil:
+    """Move a split to another lane."""
+    cdef:
+        double * sums = splits.sums_of_column(column)
+        Py_ssize_t a = column.first_lane + source
+        Py_ssize_t b = column.first_lane + target
+        int i
+    splits.gains[b] = splits.gains[a]
+    splits.places[b] = splits.places[a]
+    for i in range(6):
+        splits.sides[i * splits.n_lanes + b] = splits.sides[i * splits.n_lanes + a]
+    for i in range(splits.n_fields):
+        sums[i * column.n_lanes + target] = sums[i * column.n_lanes + source]
+
+
+cdef inline void narrow_fields(
+    CandidateSplits splits, lane_column * column, int n_lanes
+) noexcept nogil:
+    """Let fields have fewer lanes, one after the other."""
+    cdef:
+        double * sums = splits.sums_of_column(column)
+        int i, lane
+    for i in range(1, splits.n_fields):
+        for lane in range(n_lanes):
+            sums[i * n_lanes + lane] = sums[i * column.n_lanes + lane]
+    column.n_lanes = n_lanes

@@ -1,13 +1,21 @@
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
-from .split cimport feature_split
 from ..bundles cimport FeatureBundles
-from ..lanes.functions cimport bin_order, lane_column, lane_functions
-from ..rows cimport MAX_BINS
-from ..tree_data cimport tree_data, tree_limits
+from ..lanes.functions cimport bin_order, era_batch, lane_column, lane_functions
+from ..nodes cimport feature_split, tree_data
+from ..rows cimport MAX_BINS, EraRows
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.sides cimport LANES, side_arrays
+from ..._criteria.formulas cimport LANES, side_arrays
+
+
+cdef enum:
+    FEW_ADDITIONS = 4_000
+
+
+cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
+    """Threads that have enough to do, for what it takes to wake them up."""
+    return n_threads if n_additions > FEW_ADDITIONS else 1
 
 
 cdef struct split_order:
@@ -43,8 +51,13 @@ cdef inline int lanes_for(int n_splits) noexcept nogil:
 cdef class CandidateSplits:
     cdef:
         const tree_data * tree
-        const tree_limits * limits
         const lane_functions * functions
+        EraRows rows
+        object exchange
+        bint is_alone                 # in it
+        int n_threads
+        void * batches                # of eras, one for each thread
+        int n_batches
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles
         int n_features
@@ -64,16 +77,18 @@ cdef class CandidateSplits:
         # What the eras say: of each column, (n_fields, n_lanes).
         int n_fields
         double * sums
+        int n_absent                  # eras of the node that nothing was added of
 
     cdef _lay_out(self, FeatureBundles bundles)
     cdef lane_column * _add_column(self, int n_lanes) except NULL
     cdef _add_columns(self, feature_bins * feature)
     cdef _make_lanes(self, int n_fields)
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
-    cdef void put_first(self, int n) noexcept
     cdef void count_listed(self) noexcept
+    cdef void put_first(self, int n) noexcept
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side
     ) noexcept nogil
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
-    cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange)
+    cdef era_batch * batch_of_thread(self, int thread) noexcept nogil
+    cdef merge_splits(self, const criterion_struct * criterion)

@@ -6,27 +6,38 @@ that suffices are listed: each gets a lane, in a column with others that rows ar
 up for together, and the eras are asked of it. Then it is ranked.
 """
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY
+from libc.stdint cimport uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
 
+from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
+from ..lanes.functions cimport CACHE_LINE, batch_size
 from ..rows cimport MAX_BINS
-from ..._criteria.sides cimport LANES
+from ..._criteria.formulas cimport LANES
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
 
 cdef class CandidateSplits:
     """The candidate splits of one node after another, for the trees of a fit."""
 
-    def __cinit__(self):
+    def __init__(self, EraRows rows, exchange):
         cdef int i
+        self.rows = rows
+        self.exchange = exchange
+        self.is_alone = exchange.is_alone
+        self.functions = <const lane_functions *> PyCapsule_GetPointer(
+            lane_module().functions, "lane_functions"
+        )
         for i in range(MAX_BINS):
             self.in_turn[i] = i
 
     def __dealloc__(self):
+        free(self.batches)
         self._free()
 
     def _free(self):
@@ -36,6 +47,20 @@ cdef class CandidateSplits:
         self.features = NULL
         self.columns = NULL
         self.listed = NULL
+
+    def use_threads(self, int n_threads):
+        """Make room for the eras that threads compare."""
+        self.n_threads = n_threads
+        if self.n_batches < n_threads:
+            free(self.batches)
+            self.n_batches = 0
+            self.batches = calloc(n_threads + 1, batch_size())
+            if self.batches == NULL:
+                raise MemoryError(
+                    f"cannot allocate {n_threads * batch_size()} bytes for {n_threads} "
+                    "threads"
+                )
+            self.n_batches = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
         """Make room for the splits of some features, of `n_fields` numbers each."""
@@ -148,12 +173,13 @@ cdef class CandidateSplits:
     cdef void count_listed(self) noexcept:
         """Note the columns that have splits, of which nothing is said yet."""
         cdef:
-            const lane_column * column
+            lane_column * column
             int i
         self.n_listed = 0
         self.n_listed_lanes = 0
         for i in range(self.n_columns):
             column = &self.columns[i]
+            column.is_first = False
             if column.n_splits > 0:
                 self.listed[self.n_listed] = i
                 self.n_listed += 1
@@ -176,6 +202,7 @@ cdef class CandidateSplits:
                 ):
                     best = j
             self.listed[i], self.listed[best] = self.listed[best], self.listed[i]
+            self.columns[self.listed[i]].is_first = True
 
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side  # 0: left, 1: right
@@ -197,7 +224,17 @@ cdef class CandidateSplits:
             mask[first : first + self.features[i].n_codes] = self.features[i].is_wanted
         return mask
 
-    cdef merge_splits(self, const criterion_struct * criterion, int n_absent, exchange):
+    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
+        """What the eras say of a column's splits."""
+        return self.sums + column.first_lane * self.n_fields
+
+    cdef era_batch * batch_of_thread(self, int thread) noexcept nogil:
+        return <era_batch *> (  # which begins a cache line
+            (<uintptr_t> self.batches + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
+            + thread * batch_size()
+        )
+
+    cdef merge_splits(self, const criterion_struct * criterion):
         """Add the sums of other processes for the splits that are listed."""
         cdef:
             const lane_column * column
@@ -215,12 +252,13 @@ cdef class CandidateSplits:
             sums = self.sums_of_column(column)
             for j in range(column.n_splits):
                 take_lane(criterion, sums, column.n_lanes, j, &own[n, 0])
-                add_absent_eras(criterion, n_absent, &own[n, 0])
+                add_absent_eras(criterion, self.n_absent, &own[n, 0])
                 n += 1
+        self.n_absent = 0
         if are_sums(criterion):
-            of_all = exchange.sum(np.asarray(own))[np.newaxis]
+            of_all = self.exchange.sum(np.asarray(own))[np.newaxis]
         else:
-            of_all = exchange.gather(np.asarray(own))
+            of_all = self.exchange.gather(np.asarray(own))
         n = 0
         for i in range(self.n_listed):
             column = &self.columns[self.listed[i]]
@@ -231,7 +269,3 @@ cdef class CandidateSplits:
                 for k in range(criterion.n_fields):
                     sums[k * column.n_lanes + j] = of_all[0, n, k]
                 n += 1
-
-    cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
-        """What the eras say of a column's splits."""
-        return self.sums + column.first_lane * self.n_fields

@@ -1,4 +1,5 @@
-# The rows of some eras, summed up on the left side of each split of a column.
+# The rows of some eras, summed up on the left side of each split of a column, and which
+# side predicts more.
 
 from libc.math cimport ldexp
 from libc.string cimport memset
@@ -6,11 +7,12 @@ from libc.string cimport memset
 from .functions cimport BATCH_CELLS, era_batch, lane_column, run_up
 from .masked_rows cimport add_masked_block
 from ..fixed_points cimport (
-    MAX_PLANES, count_as_double, gradient_of_sums, hessian_of_sums, n_words_of,
-    summed_values, unpack, word_as_double,
+    count_as_double, fixed_point, summed_values, take_right_gradients, take_sums, unpack,
+    word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..._criteria.sides cimport LANES, lane_eras
+from ..._criteria.directional cimport split_direction
+from ..._criteria.formulas cimport LANES, era_contrast, era_sums, lane_eras, less
 
 
 cdef inline int sum_eras(
@@ -44,7 +46,7 @@ cdef inline int sum_eras(
             last += 1
         lanes.codes[lanes.n_eras] = blocks[first].era
         if column.by_era != NULL:
-            take_sums(
+            take_era(
                 values, column,
                 column.by_era
                 + blocks[first].era * (packed.n_words + 1) * column.n_lanes,
@@ -54,10 +56,7 @@ cdef inline int sum_eras(
             sum_words(column, values, packed, &blocks[first], place, batch)
         else:
             sum_planes(column, packed, &blocks[first], last - first, batch)
-            if values.has_low_words:
-                take_low_sums(values, column, place, batch)
-            else:
-                take_sums(values, column, batch.sums, MAX_BINS, place, batch)
+            take_era(values, column, batch.sums, MAX_BINS, place, batch)
         assert batch.counts[place + column.n_splits] == (
             blocks[last - 1].stop - blocks[first].start
         ), "rows of an era's lanes"
@@ -161,57 +160,96 @@ cdef inline void add_to_groups(
             cells[column.groups[column.codes[rows[i]]]] += words[i]
 
 
-cdef inline void take_sums(
+cdef inline void take_era(
     const summed_values * values,
     const lane_column * column,
     const long long * sums,  # of the era, (n_planes, stride)
     Py_ssize_t stride,
-    int place,              # of the era's lanes
-    era_batch * batch,      # OUT, an era on the left side
+    int place,               # of the era's lanes
+    era_batch * batch,       # OUT, an era on the left side
 ) noexcept nogil:
-    """From integers to the left side of each split."""
-    cdef:
-        const long long * of_gradients = sums + stride
-        const long long * of_hessians = of_gradients
-        double * counts = &batch.counts[place]
-        double * gradients = &batch.gradients[place]
-        double * hessians = &batch.hessians[place]
-        double * right = &batch.right_gradients[place]
-        long long total
-        int i
-    for i in range(column.n_lanes):
-        counts[i] = count_as_double(sums[i])
-    if values.hessians == NULL:
-        for i in range(column.n_lanes):
-            gradients[i] = values.unit * word_as_double(of_gradients[i])
-        return
-    # Gradients may have more digits than a double: what cancels is integers.
-    of_gradients += stride
-    total = of_gradients[column.n_splits]
-    for i in range(column.n_lanes):
-        hessians[i] = values.hessian_unit * word_as_double(of_hessians[i])
-        gradients[i] = values.unit * <double> of_gradients[i]
-        right[i] = values.unit * <double> (total - of_gradients[i])
+    cdef bint are_counts = batch.lanes.left.right_gradients == NULL
+    take_sums(
+        values, sums, stride, column.n_lanes, &batch.gradients[place],
+        NULL if are_counts else &batch.hessians[place], &batch.counts[place],
+    )
+    if not are_counts:
+        take_right_gradients(
+            values, sums, stride, column.n_splits, column.n_lanes,
+            &batch.right_gradients[place],
+        )
 
 
-cdef inline void take_low_sums(
-    const summed_values * values,
+# Where hessians are 1 and l2 is 0, the directions of eras are those of one integer a
+# row: v_L - v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the rows
+# of the left side. So nothing is unpacked, multiplied or divided for a split. An era
+# covers the splits from the group of its first row to that of its last one.
+
+cdef inline void add_directions(
     const lane_column * column,
-    int place,
-    era_batch * batch,      # IN and OUT
+    const summed_values * values,
+    const packed_rows * packed,
+    const row_block * block,   # an era
+    long long * cells,         # scratch
+    double * covered,          # IN and OUT
+    double * directions,       # IN and OUT
 ) noexcept nogil:
-    """As `take_sums`, where rows have low words."""
+    """Add an era to the directions of a column's splits."""
     cdef:
-        long long[MAX_PLANES] right
-        int n_planes = n_words_of(values) + 1
-        int i, plane
-    for i in range(column.n_lanes):
-        for plane in range(n_planes):
-            right[plane] = (
-                batch.sums[plane * MAX_BINS + column.n_splits]
-                - batch.sums[plane * MAX_BINS + i]
+        const unsigned int * rows = packed.indices
+        const long long * contrasts = packed.contrasts + block.first_word - block.start
+        long long doubt = block.doubt
+        long long n_doubts = 0
+        int lowest = MAX_BINS
+        int highest = 0
+        int group
+        Py_ssize_t i
+    memset(cells, 0, (column.n_splits + 1) * sizeof(long long))
+    for i in range(block.start, block.stop):
+        group = column.groups[column.codes[i if rows == NULL else rows[i]]]
+        cells[group] += contrasts[i]
+        lowest = min(lowest, group)
+        highest = max(highest, group)
+    run_up(cells + lowest, 0, highest - lowest, cells + lowest)
+    assert highest <= column.n_splits, "groups of a column"
+    assert highest == lowest or cells[highest - 1] == -cells[highest], "sum of an era"
+    for i in range(lowest, highest):
+        covered[i] += 1.0
+        directions[i] += 1.0 if cells[i] > 0 else 0.0
+        directions[i] -= 1.0 if cells[i] < 0 else 0.0
+        n_doubts += (cells[i] != 0) & (cells[i] <= doubt) & (cells[i] >= -doubt)
+    for i in range(lowest, highest if n_doubts > 0 else lowest):
+        if cells[i] != 0 and -doubt <= cells[i] <= doubt:
+            directions[i] -= 1.0 if cells[i] > 0 else -1.0
+            directions[i] += direction_of_split(
+                column, values, packed, block, <int> i
             )
-        batch.counts[place + i] = <double> batch.sums[i]
-        batch.hessians[place + i] = hessian_of_sums(values, &batch.sums[i], MAX_BINS)
-        batch.gradients[place + i] = gradient_of_sums(values, &batch.sums[i], MAX_BINS)
-        batch.right_gradients[place + i] = gradient_of_sums(values, right, 1)
+
+
+cdef inline double direction_of_split(
+    const lane_column * column,
+    const summed_values * values,
+    const packed_rows * packed,
+    const row_block * block,
+    int split,
+) noexcept nogil:
+    """The direction of an era whose sides may be alike but for rounding."""
+    cdef:
+        long long[2] gradients  # of all rows, and of the left side
+        long long[2] counts
+        era_sums all_rows, left
+        int row, i, is_left
+    memset(gradients, 0, sizeof(gradients))
+    memset(counts, 0, sizeof(counts))
+    for i in range(block.start, block.stop):
+        row = i if packed.indices == NULL else packed.indices[i]
+        is_left = column.groups[column.codes[row]] <= split
+        gradients[0] += fixed_point(values.gradients[row], values.scale)
+        gradients[1] += is_left * fixed_point(values.gradients[row], values.scale)
+        counts[0] += 1
+        counts[1] += is_left
+    all_rows.gradients = values.unit * <double> gradients[0]
+    all_rows.hessians = all_rows.count = <double> counts[0]
+    left.gradients = values.unit * <double> gradients[1]
+    left.hessians = left.count = <double> counts[1]
+    return split_direction(era_contrast(left, less(all_rows, left), 0.0))

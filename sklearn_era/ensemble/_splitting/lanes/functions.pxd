@@ -5,10 +5,10 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..fixed_points cimport MAX_PLANES, summed_values
+from ..nodes cimport pooled_node, tree_data
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..tree_data cimport tree_limits
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.sides cimport LANES, eras_struct, lane_eras, side_arrays
+from ..._criteria.formulas cimport eras_struct, lane_eras
 
 
 cdef enum:
@@ -18,18 +18,14 @@ cdef enum:
 
 cdef struct node_struct:
     # A node, pooled over eras, and its sums by bin.
-    unsigned int n_samples
-    double sum_gradients
-    double sum_hessians
-    double loss         # of the node at its own (bounded) value
-    double lower_bound  # of the children's values
-    double upper_bound
+    pooled_node pooled
     eras_struct eras
+    double n_coverable        # eras with rows for both sides of a split
     const summed_values * values
-    const long long * bins   # (n_planes, n_bins)
-    Py_ssize_t n_bins        # of all features
+    const long long * bins    # (n_planes, n_bins)
+    Py_ssize_t n_bins         # of all features
     const long long * by_era  # sums of splits with masks, if the node keeps them
-    Py_ssize_t n_by_era      # of a lane: eras, with all their planes
+    Py_ssize_t n_by_era       # of a lane: eras, with all their planes
 
 
 cdef struct lane_column:
@@ -49,6 +45,7 @@ cdef struct lane_column:
     int n_lanes
     Py_ssize_t first_lane                  # among those of the node
     double largest_gain                    # of its features
+    bint is_first                          # compared before the others
     const X_BINNED_DTYPE_C * codes         # of the rows
     const bundle_struct * bundle           # with masks; or else NULL
     const long long * by_era               # its sums, if the node keeps them
@@ -81,15 +78,17 @@ cdef inline size_t batch_size() noexcept nogil:
     return (sizeof(era_batch) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
+cdef struct order_side:
+    double[MAX_BINS] gradients
+    double[MAX_BINS] hessians
+    double[MAX_BINS] counts
+
+
 cdef struct order_sides:
     # The splits of an order, over all eras.
-    bint wants_right          # sides, which gains do without
-    double[MAX_BINS] left_gradients
-    double[MAX_BINS] left_hessians
-    double[MAX_BINS] left_counts
-    double[MAX_BINS] right_gradients
-    double[MAX_BINS] right_hessians
-    double[MAX_BINS] right_counts
+    bint wants_right          # side, which gains do without
+    order_side left
+    order_side right
     double[MAX_BINS] gains    # -INFINITY where a split is not admitted
 
 
@@ -120,7 +119,7 @@ cdef struct lane_functions:
         int n_codes,
         const bin_order * order,
         signed char monotonic_cst,
-        const tree_limits * limits,
+        const tree_data * tree,
         const node_struct * node,
         order_sides * sides,
     ) noexcept nogil

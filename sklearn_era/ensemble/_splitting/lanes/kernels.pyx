@@ -6,18 +6,124 @@ contracted or reordered.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
+from libc.math cimport INFINITY
 
-from .directions cimport add_directions
-from .eras cimport sum_eras
-from .functions cimport era_batch, lane_column, lane_functions
-from .gains cimport find_gains
+from sklearn.ensemble._hist_gradient_boosting.common cimport MonotonicConstraint
+
+from .eras cimport add_directions, sum_eras
+from .functions cimport (
+    bin_order, era_batch, lane_column, lane_functions, node_struct, order_sides, run_up,
+)
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
-from ..fixed_points cimport summed_values
-from ..rows cimport packed_rows, row_block
+from ..fixed_points cimport MAX_PLANES, n_words_of, summed_values, take_sums
+from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
+from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.sides cimport eras_struct
+from ..._criteria.formulas cimport LANES, eras_struct
 from ..._criteria.split_sums cimport add_eras
+
+
+cdef double find_gains(
+    Py_ssize_t first_bin,           # of the feature
+    int n_codes,
+    const bin_order * order,
+    signed char monotonic_cst,
+    const tree_data * tree,
+    const node_struct * node,
+    order_sides * sides,            # OUT
+) noexcept nogil:
+    """Find the left side of each split and its gain; return the largest gain."""
+    set_sides(node, node.bins + first_bin, n_codes, order, sides)
+    if monotonic_cst == MonotonicConstraint.NO_CST:
+        return gains_of_sides(False, 0, order.n_splits, tree, node, sides)
+    return gains_of_sides(True, monotonic_cst, order.n_splits, tree, node, sides)
+
+
+cdef void set_sides(
+    const node_struct * node,
+    const long long * bins,         # sums of the feature, plane after plane
+    int n_codes,
+    const bin_order * order,
+    order_sides * sides,            # OUT
+) noexcept nogil:
+    """Both sides of the split after each move; what is right of it, if it is wanted."""
+    cdef:
+        long long[MAX_PLANES * MAX_BINS] sums
+        const long long * of_plane
+        long long moved, total
+        int n_splits = order.n_splits
+        int plane, i
+    for plane in range(n_words_of(node.values) + 1):
+        of_plane = bins + plane * node.n_bins
+        moved = of_plane[n_codes - 1] if order.missing_go_to_left else 0
+        if order.is_in_turn:
+            run_up(of_plane, moved, n_splits, &sums[plane * MAX_BINS])
+            continue
+        for i in range(n_splits):
+            moved += of_plane[order.codes[i]]
+            sums[plane * MAX_BINS + i] = moved
+    take_sums(
+        node.values, sums, MAX_BINS, n_splits,
+        sides.left.gradients, sides.left.hessians, sides.left.counts,
+    )
+    if not sides.wants_right:
+        return
+    for plane in range(n_words_of(node.values) + 1):
+        total = 0
+        for i in range(n_codes):
+            total += bins[plane * node.n_bins + i]
+        for i in range(n_splits):
+            sums[plane * MAX_BINS + i] = total - sums[plane * MAX_BINS + i]
+    take_sums(
+        node.values, sums, MAX_BINS, n_splits,
+        sides.right.gradients, sides.right.hessians, sides.right.counts,
+    )
+
+
+cdef inline double gains_of_sides(
+    bint is_monotonic,              # a constant
+    signed char monotonic_cst,
+    int n_splits,
+    const tree_data * tree,
+    const node_struct * node,
+    order_sides * sides,            # IN, and OUT their gains
+) noexcept nogil:
+    """Find the gains, by scikit-learn's own rules; return the largest one."""
+    cdef:
+        double[LANES] largest
+        double min_rows = tree.min_samples_leaf
+        double min_weight = tree.min_hessian_to_split
+        double n_samples = node.pooled.n_samples
+        double gain, best, lighter, fewer, weight, hessians
+        side_values leaf
+        int i, lane
+    for i in range(n_splits):
+        hessians = sides.left.hessians[i]
+        weight = node.pooled.sum_hessians - hessians
+        lighter = weight if weight < hessians else hessians
+        fewer = n_samples - sides.left.counts[i]
+        fewer = fewer if fewer < sides.left.counts[i] else sides.left.counts[i]
+        leaf = values_of_sides(tree, &node.pooled, sides.left.gradients[i], hessians)
+        gain = gain_of_sides(&node.pooled, sides.left.gradients[i], leaf)
+        gain = gain if fewer >= min_rows else -INFINITY
+        gain = gain if lighter >= min_weight else -INFINITY
+        if is_monotonic:
+            gain = -INFINITY if monotonic_cst * (leaf.right - leaf.left) < 0.0 else gain
+        sides.gains[i] = gain
+    best = -INFINITY
+    if n_splits >= LANES:
+        for lane in range(LANES):
+            largest[lane] = sides.gains[lane]
+        for i in range(1, n_splits // LANES):
+            for lane in range(LANES):
+                gain = sides.gains[i * LANES + lane]
+                largest[lane] = gain if gain > largest[lane] else largest[lane]
+        for lane in range(LANES):
+            best = largest[lane] if largest[lane] > best else best
+    for i in range(n_splits - n_splits % LANES, n_splits):
+        best = sides.gains[i] if sides.gains[i] > best else best
+    return best
 
 
 cdef void compare_eras(

@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 
-from ..bundles cimport MAX_BUNDLE_CELLS, MAX_SPLIT_LANES, bundle_struct
+from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..rows cimport packed_rows, row_block
 
 
@@ -31,10 +31,16 @@ cdef extern from *:
     typedef long long word_vector;
     #endif
 
-    /* N_LANES is a constant, so that the sums stay in registers, and VARY is whether
-       rows have plain words. */
-    #define SUM_MASKED(NAME, N_LANES, VARY)                                            \
-    static void NAME##_##N_LANES(                                                      \
+    typedef void (*sum_masked_words)(
+        const unsigned char *codes, const unsigned int *rows, const long long *words,
+        const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,
+        const long long *masks, int count_bits, long long *restrict integers,
+        long long *restrict counts, long long *restrict plain);
+
+    /* N_LANES is a constant, so that the sums stay in registers, and so is whether rows
+       have PLAIN words. */
+    #define SUM_MASKED(N_LANES, PLAIN)                                                 \
+    static void sum_masked_##N_LANES##_##PLAIN(                                        \
         const unsigned char *codes, const unsigned int *rows, const long long *words,  \
         const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,               \
         const long long *masks, int count_bits, long long *restrict integers,          \
@@ -52,7 +58,7 @@ cdef extern from *:
                 masks + (N_LANES) * (codes ? (Py_ssize_t)codes[row] : row));           \
             word_vector word = words[i] - (word_vector){0};                            \
             for (v = 0; v < N; v++) total[v] += word & mask[v];                        \
-            if (VARY) {                                                                \
+            if (PLAIN) {                                                               \
                 word = plain_words[i] - (word_vector){0};                              \
                 for (v = 0; v < N; v++) total_plain[v] += word & mask[v];              \
             }                                                                          \
@@ -62,59 +68,33 @@ cdef extern from *:
             integers[v] += sums[v] >> count_bits;                                      \
             counts[v] += sums[v] & ((1LL << count_bits) - 1);                          \
         }                                                                              \
-        if (VARY)                                                                      \
+        if (PLAIN)                                                                     \
             for (v = 0; v < N; v++) ((word_vector *)plain)[v] += total_plain[v];       \
     }
-
-    #define SUM_MASKED_BY_LANES(NAME, VARY)                                            \
-    SUM_MASKED(NAME, 8, VARY)                                                          \
-    SUM_MASKED(NAME, 16, VARY)                                                         \
-    SUM_MASKED(NAME, 24, VARY)                                                         \
-    SUM_MASKED(NAME, 32, VARY)                                                         \
-    static inline void NAME(                                                           \
-        int n_lanes, const unsigned char *codes, const unsigned int *rows,             \
-        const long long *words, const long long *plain_words, Py_ssize_t start,        \
-        Py_ssize_t stop, const long long *masks, int count_bits, long long *integers,  \
-        long long *counts, long long *plain)                                           \
-    {                                                                                  \
-        (n_lanes == 8 ? NAME##_8 : n_lanes == 16 ? NAME##_16                           \
-         : n_lanes == 24 ? NAME##_24 : NAME##_32)(                                     \
-            codes, rows, words, plain_words, start, stop, masks, count_bits, integers, \
-            counts, plain);                                                            \
-    }
-    SUM_MASKED_BY_LANES(sum_masked, 0)
-    SUM_MASKED_BY_LANES(sum_masked_and_plain, 1)
+    SUM_MASKED(8, 0) SUM_MASKED(16, 0) SUM_MASKED(24, 0) SUM_MASKED(32, 0)
+    SUM_MASKED(8, 1) SUM_MASKED(16, 1) SUM_MASKED(24, 1) SUM_MASKED(32, 1)
     #undef SUM_MASKED
-    #undef SUM_MASKED_BY_LANES
+
+    static const sum_masked_words SUMS_OF_WORDS[2][4] = {
+        {sum_masked_8_0, sum_masked_16_0, sum_masked_24_0, sum_masked_32_0},
+        {sum_masked_8_1, sum_masked_16_1, sum_masked_24_1, sum_masked_32_1},
+    };
+    #define sum_masked(n_lanes, n_words) SUMS_OF_WORDS[(n_words) - 1][(n_lanes) / 8 - 1]
     """
-    void sum_masked(
-        int n_lanes,
+    ctypedef void (*sum_masked_words)(
         const X_BINNED_DTYPE_C * codes,  # NULL: a row for each
         const unsigned int * rows,       # NULL: all, as they are
-        const long long * words,     # the count in the low bits, the integer above
-        const long long * plain_words,
+        const long long * words,         # the count in the low bits, the integer above
+        const long long * plain_words,   # if there are two of each row
         Py_ssize_t start,
         Py_ssize_t stop,
-        const long long * masks,     # (n_cells, n_lanes)
+        const long long * masks,         # (n_cells, n_lanes)
         int count_bits,
-        long long * integers,        # IN and OUT, (n_lanes,)
-        long long * counts,          # IN and OUT
-        long long * plain,           # IN and OUT, if rows have plain words
+        long long * integers,            # IN and OUT, (n_lanes,)
+        long long * counts,              # IN and OUT
+        long long * plain,               # IN and OUT
     ) noexcept nogil
-    void sum_masked_and_plain(
-        int n_lanes,
-        const X_BINNED_DTYPE_C * codes,
-        const unsigned int * rows,
-        const long long * words,
-        const long long * plain_words,
-        Py_ssize_t start,
-        Py_ssize_t stop,
-        const long long * masks,
-        int count_bits,
-        long long * integers,
-        long long * counts,
-        long long * plain,
-    ) noexcept nogil
+    sum_masked_words sum_masked(int n_lanes, int n_words) noexcept nogil
 
 
 cdef inline void add_masked_block(
@@ -127,68 +107,34 @@ cdef inline void add_masked_block(
 ) noexcept nogil:
     """Add the rows of a block, or their sums by combination of bins."""
     cdef:
-        const X_BINNED_DTYPE_C * codes = bundle.codes
-        const unsigned int * indices = packed.indices
         const long long * words = packed.words + block.first_word - block.start
         const long long * others = words + packed.n_packed
-        Py_ssize_t start = block.start
-        Py_ssize_t stop = block.stop
-        bint sums_cells = sums_cells_first(
-            stop - start, bundle.n_cells, bundle.n_lanes
-        )
-    if sums_cells:
-        sum_cells(bundle, indices, words, block, cells)
-        words = cells
-        if packed.n_words > 1:
-            sum_cells(bundle, indices, others, block, cells + 2 * MAX_BUNDLE_CELLS)
-            others = cells + 2 * MAX_BUNDLE_CELLS
-        codes = NULL
-        indices = NULL
-        start = 0
-        stop = bundle.n_cells
-    if packed.n_words == 1:
-        sum_masked(
-            bundle.n_lanes, codes, indices, words, NULL, start, stop, bundle.masks,
-            packed.count_bits, sums + stride, sums, NULL,
-        )
-    else:
-        sum_masked_and_plain(
-            bundle.n_lanes, codes, indices, words, others, start, stop, bundle.masks,
-            packed.count_bits, sums + stride, sums, sums + 2 * stride,
-        )
-    if packed.n_words > 2:
-        add_low_words(bundle, packed, block, sums, stride)
-
-
-cdef inline void add_low_words(
-    const bundle_struct * bundle,
-    const packed_rows * packed,
-    const row_block * block,
-    long long * sums,
-    Py_ssize_t stride,
-) noexcept nogil:
-    """Add the last two words of rows."""
-    cdef:
-        long long[MAX_SPLIT_LANES] no_counts
-        const long long * words = (
-            packed.words + 2 * packed.n_packed + block.first_word - block.start
-        )
-    sum_masked_and_plain(
-        bundle.n_lanes, bundle.codes, packed.indices, words, words + packed.n_packed,
-        block.start, block.stop, bundle.masks, 0, sums + 3 * stride, no_counts,
-        sums + 4 * stride,
-    )
-
-
-cdef inline bint sums_cells_first(
-    Py_ssize_t n_rows, int n_cells, int n_lanes
-) noexcept nogil:
-    """Whether to sum up rows by the cells of a bundle, and then these by masks.
-
-    With a mask a row costs as many additions as vectors hold its lanes. Eight of them
-    are one vector, and no dearer than to find its cell.
-    """
-    return n_lanes > 8 and n_rows > 3 * n_cells
+        long long * other_cells = cells + 2 * MAX_BUNDLE_CELLS
+        Py_ssize_t n_rows = block.stop - block.start
+        int n_words = min(packed.n_words, 2)  # at a time
+        int count_bits = packed.count_bits
+        int word
+    for word in range(0, packed.n_words, 2):
+        # With a mask a row costs as many additions as vectors hold its lanes. Eight of
+        # them are one vector, and no dearer than to find its combination.
+        if bundle.n_lanes > 8 and n_rows > 3 * bundle.n_cells:
+            sum_cells(bundle, packed.indices, words, block, cells)
+            if n_words > 1:
+                sum_cells(bundle, packed.indices, others, block, other_cells)
+            sum_masked(bundle.n_lanes, n_words)(
+                NULL, NULL, cells, other_cells, 0, bundle.n_cells, bundle.masks,
+                count_bits, sums + (word + 1) * stride, sums,
+                sums + (word + 2) * stride,
+            )
+        else:
+            sum_masked(bundle.n_lanes, n_words)(
+                bundle.codes, packed.indices, words, others, block.start, block.stop,
+                bundle.masks, count_bits, sums + (word + 1) * stride, sums,
+                sums + (word + 2) * stride,
+            )
+        words += 2 * packed.n_packed
+        others += 2 * packed.n_packed
+        count_bits = 0  # of low words
 
 
 cdef inline void sum_cells(

@@ -24,23 +24,21 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
 from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset
 from sklearn.utils._typedefs cimport uint8_t, uint64_t
 
-from .category_scan cimport scan_categories
 from .eras cimport find_eras, small_eras
-from .features cimport draw_features, feature_draw, find_varying
-from .keys cimport (
-    MAX_ROWS, code_of, gather_rows, is_pure, partition_rows, row_of, small_rows,
+from .node cimport (
+    MAX_ROWS, add_leaf, code_of, gather_rows, is_pure, make_children, partition_rows,
+    row_of, set_sums, small_node, small_rows, split_leaf, tree_records,
 )
-from .node cimport make_children, small_node
-from .records cimport add_leaf, split_leaf, tree_records
-from .scan cimport scan_context, scan_numbers, sorted_feature
-from ..candidates.categories cimport MIN_CATEGORY_SUPPORT
-from ..candidates.split cimport feature_split
+from .scan cimport (
+    draw_features, feature_draw, find_varying, scan_categories, scan_context,
+    scan_numbers, sorted_feature,
+)
+from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
+from ..nodes cimport cost_of_feature, describe_tree, feature_split, tree_data
 from ..rows cimport BITSET_SIZE
-from ..splitter cimport EraSplitter, tree_eras
-from ..tree_data cimport cost_of_feature, describe_tree, tree_data, tree_limits
+from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
-from ..._criteria.node_formulas cimport node_loss
 from ..._criteria.ranking cimport (
     gain_alone, gain_beyond_rounding, penalty_unit, suffices, with_share_of,
 )
@@ -60,13 +58,15 @@ cdef class SubtreeGrower:
 
     cdef:
         list owners              # of all the memory that is pointed to
-        tree_data data
-        tree_limits limits
+        tree_data tree
         const unsigned int [::1] partition   # rows of the tree, by node
         int max_depth            # of the tree; -1: without limit
         int max_rows             # of a small node
-        tree_eras tree_eras      # where eras are compared; without criterion, if not
-        criterion_struct by_gain  # in place of the criterion, for the largest gain
+        const criterion_struct * criterion   # that compares eras; or else NULL
+        criterion_struct by_gain             # in its place, for the largest gain
+        const int * era_codes                # (n_samples,)
+        const G_H_DTYPE_C * positive_weights  # NULL where gradients are compared
+        const G_H_DTYPE_C * weights
         tree_records records
         feature_draw draw
         # Of the small node.
@@ -98,10 +98,10 @@ cdef class SubtreeGrower:
         describe_tree(
             splitter, gradients, hessians,
             None if era_splitter is None else era_splitter.penalties,
-            &self.data, &self.limits,
+            &self.tree,
         )
         self._make_columns()
-        self.context.limits = &self.limits
+        self.context.tree = &self.tree
         self.context.rows = &self.rows
         self.context.eras = &self.eras
         if era_splitter is not None:
@@ -116,7 +116,7 @@ cdef class SubtreeGrower:
     cdef _make_columns(self):
         """Describe the features of the tree, and draw all of them."""
         cdef:
-            Py_ssize_t n = self.data.n_features
+            Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
             int i
         self.rows.keys = <unsigned int *> self.room(n * MAX_ROWS * sizeof(int))
@@ -128,22 +128,32 @@ cdef class SubtreeGrower:
             feature = &self.columns[i]
             feature.feature_idx = i
             feature.is_drawn = True
-            feature.is_categorical = self.data.is_categorical[i]
+            feature.is_categorical = self.tree.is_categorical[i]
             feature.largest_gain = INFINITY
-            feature.n_bins = self.data.n_bins_non_missing[i]
+            feature.n_bins = self.tree.n_bins_non_missing[i]
             feature.missing_code = -1
-            if self.data.has_missing_values[i]:
-                feature.missing_code = self.data.missing_values_bin_idx
+            if self.tree.has_missing_values[i]:
+                feature.missing_code = self.tree.missing_values_bin_idx
 
     cdef _compare_eras(self, EraSplitter splitter):
         """Compare eras, and sum up rows, as a splitter does."""
-        self.tree_eras = splitter.eras_of_tree()
-        self.rows.gradient_unit = self.tree_eras.gradient_unit
-        self.rows.gradient_scale = self.tree_eras.gradient_scale
-        self.by_gain = gain_alone(self.tree_eras.criterion, 0)
-        self.eras.pooled = self.tree_eras.pooled
+        self.criterion = &splitter.criterion
+        self.by_gain = gain_alone(self.criterion, 0)
+        self.era_codes = &splitter.rows.era_codes[0]
+        if splitter.rows.compares_targets:
+            self.positive_weights = &splitter.rows.positive_weights[0]
+            self.weights = &splitter.rows.weights[0]
+        if (
+            splitter.hessians_are_constant
+            and not splitter.rows.of_gradients.has_low_words
+        ):
+            self.rows.gradient_unit = splitter.rows.of_gradients.unit
+            self.rows.gradient_scale = splitter.rows.of_gradients.scale
+        self.eras.pooled.n_eras = splitter.rows.n_eras
+        self.eras.pooled.era_sizes = &splitter.era_sizes[0]
+        self.eras.pooled.gradient_variance = splitter.gradient_variance
         self.eras.impurities = <double *> self.room(
-            self.eras.pooled.n_eras * sizeof(double)
+            splitter.rows.n_eras * sizeof(double)
         )
         self.eras.pooled.impurities = self.eras.impurities
 
@@ -155,7 +165,7 @@ cdef class SubtreeGrower:
         order, a parent before its children; left categories of shape (n_splits, 8).
         """
         cdef:
-            Py_ssize_t n = max(1, root.n_samples // self.limits.min_samples_leaf)
+            Py_ssize_t n = max(1, root.n_samples // self.tree.min_samples_leaf)
             node_record [::1] nodes = np.empty(2 * n, dtype=PREDICTOR_RECORD_DTYPE)
             unsigned int [:, ::1] bitsets = np.empty((n, BITSET_SIZE), dtype=np.uint32)
             list waiting = [(root, -1, False)]
@@ -168,11 +178,12 @@ cdef class SubtreeGrower:
         while waiting:
             top, node.parent, node.is_right = waiting.pop()
             node.start = top.partition_start
-            node.stop = top.partition_stop
             node.depth = top.depth
-            node.sum_gradients = top.sum_gradients
-            node.sum_hessians = top.sum_hessians
-            node.value = top.value
+            node.pooled.lower_bound = -INFINITY
+            node.pooled.upper_bound = INFINITY
+            set_sums(
+                &node, top.n_samples, top.sum_gradients, top.sum_hessians, top.value
+            )
             if top.is_leaf and top.n_samples <= self.max_rows:
                 with nogil:
                     self.grow_subtree(&node)
@@ -209,12 +220,12 @@ cdef class SubtreeGrower:
                 # Of values that are missing in rows to predict only: to the larger
                 # child.
                 split.missing_go_to_left = (
-                    2 * <int> split.n_samples_left > node.stop - node.start
+                    2 * split.n_samples_left > node.pooled.n_samples
                 )
             split_leaf(&self.records, number, &split)
             # The left child is to be first.
             make_children(
-                &node, &split, number, &self.limits,
+                &self.tree, &node, &split, number,
                 &self.waiting[self.n_waiting + 1], &self.waiting[self.n_waiting],
             )
             self.n_waiting += 2
@@ -223,29 +234,25 @@ cdef class SubtreeGrower:
         """Whether the limits of depth and rows let a node have children."""
         return (
             node.depth != self.max_depth
-            and node.stop - node.start >= 2 * self.limits.min_samples_leaf
+            and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
         )
 
     cdef void start_small_node(self, small_node * root) noexcept nogil:
         """Gather what is to be known of a small node's rows, and sort them."""
         cdef:
             const unsigned int * samples = &self.partition[root.start]
-            const tree_eras * eras = &self.tree_eras
             int i
-        root.stop -= root.start
         root.start = 0
         self.rows.samples = samples
-        self.rows.n_rows = root.stop
-        gather_rows(&self.rows, &self.data)
-        if eras.criterion == NULL:
-            return
-        for i in range(root.stop):
-            self.eras.codes[i] = eras.codes[samples[i]]
+        self.rows.n_rows = root.pooled.n_samples
+        gather_rows(&self.rows, &self.tree)
+        for i in range(0 if self.criterion == NULL else self.rows.n_rows):
+            self.eras.codes[i] = self.era_codes[samples[i]]
             self.eras.gradients[i] = self.rows.gradients[i]
             self.eras.hessians[i] = self.rows.hessians[i]
-            if eras.weights != NULL:
-                self.eras.gradients[i] = eras.positive_weights[samples[i]]
-                self.eras.hessians[i] = eras.weights[samples[i]]
+            if self.weights != NULL:
+                self.eras.gradients[i] = self.positive_weights[samples[i]]
+                self.eras.hessians[i] = self.weights[samples[i]]
 
     cdef void partition_node(
         self, const small_node * node, feature_split * split
@@ -253,20 +260,20 @@ cdef class SubtreeGrower:
         """Move the rows of the left child before those of the right one."""
         cdef:
             const unsigned int * keys = self.columns[split.feature_idx].keys
-            int n_rows = node.stop - node.start
+            int n_rows = node.pooled.n_samples
             bint is_left
             int code, i
         for i in range(n_rows):
             code = code_of(keys[i])
             if split.is_categorical:
                 is_left = in_bitset(split.left_cat_bitset, code)
-            elif code == self.data.missing_values_bin_idx:
+            elif code == self.tree.missing_values_bin_idx:
                 is_left = split.missing_go_to_left
             else:
                 is_left = code <= <int> split.bin_idx
             self.rows.goes_left[row_of(keys[i])] = is_left
         partition_rows(&self.rows, &self.rows.rows[node.start], n_rows)
-        for i in range(self.data.n_features):
+        for i in range(self.tree.n_features):
             # What is constant in a node is so in all below it, and not looked at again.
             if self.columns[i].varies:
                 partition_rows(&self.rows, self.columns[i].keys, n_rows)
@@ -276,30 +283,29 @@ cdef class SubtreeGrower:
     ) noexcept nogil:
         """Find the best split of a node; False where there is none."""
         cdef:
-            const criterion_struct * criterion = self.tree_eras.criterion
-            int n_rows = node.stop - node.start
+            const criterion_struct * criterion = self.criterion
+            int n_rows = node.pooled.n_samples
             bint is_coverable
         split.found = False
         self.context.node = node
         self.context.asks_eras = False
         if is_pure(
             self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start], n_rows
-        ) or not find_varying(self.columns, self.data.n_features, &self.rows, node):
+        ) or not find_varying(self.columns, self.tree.n_features, &self.rows, node):
             return False
         if criterion == NULL:
             draw_features(&self.draw, self.columns, &self.context)
             return self.scan_features(NULL, 0.0, split)
         is_coverable = criterion.min_covered_eras <= find_eras(
-            &self.eras, criterion, &self.rows, &self.data, node.start, node.stop
+            &self.eras, criterion, &self.rows, &self.tree, node.start,
+            node.start + n_rows,
         )
         if not is_coverable and criterion.min_gain_share == 0.0:
             return False
-        self.eras.pooled.sum_hessians = node.sum_hessians
+        self.eras.pooled.sum_hessians = node.pooled.sum_hessians
         draw_features(&self.draw, self.columns, &self.context)
         if criterion.name == GAIN:
-            self.by_gain.min_gain = gain_beyond_rounding(
-                criterion, node_loss(node.sum_gradients, node.value)
-            )
+            self.by_gain.min_gain = gain_beyond_rounding(criterion, node.pooled.loss)
             return self.find_best(&self.by_gain, split)
         if criterion.min_gain_share > 0.0:
             return self.find_share(split, is_coverable)
@@ -319,13 +325,13 @@ cdef class SubtreeGrower:
         if not self.scan_features(&self.by_gain, 0.0, split):
             return False
         unit = split.rank.gain
-        if self.data.penalties != NULL:
+        if self.tree.penalties != NULL:
             self.scan_features(&self.by_gain, unit, split)
         if is_coverable:
             sharing = with_share_of(
-                self.tree_eras.criterion,
+                self.criterion,
                 split.rank.gain
-                - cost_of_feature(&self.data, split.feature_idx, unit),
+                - cost_of_feature(&self.tree, split.feature_idx, unit),
             )
             self.context.asks_eras = True
             if self.find_best(&sharing, &best):
@@ -339,7 +345,7 @@ cdef class SubtreeGrower:
         cdef:
             criterion_struct unit
             double unit_of_costs = 0.0
-        if self.data.penalties != NULL:
+        if self.tree.penalties != NULL:
             unit = penalty_unit(criterion)
             if not self.scan_features(&unit, 0.0, split):
                 return False
@@ -358,12 +364,12 @@ cdef class SubtreeGrower:
             int i
         self.context.criterion = criterion
         memset(split, 0, sizeof(feature_split))
-        split.rank.gain = self.limits.min_gain_to_split
-        for i in range(self.data.n_features):
+        split.rank.gain = self.tree.min_gain_to_split
+        for i in range(self.tree.n_features):
             feature = &self.columns[i]
             if not (feature.varies and feature.is_drawn):
                 continue
-            feature.cost = cost_of_feature(&self.data, i, unit_of_costs)
+            feature.cost = cost_of_feature(&self.tree, i, unit_of_costs)
             if not self.context.asks_eras:
                 feature.largest_gain = -INFINITY
             elif not suffices(criterion, feature.largest_gain):

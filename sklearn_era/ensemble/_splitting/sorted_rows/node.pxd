@@ -1,79 +1,268 @@
-# A node of the subtree of a small node.
+# The rows of a small node, sorted by each feature, down its subtree; the nodes of this,
+# and their records.
+#
+# A row is a number within the small node, in the order of its eras. Of each feature the
+# rows are kept as keys, sorted once: the bin's code above, the row below,
+#
+#     code << ROW_BITS | row
+#
+# so that a scan reads both at once, and rows of one bin are in the order of eras. A
+# split partitions each feature's keys, and keeps their order: a node of the subtree has
+# the same range [start, stop) of the rows and of the keys of all features.
 
-from libc.math cimport INFINITY
+from libc.string cimport memcpy, memset
 
-from ..admission cimport (
-    ADMITTED, admission, admit, gain_of_sides, side_values, values_of_sides,
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C, X_BINNED_DTYPE_C, node_struct as node_record,
 )
-from ..candidates.split cimport feature_split
-from ..tree_data cimport tree_limits
-from ..._criteria.node_formulas cimport node_loss
+from sklearn.utils._bitset cimport BITSET_DTYPE_C
+
+from ..fixed_points cimport fixed_point
+from ..nodes cimport (
+    feature_split, pooled_node, side_values, tree_data, values_of_sides,
+)
+from ..rows cimport MAX_BINS
+from ..._criteria.formulas cimport era_contrast, era_sums, node_loss
+
+
+cdef enum:
+    # As many as one block of `EraRows` has at least, so that an impurity is summed up
+    # in the same order here as there.
+    MAX_ROWS = 1024
+    ROW_BITS = 16
+    ROW_MASK = 65535
+
+
+cdef struct small_rows:
+    int n_rows
+    const unsigned int * samples   # (n_rows,), rows of the tree
+    double gradient_unit           # 0: gradients are summed as they are
+    double gradient_scale
+    double[MAX_ROWS] gradients
+    double[MAX_ROWS] hessians
+    unsigned int[MAX_ROWS] rows    # partitioned as keys are
+    unsigned int * keys            # (n_features, MAX_ROWS)
+    unsigned int[MAX_ROWS] scratch
+    unsigned char[MAX_ROWS] goes_left   # 0 or 1
+
+
+cdef inline int code_of(unsigned int key) noexcept nogil:
+    return key >> ROW_BITS
+
+
+cdef inline int row_of(unsigned int key) noexcept nogil:
+    return key & ROW_MASK
+
+
+cdef inline unsigned int * keys_of(
+    const small_rows * rows, int feature, int start
+) noexcept nogil:
+    """The keys of a feature, from a place on."""
+    return rows.keys + feature * <Py_ssize_t> MAX_ROWS + start
+
+
+cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
+    """Take over what is to be known of the rows in `samples`, and sort them."""
+    cdef:
+        unsigned int sample
+        int i
+    for i in range(rows.n_rows):
+        sample = rows.samples[i]
+        rows.rows[i] = i
+        rows.gradients[i] = tree.gradients[sample]
+        if rows.gradient_unit > 0.0:
+            rows.gradients[i] = rows.gradient_unit * fixed_point(
+                tree.gradients[sample], rows.gradient_scale
+            )
+        rows.hessians[i] = 1.0 if tree.hessians == NULL else tree.hessians[sample]
+    for i in range(tree.n_features):
+        sort_rows(
+            tree.X_binned + i * tree.n_samples, rows.samples, rows.n_rows,
+            keys_of(rows, i, 0),
+        )
+
+
+cdef inline void sort_rows(
+    const X_BINNED_DTYPE_C * column,
+    const unsigned int * samples,  # (n_rows,), rows of the column
+    int n_rows,
+    unsigned int * keys,           # OUT, (n_rows,)
+) noexcept nogil:
+    """Sort rows by their codes, and those of one code as they are."""
+    cdef:
+        int[MAX_BINS + 1] starts
+        int code, i
+    memset(starts, 0, sizeof(starts))
+    for i in range(n_rows):
+        starts[column[samples[i]] + 1] += 1
+    for i in range(MAX_BINS):
+        starts[i + 1] += starts[i]
+    for i in range(n_rows):
+        code = column[samples[i]]
+        keys[starts[code]] = <unsigned int> code << ROW_BITS | <unsigned int> i
+        starts[code] += 1
+
+
+cdef inline void partition_rows(
+    small_rows * rows, unsigned int * keys, int n_rows  # or rows without codes
+) noexcept nogil:
+    """Move the rows of the left child before those of the right one.
+
+    Without a branch, that no row could tell: each is written to both sides, and only
+    one of them moves on.
+    """
+    cdef:
+        unsigned int key
+        int n_left = 0
+        int n_right = 0
+        int is_left, i
+    for i in range(n_rows):
+        key = keys[i]
+        is_left = rows.goes_left[key & ROW_MASK]
+        keys[n_left] = key
+        rows.scratch[n_right] = key
+        n_left += is_left
+        n_right += 1 - is_left
+    memcpy(keys + n_left, rows.scratch, n_right * sizeof(unsigned int))
+
+
+ctypedef fused number:
+    G_H_DTYPE_C
+    double
+
+
+cdef inline bint is_pure(
+    const number * gradients,
+    const number * hessians,     # NULL where they are 1
+    const unsigned int * rows,   # (n_rows,)
+    int n_rows,
+) noexcept nogil:
+    """Whether no split of some rows gains anything: whether g / h is one value.
+
+    As far as can be told, where rows have different weights. Those without one have no
+    part in it.
+    """
+    cdef:
+        era_sums first, other
+        int i
+    memset(&first, 0, sizeof(first))
+    memset(&other, 0, sizeof(other))
+    for i in range(n_rows):
+        other.gradients = gradients[rows[i]]
+        other.hessians = 1.0 if hessians == NULL else hessians[rows[i]]
+        if other.hessians <= 0.0:
+            continue
+        if first.hessians == 0.0:
+            first = other
+        elif first.hessians == other.hessians:
+            if first.gradients != other.gradients:
+                return False
+        elif era_contrast(first, other, 0.0) != 0.0:
+            return False
+    return True
 
 
 cdef struct small_node:
     # Sums are those that scikit-learn's grower hands down: a right child's is what the
     # left one left of its parent's.
+    pooled_node pooled
     int start           # among the rows of the small node
-    int stop
     int depth
-    double sum_gradients
-    double sum_hessians
     double value
     int parent          # its record; -1 of a root
     bint is_right       # of the parent's children
 
 
-cdef inline side_values child_values(
-    const small_node * node, const feature_split * split, const tree_limits * limits
-) noexcept nogil:
-    return values_of_sides(
-        node.sum_gradients, node.sum_hessians,
-        split.sum_gradients_left, split.sum_hessians_left,
-        limits.l2_regularization, -INFINITY, INFINITY,
-    )
-
-
-cdef inline admission find_gain(
-    const small_node * node,
-    const tree_limits * limits,
-    feature_split * split,        # IN, its left side, and OUT, if it is admitted
-) noexcept nogil:
-    """Find the pooled gain of a split; return whether it is admitted."""
-    cdef admission admitted = admit(
-        split.n_samples_left, split.sum_hessians_left,
-        node.stop - node.start, node.sum_hessians,
-        limits.min_samples_leaf, limits.min_hessian_to_split,
-    )
-    if admitted == ADMITTED:
-        split.rank.gain = gain_of_sides(
-            node_loss(node.sum_gradients, node.value),
-            node.sum_gradients,
-            split.sum_gradients_left,
-            child_values(node, split, limits),
-        )
-    return admitted
-
-
 cdef inline void make_children(
+    const tree_data * tree,
     const small_node * node,
     const feature_split * split,
     int number,                   # of the node's record
-    const tree_limits * limits,
     small_node * left,            # OUT
     small_node * right,           # OUT
 ) noexcept nogil:
-    cdef side_values values = child_values(node, split, limits)
+    cdef side_values values = values_of_sides(
+        tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
+    )
     left[0] = node[0]
     left.depth += 1
     left.parent = number
     right[0] = left[0]
     left.is_right = False
-    left.stop = node.start + <int> split.n_samples_left
-    left.sum_gradients = split.sum_gradients_left
-    left.sum_hessians = split.sum_hessians_left
-    left.value = values.left
+    set_sums(
+        left, split.n_samples_left, split.sum_gradients_left, split.sum_hessians_left,
+        values.left,
+    )
     right.is_right = True
-    right.start = left.stop
-    right.sum_gradients = node.sum_gradients - split.sum_gradients_left
-    right.sum_hessians = node.sum_hessians - split.sum_hessians_left
-    right.value = values.right
+    right.start += split.n_samples_left
+    set_sums(
+        right,
+        node.pooled.n_samples - split.n_samples_left,
+        node.pooled.sum_gradients - split.sum_gradients_left,
+        node.pooled.sum_hessians - split.sum_hessians_left,
+        values.right,
+    )
+
+
+cdef inline void set_sums(
+    small_node * node,   # OUT
+    int n_samples,
+    double sum_gradients,
+    double sum_hessians,
+    double value,
+) noexcept nogil:
+    node.pooled.n_samples = n_samples
+    node.pooled.sum_gradients = sum_gradients
+    node.pooled.sum_hessians = sum_hessians
+    node.pooled.loss = node_loss(sum_gradients, value)
+    node.value = value
+
+
+cdef struct tree_records:
+    # The nodes of a tree as scikit-learn's predictor has them, with room for all.
+    node_record * nodes
+    Py_ssize_t n_nodes
+    BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
+    Py_ssize_t n_bitsets
+
+
+cdef inline int add_leaf(
+    tree_records * records, const small_node * node
+) noexcept nogil:
+    """Add a node, as a leaf for now; return its number."""
+    cdef:
+        int number = records.n_nodes
+        node_record * record = &records.nodes[number]
+    memset(record, 0, sizeof(node_record))
+    record.value = node.value
+    record.count = node.pooled.n_samples
+    record.gain = -1.0
+    record.depth = node.depth
+    record.is_leaf = True
+    records.n_nodes += 1
+    if node.parent >= 0 and node.is_right:
+        records.nodes[node.parent].right = number
+    elif node.parent >= 0:
+        records.nodes[node.parent].left = number
+    return number
+
+
+cdef inline void split_leaf(
+    tree_records * records, int number, const feature_split * split
+) noexcept nogil:
+    """Make an inner node of a leaf."""
+    cdef node_record * record = &records.nodes[number]
+    record.is_leaf = False
+    record.gain = split.rank.gain
+    record.feature_idx = split.feature_idx
+    record.bin_threshold = split.bin_idx
+    record.missing_go_to_left = split.missing_go_to_left
+    if split.is_categorical:
+        record.is_categorical = True
+        record.bitset_idx = records.n_bitsets
+        memcpy(
+            records.bitsets[records.n_bitsets],
+            split.left_cat_bitset,
+            sizeof(BITSET_DTYPE_C),
+        )
+        records.n_bitsets += 1

@@ -1,15 +1,65 @@
-# The two sides of a candidate split within one era, and what they have in common.
+# The equations that criteria share: what a node is worth, both sides of a split in an
+# era, and numbers of all eras.
 #
-# Notation as in node_formulas.pxd, with an index j where the sums are over the rows of
-# era j. Values are unclipped: the bounds of monotonic constraints act on the pooled
-# sides only.
+# Notation of the sources: a node has the sum of gradients G and the sum of hessians H
+# of its rows; L and R are the sides of a candidate split; an index j stands where sums
+# are over the rows of era j; l2 is the estimator's `l2_regularization`. Values in eras
+# are unclipped: the bounds of monotonic constraints act on the pooled sides only.
 #
-# All of this is done for several splits at a time, in the lanes of a vector. So it does
-# without branches: what depends on a condition is selected, or multiplied by 1 or 0.
+# What is done for an era is done for several splits at a time, in the lanes of a vector.
+# So it does without branches: what depends on a condition is selected, or multiplied by
+# 1 or 0.
 
 from libc.math cimport fabs
 
 from .criterion cimport criterion_struct
+
+
+cdef inline double node_value(
+    double sum_gradients, double sum_hessians, double l2_regularization
+) noexcept nogil:
+    """v = -G / (H + l2), the Newton value of a node; 0 where no row has a weight.
+
+    Equation 5 of Chen & Guestrin (2016), XGBoost. Scikit-learn adds 1e-15 to the
+    denominator against 0 / 0, and then two sides with equal rows can differ in the last
+    digit: no matter to a gain, but a vote to a direction.
+    """
+    cdef double mass = sum_hessians + l2_regularization
+    return -sum_gradients / mass if mass > 0.0 else 0.0
+
+
+cdef inline double bounded(double value, double lower, double upper) noexcept nogil:
+    """`value` clipped to the bounds that monotonic constraints put on a node."""
+    if value < lower:
+        return lower
+    if value > upper:
+        return upper
+    return value
+
+
+cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
+    """G v, twice the loss of a node at its Newton value; -G² / (H + l2) if unclipped.
+
+    Equation 6 of Chen & Guestrin (2016), XGBoost, without the factor 1/2.
+    """
+    return sum_gradients * value
+
+
+cdef inline double pooled_gain(
+    double loss_node,
+    double sum_gradients_left, double value_left,
+    double sum_gradients_right, double value_right,
+) noexcept nogil:
+    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be bounded.
+
+    Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without its
+    factor 1/2, and without a cost of the split.
+    """
+    return (
+        loss_node
+        - node_loss(sum_gradients_left, value_left)
+        - node_loss(sum_gradients_right, value_right)
+    )
 
 
 cdef extern from *:
@@ -239,3 +289,70 @@ cdef inline void set_sides_of_lane(
         b.gradients = lanes.left.right_gradients[place]
         a.hessians = lanes.left.hessians[place]
         b.hessians = era.all_rows.hessians - a.hessians
+
+
+# Values are counted from one of them, which is as far from the mean as sqrt(n)
+# deviations at most: so the difference of squares loses few digits, and values that are
+# all alike have a variance of 0.
+cdef enum:
+    N_VALUES
+    ORIGIN    # the first value
+    SHIFTED   # sum_j (x_j - origin)
+    SQUARES   # sum_j (x_j - origin)^2
+    SMALLEST
+    LARGEST
+    N_MOMENT_FIELDS
+
+
+cdef inline void add_to_moments(
+    double value, double count, double * sums, Py_ssize_t stride
+) noexcept nogil:
+    """Add `count` times the value, be it 0 times. As selections, for a vector's lane.
+    """
+    cdef:
+        double origin = sums[ORIGIN * stride]
+        double smallest = sums[SMALLEST * stride]
+        double largest = sums[LARGEST * stride]
+        double is_first = 1.0 if sums[0] == 0.0 else 0.0
+        double offset = 0.0 if is_first > 0.0 else value - origin
+        double is_smaller = 1.0 if value < smallest else is_first
+        double is_larger = 1.0 if value > largest else is_first
+    sums[0] += count
+    sums[ORIGIN * stride] = value if is_first > 0.0 else origin
+    sums[SHIFTED * stride] += count * offset
+    sums[SQUARES * stride] += count * offset * offset
+    sums[SMALLEST * stride] = value if count * is_smaller > 0.0 else smallest
+    sums[LARGEST * stride] = value if count * is_larger > 0.0 else largest
+
+
+cdef inline void merge_moments(double * sums, const double * others) noexcept nogil:
+    """Add the values of other eras, counted from the origin of `sums`."""
+    cdef:
+        double shift = others[ORIGIN] - sums[ORIGIN]
+        double n_others = others[N_VALUES]
+        int i
+    if n_others == 0.0:
+        return
+    if sums[N_VALUES] == 0.0:
+        for i in range(N_MOMENT_FIELDS):
+            sums[i] = others[i]
+        return
+    sums[N_VALUES] += n_others
+    sums[SQUARES] += others[SQUARES]
+    sums[SQUARES] += shift * (2.0 * others[SHIFTED] + n_others * shift)
+    sums[SHIFTED] += others[SHIFTED] + n_others * shift
+    sums[SMALLEST] = min(sums[SMALLEST], others[SMALLEST])
+    sums[LARGEST] = max(sums[LARGEST], others[LARGEST])
+
+
+cdef inline double mean(const double * sums) noexcept nogil:
+    return sums[ORIGIN] + sums[SHIFTED] / sums[N_VALUES]
+
+
+cdef inline double variance(const double * sums) noexcept nogil:
+    """Population variance (ddof=0), and 0 of no values as of one."""
+    cdef double result
+    if sums[N_VALUES] < 2.0:
+        return 0.0
+    result = sums[SQUARES] - sums[SHIFTED] * (sums[SHIFTED] / sums[N_VALUES])
+    return max(result / sums[N_VALUES], 0.0)  # rounding may go below

@@ -1,5 +1,0 @@
-from .criterion cimport criterion_struct
-
-
-cdef class Criterion:
-    cdef criterion_struct params

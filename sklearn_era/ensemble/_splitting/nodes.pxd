@@ -1,0 +1,156 @@
+# A tree being grown, as scikit-learn's grower and splitter describe it, its nodes and
+# their splits, pooled over eras.
+
+from sklearn.ensemble._hist_gradient_boosting.common cimport (
+    G_H_DTYPE_C, X_BINNED_DTYPE_C,
+)
+from sklearn.utils._bitset cimport BITSET_DTYPE_C
+from sklearn.utils._typedefs cimport uint8_t
+
+from .._criteria.criterion cimport split_rank
+from .._criteria.formulas cimport bounded, node_value, pooled_gain
+from .._criteria.ranking cimport compare_ranks
+
+
+cdef struct tree_data:
+    # What a tree is grown on, and within which limits; its owner keeps the memory.
+    const X_BINNED_DTYPE_C * X_binned        # (n_samples, n_features), by columns
+    Py_ssize_t n_samples
+    int n_features
+    const G_H_DTYPE_C * gradients
+    const G_H_DTYPE_C * hessians             # NULL where they are 1
+    const unsigned int * n_bins_non_missing  # (n_features,)
+    const uint8_t * has_missing_values       # (n_features,)
+    const uint8_t * is_categorical           # (n_features,)
+    const signed char * monotonic_cst        # (n_features,)
+    const double * penalties                 # (n_features,); NULL: none has any
+    int missing_values_bin_idx
+    int min_samples_leaf
+    double min_hessian_to_split              # of each side
+    double min_gain_to_split                 # the gain has to exceed it
+    double l2_regularization
+
+
+cdef inline int describe_tree(
+    splitter,
+    const G_H_DTYPE_C [::1] gradients,
+    const G_H_DTYPE_C [::1] hessians,
+    const double [::1] penalties,    # None: none
+    tree_data * tree,                # OUT
+) except -1:
+    """Point at what scikit-learn's splitter of a tree has, and at its gradients."""
+    cdef:
+        const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
+        const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
+        const uint8_t [::1] has_missing_values = splitter.has_missing_values
+        const uint8_t [::1] is_categorical = splitter.is_categorical
+        const signed char [::1] monotonic_cst = splitter.monotonic_cst
+    tree.X_binned = &X_binned[0, 0]
+    tree.n_samples = X_binned.shape[0]
+    tree.n_features = X_binned.shape[1]
+    tree.gradients = &gradients[0]
+    tree.hessians = &hessians[0] if hessians.shape[0] > 1 else NULL
+    tree.n_bins_non_missing = &n_bins_non_missing[0]
+    tree.has_missing_values = &has_missing_values[0]
+    tree.is_categorical = &is_categorical[0]
+    tree.monotonic_cst = &monotonic_cst[0]
+    tree.penalties = NULL if penalties is None else &penalties[0]
+    tree.missing_values_bin_idx = splitter.missing_values_bin_idx
+    # Twice as many fit an int, and no node has so many rows.
+    tree.min_samples_leaf = min(splitter.min_samples_leaf, 2**30 - 1)
+    tree.min_hessian_to_split = splitter.min_hessian_to_split
+    tree.min_gain_to_split = splitter.min_gain_to_split
+    tree.l2_regularization = splitter.l2_regularization
+    return 0
+
+
+cdef inline double cost_of_feature(
+    const tree_data * tree, int feature_idx, double unit  # 0: no feature costs anything
+) noexcept nogil:
+    """What a split pays for its feature: a share of `unit`, which may be infinite."""
+    if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
+        return 0.0
+    return tree.penalties[feature_idx] * unit
+
+
+cdef struct pooled_node:
+    # A node, pooled over eras.
+    unsigned int n_samples
+    double sum_gradients
+    double sum_hessians
+    double loss         # at its own (bounded) value
+    double lower_bound  # of the children's values
+    double upper_bound
+
+
+cdef struct feature_split:
+    # A candidate split, and at the end of a scan the best one of its feature.
+    bint found
+    split_rank rank
+    int feature_idx
+    unsigned int bin_idx
+    uint8_t missing_go_to_left
+    uint8_t is_categorical
+    BITSET_DTYPE_C left_cat_bitset
+    unsigned int n_samples_left
+    double sum_gradients_left
+    double sum_hessians_left
+
+
+cdef inline bint is_better(
+    const feature_split * challenger, const feature_split * best
+) noexcept nogil:
+    """Whether `challenger` replaces `best`, which came before it.
+
+    Ties of rank: the lower feature index, then the lower bin, which can come later,
+    with missing values on the left side.
+    """
+    cdef int comparison
+    if not challenger.found:
+        return False
+    if not best.found:
+        return True
+    comparison = compare_ranks(&challenger.rank, &best.rank)
+    if comparison != 0:
+        return comparison > 0
+    if challenger.feature_idx != best.feature_idx:
+        return challenger.feature_idx < best.feature_idx
+    return challenger.bin_idx < best.bin_idx
+
+
+cdef struct side_values:
+    double left
+    double right
+
+
+cdef inline side_values values_of_sides(
+    const tree_data * tree,
+    const pooled_node * node,
+    double gradients_left,
+    double hessians_left,
+) noexcept nogil:
+    """The Newton values of both sides, within the bounds of monotonic constraints.
+
+    Sums of the right side are the node's less the left's, as in scikit-learn.
+    """
+    cdef:
+        double l2 = tree.l2_regularization
+        double left = node_value(gradients_left, hessians_left, l2)
+        double right = node_value(
+            node.sum_gradients - gradients_left, node.sum_hessians - hessians_left, l2
+        )
+        side_values values
+    values.left = bounded(left, node.lower_bound, node.upper_bound)
+    values.right = bounded(right, node.lower_bound, node.upper_bound)
+    return values
+
+
+cdef inline double gain_of_sides(
+    const pooled_node * node, double gradients_left, side_values values
+) noexcept nogil:
+    """The pooled gain of a split."""
+    return pooled_gain(
+        node.loss,
+        gradients_left, values.left,
+        node.sum_gradients - gradients_left, values.right,
+    )
