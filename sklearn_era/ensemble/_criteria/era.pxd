@@ -173,10 +173,8 @@ cdef inline double boltzmann(
 
 
 cdef inline bint rank_era(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
-    const double * gains,
-    split_rank * rank,
+    const criterion_struct * criterion, const eras_struct * eras,
+    const double * gains, split_rank * rank,
 ) noexcept nogil:
     """B_alpha(gain_1, ..., gain_M). DeLise (2023), definition 6, equation 36."""
     rank.primary = boltzmann(criterion.boltzmann_alpha, gains, eras.n_eras)

@@ -118,9 +118,7 @@ cdef struct era_facts:
 
 
 cdef inline era_facts facts_of_era(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
-    int code,
+    const criterion_struct * criterion, const eras_struct * eras, int code,
     era_sums all_rows,
 ) noexcept nogil:
     cdef era_facts era

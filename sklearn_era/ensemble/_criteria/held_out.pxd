@@ -30,10 +30,7 @@ cdef inline double value_of_others(
 
 
 cdef inline double held_out_gain(
-    era_sums left,
-    era_sums right,
-    const side_sums * of_all,
-    double l2_regularization,
+    era_sums left, era_sums right, const side_sums * of_all, double l2_regularization
 ) noexcept nogil:
     """What a split saves in an era if its values are those of the other eras.
 

@@ -114,42 +114,34 @@ cdef class Criterion:
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
             const double [:, ::1] right_sums = np.array(right, dtype=np.float64)
-            int n_eras = left_sums.shape[0]
-            double [::1] impurities_before = np.zeros(n_eras)
-            double [::1] sizes
+            const double [::1] impurities_before, sizes
             eras_struct eras
             side_sums of_all
             era_facts facts
-            era_sums left_era, right_era
+            era_sums a, b
             double [:, ::1] of_groups
             split_rank rank
             int era, group
         both = np.asarray(left_sums) + np.asarray(right_sums)
         sizes = np.array(both[:, 2] if era_sizes is None else era_sizes, np.float64)
-        if impurities is not None:
-            impurities_before = np.array(impurities, dtype=np.float64)
-        elif self.params.traits.reads_impurities:
+        if impurities is None and self.params.traits.reads_impurities:
             raise ValueError("The criterion needs the impurities before the split.")
-        eras.n_eras = n_eras
+        impurities = np.zeros(len(both)) if impurities is None else impurities
+        impurities_before = np.array(impurities, np.float64)
+        eras.n_eras = len(both)
         eras.impurities = &impurities_before[0]
         eras.era_sizes = &sizes[0]
         eras.sum_hessians = both[:, 1].sum()
         eras.gradient_variance = gradient_variance
         of_all.left = sums_of(np.asarray(left_sums).sum(axis=0))
         of_all.right = sums_of(np.asarray(right_sums).sum(axis=0))
-        groups = np.zeros(n_eras, np.int64) if groups is None else np.asarray(groups)
+        groups = np.zeros(len(both), int) if groups is None else np.asarray(groups)
         of_groups = np.zeros((groups.max(initial=0) + 1, MAX_SUMS))
-        for era in range(n_eras):
-            group = groups[era]
-            left_era = sums_of(left_sums[era])
-            right_era = sums_of(right_sums[era])
-            facts = facts_of_era(
-                &self.params, &eras, era, added(left_era, right_era)
-            )
-            add_era(
-                &self.params, &facts, left_era, right_era, &of_all,
-                &of_groups[group, 0],
-            )
+        for era, group in enumerate(groups):
+            a = sums_of(left_sums[era])
+            b = sums_of(right_sums[era])
+            facts = facts_of_era(&self.params, &eras, era, added(a, b))
+            add_era(&self.params, &facts, a, b, &of_all, &of_groups[group, 0])
         for group in range(1, of_groups.shape[0]):
             merge_sums(&self.params, &of_groups[0, 0], &of_groups[group, 0])
         if not rank_split(&self.params, &eras, &of_groups[0, 0], gain, &rank):
@@ -198,43 +190,31 @@ def compare_sides(
     Sides have shape (n_splits, n_eras, 3): sums of gradients and of hessians, and rows.
     """
     cdef:
-        const double [:, :, ::1] left_sums = np.array(left, dtype=np.float64)
-        const double [:, :, ::1] right_sums = np.array(right, dtype=np.float64)
-        int n_splits = left_sums.shape[0]
-        int n_eras = left_sums.shape[1]
+        const double [:, ::1] left_sums = np.array(left, np.float64).reshape(-1, 3)
+        const double [:, ::1] right_sums = np.array(right, np.float64).reshape(-1, 3)
+        double [:, ::1] result = np.zeros((5, left_sums.shape[0]))
         double l2 = l2_regularization
         double contrast
         era_sums a, b
-        int split, era
-
-    shape = (n_splits, n_eras)
-    result = EraComparison(
-        gains=np.zeros(shape),
-        directions=np.zeros(shape, dtype=np.int8),
-        covered=np.zeros(shape, dtype=bool),
-        values_left=np.zeros(shape),
-        values_right=np.zeros(shape),
+        Py_ssize_t i
+    for i in range(left_sums.shape[0]):
+        a = sums_of(left_sums[i])
+        b = sums_of(right_sums[i])
+        if is_informative(a, b, min_samples_per_era) > 0.0:
+            contrast = era_contrast(a, b, l2)
+            result[0, i] = era_gain(a, b, contrast, l2)
+            result[1, i] = split_direction(contrast)
+        result[2, i] = is_covered(a, b, min_samples_per_era)
+        if a.hessians > 0.0:
+            result[3, i] = node_value(a.gradients, a.hessians, l2)
+        if b.hessians > 0.0:
+            result[4, i] = node_value(b.gradients, b.hessians, l2)
+    gains, directions, covered, *values = np.asarray(result).reshape(
+        5, *np.shape(left)[:2]
     )
-    cdef:
-        double [:, ::1] gains = result.gains
-        signed char [:, ::1] directions = result.directions
-        unsigned char [:, ::1] covered = result.covered.view(np.uint8)
-        double [:, ::1] values_left = result.values_left
-        double [:, ::1] values_right = result.values_right
-    for split in range(n_splits):
-        for era in range(n_eras):
-            a = sums_of(left_sums[split, era])
-            b = sums_of(right_sums[split, era])
-            covered[split, era] = is_covered(a, b, min_samples_per_era) > 0.0
-            if a.hessians > 0.0:
-                values_left[split, era] = node_value(a.gradients, a.hessians, l2)
-            if b.hessians > 0.0:
-                values_right[split, era] = node_value(b.gradients, b.hessians, l2)
-            if is_informative(a, b, min_samples_per_era) > 0.0:
-                contrast = era_contrast(a, b, l2)
-                gains[split, era] = era_gain(a, b, contrast, l2)
-                directions[split, era] = <signed char> split_direction(contrast)
-    return result
+    return EraComparison(
+        gains, directions.astype(np.int8), covered.astype(bool), *values
+    )
 
 
 def agreement(const signed char [:, ::1] directions):
@@ -243,11 +223,8 @@ def agreement(const signed char [:, ::1] directions):
     Directions have shape (n_splits, n_eras), as in `EraComparison`.
     """
     sums = np.asarray(directions).sum(axis=1, dtype=np.int64)
-    result = np.zeros(sums.size)
-    if directions.shape[1]:
-        for i, total in enumerate(sums):
-            result[i] = direction_agreement(total, directions.shape[1])
-    return result
+    n = max(directions.shape[1], 1)
+    return np.array([direction_agreement(total, n) for total in sums], np.float64)
 
 
 def weighted_impurity(gradients, hessians):

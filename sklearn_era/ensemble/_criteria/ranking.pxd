@@ -13,10 +13,8 @@ from .formulas cimport eras_struct, gain_unit
 
 
 cdef inline bint rank_blend(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
-    const double * sums,
-    split_rank * rank,
+    const criterion_struct * criterion, const eras_struct * eras,
+    const double * sums, split_rank * rank,
 ) noexcept nogil:
     """The weighted sum of keys; an agreement that is asked for stays asked for."""
     cdef:

@@ -85,10 +85,8 @@ cdef inline void merge_impurities(double * sums, const double * others) noexcept
 
 
 cdef inline bint rank_time_robust(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
-    const double * sums,
-    split_rank * rank,
+    const criterion_struct * criterion, const eras_struct * eras,
+    const double * sums, split_rank * rank,
 ) noexcept nogil:
     """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
 

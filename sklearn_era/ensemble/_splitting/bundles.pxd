@@ -27,12 +27,10 @@ cdef struct bundle_struct:
 cdef class FeatureBundles:
     cdef:
         readonly object features         # ndarray of shape (n_features,), ascending
-        object columns, joint            # arrays of uint8, to keep them alive
+        list owners                      # of what is pointed at
         dict masks                       # ndarrays of int64, by the codes of features
         bundle_struct * bundles
         readonly int n_bundles
         readonly Py_ssize_t n_bins       # of all features, missing values included
         readonly Py_ssize_t n_lanes      # of all bundles with masks
         readonly bint all_have_masks
-
-    cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing)

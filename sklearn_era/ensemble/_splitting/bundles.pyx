@@ -8,7 +8,6 @@ masks says of which. So a row is added once, not three times.
 import math
 
 from cython.parallel import prange
-from libc.stdlib cimport calloc, free
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import X_BINNED_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from sklearn.utils._typedefs cimport uint8_t
 
+from .rows cimport zeros
 from .._criteria.formulas cimport LANES
 
 MAX_CODES = 16
@@ -81,45 +81,31 @@ def masks_of_splits(n_codes, has_missing):
 cdef class FeatureBundles:
     """The bundles of some features (ascending), and the joint codes of the rows.
 
-    `X_binned` is F-ordered. Numeric features of few bins have masks, and joint codes.
-    `n_bins` is that of all features, missing values included.
+    `splitter` is scikit-learn's. Numeric features of few bins have masks, and joint
+    codes. `n_bins` is that of all features, missing values included.
     """
 
-    def __init__(
-        self,
-        const X_BINNED_DTYPE_C [::1, :] X_binned,
-        features,
-        n_bins_non_missing,
-        has_missing_values,
-        is_categorical,
-        int n_threads,
-    ):
+    def __init__(self, splitter, features, int n_threads):
         cdef:
+            const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
+            X_BINNED_DTYPE_C [::1] joint
             bundle_struct * bundle
-            X_BINNED_DTYPE_C [::1, :] joint
-            int n_joint = 0
             int i
-
-        self.features = np.asarray(features, dtype=np.intp)
-        self.columns = X_binned
-        has_missing = np.asarray(has_missing_values, dtype=bool)[self.features]
+        self.features = features
+        has_missing = np.asarray(splitter.has_missing_values, dtype=bool)[features]
+        n_codes = np.asarray(splitter.n_bins_non_missing, dtype=np.intp)[features]
+        self.owners = [X_binned]
         self._lay_out(
-            np.asarray(n_bins_non_missing, dtype=np.intp)[self.features] + has_missing,
+            n_codes + has_missing,
             has_missing,
-            np.asarray(is_categorical, dtype=bool)[self.features],
+            np.asarray(splitter.is_categorical, dtype=bool)[features],
         )
-        for i in range(self.n_bundles):
-            n_joint += is_joint(&self.bundles[i])
-        self.joint = np.empty(
-            (X_binned.shape[0], n_joint), dtype=X_BINNED_DTYPE, order="F"
-        )
-        joint = self.joint
-        n_joint = 0
         for i in range(self.n_bundles):
             bundle = &self.bundles[i]
             if is_joint(bundle):
-                bundle.codes = &joint[0, n_joint]
-                n_joint += 1
+                joint = np.empty(X_binned.shape[0], dtype=X_BINNED_DTYPE)
+                self.owners.append(joint)
+                bundle.codes = &joint[0]
             elif bundle.masks != NULL:
                 bundle.codes = &X_binned[0, bundle.members[0]]
         for i in prange(
@@ -141,11 +127,9 @@ cdef class FeatureBundles:
             n_codes.tolist(), has_missing.tolist(), is_categorical.tolist()
         )
         self.n_bundles = len(slices)
-        self.bundles = <bundle_struct *> calloc(
-            max(self.n_bundles, 1), sizeof(bundle_struct)
+        self.bundles = <bundle_struct *> zeros(
+            self.owners, self.n_bundles * sizeof(bundle_struct)
         )
-        if self.bundles == NULL:
-            raise MemoryError(f"cannot allocate {self.n_bundles} bundles of features")
         self.n_bins = 0
         self.n_lanes = 0
         self.all_have_masks = True
@@ -164,31 +148,30 @@ cdef class FeatureBundles:
             self.n_bins += bundle.n_bins
             has_few_codes = n_codes[members].max() <= MAX_CODES
             if has_few_codes and not is_categorical[members].any():
-                self._add_masks(
-                    bundle, n_codes[members].tolist(), has_missing[members].tolist()
+                add_masks(
+                    self, bundle, n_codes[members].tolist(),
+                    has_missing[members].tolist(),
                 )
             self.all_have_masks &= bundle.masks != NULL
 
-    cdef _add_masks(self, bundle_struct * bundle, n_codes, has_missing):
-        """Give a bundle its masks; those of the same codes have the same."""
-        cdef:
-            const long long [:, ::1] masks
-            int j
-        shape = (tuple(n_codes), tuple(has_missing))
-        if shape not in self.masks:
-            self.masks[shape] = masks_of_splits(*shape)
-        masks = self.masks[shape]
-        bundle.masks = &masks[0, 0]
-        bundle.n_lanes = masks.shape[1]
-        bundle.first_lane = self.n_lanes
-        self.n_lanes += bundle.n_lanes
-        bundle.n_splits = 0
-        for j in range(bundle.n_members):
-            bundle.first_split[j] = bundle.n_splits
-            bundle.n_splits += n_numeric_splits(bundle.n_codes[j], has_missing[j])
 
-    def __dealloc__(self):
-        free(self.bundles)
+cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing):
+    """Give a bundle its masks; those of the same codes have the same."""
+    cdef:
+        const long long [:, ::1] masks
+        int j
+    shape = (tuple(n_codes), tuple(has_missing))
+    if shape not in self.masks:
+        self.masks[shape] = masks_of_splits(*shape)
+    masks = self.masks[shape]
+    bundle.masks = &masks[0, 0]
+    bundle.n_lanes = masks.shape[1]
+    bundle.first_lane = self.n_lanes
+    self.n_lanes += bundle.n_lanes
+    bundle.n_splits = 0
+    for j in range(bundle.n_members):
+        bundle.first_split[j] = bundle.n_splits
+        bundle.n_splits += n_numeric_splits(bundle.n_codes[j], has_missing[j])
 
 
 cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:

@@ -59,12 +59,14 @@ cdef inline chosen_split choose_split(
     if node.n_coverable < criterion.min_covered_eras:
         chosen.is_uncovered = True
     else:
-        sharing = with_share_of(criterion, gain_left(splits, &largest, unit))
+        sharing = with_share_of(criterion, largest.rank.primary)
         chosen.best = best_by_eras(splits, &sharing, node)
         if not chosen.best.found:
             chosen.best = largest
             chosen.is_uncovered = covers_too_few(splits, &sharing, node)
-    chosen.best.rank.expansion = gain_left(splits, &chosen.best, unit)
+    chosen.best.rank.expansion = chosen.best.rank.gain - cost_of_feature(
+        splits.tree, chosen.best.feature_idx, unit
+    )
     chosen.best.rank.secondary = 0.0
     return chosen
 
@@ -84,15 +86,6 @@ cdef inline feature_split largest_gain(
         if splits.tree.penalties != NULL:
             largest = best_by_gain(splits, node, least, unit[0])
     return largest
-
-
-cdef inline double gain_left(
-    CandidateSplits splits, const feature_split * split, double unit_of_costs
-) noexcept:
-    """The gain of a split less what its feature costs."""
-    return split.rank.gain - cost_of_feature(
-        splits.tree, split.feature_idx, unit_of_costs
-    )
 
 
 cdef inline feature_split best_by_eras(

@@ -12,10 +12,9 @@ from sklearn.utils._openmp_helpers cimport omp_get_thread_num
 from .candidates.best cimport rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column
 from .candidates.splits cimport CandidateSplits, threads_for
-from .fixed_points cimport summed_values
-from .lanes.functions cimport era_batch, lane_column, node_struct
+from .lanes.functions cimport era_batch, era_visit, lane_column, node_struct
 from .nodes cimport feature_split
-from .rows cimport EraRows, packed_rows, row_block
+from .rows cimport EraRows, row_block
 from .._criteria.criterion cimport criterion_struct
 from .._criteria.dispatch cimport DIRECTIONAL
 from .._criteria.ranking cimport directions_alone, keeps_directions_alone
@@ -94,19 +93,25 @@ cdef inline void visit_columns(
     """Add the eras of the node to some columns, chunk by chunk."""
     cdef:
         EraRows rows = splits.rows
-        const summed_values * values = rows.values_to_compare()
         int n_threads = threads_for(
             splits.n_threads,
             <double> rows.n_rows * (stop - first)
             + 2.0 * rows.n_listed * splits.n_listed_lanes,
         )
-        bint by_contrast = (
-            keeps_directions_alone(criterion)
-            and not splits.bundles.all_have_masks
-            and rows.has_contrasts(values)
-        )
-        packed_rows packed = rows.packed(values, by_contrast)
+        era_visit visit
+        bint by_contrast
         int chunk, i
+    visit.criterion = criterion
+    visit.eras = &node.eras
+    visit.values = rows.values_to_compare()
+    by_contrast = (  # each era is a block, and each row one integer beside a count
+        keeps_directions_alone(criterion)
+        and not splits.bundles.all_have_masks
+        and rows.n_blocks == rows.n_listed
+        and visit.values.hessians == NULL
+        and not visit.values.has_low_words
+    )
+    visit.packed = rows.packed(visit.values, by_contrast)
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(rows.n_chunks):
             for i in prange(
@@ -115,27 +120,23 @@ cdef inline void visit_columns(
                 schedule="static",
             ):
                 rows.pack(
-                    values, rows.blocks[i].start, rows.blocks[i].stop,
+                    visit.values, rows.blocks[i].start, rows.blocks[i].stop,
                     rows.blocks[i].first_word,
                 )
                 if by_contrast:
-                    rows.pack_contrasts(values, &rows.blocks[i])
+                    rows.pack_contrasts(visit.values, &rows.blocks[i])
             for i in prange(first, stop, schedule="static", chunksize=1):
                 compare_column(
-                    splits, criterion, node, values, &packed, chunk, least,
-                    &splits.columns[splits.listed[i]],
+                    splits, &visit, chunk, least, &splits.columns[splits.listed[i]],
                     splits.batch_of_thread(omp_get_thread_num()),
                 )
 
 
 cdef inline void compare_column(
     CandidateSplits splits,
-    const criterion_struct * criterion,
-    const node_struct * node,
-    const summed_values * values,
-    const packed_rows * packed,
+    const era_visit * visit,
     int chunk,
-    double least,
+    double least,           # key that a split has to reach
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
@@ -151,8 +152,8 @@ cdef inline void compare_column(
         stop = last
         if splits.is_alone:
             prune_column(
-                splits, criterion, node.eras.n_eras, splits.rows.n_eras_from(first),
-                least, column,
+                splits, visit.criterion, visit.eras.n_eras,
+                splits.rows.n_listed - blocks[first].place, least, column,
             )
             if column.n_splits == 0:
                 return
@@ -160,8 +161,8 @@ cdef inline void compare_column(
             while stop < last and blocks[stop].era == blocks[stop - 1].era:
                 stop += 1
         splits.functions.compare_eras(
-            criterion, &node.eras, column, values, packed, &blocks[first],
-            stop - first, splits.sums_of_column(column), batch,
+            visit, column, &blocks[first], stop - first, splits.sums_of_column(column),
+            batch,
         )
         first = stop
 

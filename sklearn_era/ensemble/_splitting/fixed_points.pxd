@@ -177,19 +177,10 @@ cdef inline void take_right_gradients(
 
 
 cdef fix_points(
-    summed_values * values,
-    int n_samples,
-    int sum_bits,
-    int packed_bits,
-    int plain_bits,
-    bint has_weights,
-    int n_threads,
-    exchange,
+    summed_values * values, int n_samples, int sum_bits, int packed_bits,
+    int plain_bits, bint has_weights, int n_threads, exchange,
 )
 cdef double sum_all(
-    const G_H_DTYPE_C * values,
-    int n_samples,
-    double scale,
-    double low_scale,
+    const G_H_DTYPE_C * values, int n_samples, double scale, double low_scale,
     int n_threads,
 ) noexcept nogil

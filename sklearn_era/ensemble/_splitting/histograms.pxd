@@ -22,6 +22,15 @@ cdef enum:
     FEW_ROWS = 128     # for which it does not pay to unpack the cells of all bins
 
 
+cdef struct bin_sums:
+    # What rows are added to.
+    const tree_data * tree
+    packed_rows packed      # of the chunk
+    long long * sums        # (n_planes, n_bins)
+    int n_planes
+    Py_ssize_t n_bins       # of all features
+
+
 cdef inline void fill(
     NodeHistograms histograms,  # OUT
     NodeHistograms parent,      # IN and OUT: becomes the other child's; or None
@@ -33,21 +42,26 @@ cdef inline void fill(
     """Sum up the rows of a node by bin, for all features of a tree."""
     cdef:
         const summed_values * values = &rows.of_gradients
-        packed_rows packed = rows.packed(values, False)
         int size = min(FILL_SIZE, <int> rows.n_packed)
-        int n_chunks = size_in(rows.n_rows, size)
+        int n_chunks = (rows.n_rows + size - 1) // size
         long long * of_parent = NULL
+        bin_sums to
         int chunk, start, stop, first, n_bundles, i
+    to.tree = tree
+    to.packed = rows.packed(values, False)
+    to.sums = histograms.sums
+    to.n_planes = histograms.n_planes
+    to.n_bins = histograms.n_bins
     if parent is not None:
         of_parent = parent.sums
-    memset(
-        histograms.sums, 0, histograms.n_planes * histograms.n_bins * sizeof(long long)
-    )
+    memset(to.sums, 0, to.n_planes * to.n_bins * sizeof(long long))
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(n_chunks):
             start = chunk * size
             stop = min(start + size, rows.n_rows)
-            for i in prange(size_in(stop - start, SLICE_SIZE), schedule="static"):
+            for i in prange(
+                (stop - start + SLICE_SIZE - 1) // SLICE_SIZE, schedule="static"
+            ):
                 rows.pack(
                     values, start + i * SLICE_SIZE,
                     min(start + (i + 1) * SLICE_SIZE, stop), i * SLICE_SIZE,
@@ -56,13 +70,12 @@ cdef inline void fill(
                 first = bundles.n_bundles * i // n_threads
                 n_bundles = bundles.n_bundles * (i + 1) // n_threads - first
                 add_bundles(
-                    tree, &bundles.bundles[first], n_bundles, &packed, rows.pool_size,
-                    start, stop, histograms.sums, histograms.n_bins,
+                    &to, &bundles.bundles[first], n_bundles, rows.pool_size, start, stop
                 )
                 if of_parent != NULL and chunk == n_chunks - 1:
                     subtract(
-                        &bundles.bundles[first], n_bundles, histograms.sums,
-                        histograms.n_planes, histograms.n_bins, of_parent,
+                        &bundles.bundles[first], n_bundles, to.sums, to.n_planes,
+                        to.n_bins, of_parent,
                     )
 
 
@@ -141,11 +154,6 @@ cdef inline void pool_eras(
             bins += bundle.n_codes[member]
 
 
-cdef inline int size_in(int n_rows, int size) noexcept nogil:
-    """How many parts of a size some rows have."""
-    return (n_rows + size - 1) // size
-
-
 cdef inline void subtract(
     const bundle_struct * bundles,
     int n_bundles,
@@ -176,15 +184,12 @@ cdef struct code_column:
 
 
 cdef inline void add_bundles(
-    const tree_data * tree,
+    const bin_sums * to,    # IN and OUT
     const bundle_struct * bundles,
     int n_bundles,
-    const packed_rows * packed,
     Py_ssize_t pool_size,   # the most rows of a word
     int start,              # of the chunk, among the node's rows
     int stop,
-    long long * sums,       # IN and OUT, (n_planes, n_bins)
-    Py_ssize_t n_bins,
 ) noexcept nogil:
     """Add the rows of a chunk to the bins of some bundles' features.
 
@@ -204,19 +209,15 @@ cdef inline void add_bundles(
             )
             n_of_bundle = 1 if joins else bundles[i].n_members
             for j in range(n_of_bundle):
-                columns[n_columns] = column_of(tree, &bundles[i], -1 if joins else j)
+                columns[n_columns] = column_of(
+                    to.tree, &bundles[i], -1 if joins else j
+                )
                 n_columns += 1
                 if n_columns == AT_ONCE:
-                    add_columns(
-                        tree, columns, n_columns, packed, first - start, first, last,
-                        sums, n_bins,
-                    )
+                    add_columns(to, columns, n_columns, first - start, first, last)
                     n_columns = 0
         if n_columns > 0:
-            add_columns(
-                tree, columns, n_columns, packed, first - start, first, last, sums,
-                n_bins,
-            )
+            add_columns(to, columns, n_columns, first - start, first, last)
         first = last
 
 
@@ -239,29 +240,21 @@ cdef inline code_column column_of(
 
 
 cdef inline void add_columns(
-    const tree_data * tree,
+    const bin_sums * to,    # IN and OUT
     const code_column * columns,
     int n_columns,          # AT_ONCE or fewer
-    const packed_rows * packed,
     int first_word,         # of the rows
     int start,
     int stop,
-    long long * sums,       # IN and OUT
-    Py_ssize_t n_bins,
 ) noexcept nogil:
     """Add some rows to the bins of some columns, by way of cells that hold words."""
     cdef:
+        const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] cells
         int word, first, i
-    if stop - start < FEW_ROWS:
-        for i in range(n_columns):
-            add_few(
-                columns[i].codes,
-                columns[i].bundle.n_codes[columns[i].member] - 1,
-                packed, first_word, start, stop, sums + columns[i].first_bin, n_bins,
-            )
-        return
-    for word in range(packed.n_words):
+    for i in range(n_columns if stop - start < FEW_ROWS else 0):
+        add_few(to, &columns[i], first_word, start, stop)
+    for word in range(packed.n_words if stop - start >= FEW_ROWS else 0):
         memset(cells, 0, n_columns * MAX_BINS * sizeof(long long))
         first = 0
         if n_columns == AT_ONCE:
@@ -276,34 +269,28 @@ cdef inline void add_columns(
                 cells + i * MAX_BINS,
             )
         for i in range(n_columns):
-            take_cells(
-                tree, &columns[i], word, packed.count_bits, cells + i * MAX_BINS,
-                sums + columns[i].first_bin, n_bins,
-            )
+            take_cells(to, &columns[i], word, cells + i * MAX_BINS)
 
 
 cdef inline void add_few(
-    const X_BINNED_DTYPE_C * column,
-    int last_code,          # that of missing values, whose bin is larger
-    const packed_rows * packed,
-    int first_word,
-    int start,
-    int stop,
-    long long * bins,       # IN and OUT
-    Py_ssize_t n_bins,
+    const bin_sums * to, const code_column * column, int first_word, int start, int stop
 ) noexcept nogil:
     """Add rows to the bins of a feature one by one."""
     cdef:
-        const unsigned int * rows = packed.indices
-        const long long * words = packed.words + first_word - start
+        const unsigned int * rows = to.packed.indices
+        const long long * words = to.packed.words + first_word - start
+        long long * bins = to.sums + column.first_bin
+        Py_ssize_t n_bins = to.n_bins
+        # That of missing values is the last code; their bin is larger.
+        int last_code = column.bundle.n_codes[column.member] - 1
         int code, word
         Py_ssize_t i
     for i in range(start, stop):
-        code = min(<int> column[i if rows == NULL else rows[i]], last_code)
+        code = min(<int> column.codes[i if rows == NULL else rows[i]], last_code)
         bins[code] += 1
-        bins[n_bins + code] += words[i] >> packed.count_bits
-        for word in range(1, packed.n_words):
-            bins[(word + 1) * n_bins + code] += words[word * packed.n_packed + i]
+        bins[n_bins + code] += words[i] >> to.packed.count_bits
+        for word in range(1, to.packed.n_words):
+            bins[(word + 1) * n_bins + code] += words[word * to.packed.n_packed + i]
 
 
 cdef inline void add_to_cells(
@@ -333,30 +320,29 @@ cdef inline void add_to_cells(
 
 
 cdef inline void take_cells(
-    const tree_data * tree,
+    const bin_sums * to,    # IN and OUT
     const code_column * column,
     int word,               # of a row, that cells are sums of
-    int count_bits,
     long long * cells,      # IN
-    long long * bins,       # IN and OUT
-    Py_ssize_t n_bins,
 ) noexcept nogil:
     """Add the cells of a column to the bins of its features."""
     cdef:
         const bundle_struct * bundle = column.bundle
+        long long * bins = to.sums + column.first_bin
         long long[MAX_BINS] totals
+        int count_bits = to.packed.count_bits
         int n_before = 1
         int n_known, j
     if column.member >= 0:
         j = column.member
-        n_known = tree.n_bins_non_missing[bundle.members[j]]
+        n_known = to.tree.n_bins_non_missing[bundle.members[j]]
         if bundle.n_codes[j] > n_known:
-            cells[n_known] = cells[tree.missing_values_bin_idx]
-        unpack(cells, bundle.n_codes[j], word, count_bits, bins, n_bins)
+            cells[n_known] = cells[to.tree.missing_values_bin_idx]
+        unpack(cells, bundle.n_codes[j], word, count_bits, bins, to.n_bins)
         return
     for j in range(bundle.n_members):
         sum_member(cells, bundle.n_cells, n_before, bundle.n_codes[j], totals)
-        unpack(totals, bundle.n_codes[j], word, count_bits, bins, n_bins)
+        unpack(totals, bundle.n_codes[j], word, count_bits, bins, to.n_bins)
         n_before *= bundle.n_codes[j]
         bins += bundle.n_codes[j]
 

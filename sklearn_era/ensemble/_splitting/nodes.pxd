@@ -124,10 +124,8 @@ cdef struct side_values:
 
 
 cdef inline side_values values_of_sides(
-    const tree_data * tree,
-    const pooled_node * node,
-    double gradients_left,
-    double hessians_left,
+    const tree_data * tree, const pooled_node * node,
+    double gradients_left, double hessians_left,
 ) noexcept nogil:
     """The Newton values of both sides, within the bounds of monotonic constraints.
 

@@ -11,6 +11,13 @@ cdef enum:
     BITSET_SIZE = 8      # words of 32 bits, for a set of bins
 
 
+cdef inline void * zeros(list owners, Py_ssize_t n_bytes) except NULL:
+    """Memory of zeros, for as long as one of its owners lives."""
+    cdef bytearray memory = bytearray(n_bytes)
+    owners.append(memory)
+    return <char *> memory
+
+
 cdef struct row_block:
     # Some rows of a node, all of one era, whose sums one word can hold.
     int era
@@ -87,6 +94,7 @@ cdef class EraRows:
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # gradients and hessians, to keep them alive
+        list owners                      # of other memory that is pointed at
         Py_ssize_t block_size            # the most rows of a block
         Py_ssize_t pool_size             # the most rows of a word, of any eras
         int count_bits                   # of a word, for the number of rows
@@ -110,15 +118,9 @@ cdef class EraRows:
         long long [::1] words            # of a chunk: (MAX_WORDS, n_packed)
         Py_ssize_t n_packed
 
-    cdef set_units(self, summed_values * values)
     cdef const summed_values * values_to_compare(self) noexcept nogil
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
-    cdef int era_of_row(self, int i) noexcept nogil
-    cdef void add_era(self, int era, int start, int stop) noexcept
-    cdef int end_of_era(self, int era, int start) noexcept nogil
-    cdef int n_eras_from(self, int block) noexcept nogil
-    cdef bint has_contrasts(self, const summed_values * values) noexcept
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block
     ) noexcept nogil

@@ -20,7 +20,6 @@ double as well: the largest gradient of a tree has 33 bits for a million rows.
 
 from cython.parallel import prange
 from libc.math cimport fabs
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import math
@@ -60,7 +59,7 @@ cdef class EraRows:
         bint has_weights=True,
         exchange=ALONE,
     ):
-        cdef int capacity
+        cdef Py_ssize_t n_blocks
         if era_codes.shape[0] >= 2**31:
             raise ValueError(
                 f"X has {era_codes.shape[0]:,} rows to train on, and splits count up "
@@ -75,9 +74,7 @@ cdef class EraRows:
         self.n_threads = 1
         self.era_codes = era_codes
         self.era_counts = counts.astype(np.int32)
-        self.order = None
-        if row_order is not None:
-            self.order = np.asarray(row_order, dtype=np.uint32)
+        self.order = None if row_order is None else np.asarray(row_order, np.uint32)
 
         # A block's integers, shifted by the bits of the count, have to stay below 2^63,
         # and the sum of all integers below 2^53. Blocks are as large as that allows
@@ -95,12 +92,13 @@ cdef class EraRows:
         self.pool_size = 1 << pool_bits
         self.count_bits = pool_bits + 1
 
-        capacity = n_eras + self.n_samples // self.block_size + 1
-        self.blocks = <row_block *> calloc(capacity, sizeof(row_block))
-        self.chunks = <int *> calloc(capacity + 1, sizeof(int))
-        self.block_sums = <impurity_sums *> calloc(capacity, sizeof(impurity_sums))
-        if self.blocks == NULL or self.chunks == NULL or self.block_sums == NULL:
-            raise MemoryError(f"cannot allocate {capacity} blocks of rows")
+        n_blocks = n_eras + self.n_samples // self.block_size + 1
+        self.owners = []
+        self.blocks = <row_block *> zeros(self.owners, n_blocks * sizeof(row_block))
+        self.chunks = <int *> zeros(self.owners, (n_blocks + 1) * sizeof(int))
+        self.block_sums = <impurity_sums *> zeros(
+            self.owners, n_blocks * sizeof(impurity_sums)
+        )
         self.n_packed = min(max(int(counts.max()), CHUNK_SIZE), self.n_samples)
         self.words = np.empty(self.n_packed, dtype=np.int64)
         self.has_weights = has_weights
@@ -112,12 +110,7 @@ cdef class EraRows:
             self.compares_targets = True
             self.of_targets.gradients = &positive_weights[0]
             self.of_targets.hessians = &weights[0] if differ else NULL
-            self.set_units(&self.of_targets)
-
-    def __dealloc__(self):
-        free(self.blocks)
-        free(self.chunks)
-        free(self.block_sums)
+            set_units(self, &self.of_targets)
 
     def start_tree(self, gradients, hessians, int n_threads):
         """Take over the gradients of a tree about to be grown."""
@@ -129,7 +122,7 @@ cdef class EraRows:
         self.arrays = (gradients, hessians)
         values.gradients = &gradient_view[0]
         values.hessians = &hessian_view[0] if hessian_view.shape[0] > 1 else NULL
-        self.set_units(values)
+        set_units(self, values)
         low_scale = values.low_scale if values.has_low_words else 0.0
         sum_gradients = math.nan
         sum_hessians = float(self.n_samples)
@@ -143,16 +136,6 @@ cdef class EraRows:
                 n_threads,
             )
         return self.exchange.sum_of(sum_gradients, sum_hessians)
-
-    cdef set_units(self, summed_values * values):
-        """Find the units of integers, and make room for the words of rows."""
-        fix_points(
-            values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
-            self.has_weights, self.n_threads, self.exchange,
-        )
-        n_words = self.n_packed * max(n_words_of(values), 2)
-        if self.words.shape[0] < n_words:
-            self.words = np.empty(n_words, dtype=np.int64)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
         """What eras are compared by."""
@@ -181,79 +164,18 @@ cdef class EraRows:
         self.n_blocks = 0
         self.n_chunks = 0
         while start < self.n_rows:
-            era = self.era_of_row(start)
-            stop = self.end_of_era(era, start)
+            era = era_of_row(self, start)
+            stop = end_of_era(self, era, start)
             assert start < stop <= self.n_rows, "rows of an era"
-            assert self.era_of_row(stop - 1) == era, "rows of an era"
-            assert stop == self.n_rows or self.era_of_row(stop) > era, "order of eras"
+            assert era_of_row(self, stop - 1) == era, "rows of an era"
+            assert stop == self.n_rows or era_of_row(self, stop) > era, "order of eras"
             n_seen += stop - start
             self.n_coverable += stop - start >= n_needed
             if stop - start >= min_rows:
-                self.add_era(era, start, stop)
+                add_era(self, era, start, stop)
             start = stop
         self.chunks[self.n_chunks] = self.n_blocks
         assert n_seen == self.n_rows, "rows of a node"
-
-    cdef int era_of_row(self, int i) noexcept nogil:
-        """The era of a row of the node."""
-        return self.era_codes[
-            i if self.sample_indices == NULL else self.sample_indices[i]
-        ]
-
-    cdef void add_era(self, int era, int start, int stop) noexcept:
-        """Cut an era into blocks, of the last chunk or of another one."""
-        cdef:
-            row_block * block
-            Py_ssize_t first_word = 0
-            Py_ssize_t next_start
-        if self.n_blocks > 0:
-            block = &self.blocks[self.n_blocks - 1]
-            first_word = block.first_word + block.stop - block.start
-        if self.n_blocks == 0 or first_word + stop - start > self.n_packed:
-            self.chunks[self.n_chunks] = self.n_blocks
-            self.n_chunks += 1
-            first_word = 0
-        self.n_listed += 1
-        while start < stop:
-            next_start = min(start + self.block_size, <Py_ssize_t> stop)
-            block = &self.blocks[self.n_blocks]
-            block.era = era
-            block.start = start
-            block.stop = <int> next_start
-            block.first_word = <int> first_word
-            block.place = self.n_listed - 1
-            self.n_blocks += 1
-            first_word += next_start - start
-            start = <int> next_start
-        assert first_word <= self.n_packed, "words of a chunk"
-        assert block.stop == stop, "rows of an era"
-
-    cdef int end_of_era(self, int era, int start) noexcept nogil:
-        """The row of the node after the last one of an era, by ever larger steps."""
-        cdef:
-            int low = start + 1
-            int step = 1
-            int high = min(self.n_rows, start + self.era_counts[era])
-            int middle
-        if self.sample_indices == NULL:
-            return high
-        while low + step < high and self.era_codes[
-            self.sample_indices[low + step]
-        ] == era:
-            low += step + 1
-            step *= 2
-        high = min(high, low + step)
-        while low < high:
-            middle = (low + high) // 2
-            if self.era_codes[self.sample_indices[middle]] == era:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    cdef int n_eras_from(self, int block) noexcept nogil:
-        """How many eras a block and those after it are of."""
-        return self.n_listed - self.blocks[block].place
 
     cdef packed_rows packed(
         self, const summed_values * values, bint wants_contrasts
@@ -298,14 +220,6 @@ cdef class EraRows:
                 values.hessians, values.hessian_scale, low_scale, rows, start, stop, 0,
                 words + self.n_packed,
             )
-
-    cdef bint has_contrasts(self, const summed_values * values) noexcept:
-        """Whether each era is a block, and each row one integer beside a count of 1."""
-        return (
-            self.n_blocks == self.n_listed
-            and values.hessians == NULL
-            and not values.has_low_words
-        )
 
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block
@@ -398,3 +312,74 @@ cdef inline void pack_plane(
         for i in range(start, stop):
             row = i if rows == NULL else rows[i]
             words[i] = fixed_point(values[row], scale) * shift + one
+
+
+cdef set_units(EraRows self, summed_values * values):
+    """Find the units of integers, and make room for the words of rows."""
+    fix_points(
+        values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
+        self.has_weights, self.n_threads, self.exchange,
+    )
+    n_words = self.n_packed * max(n_words_of(values), 2)
+    if self.words.shape[0] < n_words:
+        self.words = np.empty(n_words, dtype=np.int64)
+
+
+cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
+    """The era of a row of the node."""
+    return self.era_codes[
+        i if self.sample_indices == NULL else self.sample_indices[i]
+    ]
+
+
+cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
+    """Cut an era into blocks, of the last chunk or of another one."""
+    cdef:
+        row_block * block
+        Py_ssize_t first_word = 0
+        Py_ssize_t next_start
+    if self.n_blocks > 0:
+        block = &self.blocks[self.n_blocks - 1]
+        first_word = block.first_word + block.stop - block.start
+    if self.n_blocks == 0 or first_word + stop - start > self.n_packed:
+        self.chunks[self.n_chunks] = self.n_blocks
+        self.n_chunks += 1
+        first_word = 0
+    self.n_listed += 1
+    while start < stop:
+        next_start = min(start + self.block_size, <Py_ssize_t> stop)
+        block = &self.blocks[self.n_blocks]
+        block.era = era
+        block.start = start
+        block.stop = <int> next_start
+        block.first_word = <int> first_word
+        block.place = self.n_listed - 1
+        self.n_blocks += 1
+        first_word += next_start - start
+        start = <int> next_start
+    assert first_word <= self.n_packed, "words of a chunk"
+    assert block.stop == stop, "rows of an era"
+
+
+cdef int end_of_era(EraRows self, int era, int start) noexcept nogil:
+    """The row of the node after the last one of an era, by ever larger steps."""
+    cdef:
+        int low = start + 1
+        int step = 1
+        int high = min(self.n_rows, start + self.era_counts[era])
+        int middle
+    if self.sample_indices == NULL:
+        return high
+    while low + step < high and self.era_codes[
+        self.sample_indices[low + step]
+    ] == era:
+        low += step + 1
+        step *= 2
+    high = min(high, low + step)
+    while low < high:
+        middle = (low + high) // 2
+        if self.era_codes[self.sample_indices[middle]] == era:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -12,7 +12,7 @@ thus free to change.
          (`histograms`)              subtraction
       -> gains                       of every candidate split
          (`candidates`, `lanes`)
-      -> a list of splits            those with a share of the largest gain
+      -> a list of splits            those with a share of the largest gain (`choice`)
       -> sums over eras              of each split that is listed: rows are summed up
          (`comparison`, `lanes`)     by era on its left side, and sides compared
       -> ranks                       by the criterion's key
@@ -87,9 +87,7 @@ cdef class EraSplitter:
         self.splits = CandidateSplits(self.rows, exchange)
         self.splits.tree = &self.tree
         self.spare = HistogramStore(2**62)  # for a node that finds no room
-        self.store = (
-            HistogramStore() if store_budget is None else HistogramStore(store_budget)
-        )
+        self.store = HistogramStore(store_budget)
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
 
@@ -169,25 +167,15 @@ cdef class EraSplitter:
 
     def _bundle_features(self, allowed_features):
         """Bundle the features of the tree; all of them, once a fit."""
-        features = usable_features(self, allowed_features)
-        if features.size < usable_features(self, None).size:
-            self.bundles = self._make_bundles(np.sort(features))
-        else:
-            if self.all_features is None:
-                self.all_features = self._make_bundles(np.sort(features))
-            self.bundles = self.all_features
+        features = np.sort(usable_features(self, allowed_features))
+        are_all = features.size == usable_features(self, None).size
+        self.bundles = self.all_features if are_all else None
+        if self.bundles is None:
+            self.bundles = FeatureBundles(self.splitter, features, self.n_threads)
+        if are_all:
+            self.all_features = self.bundles
         self.splits.use_bundles(self.bundles, self.criterion.n_fields)
         self.splits.use_threads(self.n_threads)
-
-    def _make_bundles(self, features):
-        return FeatureBundles(
-            self.splitter.X_binned,
-            features,
-            self.splitter.n_bins_non_missing,
-            self.splitter.has_missing_values,
-            self.splitter.is_categorical,
-            self.n_threads,
-        )
 
     def find_node_split(self, node):
         """The best admissible split of a node over its features; None without one."""

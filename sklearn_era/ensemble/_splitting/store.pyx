@@ -22,8 +22,8 @@ STORE_BUDGET = 2**28
 cdef class HistogramStore:
     """Lends buffers of integers, within a budget of bytes."""
 
-    def __init__(self, budget=STORE_BUDGET):
-        self.budget = budget
+    def __init__(self, budget=None):
+        self.budget = STORE_BUDGET if budget is None else budget
         self.allocated = 0
         self.free_buffers = []
         self.lent = []
@@ -43,9 +43,6 @@ cdef class HistogramStore:
         buffer = np.empty(n_integers, dtype=np.int64)
         self.allocated += buffer.nbytes  # not before there is room for them
         return buffer
-
-    def remember(self, histograms):
-        self.lent.append(weakref.ref(histograms))
 
     def take_back(self, buffer):
         self.free_buffers.append(buffer)
@@ -106,7 +103,7 @@ cdef class NodeHistograms:
         self.n_bins = n_bins
         self.n_planes = n_planes
         self.is_stored = True
-        self.store.remember(self)
+        self.store.lent.append(weakref.ref(self))
 
     def hand_over(self, NodeHistograms heir):
         """Give the memory to another node."""

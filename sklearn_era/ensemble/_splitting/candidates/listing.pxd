@@ -78,9 +78,10 @@ cdef inline void list_feature(
         and suffices(criterion, feature.largest_gain)
     )
     if not feature.is_listed:
-        # With masks, splits have a lane each, whether they are listed or not.
-        for i in range(n_splits_of(feature) if has_masks else 0):
-            splits.gains[feature.orders[0].first_lane + i] = -INFINITY
+        if has_masks:  # splits of both orders have a lane, whether listed or not
+            k = feature.has_missing * max(feature.n_codes - 2, 0)
+            for i in range(feature.n_codes - 1 + k):
+                splits.gains[feature.orders[0].first_lane + i] = -INFINITY
         return
     if feature.largest_gain == INFINITY:
         set_orders(splits, node, feature)
@@ -108,13 +109,6 @@ cdef inline void list_feature(
             )
     if feature.largest_gain == INFINITY:
         feature.largest_gain = largest_gain
-
-
-cdef inline int n_splits_of(const feature_bins * feature) noexcept nogil:
-    """The splits of a numeric feature, of both orders."""
-    if feature.has_missing:
-        return feature.n_codes - 1 + max(feature.n_codes - 2, 0)
-    return feature.n_codes - 1
 
 
 cdef inline void list_order(

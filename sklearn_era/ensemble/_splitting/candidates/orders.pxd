@@ -121,21 +121,19 @@ cdef inline void set_orders(
     values keep that from being empty. To the left they go along with one bin at least:
     they alone on one side is what the last split of the first order is.
     """
-    cdef bin_order * order = &feature.orders[0].order
+    cdef:
+        bin_order * order
+        int i
     if feature.is_categorical:
         set_categorical_orders(node, feature)
         return
-    order.codes = splits.in_turn
-    order.n_splits = feature.n_codes - 1
-    order.missing_go_to_left = False
-    order.is_in_turn = True
-    feature.n_orders = 1
-    if feature.has_missing:
-        feature.orders[1].order.codes = splits.in_turn
-        feature.orders[1].order.n_splits = max(feature.n_codes - 2, 0)
-        feature.orders[1].order.missing_go_to_left = True
-        feature.orders[1].order.is_in_turn = True
-        feature.n_orders = 2
+    feature.n_orders = 1 + feature.has_missing
+    for i in range(feature.n_orders):
+        order = &feature.orders[i].order
+        order.codes = splits.in_turn
+        order.n_splits = max(feature.n_codes - 1 - i, 0)
+        order.missing_go_to_left = i == 1
+        order.is_in_turn = True
 
 
 cdef inline void set_categorical_orders(

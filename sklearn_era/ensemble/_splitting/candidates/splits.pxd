@@ -57,9 +57,9 @@ cdef class CandidateSplits:
         bint is_alone                 # in it
         int n_threads
         void * batches                # of eras, one for each thread
-        int n_batches
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles
+        list owners, memory           # of what is pointed at; of the bundles
         int n_features
         feature_bins * features       # (n_features,)
         int n_columns
@@ -70,7 +70,6 @@ cdef class CandidateSplits:
         # Of the node's lanes: both sides of splits over all eras, their gains, which
         # are -INFINITY where a split is not listed, and their places in their order.
         Py_ssize_t n_lanes
-        object memory
         double * sides                # (6, n_lanes)
         double * gains
         X_BINNED_DTYPE_C * places
@@ -79,10 +78,6 @@ cdef class CandidateSplits:
         double * sums
         int n_absent                  # eras of the node that nothing was added of
 
-    cdef _lay_out(self, FeatureBundles bundles)
-    cdef lane_column * _add_column(self, int n_lanes) except NULL
-    cdef _add_columns(self, feature_bins * feature)
-    cdef _make_lanes(self, int n_fields)
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
     cdef void count_listed(self) noexcept
     cdef void put_first(self, int n) noexcept

@@ -9,7 +9,6 @@ up for together, and the eras are asked of it. Then it is ranked.
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport INFINITY
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from ..lanes.instruction_sets import lane_module
 from ..bundles cimport bundle_struct
 from ..lanes.functions cimport CACHE_LINE, batch_size
-from ..rows cimport MAX_BINS
+from ..rows cimport MAX_BINS, zeros
 from ..._criteria.formulas cimport LANES
 from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take_lane
 
@@ -27,6 +26,7 @@ cdef class CandidateSplits:
 
     def __init__(self, EraRows rows, exchange):
         cdef int i
+        self.owners = []
         self.rows = rows
         self.exchange = exchange
         self.is_alone = exchange.is_alone
@@ -36,128 +36,26 @@ cdef class CandidateSplits:
         for i in range(MAX_BINS):
             self.in_turn[i] = i
 
-    def __dealloc__(self):
-        free(self.batches)
-        self._free()
-
-    def _free(self):
-        free(self.features)
-        free(self.columns)
-        free(self.listed)
-        self.features = NULL
-        self.columns = NULL
-        self.listed = NULL
-
     def use_threads(self, int n_threads):
         """Make room for the eras that threads compare."""
+        if n_threads > self.n_threads:
+            self.batches = zeros(self.owners, (n_threads + 1) * batch_size())
         self.n_threads = n_threads
-        if self.n_batches < n_threads:
-            free(self.batches)
-            self.n_batches = 0
-            self.batches = calloc(n_threads + 1, batch_size())
-            if self.batches == NULL:
-                raise MemoryError(
-                    f"cannot allocate {n_threads * batch_size()} bytes for {n_threads} "
-                    "threads"
-                )
-            self.n_batches = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
         """Make room for the splits of some features, of `n_fields` numbers each."""
+        cdef Py_ssize_t n = len(bundles.features)
         if bundles is self.bundles:
             return
         self.bundles = None
-        self._free()
-        self.n_features = len(bundles.features)
-        self.features = <feature_bins *> calloc(
-            self.n_features + 1, sizeof(feature_bins)
-        )
-        self.columns = <lane_column *> calloc(
-            2 * self.n_features + 1, sizeof(lane_column)
-        )
-        self.listed = <int *> calloc(2 * self.n_features + 1, sizeof(int))
-        if self.features == NULL or self.columns == NULL or self.listed == NULL:
-            raise MemoryError(
-                f"cannot allocate {self.n_features * sizeof(feature_bins)} bytes for "
-                f"the candidate splits of {self.n_features} features"
-            )
-        self._lay_out(bundles)
-        self._make_lanes(n_fields)
+        self.memory = []
+        self.n_features = n
+        self.features = <feature_bins *> zeros(self.memory, n * sizeof(feature_bins))
+        self.columns = <lane_column *> zeros(self.memory, 2 * n * sizeof(lane_column))
+        self.listed = <int *> zeros(self.memory, 2 * n * sizeof(int))
+        lay_out(self, bundles)
+        make_lanes(self, n_fields)
         self.bundles = bundles
-
-    cdef _lay_out(self, FeatureBundles bundles):
-        """Settle the columns and lanes of all features."""
-        cdef:
-            const bundle_struct * bundle
-            feature_bins * feature = self.features
-            Py_ssize_t first_bin = 0
-            int i, j
-        self.n_columns = 0
-        self.n_lanes = 0
-        for i in range(bundles.n_bundles):
-            bundle = &bundles.bundles[i]
-            for j in range(bundle.n_members):
-                feature.feature_idx = bundle.members[j]
-                feature.n_codes = bundle.n_codes[j]
-                feature.has_missing = feature.n_codes > <int> (
-                    self.tree.n_bins_non_missing[feature.feature_idx]
-                )
-                feature.is_categorical = self.tree.is_categorical[feature.feature_idx]
-                feature.first_bin = first_bin
-                first_bin += feature.n_codes
-                if bundle.masks != NULL:
-                    feature.orders[0].column = self.n_columns
-                    feature.orders[1].column = self.n_columns
-                    feature.orders[0].first_lane = (
-                        self.n_lanes + bundle.first_split[j]
-                    )
-                    feature.orders[1].first_lane = (
-                        feature.orders[0].first_lane + feature.n_codes - 1
-                    )
-                else:
-                    self._add_columns(feature)
-                feature += 1
-            if bundle.masks != NULL:
-                self._add_column(bundle.n_lanes).bundle = bundle
-
-    cdef lane_column * _add_column(self, int n_lanes) except NULL:
-        cdef lane_column * column = &self.columns[self.n_columns]
-        column.first_lane = self.n_lanes
-        column.n_lanes = n_lanes
-        self.n_columns += 1
-        self.n_lanes += n_lanes
-        return column
-
-    cdef _add_columns(self, feature_bins * feature):
-        """A column for each order that a feature without masks can have."""
-        cdef:
-            lane_column * column
-            int n_orders = 1 + (feature.has_missing or feature.is_categorical)
-            int k
-        feature.orders[1].column = self.n_columns  # were there a single order
-        for k in range(n_orders):
-            feature.orders[k].column = self.n_columns
-            column = self._add_column(lanes_for(feature.n_codes - 1))
-            column.codes = (
-                self.tree.X_binned + feature.feature_idx * self.tree.n_samples
-            )
-            feature.orders[k].first_lane = column.first_lane
-
-    cdef _make_lanes(self, int n_fields):
-        """Make room for the node's lanes."""
-        cdef double [::1] memory
-        cdef X_BINNED_DTYPE_C [::1] places
-        self.n_fields = n_fields
-        memory = np.zeros((7 + n_fields) * self.n_lanes + LANES)
-        places = np.zeros(self.n_lanes + 1, dtype=np.uint8)
-        self.memory = (memory, places)
-        self.sides = <double *> (
-            (<size_t> &memory[0] + sizeof(double) * LANES - 1)
-            // (sizeof(double) * LANES) * (sizeof(double) * LANES)
-        )
-        self.gains = self.sides + 6 * self.n_lanes
-        self.sums = self.gains + self.n_lanes
-        self.places = &places[0]
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept:
         """Begin a node; return whether any feature is wanted."""
@@ -269,3 +167,76 @@ cdef class CandidateSplits:
                 for k in range(criterion.n_fields):
                     sums[k * column.n_lanes + j] = of_all[0, n, k]
                 n += 1
+
+
+cdef lay_out(CandidateSplits self, FeatureBundles bundles):
+    """Settle the columns and lanes of all features."""
+    cdef:
+        const bundle_struct * bundle
+        feature_bins * feature = self.features
+        Py_ssize_t first_bin = 0
+        int i, j
+    self.n_columns = 0
+    self.n_lanes = 0
+    for i in range(bundles.n_bundles):
+        bundle = &bundles.bundles[i]
+        for j in range(bundle.n_members):
+            feature.feature_idx = bundle.members[j]
+            feature.n_codes = bundle.n_codes[j]
+            feature.has_missing = feature.n_codes > <int> (
+                self.tree.n_bins_non_missing[feature.feature_idx]
+            )
+            feature.is_categorical = self.tree.is_categorical[feature.feature_idx]
+            feature.first_bin = first_bin
+            first_bin += feature.n_codes
+            if bundle.masks != NULL:
+                feature.orders[0].column = self.n_columns
+                feature.orders[1].column = self.n_columns
+                feature.orders[0].first_lane = self.n_lanes + bundle.first_split[j]
+                feature.orders[1].first_lane = (
+                    feature.orders[0].first_lane + feature.n_codes - 1
+                )
+            else:
+                add_columns(self, feature)
+            feature += 1
+        if bundle.masks != NULL:
+            add_column(self, bundle.n_lanes).bundle = bundle
+
+
+cdef lane_column * add_column(CandidateSplits self, int n_lanes) noexcept:
+    cdef lane_column * column = &self.columns[self.n_columns]
+    column.first_lane = self.n_lanes
+    column.n_lanes = n_lanes
+    self.n_columns += 1
+    self.n_lanes += n_lanes
+    return column
+
+
+cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
+    """A column for each order that a feature without masks can have."""
+    cdef:
+        lane_column * column
+        int n_orders = 1 + (feature.has_missing or feature.is_categorical)
+        int k
+    feature.orders[1].column = self.n_columns  # were there a single order
+    for k in range(n_orders):
+        feature.orders[k].column = self.n_columns
+        column = add_column(self, lanes_for(feature.n_codes - 1))
+        column.codes = self.tree.X_binned + feature.feature_idx * self.tree.n_samples
+        feature.orders[k].first_lane = column.first_lane
+
+
+cdef make_lanes(CandidateSplits self, int n_fields):
+    """Make room for the node's lanes."""
+    cdef Py_ssize_t n = self.n_lanes
+    self.n_fields = n_fields
+    self.sides = <double *> zeros(
+        self.memory, ((7 + n_fields) * n + LANES) * sizeof(double)
+    )
+    self.sides = <double *> (  # which begins a vector
+        (<size_t> self.sides + sizeof(double) * LANES - 1)
+        // (sizeof(double) * LANES) * (sizeof(double) * LANES)
+    )
+    self.gains = self.sides + 6 * n
+    self.sums = self.gains + n
+    self.places = <X_BINNED_DTYPE_C *> zeros(self.memory, n)

@@ -4,7 +4,7 @@
 from libc.math cimport ldexp
 from libc.string cimport memset
 
-from .functions cimport BATCH_CELLS, era_batch, lane_column, run_up
+from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
 from .masked_rows cimport add_masked_block
 from ..fixed_points cimport (
     count_as_double, fixed_point, summed_values, take_right_gradients, take_sums, unpack,
@@ -16,9 +16,8 @@ from ..._criteria.formulas cimport LANES, era_contrast, era_sums, lane_eras, les
 
 
 cdef inline int sum_eras(
+    const era_visit * visit,
     const lane_column * column,
-    const summed_values * values,
-    const packed_rows * packed,
     const row_block * blocks,
     int first,              # block
     int stop,
@@ -36,7 +35,7 @@ cdef inline int sum_eras(
     lanes.left.counts = batch.counts
     lanes.left.hessians = batch.counts
     lanes.left.right_gradients = NULL
-    if values.hessians != NULL or values.has_low_words:
+    if visit.values.hessians != NULL or visit.values.has_low_words:
         lanes.left.hessians = batch.hessians
         lanes.left.right_gradients = batch.right_gradients
     lanes.n_eras = 0
@@ -47,16 +46,16 @@ cdef inline int sum_eras(
         lanes.codes[lanes.n_eras] = blocks[first].era
         if column.by_era != NULL:
             take_era(
-                values, column,
+                visit.values, column,
                 column.by_era
-                + blocks[first].era * (packed.n_words + 1) * column.n_lanes,
+                + blocks[first].era * (visit.packed.n_words + 1) * column.n_lanes,
                 column.n_lanes, place, batch,
             )
-        elif column.bundle == NULL and packed.n_words == 1 and last == first + 1:
-            sum_words(column, values, packed, &blocks[first], place, batch)
+        elif column.bundle == NULL and visit.packed.n_words == 1 and last == first + 1:
+            sum_words(visit, column, &blocks[first], place, batch)
         else:
-            sum_planes(column, packed, &blocks[first], last - first, batch)
-            take_era(values, column, batch.sums, MAX_BINS, place, batch)
+            sum_planes(visit, column, &blocks[first], last - first, batch)
+            take_era(visit.values, column, batch.sums, MAX_BINS, place, batch)
         assert batch.counts[place + column.n_splits] == (
             blocks[last - 1].stop - blocks[first].start
         ), "rows of an era's lanes"
@@ -67,21 +66,21 @@ cdef inline int sum_eras(
 
 
 cdef inline void sum_words(
+    const era_visit * visit,
     const lane_column * column,
-    const summed_values * values,
-    const packed_rows * packed,
     const row_block * block,
     int place,              # of the era's lanes
     era_batch * batch,      # OUT
 ) noexcept nogil:
     """Sum up an era that is a block, of rows of one word, by groups of codes."""
     cdef:
+        const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
         double * counts = &batch.counts[place]
         double * gradients = &batch.gradients[place]
         long long one = 1
         long long mask = (one << packed.count_bits) - 1
-        double unit = ldexp(values.unit, -packed.count_bits)
+        double unit = ldexp(visit.values.unit, -packed.count_bits)
         int n_lanes = column.n_lanes
         int i
     memset(cells, 0, n_lanes * sizeof(long long))
@@ -94,14 +93,15 @@ cdef inline void sum_words(
 
 
 cdef inline void sum_planes(
+    const era_visit * visit,
     const lane_column * column,
-    const packed_rows * packed,
     const row_block * blocks,  # of an era
     int n_blocks,
     era_batch * batch,         # OUT, its sums
 ) noexcept nogil:
     """Sum up an era by splits."""
     cdef:
+        const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
         int n_groups = column.n_splits + 1
         int block, word, i
@@ -186,9 +186,8 @@ cdef inline void take_era(
 # covers the splits from the group of its first row to that of its last one.
 
 cdef inline void add_directions(
+    const era_visit * visit,
     const lane_column * column,
-    const summed_values * values,
-    const packed_rows * packed,
     const row_block * block,   # an era
     long long * cells,         # scratch
     double * covered,          # IN and OUT
@@ -196,8 +195,10 @@ cdef inline void add_directions(
 ) noexcept nogil:
     """Add an era to the directions of a column's splits."""
     cdef:
-        const unsigned int * rows = packed.indices
-        const long long * contrasts = packed.contrasts + block.first_word - block.start
+        const unsigned int * rows = visit.packed.indices
+        const long long * contrasts = (
+            visit.packed.contrasts + block.first_word - block.start
+        )
         long long doubt = block.doubt
         long long n_doubts = 0
         int lowest = MAX_BINS
@@ -221,20 +222,17 @@ cdef inline void add_directions(
     for i in range(lowest, highest if n_doubts > 0 else lowest):
         if cells[i] != 0 and -doubt <= cells[i] <= doubt:
             directions[i] -= 1.0 if cells[i] > 0 else -1.0
-            directions[i] += direction_of_split(
-                column, values, packed, block, <int> i
-            )
+            directions[i] += direction_of_split(visit, column, block, <int> i)
 
 
 cdef inline double direction_of_split(
-    const lane_column * column,
-    const summed_values * values,
-    const packed_rows * packed,
-    const row_block * block,
+    const era_visit * visit, const lane_column * column, const row_block * block,
     int split,
 ) noexcept nogil:
     """The direction of an era whose sides may be alike but for rounding."""
     cdef:
+        const summed_values * values = visit.values
+        const unsigned int * rows = visit.packed.indices
         long long[2] gradients  # of all rows, and of the left side
         long long[2] counts
         era_sums all_rows, left
@@ -242,7 +240,7 @@ cdef inline double direction_of_split(
     memset(gradients, 0, sizeof(gradients))
     memset(counts, 0, sizeof(counts))
     for i in range(block.start, block.stop):
-        row = i if packed.indices == NULL else packed.indices[i]
+        row = i if rows == NULL else rows[i]
         is_left = column.groups[column.codes[row]] <= split
         gradients[0] += fixed_point(values.gradients[row], values.scale)
         gradients[1] += is_left * fixed_point(values.gradients[row], values.scale)

@@ -28,6 +28,14 @@ cdef struct node_struct:
     Py_ssize_t n_by_era       # of a lane: eras, with all their planes
 
 
+cdef struct era_visit:
+    # What the splits of a node are compared by, in each era.
+    const criterion_struct * criterion
+    const eras_struct * eras
+    const summed_values * values
+    packed_rows packed         # of a chunk
+
+
 cdef struct lane_column:
     # Candidate splits that rows are summed up for together: those of a bundle with
     # masks, or of one order in which the bins of a feature move to the left side.
@@ -124,11 +132,8 @@ cdef struct lane_functions:
         order_sides * sides,
     ) noexcept nogil
     void (*compare_eras)(
-        const criterion_struct * criterion,
-        const eras_struct * eras,
+        const era_visit * visit,
         const lane_column * column,
-        const summed_values * values,
-        const packed_rows * packed,
         const row_block * blocks,
         int n_blocks,
         double * sums,

@@ -12,15 +12,15 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport MonotonicConstraint
 
 from .eras cimport add_directions, sum_eras
 from .functions cimport (
-    bin_order, era_batch, lane_column, lane_functions, node_struct, order_sides, run_up,
+    bin_order, era_batch, era_visit, lane_column, lane_functions, node_struct,
+    order_sides, run_up,
 )
 from .masked_rows cimport add_masked_block
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
-from ..fixed_points cimport MAX_PLANES, n_words_of, summed_values, take_sums
+from ..fixed_points cimport MAX_PLANES, n_words_of, take_sums
 from ..nodes cimport gain_of_sides, side_values, tree_data, values_of_sides
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..._criteria.criterion cimport criterion_struct
-from ..._criteria.formulas cimport LANES, eras_struct
+from ..._criteria.formulas cimport LANES
 from ..._criteria.split_sums cimport add_eras
 
 
@@ -127,28 +127,24 @@ cdef inline double gains_of_sides(
 
 
 cdef void compare_eras(
-    const criterion_struct * criterion,
-    const eras_struct * eras,
+    const era_visit * visit,
     const lane_column * column,
-    const summed_values * values,
-    const packed_rows * packed,      # of the chunk
     const row_block * blocks,
     int n_blocks,
-    double * sums,                   # IN and OUT, of the column's splits
-    era_batch * batch,               # scratch, but for both sides over all eras
+    double * sums,        # IN and OUT, of the column's splits
+    era_batch * batch,    # scratch, but for both sides over all eras
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
     cdef int block = 0
-    if packed.contrasts != NULL and column.bundle == NULL:
+    if visit.packed.contrasts != NULL and column.bundle == NULL:
         for block in range(n_blocks):
             add_directions(
-                column, values, packed, &blocks[block], batch.cells,
-                sums, sums + column.n_lanes,
+                visit, column, &blocks[block], batch.cells, sums, sums + column.n_lanes
             )
         return
     while block < n_blocks:
-        block = sum_eras(column, values, packed, blocks, block, n_blocks, batch)
-        add_eras(criterion, eras, &batch.lanes, sums)
+        block = sum_eras(visit, column, blocks, block, n_blocks, batch)
+        add_eras(visit.criterion, visit.eras, &batch.lanes, sums)
 
 
 cdef void sum_bundle(

@@ -2,7 +2,7 @@
 
 from libc.string cimport memset
 
-from .node cimport MAX_ROWS, row_of, small_rows
+from .node cimport MAX_ROWS, row_of, small_node, small_rows
 from ..nodes cimport tree_data
 from ..rows cimport add_squares, impurity_sums
 from ..._criteria.criterion cimport criterion_struct
@@ -53,9 +53,8 @@ cdef inline int find_eras(
     small_eras * eras,
     const criterion_struct * criterion,
     const small_rows * rows,
-    const tree_data * data,
-    int start,
-    int stop,
+    const tree_data * tree,
+    const small_node * node,
 ) noexcept nogil:
     """Find the eras of a node; return how many of them a split could cover."""
     cdef:
@@ -64,8 +63,8 @@ cdef inline int find_eras(
         int row, i
     eras.n_present = 0
     eras.decisive = 0
-    for i in range(start, stop):
-        row = rows.rows[i]
+    for i in range(<int> node.pooled.n_samples):
+        row = rows.rows[node.start + i]
         if era == NULL or era.code != eras.codes[row]:
             era = &eras.present[eras.n_present]
             memset(era, 0, sizeof(present_era))
@@ -75,7 +74,7 @@ cdef inline int find_eras(
         add_row(eras, row, &era.total)
         if criterion.traits.reads_impurities:
             add_squares(
-                &era.squares, data.gradients[rows.samples[row]], rows.hessians[row]
+                &era.squares, tree.gradients[rows.samples[row]], rows.hessians[row]
             )
     for i in range(eras.n_present):
         era = &eras.present[i]

@@ -22,7 +22,7 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport (
     G_H_DTYPE_C, node_struct as node_record,
 )
 from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset
-from sklearn.utils._typedefs cimport uint8_t, uint64_t
+from sklearn.utils._typedefs cimport uint64_t
 
 from .eras cimport find_eras, small_eras
 from .node cimport (
@@ -35,7 +35,7 @@ from .scan cimport (
 )
 from ..candidates.orders cimport MIN_CATEGORY_SUPPORT
 from ..nodes cimport cost_of_feature, describe_tree, feature_split, tree_data
-from ..rows cimport BITSET_SIZE
+from ..rows cimport BITSET_SIZE, EraRows, zeros
 from ..splitter cimport EraSplitter
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport GAIN
@@ -107,22 +107,18 @@ cdef class SubtreeGrower:
         if era_splitter is not None:
             self._compare_eras(era_splitter)
 
-    cdef void * room(self, Py_ssize_t n_bytes) except NULL:
-        """Memory of zeros, for as long as the grower lives."""
-        cdef uint8_t [::1] memory = np.zeros(n_bytes, dtype=np.uint8)
-        self.owners.append(memory)
-        return &memory[0]
-
     cdef _make_columns(self):
         """Describe the features of the tree, and draw all of them."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
             int i
-        self.rows.keys = <unsigned int *> self.room(n * MAX_ROWS * sizeof(int))
+        self.rows.keys = <unsigned int *> zeros(
+            self.owners, n * MAX_ROWS * sizeof(int)
+        )
         self.draw.n_features = n
-        self.draw.deck = <int *> self.room(n * sizeof(int))
-        self.columns = <sorted_feature *> self.room(n * sizeof(sorted_feature))
+        self.draw.deck = <int *> zeros(self.owners, n * sizeof(int))
+        self.columns = <sorted_feature *> zeros(self.owners, n * sizeof(sorted_feature))
         for i in range(n):
             self.draw.deck[i] = i
             feature = &self.columns[i]
@@ -137,24 +133,22 @@ cdef class SubtreeGrower:
 
     cdef _compare_eras(self, EraSplitter splitter):
         """Compare eras, and sum up rows, as a splitter does."""
+        cdef EraRows rows = splitter.rows
         self.criterion = &splitter.criterion
         self.by_gain = gain_alone(self.criterion, 0)
-        self.era_codes = &splitter.rows.era_codes[0]
-        if splitter.rows.compares_targets:
-            self.positive_weights = &splitter.rows.positive_weights[0]
-            self.weights = &splitter.rows.weights[0]
-        if (
-            splitter.hessians_are_constant
-            and not splitter.rows.of_gradients.has_low_words
-        ):
-            self.rows.gradient_unit = splitter.rows.of_gradients.unit
-            self.rows.gradient_scale = splitter.rows.of_gradients.scale
-        self.eras.pooled.n_eras = splitter.rows.n_eras
+        self.era_codes = &rows.era_codes[0]
+        if rows.compares_targets:
+            self.positive_weights = &rows.positive_weights[0]
+            self.weights = &rows.weights[0]
+        if splitter.hessians_are_constant and not rows.of_gradients.has_low_words:
+            self.rows.gradient_unit = rows.of_gradients.unit
+            self.rows.gradient_scale = rows.of_gradients.scale
+        self.eras.impurities = <double *> zeros(
+            self.owners, rows.n_eras * sizeof(double)
+        )
+        self.eras.pooled.n_eras = rows.n_eras
         self.eras.pooled.era_sizes = &splitter.era_sizes[0]
         self.eras.pooled.gradient_variance = splitter.gradient_variance
-        self.eras.impurities = <double *> self.room(
-            splitter.rows.n_eras * sizeof(double)
-        )
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
@@ -284,21 +278,20 @@ cdef class SubtreeGrower:
         """Find the best split of a node; False where there is none."""
         cdef:
             const criterion_struct * criterion = self.criterion
-            int n_rows = node.pooled.n_samples
             bint is_coverable
         split.found = False
         self.context.node = node
         self.context.asks_eras = False
         if is_pure(
-            self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start], n_rows
+            self.rows.gradients, self.rows.hessians, &self.rows.rows[node.start],
+            node.pooled.n_samples,
         ) or not find_varying(self.columns, self.tree.n_features, &self.rows, node):
             return False
         if criterion == NULL:
             draw_features(&self.draw, self.columns, &self.context)
             return self.scan_features(NULL, 0.0, split)
         is_coverable = criterion.min_covered_eras <= find_eras(
-            &self.eras, criterion, &self.rows, &self.tree, node.start,
-            node.start + n_rows,
+            &self.eras, criterion, &self.rows, &self.tree, node
         )
         if not is_coverable and criterion.min_gain_share == 0.0:
             return False
@@ -321,18 +314,10 @@ cdef class SubtreeGrower:
         cdef:
             criterion_struct sharing
             feature_split best
-            double unit
-        if not self.scan_features(&self.by_gain, 0.0, split):
+        if not self.find_best(&self.by_gain, split):
             return False
-        unit = split.rank.gain
-        if self.tree.penalties != NULL:
-            self.scan_features(&self.by_gain, unit, split)
         if is_coverable:
-            sharing = with_share_of(
-                self.criterion,
-                split.rank.gain
-                - cost_of_feature(&self.tree, split.feature_idx, unit),
-            )
+            sharing = with_share_of(self.criterion, split.rank.primary)
             self.context.asks_eras = True
             if self.find_best(&sharing, &best):
                 split[0] = best

@@ -91,9 +91,15 @@ cdef inline bint scan_order(
         bint is_by_gain = context.criterion == NULL
         double gradients = 0.0  # of categories, each is summed up first by the gain
         double hessians = 0.0   # as in scikit-learn, for ties to be the same
-        feature_split split = start_split(feature, n_missing > 0)
+        double min_hessians = tree.min_hessian_to_split
+        feature_split split
         bint is_same_code, is_best = False
         int i
+    memset(&split, 0, sizeof(split))
+    split.found = True
+    split.is_categorical = feature.is_categorical
+    split.feature_idx = feature.feature_idx
+    split.missing_go_to_left = n_missing > 0
     context.eras.n_moved = 0
     for i in range(min(n_moved, <int> node.n_samples - tree.min_samples_leaf)):
         gradients += rows.gradients[row_of(keys[i])]
@@ -108,20 +114,12 @@ cdef inline bint scan_order(
         # Missing values alone are the right side of another split.
         if is_same_code or i < n_missing and (is_by_gain or code_of(keys[i + 1]) == 0):
             continue
-        if (
-            i + 1 < tree.min_samples_leaf
-            or split.sum_hessians_left < tree.min_hessian_to_split
-        ):
+        if i + 1 < tree.min_samples_leaf or split.sum_hessians_left < min_hessians:
             continue
-        if node.sum_hessians - split.sum_hessians_left < tree.min_hessian_to_split:
+        if node.sum_hessians - split.sum_hessians_left < min_hessians:
             break
         split.n_samples_left = i + 1
-        split.rank.gain = gain_of_sides(
-            node, split.sum_gradients_left,
-            values_of_sides(
-                tree, node, split.sum_gradients_left, split.sum_hessians_left
-            ),
-        )
+        split.rank.gain = gain_of_split(tree, node, &split)
         feature.largest_gain = max(feature.largest_gain, split.rank.gain)
         split.bin_idx = code_of(keys[i])
         if i < n_missing or feature.is_categorical:
@@ -129,32 +127,25 @@ cdef inline bint scan_order(
         elif is_by_gain and n_missing > 0:
             # Of the bins that separate the same rows, the one that scikit-learn takes.
             split.bin_idx = code_of(keys[i + 1]) - 1
-        if (
-            gains_more(&split, best)
-            if is_by_gain
-            else ranks_above(context, feature.cost, keys, &split, best)
-        ):
+        if ranks_above(context, feature.cost, keys, &split, best):
             best[0] = split
             is_best = True
     return is_best
 
 
-cdef inline feature_split start_split(
-    const sorted_feature * feature, bint missing_go_to_left
+cdef inline double gain_of_split(
+    const tree_data * tree, const pooled_node * node, const feature_split * split
 ) noexcept nogil:
-    cdef feature_split split
-    memset(&split, 0, sizeof(split))
-    split.found = True
-    split.is_categorical = feature.is_categorical
-    split.feature_idx = feature.feature_idx
-    split.missing_go_to_left = missing_go_to_left
-    return split
+    return gain_of_sides(
+        node, split.sum_gradients_left,
+        values_of_sides(tree, node, split.sum_gradients_left, split.sum_hessians_left),
+    )
 
 
 cdef inline bint gains_more(
     const feature_split * split, const feature_split * best
 ) noexcept nogil:
-    """Whether a split replaces `best` by the gain.
+    """Whether a split replaces `best` by the gain, as scikit-learn compares them.
 
     Of equal gains the first stays, but the last among a feature's splits with missing
     values on the left side, which scikit-learn scans from the right.
@@ -176,13 +167,15 @@ cdef inline bint ranks_above(
     feature_split * split,          # IN, its gain, and OUT, its rank
     const feature_split * best,
 ) noexcept nogil:
-    """Whether a split replaces `best` by a criterion that compares eras."""
+    """Whether a split replaces `best`."""
     cdef:
         const criterion_struct * criterion = context.criterion
         double gain = split.rank.gain
         small_eras * eras = context.eras
         double[MAX_SUMS] sums
         double least = -INFINITY
+    if criterion == NULL:
+        return gains_more(split, best)
     if not suffices(criterion, gain) or (
         best.found and not may_outrank(criterion, gain - cost, &best.rank)
     ):
