@@ -6,9 +6,9 @@
 # are over the rows of era j; l2 is the estimator's `l2_regularization`. Values in eras
 # are unclipped: the bounds of monotonic constraints act on the pooled sides only.
 #
-# What is done for an era is done for several splits at a time, in the lanes of a vector.
-# So it does without branches: what depends on a condition is selected, or multiplied by
-# 1 or 0.
+# What is done for an era is done for several splits at a time, in the lanes of a
+# vector. So it does without branches: what depends on a condition is selected, or
+# multiplied by 1 or 0.
 
 from libc.math cimport fabs
 

@@ -147,6 +147,7 @@ cdef inline void take_sums(
     elif values.hessians != NULL:  # gradients may have more digits than a double
         for i in range(n):
             hessians[i] = hessian_unit * word_as_double(planes[stride + i])
+        for i in range(n):
             gradients[i] = unit * <double> planes[2 * stride + i]
     else:
         for i in range(n):
@@ -167,13 +168,13 @@ cdef inline void take_right_gradients(
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride
-        double total
+        long long total = high[last]
+        double unit = values.unit
         int i
     for i in range(n):
-        total = <double> (high[last] - high[i])
-        if values.has_low_words:
-            total += <double> (low[last] - low[i]) / values.low_scale
-        gradients[i] = values.unit * total
+        gradients[i] = unit * <double> (total - high[i])
+    for i in range(n if values.has_low_words else 0):  # a unit is a power of 2
+        gradients[i] += unit * (<double> (low[last] - low[i]) / values.low_scale)
 
 
 cdef fix_points(

@@ -112,10 +112,7 @@ cdef double sum_all(
     double low_scale,      # 0: without what integers leave of values
     int n_threads,
 ) noexcept nogil:
-    """The sum of all rows' values as integers, in units of these.
-
-    Of integers, so that it is rounded once, whatever the threads.
-    """
+    """The sum of all values as integers, in units of these: rounded once."""
     cdef:
         long long total = 0
         long long low_total = 0

@@ -75,7 +75,6 @@ cdef class EraRows:
         self.era_codes = era_codes
         self.era_counts = counts.astype(np.int32)
         self.order = None if row_order is None else np.asarray(row_order, np.uint32)
-
         # A block's integers, shifted by the bits of the count, have to stay below 2^63,
         # and the sum of all integers below 2^53. Blocks are as large as that allows
         # without another bit less for an integer, but for those of small eras.
@@ -91,7 +90,6 @@ cdef class EraRows:
         pool_bits = (61 - self.packed_bits) // 2
         self.pool_size = 1 << pool_bits
         self.count_bits = pool_bits + 1
-
         n_blocks = n_eras + self.n_samples // self.block_size + 1
         self.owners = []
         self.blocks = <row_block *> zeros(self.owners, n_blocks * sizeof(row_block))
@@ -308,10 +306,12 @@ cdef inline void pack_plane(
         for i in range(start, stop):
             row = i if rows == NULL else rows[i]
             words[i] = low_point(values[row], scale, low_scale)
+    elif rows == NULL:
+        for i in range(start, stop):
+            words[i] = fixed_point(values[i], scale) * shift + one
     else:
         for i in range(start, stop):
-            row = i if rows == NULL else rows[i]
-            words[i] = fixed_point(values[row], scale) * shift + one
+            words[i] = fixed_point(values[rows[i]], scale) * shift + one
 
 
 cdef set_units(EraRows self, summed_values * values):

@@ -7,8 +7,8 @@ from libc.string cimport memset
 from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
 from .masked_rows cimport add_masked_block
 from ..fixed_points cimport (
-    count_as_double, fixed_point, summed_values, take_right_gradients, take_sums, unpack,
-    word_as_double,
+    count_as_double, fixed_point, summed_values, take_right_gradients, take_sums,
+    unpack, word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.directional cimport split_direction
@@ -181,9 +181,9 @@ cdef inline void take_era(
 
 
 # Where hessians are 1 and l2 is 0, the directions of eras are those of one integer a
-# row: v_L - v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the rows
-# of the left side. So nothing is unpacked, multiplied or divided for a split. An era
-# covers the splits from the group of its first row to that of its last one.
+# row: v_L - v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the
+# rows of the left side. So nothing is unpacked, multiplied or divided for a split. An
+# era covers the splits from the group of its first row to that of its last one.
 
 cdef inline void add_directions(
     const era_visit * visit,
