@@ -67,8 +67,7 @@ cdef class Criterion:
             for trait in KernelTraits._fields
         }
         if weights:  # what can be said of one key
-            for trait in ("is_at_most_gain", "worst_era_decides"):
-                traits[trait] = False
+            traits["is_at_most_gain"] = traits["worst_era_decides"] = False
         traits["worst_era_decides"] &= takes_worst_era
         self.params.name = NUMBERS[name]
         self.params.traits = traits
@@ -83,9 +82,8 @@ cdef class Criterion:
         self.params.takes_worst_era = takes_worst_era
         self.params.invariance_penalty = invariance_penalty
         self.params.vrex_penalty = vrex_penalty
-        self.params.invariance_statistic = InvarianceStatistic[
-            invariance_statistic.upper()
-        ]
+        statistic = InvarianceStatistic[invariance_statistic.upper()]
+        self.params.invariance_statistic = statistic
         self.params.min_impurity_decrease = min_impurity_decrease
         self.params.min_gain_share = min_gain_share
         self.params.min_gain = 0.0
@@ -209,9 +207,8 @@ def compare_sides(
             result[3, i] = node_value(a.gradients, a.hessians, l2)
         if b.hessians > 0.0:
             result[4, i] = node_value(b.gradients, b.hessians, l2)
-    gains, directions, covered, *values = np.asarray(result).reshape(
-        5, *np.shape(left)[:2]
-    )
+    shape = (5, *np.shape(left)[:2])
+    gains, directions, covered, *values = np.asarray(result).reshape(shape)
     return EraComparison(
         gains, directions.astype(np.int8), covered.astype(bool), *values
     )

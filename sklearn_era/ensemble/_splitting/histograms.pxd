@@ -209,9 +209,7 @@ cdef inline void add_bundles(
             )
             n_of_bundle = 1 if joins else bundles[i].n_members
             for j in range(n_of_bundle):
-                columns[n_columns] = column_of(
-                    to.tree, &bundles[i], -1 if joins else j
-                )
+                columns[n_columns] = column_of(to, &bundles[i], -1 if joins else j)
                 n_columns += 1
                 if n_columns == AT_ONCE:
                     add_columns(to, columns, n_columns, first - start, first, last)
@@ -222,7 +220,7 @@ cdef inline void add_bundles(
 
 
 cdef inline code_column column_of(
-    const tree_data * tree, const bundle_struct * bundle, int member
+    const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
     """The column of a member, or of all."""
     cdef:
@@ -233,7 +231,7 @@ cdef inline code_column column_of(
     column.codes = bundle.codes
     column.first_bin = bundle.first_bin
     if member >= 0:
-        column.codes = tree.X_binned + bundle.members[member] * tree.n_samples
+        column.codes = to.tree.X_binned + bundle.members[member] * to.tree.n_samples
         for j in range(member):
             column.first_bin += bundle.n_codes[j]
     return column

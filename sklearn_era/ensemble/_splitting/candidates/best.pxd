@@ -100,15 +100,14 @@ cdef inline void find_largest_gain(
     """Settle the orders of a feature's bins, and find the largest gain of a split."""
     cdef:
         order_sides sides
-        double gain
         int k
     set_orders(splits, node, feature)
     sides.wants_right = False
     feature.largest_gain = -INFINITY
     for k in range(feature.n_orders):
-        gain = gains_of_order(splits, node, feature, k, &sides)
-        if gain > feature.largest_gain:
-            feature.largest_gain = gain
+        feature.largest_gain = max(
+            feature.largest_gain, gains_of_order(splits, node, feature, k, &sides)
+        )
 
 
 cdef inline double gains_of_order(

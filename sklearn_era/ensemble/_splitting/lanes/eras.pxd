@@ -121,9 +121,7 @@ cdef inline void sum_planes(
             assert cells[column.n_splits] == sum_of_words(
                 packed, word, &blocks[block]
             ), "sum of a block"
-            unpack(
-                cells, n_groups, word, packed.count_bits, batch.sums, MAX_BINS
-            )
+            unpack(cells, n_groups, word, packed.count_bits, batch.sums, MAX_BINS)
 
 
 cdef inline long long sum_of_words(

@@ -106,35 +106,39 @@ cdef inline void add_masked_block(
     Py_ssize_t stride,
 ) noexcept nogil:
     """Add the rows of a block, or their sums by combination of bins."""
+    add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
+    if packed.n_words > 2:
+        add_words(bundle, packed, block, 2, 0, cells, sums, stride)
+
+
+cdef inline void add_words(
+    const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
+    int word, int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
+) noexcept nogil:
+    """Add a word of each row, and the one after it if there is one."""
     cdef:
-        const long long * words = packed.words + block.first_word - block.start
+        const long long * words = (
+            packed.words + word * packed.n_packed + block.first_word - block.start
+        )
         const long long * others = words + packed.n_packed
         long long * other_cells = cells + 2 * MAX_BUNDLE_CELLS
-        Py_ssize_t n_rows = block.stop - block.start
-        int n_words = min(packed.n_words, 2)  # at a time
-        int count_bits = packed.count_bits
-        int word
-    for word in range(0, packed.n_words, 2):
-        # With a mask a row costs as many additions as vectors hold its lanes. Eight of
-        # them are one vector, and no dearer than to find its combination.
-        if bundle.n_lanes > 8 and n_rows > 3 * bundle.n_cells:
-            sum_cells(bundle, packed.indices, words, block, cells)
-            if n_words > 1:
-                sum_cells(bundle, packed.indices, others, block, other_cells)
-            sum_masked(bundle.n_lanes, n_words)(
-                NULL, NULL, cells, other_cells, 0, bundle.n_cells, bundle.masks,
-                count_bits, sums + (word + 1) * stride, sums,
-                sums + (word + 2) * stride,
-            )
-        else:
-            sum_masked(bundle.n_lanes, n_words)(
-                bundle.codes, packed.indices, words, others, block.start, block.stop,
-                bundle.masks, count_bits, sums + (word + 1) * stride, sums,
-                sums + (word + 2) * stride,
-            )
-        words += 2 * packed.n_packed
-        others += 2 * packed.n_packed
-        count_bits = 0  # of low words
+        long long * integers = sums + (word + 1) * stride
+        sum_masked_words add = sum_masked(bundle.n_lanes, min(packed.n_words, 2))
+    # With a mask a row costs as many additions as vectors hold its lanes. Eight of them
+    # are one vector, and no dearer than to find its combination.
+    if bundle.n_lanes > 8 and block.stop - block.start > 3 * bundle.n_cells:
+        sum_cells(bundle, packed.indices, words, block, cells)
+        if packed.n_words > 1:
+            sum_cells(bundle, packed.indices, others, block, other_cells)
+        add(
+            NULL, NULL, cells, other_cells, 0, bundle.n_cells, bundle.masks, count_bits,
+            integers, sums, integers + stride,
+        )
+    else:
+        add(
+            bundle.codes, packed.indices, words, others, block.start, block.stop,
+            bundle.masks, count_bits, integers, sums, integers + stride,
+        )
 
 
 cdef inline void sum_cells(
