@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import unwrap
+from inspect import signature, unwrap
 from typing import Any, ParamSpec, TypeVar
 
 import narwhals
@@ -61,11 +61,19 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Warn of integers that come as `sample_weight`, and may be labels of eras."""
+    """Refuse labels of eras by position, where `fit` takes none, and else warn of
+    integers that come as `sample_weight`, and may be labels.
+    """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
+    takes_weights = [*signature(fit).parameters.values()][3].kind.value < 2
 
     @wraps(fit)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if len(args) > 3 and not takes_weights:
+            raise TypeError(
+                f"{type(args[0]).__name__}.fit takes X and y by position: pass labels "
+                "by name, as fit(X, y, eras=...)."
+            )
         if len(args) > 3 and kwargs.get("eras") is None:
             weights = np.asarray(args[3])
             is_integer = weights.dtype.kind in "iu" and weights.ndim == 1

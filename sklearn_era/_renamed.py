@@ -1,7 +1,10 @@
 """Names that are gone, and an error that gives what replaces each."""
 
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec
+
+_P = ParamSpec("_P")
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
@@ -18,3 +21,28 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
+    """Raise TypeError for a parameter whose old name maps to what replaces it."""
+    for name in given:
+        if name in names:
+            raise TypeError(
+                f"{name} is no parameter of {owner} any more: use {names[name]}."
+            )
+
+
+def refuses_moved(
+    **names: str,
+) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """Have a constructor refuse old names of its parameters by `refuse_moved`."""
+
+    def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
+        @wraps(init)
+        def __init__(*args: _P.args, **kwargs: _P.kwargs) -> None:
+            refuse_moved(names, kwargs, init.__qualname__.partition(".")[0])
+            init(*args, **kwargs)
+
+        return __init__
+
+    return decorate

@@ -25,6 +25,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from sklearn_era import ensemble
 from sklearn_era._eras import encode_eras, follow_each_other
+from sklearn_era._renamed import refuse_moved
 from sklearn_era.cli import _ui
 from sklearn_era.cli._ui import (
     InputError,
@@ -33,7 +34,7 @@ from sklearn_era.cli._ui import (
     count,
     writable,
 )
-from sklearn_era.ensemble._parameter_table import refuse_moved
+from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.metrics import era_scores
 from sklearn_era.model_files._estimators import inner_models
 from sklearn_era.model_selection import EraWalkForwardSplit
@@ -267,8 +268,8 @@ def make_estimator(
             raise InputError(f"--param: {told}.")
         options[parameter] = parse_value(text.strip())
     try:
+        refuse_moved(MOVED, options, "the estimators")
         for parameter in options:
-            refuse_moved(parameter)
             check_known(parameter.split("__")[0], estimator._get_param_names(), subject)
         estimator.set_params(**options)
     except (TypeError, ValueError) as error:

@@ -19,8 +19,9 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from .._era_arguments import take_era_column
+from .._era_arguments import eras_by_name, take_era_column
 from .._fit_attributes import fits_or_fails
+from .._renamed import refuses_moved
 from .._tables.no_value import no_value_noted
 from ..model_selection._search import EraSearchCV
 from ..model_selection._search_errors import mean_and_error, mean_over_folds
@@ -169,6 +170,7 @@ class _AutoEra(BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    @refuses_moved(time_budget="fewer folds by cv=2")
     def __init__(
         self,
         estimator: Any = None,
@@ -192,6 +194,7 @@ class _AutoEra(BaseEstimator):
         self.era_order = era_order
         self.choose_by = choose_by
 
+    @eras_by_name
     @fits_or_fails
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None

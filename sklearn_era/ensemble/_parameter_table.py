@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .._renamed import refuse_moved
 from .._threads import N_JOBS_CONSTRAINTS
 from ..criteria._base import SplitCriterion
 from ..criteria._criteria import CRITERIA
@@ -212,10 +213,10 @@ CONSTRAINTS = {name: row.constraints for name, row in PARAMETERS.items()} | {
 }
 
 # Names that there were before criteria and effects were objects.
-_MOVED = {
+MOVED = {
     "boltzmann_alpha": "split_criterion=Era(boltzmann_alpha=...)",
     "min_direction_agreement": "split_criterion=Directional(min_agreement=...)",
-    "normalize_era_gain": "split_criterion=Era(normalize=...)",
+    "normalize_era_gain": "split_criterion=Era(normalize=...), or that of another one",
     "period_aggregation": "split_criterion=TimeRobust(aggregation=...)",
     "invariance_penalty": "split_criterion=Invariant(penalty=...) or VREx(penalty=...)",
     "invariance_statistic": "split_criterion=Invariant(statistic=...)",
@@ -225,16 +226,9 @@ _MOVED = {
     "era_forecast": "era_effects=Intercepts(forecast=...)",
     "n_forecast_eras": "era_effects=Intercepts(n_eras=...)",
 }
-
-
-def refuse_moved(name: str) -> None:
-    """Raise TypeError for a parameter that is one of an object now."""
-    if name in _MOVED:
-        module = "effects" if _MOVED[name].startswith("era") else "criteria"
-        raise TypeError(
-            f"{name} is no parameter of the estimators any more: use {_MOVED[name]}, "
-            f"of sklearn_era.{module}."
-        )
+for _name, _new in MOVED.items():
+    _module = "effects" if _new.startswith("era") else "criteria"
+    MOVED[_name] = f"{_new}, of sklearn_era.{_module}"
 
 
 def stores_parameters(
@@ -253,8 +247,7 @@ def stores_parameters(
 
     @wraps(init)
     def __init__(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        for name in kwargs:
-            refuse_moved(name)
+        refuse_moved(MOVED, kwargs, "the estimators")
         bound = known.bind(*args, **kwargs)
         bound.apply_defaults()
         estimator = bound.arguments.pop("self")

@@ -17,10 +17,11 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 import sklearn_era
 
 from .._parameter_object import ParameterObject
+from .._renamed import refuse_moved
 from ..criteria._blend import Blend, as_float
 from ..criteria._criteria import CRITERIA
 from ..effects import Intercepts
-from ._parameter_table import refuse_moved
+from ._parameter_table import MOVED
 
 # What asks for eras beside the criterion, and the values with which it does not.
 _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
@@ -122,8 +123,8 @@ class ParametersMixin(BaseEstimator):
         """
         known = self._get_param_names()
         nested: dict[str, dict[str, Any]] = {}
+        refuse_moved(MOVED, params, "the estimators")
         for name in list(params):
-            refuse_moved(name)
             owner, _, own = name.partition("__")
             if own and owner in ("split_criterion", "era_weighting", "era_effects"):
                 nested.setdefault(owner, {})[own] = params.pop(name)

@@ -4,6 +4,9 @@ Folds of whole eras without regard to time are scikit-learn's own `GroupKFold` a
 `LeaveOneGroupOut`, with ``groups=eras``.
 """
 
+from typing import TYPE_CHECKING
+
+from sklearn_era._renamed import renamed
 from sklearn_era.model_selection._reverse_learning_curve import reverse_learning_curve
 from sklearn_era.model_selection._reverse_learning_curve_display import (
     ReverseLearningCurveDisplay,
@@ -11,6 +14,12 @@ from sklearn_era.model_selection._reverse_learning_curve_display import (
 from sklearn_era.model_selection._search import EraSearchCV
 from sklearn_era.model_selection._search_display import EraSearchDisplay
 from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed(
+        __name__,
+        {"best_worst_era": "EraSearchCV(..., rule='best', choose_by='worst')"},
+    )
 
 __all__ = [
     "EraSearchCV",

@@ -14,8 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sklearn_era._era_arguments import take_era_column, warn_of_row_order
+from sklearn_era._era_arguments import (
+    eras_by_name,
+    take_era_column,
+    warn_of_row_order,
+)
 from sklearn_era._fit_attributes import fits_or_fails
+from sklearn_era._renamed import refuses_moved
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import check_target, takes
 from sklearn_era.model_selection._search_scores import (
@@ -169,6 +174,10 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         "rule": [StrOptions({"one_standard_error", "best"})],
     }
 
+    @refuses_moved(
+        n_averaged="AutoEraRegressor or AutoEraClassifier, which average models",
+        time_budget="a smaller param_grid",
+    )
     def __init__(
         self,
         estimator: Any,
@@ -204,6 +213,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         self.choose_by = choose_by
         self.rule = rule
 
+    @eras_by_name
     @fits_or_fails
     def fit(
         self, X: Any, y: Any = None, *, eras: Any = None, **params: Any

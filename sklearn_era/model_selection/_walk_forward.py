@@ -10,6 +10,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_era._eras import EncodedEras, check_order, read_eras
+from sklearn_era._renamed import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _COUNT_OR_ZERO = Interval(Integral, 0, None, closed="left")
@@ -98,6 +99,11 @@ class EraWalkForwardSplit(BaseCrossValidator):
             "era_order": [StrOptions({"auto", "ordered"})],
         },
         prefer_skip_nested_validation=True,
+    )
+    @refuses_moved(
+        purge="gap, which is purge and embargo together",
+        embargo="gap, which is purge and embargo together",
+        train_size="max_train_size",
     )
     def __init__(
         self,

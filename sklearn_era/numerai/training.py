@@ -27,10 +27,11 @@ from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
+from sklearn_era._renamed import refuse_moved
 from sklearn_era.ensemble import BinnedDataset
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan
-from sklearn_era.ensemble._parameter_table import refuse_moved
+from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai import store
 from sklearn_era.numerai.config import TrainSection, check_keys
@@ -189,8 +190,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
     estimator = Regressor(early_stopping=False, random_state=settings.random_state)
     # What `fit` would check, before there are data.
     try:
-        for name in own:
-            refuse_moved(name)
+        refuse_moved(MOVED, own, "the estimators")
         check_keys(own, sorted(known))
         estimator.set_params(**settings.parameters)
         estimator._validate_params()

@@ -5,6 +5,8 @@ import importlib
 import pytest
 
 from sklearn_era._renamed import renamed
+from sklearn_era.ensemble import AutoEraRegressor
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,7 @@ from sklearn_era._renamed import renamed
         ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
         ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
         ("numerai", "train", "the command sklearn-era numerai train"),
+        ("model_selection", "best_worst_era", "rule='best', choose_by='worst'"),
     ],
 )
 def test_old_names_give_the_new_ones(module, old, new):
@@ -32,3 +35,25 @@ def test_other_names_raise_as_python_does():
         AttributeError, match=r"^module 'a\.b' has no attribute 'other'$"
     ):
         renamed("a.b", {"old": "new"})("other")
+
+
+@pytest.mark.parametrize(
+    ("make", "old", "new"),
+    [
+        (EraWalkForwardSplit, "purge", "gap"),
+        (EraWalkForwardSplit, "train_size", "max_train_size"),
+        (EraSearchCV, "n_averaged", "AutoEraRegressor"),
+        (AutoEraRegressor, "time_budget", "cv=2"),
+    ],
+)
+def test_old_arguments_give_the_new_ones(make, old, new):
+    with pytest.raises(TypeError, match=f"^{old} is no parameter of .*: use .*{new}"):
+        make(**{old: 2})
+
+
+@pytest.mark.parametrize("make", [AutoEraRegressor, lambda: EraSearchCV(None, {})])
+def test_eras_by_position_are_refused(make):
+    with pytest.raises(
+        TypeError, match=r"pass labels by name, as fit\(X, y, eras=\.\.\.\)"
+    ):
+        make().fit([[0]], [0], [1])

@@ -220,7 +220,8 @@ class EraFitMixin(EraScoringMixin):
             name, other = next(iter(uses.items()))
             raise ValueError(
                 f"{name}={getattr(self, name)!r} needs eras: pass fit(X, y, eras=...) "
-                f"with one label a row, or use {name}={other!r}."
+                f"with one label a row (in a pipeline of make_pipeline, "
+                f"{type(self).__name__.lower()}__eras=...), or use {name}={other!r}."
             )
         if encoded is not None:
             n_rows = _num_samples(X) if X_val is None else 0  # to hold some of out

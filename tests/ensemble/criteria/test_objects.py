@@ -33,7 +33,7 @@ from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from sklearn_era.ensemble._parameter_table import _MOVED, CONSTRAINTS, PARAMETERS
+from sklearn_era.ensemble._parameter_table import CONSTRAINTS, MOVED, PARAMETERS
 from sklearn_era.model_files import load_model, save_model
 
 BOOSTERS = [HistGradientBoostingRegressor, HistGradientBoostingClassifier]
@@ -134,7 +134,7 @@ def test_a_grid_of_a_criterion():
 
 
 @pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
-@pytest.mark.parametrize("name", _MOVED)
+@pytest.mark.parametrize("name", MOVED)
 def test_moved_names_are_refused_with_the_new_ones(kind, name):
     assert name not in inspect.signature(kind).parameters
     text = (
@@ -143,7 +143,7 @@ def test_moved_names_are_refused_with_the_new_ones(kind, name):
     for refuse in (lambda: kind(**{name: 1}), lambda: kind().set_params(**{name: 1})):
         with pytest.raises(TypeError, match=text) as caught:
             refuse()
-        assert _MOVED[name] in str(caught.value)
+        assert MOVED[name] in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
