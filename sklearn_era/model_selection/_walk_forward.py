@@ -90,6 +90,11 @@ class EraWalkForwardSplit(BaseCrossValidator):
     # As scikit-learn's own splitters of groups: requested without being told.
     __metadata_request__split: ClassVar = {"groups": True}
 
+    @refuses_moved(
+        purge="gap, which is purge and embargo together",
+        embargo="gap, which is purge and embargo together",
+        train_size="max_train_size",
+    )
     @validate_params(
         {
             "n_splits": [_COUNT],
@@ -99,11 +104,6 @@ class EraWalkForwardSplit(BaseCrossValidator):
             "era_order": [StrOptions({"auto", "ordered"})],
         },
         prefer_skip_nested_validation=True,
-    )
-    @refuses_moved(
-        purge="gap, which is purge and embargo together",
-        embargo="gap, which is purge and embargo together",
-        train_size="max_train_size",
     )
     def __init__(
         self,

@@ -84,13 +84,11 @@ def each(classes: tuple[type, ...], **params) -> list:
     return [estimator(**params) for estimator in classes]
 
 
-def presets(classifier, regressor, **params) -> list:
-    """Forests with the defaults of two presets, to be fitted with eras."""
+def presets(*classes, **params) -> list:
+    """Presets that are fitted with eras."""
     return [
-        forest(**preset(**SMALL, **params).get_params(deep=False))
-        for forest, preset in zip(
-            FORESTS_WITH_ERAS, (classifier, regressor), strict=True
-        )
+        type(f"{cls.__name__}WithEras", (WithEras, cls), {})(**SMALL, **params)
+        for cls in classes
     ]
 
 
