@@ -26,9 +26,7 @@ _Order = Literal["auto", "ordered", "unordered"]
 _DATA = argument("DATA", "CSV, TSV, Parquet or Feather file.")
 _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by default all.")
 _TASK = option("TASK", "regression, classification or auto.")
-_BLEND = option(
-    "NAME", "A criterion or a blend; all but gain need --era."
-)
+_BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
 _ESTIMATOR = option("NAME", "boosting; forest; or auto, which chooses by eras.")
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
