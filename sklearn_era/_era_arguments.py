@@ -45,11 +45,17 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
     """
     if not isinstance(eras, str):
         return X, eras
-    frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+    except narwhals.exceptions.DuplicateError as error:
+        raise ValueError(
+            f"eras={eras!r} names a column, but columns of X have the same name: "
+            "rename them, or pass one label a row."
+        ) from error
     if not isinstance(frame, narwhals.DataFrame):
         raise ValueError(
-            f"eras={eras!r} names a column, but X is {type(X).__name__}, which has no "
-            "names: pass one label a row."
+            f"eras={eras!r} names a column, but X is {type(X).__name__}, which is no "
+            "data frame: pass one label a row."
         )
     if eras not in frame.columns:
         raise ValueError(
@@ -58,6 +64,16 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
             f"{', ...' if len(frame.columns) > 10 else ''}."
         )
     return frame.drop(eras).to_native(), frame[eras].to_native()
+
+
+def without_eras(model: Any, X: Any, eras: str | None) -> Any:
+    """Return X without its column of eras, of which predictions know nothing."""
+    if eras is not None and not isinstance(eras, str):
+        raise ValueError(
+            f"The predictions of {type(model).__name__} know no eras: leave them out, "
+            "or name the column of X that holds them."
+        )
+    return take_era_column(X, eras)[0]
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
@@ -76,10 +92,14 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
             )
         if len(args) > 3 and kwargs.get("eras") is None:
             weights = np.asarray(args[3])
-            is_integer = weights.dtype.kind in "iu" and weights.ndim == 1
-            if is_integer and 1 < np.unique(weights).size < weights.size:
+            is_whole = weights.ndim == 1 and (
+                weights.dtype.kind in "iuUSO"
+                or (weights.dtype.kind == "f" and not (weights % 1).any())
+            )
+            if is_whole and 2 < len({*weights.tolist()}) < weights.size:
                 warn_user(
-                    "The third argument of fit is sample_weight, and holds integers: "
+                    "The third argument of fit is sample_weight, and holds whole "
+                    "numbers: "
                     "pass labels of eras by name, as eras=..., and weights as "
                     "sample_weight=...."
                 )

@@ -206,8 +206,19 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
 
 
+# What to pass where the order of text is not known.
+_ORDER_OR_GROUPS = (
+    "pass era_order='ordered' if eras follow each other in the order of their text, "
+    "and 'unordered' for groups, such as hospitals"
+)
+TIME_ONLY = (
+    "pass era_order='ordered' if they follow each other in the order of their text, or "
+    "numbers or dates"
+)
+
+
 def follow_each_other(
-    eras: EncodedEras, era_order: str, what: str, has_parameter: bool = True
+    eras: EncodedEras, era_order: str, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
     """Return whether eras follow each other, which `what` depends on. By "auto",
     numbers, dates and ordered categoricals do, booleans do not, and text does if it is
@@ -220,32 +231,32 @@ def follow_each_other(
             warn_of_text_order(eras.labels, what)
         return era_order == "ordered"
     values = [x.decode() if isinstance(x, bytes) else x for x in eras.labels.tolist()]
-    texts = [x for x in values if isinstance(x, str)]
+    texts = [str(x) for x in values if isinstance(x, str | tuple)]
     if eras.is_categorical or not texts:
         return eras.is_categorical or not any(isinstance(x, bool) for x in values)
-    remedy = "pass numbers or dates"
-    if has_parameter:
-        remedy = (
-            "pass era_order='ordered' if eras follow each other in the order of their "
-            "text, and 'unordered' for groups, such as hospitals"
-        )
     forms = {re.sub(r"\d", "0", text) for text in texts}
     is_ordered = len(texts) == len(values) and len(forms) == 1
     if not (is_ordered and _ORDERED_TEXT.fullmatch(texts[0])):
         raise ValueError(
-            f"eras holds text such as {texts[0]!r}, and {what} depends on its order: "
+            f"Labels are text such as {texts[0]!r}, and {what} depends on its order: "
             f"{remedy}."
         )
     warn_user(
-        f"eras holds text such as {texts[0]!r}, which {what} takes for numbers or "
+        f"Labels are text such as {texts[0]!r}, which {what} takes for numbers or "
         f"dates that follow each other: {remedy}."
     )
     return True
 
 
-def check_order(eras: EncodedEras, era_order: str, what: str, instead: str) -> None:
+def check_order(
+    eras: EncodedEras,
+    era_order: str,
+    what: str,
+    instead: str,
+    remedy: str = _ORDER_OR_GROUPS,
+) -> None:
     """Raise ValueError if eras do not follow each other, which `what` needs."""
-    if not follow_each_other(eras, era_order, what):
+    if not follow_each_other(eras, era_order, what, remedy):
         raise ValueError(
             f"{what} needs eras that follow each other, and with era_order="
             f"{era_order!r} these do not: use {instead}."

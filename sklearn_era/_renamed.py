@@ -1,6 +1,7 @@
 """Names that are gone, and an error that gives what replaces each."""
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, NoReturn, ParamSpec
 
@@ -21,6 +22,12 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return __getattr__
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the one that was meant, if any."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:

@@ -52,23 +52,27 @@ class Blend(SplitCriterion):
     def _check(self) -> None:
         """Raise ValueError for parts or weights that cannot be added up."""
         super()._check()
-        seen = set()
         for key, weight in self.weights.items():
-            part = CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
-            reason = _not_blendable(part, self.normalize)
-            if reason is None and type(part) in seen:
-                reason = "it is the second one of its class"
-            if reason is not None:
-                raise ValueError(
-                    f"split_criterion: {key!r} cannot be part of a blend: {reason}."
-                )
-            seen.add(type(part))
             if not 0 <= as_float(weight) < math.inf:
                 raise ValueError(
                     f"split_criterion: the weight of {key!r} is {weight!r}; weights "
                     "are finite numbers of 0 or more."
                 )
-        if not any(self.weights.values()):
+        seen = set()
+        n_added = sum(weight > 0 for weight in self.weights.values())
+        for key, weight in self.weights.items():
+            part = CRITERIA[key]() if isinstance(key, str) and key in CRITERIA else key
+            is_added = n_added > 1 and weight > 0
+            reason = _not_blendable(part, self.normalize, is_added)
+            if reason is None and is_added and type(part) in seen:
+                reason = "it is the second one of its class"
+            if reason is not None:
+                raise ValueError(
+                    f"split_criterion: {key!r} cannot be part of a blend: {reason}."
+                )
+            if is_added:
+                seen.add(type(part))
+        if n_added == 0:
             raise ValueError(
                 f"split_criterion={dict(self.weights)!r} has no positive weight; give "
                 "one to a criterion at least."
@@ -101,7 +105,7 @@ class Blend(SplitCriterion):
         return merged | {"weights": weights, "normalize_era_gain": self.normalize}
 
 
-def _not_blendable(part: Any, normalize: bool) -> str | None:
+def _not_blendable(part: Any, normalize: bool, is_added: bool) -> str | None:
     """Return the reason for which something cannot be part of a blend, if any."""
     if not isinstance(part, SplitCriterion) or isinstance(part, Blend):
         known = [name for name, cls in CRITERIA.items() if cls is not TimeRobust]
@@ -110,6 +114,8 @@ def _not_blendable(part: Any, normalize: bool) -> str | None:
             "objects of sklearn_era.criteria"
         )
     part._check()
+    if not is_added:
+        return None
     if isinstance(part, TimeRobust):
         return "its key is an impurity, which cannot be added to gains"
     if part._needs_target:

@@ -23,6 +23,7 @@ from .._era_arguments import eras_by_name, take_era_column
 from .._fit_attributes import fits_or_fails
 from .._renamed import refuses_moved
 from .._tables.no_value import no_value_noted
+from ..model_selection._fit_arguments import with_order
 from ..model_selection._search import EraSearchCV
 from ..model_selection._search_errors import mean_and_error, mean_over_folds
 from ..model_selection._search_scores import (
@@ -235,6 +236,7 @@ class _AutoEra(BaseEstimator):
                     # The error of a single fit is clearer.
                     clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
                 raise
+        plain = with_order(plain, search.era_order_)
         X, y = indexable(X, y)
         chosen = self._choose(search, X, y)
         candidates = [search.cv_results_["params"][i] for i in chosen]

@@ -34,6 +34,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from .._era_arguments import take_era_column
 from .._fit_attributes import fits_or_fails
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
@@ -180,6 +181,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             If the first classifier is right on all rows, so that none is weighed up; if
             `identification_iterations` is set and has no effect.
         """
+        if "eras" in fit_params:
+            X, fit_params["eras"] = take_era_column(X, fit_params["eras"])
         y = _check_y(y, estimator=self)
         check_classification_targets(y)
         check_consistent_length(X, y)

@@ -11,9 +11,11 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec
 
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._renamed import refuse_moved
+from .._parameter_object import ParameterObject
+from .._renamed import did_you_mean, refuse_moved
 from .._threads import N_JOBS_CONSTRAINTS
 from ..criteria._base import SplitCriterion
 from ..criteria._criteria import CRITERIA
@@ -226,6 +228,13 @@ MOVED = {
     "era_forecast": "era_effects=Intercepts(forecast=...)",
     "n_forecast_eras": "era_effects=Intercepts(n_eras=...)",
 }
+MOVED_VALUES = {
+    ("min_era_coverage", "auto"): "0.1, with min_gain_share=0.5",
+    ("era_weighting", "recency"): "Recency(half_life=...), of sklearn_era.effects",
+    ("era_weighting", "group_dro"): "GroupDRO(), of sklearn_era.effects",
+    ("bootstrap", "era"): "'within_eras'",
+    ("bootstrap", "eras"): "'whole_eras'",
+}
 for _name, _new in MOVED.items():
     _module = "effects" if _new.startswith("era") else "criteria"
     MOVED[_name] = f"{_new}, of sklearn_era.{_module}"
@@ -248,10 +257,19 @@ def stores_parameters(
     @wraps(init)
     def __init__(*args: _P.args, **kwargs: _P.kwargs) -> None:
         refuse_moved(MOVED, kwargs, "the estimators")
-        bound = known.bind(*args, **kwargs)
+        try:
+            bound = known.bind(*args, **kwargs)
+        except TypeError as error:
+            unknown = [name for name in kwargs if name not in known.parameters]
+            hint = did_you_mean(unknown[0], known.parameters) if unknown else ""
+            raise TypeError(f"{type(args[0]).__name__}: {error}.{hint}") from None
+        given = {*bound.arguments}
         bound.apply_defaults()
         estimator = bound.arguments.pop("self")
-        vars(estimator).update(bound.arguments)
+        for name, value in bound.arguments.items():
+            # A default that is an object is not to be shared.
+            is_shared = name not in given and isinstance(value, ParameterObject)
+            vars(estimator)[name] = clone(value) if is_shared else value
 
     __init__.__signature__ = known  # type: ignore[attr-defined]
     return __init__

@@ -1,9 +1,8 @@
 """What the estimators' parameters may be, and what a pickle says of its versions."""
 
-import difflib
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 import sklearn_era
 
 from .._parameter_object import ParameterObject
-from .._renamed import refuse_moved
+from .._renamed import did_you_mean, refuse_moved
 from ..criteria._blend import Blend, as_float
 from ..criteria._criteria import CRITERIA
 from ..effects import Intercepts
-from ._parameter_table import MOVED
+from ._parameter_table import MOVED, MOVED_VALUES
 
 # What asks for eras beside the criterion, and the values with which it does not.
 _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
@@ -98,12 +97,6 @@ def _as_object(value: Any) -> Any:
     return Intercepts() if value == "intercept" else value
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the one that was meant, if any."""
-    close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
-
-
 class ParametersMixin(BaseEstimator):
     """The parameters of our estimators: names, nested names and values are checked."""
 
@@ -158,9 +151,10 @@ class ParametersMixin(BaseEstimator):
                     for option in constraint.options
                 ]
                 if isinstance(value, str) and f"The {name!r} parameter" in str(error):
-                    raise InvalidParameterError(
-                        f"{error}{did_you_mean(value, options)}"
-                    ) from None
+                    hint = did_you_mean(value, options)
+                    if (new := MOVED_VALUES.get((name, value))) is not None:
+                        hint = f" It is {new} now."
+                    raise InvalidParameterError(f"{error}{hint}") from None
             raise
         for name in ("era_weighting", "era_effects"):
             if isinstance(value := getattr(self, name, None), ParameterObject):

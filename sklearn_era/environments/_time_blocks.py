@@ -94,7 +94,7 @@ def time_blocks(
         )
     if by == "time":
         return _blocks_of_time(encoded, n_blocks)
-    follow_each_other(encoded, "auto", "time_blocks", has_parameter=False)
+    follow_each_other(encoded, "auto", "time_blocks", "pass numbers or dates")
     return consecutive_blocks(encoded.counts, n_blocks)[encoded.codes]
 
 

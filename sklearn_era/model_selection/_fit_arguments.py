@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _num_samples, has_fit_parameter
@@ -48,6 +49,19 @@ def fit_arguments(
             )
         arguments[weight_name] = sample_weight
     return arguments
+
+
+def with_order(estimator: Any, era_order: str) -> Any:
+    """Return a copy of an estimator whose steps know the order of eras, where their own
+    `era_order` is "auto".
+    """
+    known = clone(estimator)
+    names = [
+        name
+        for name, value in known.get_params().items()
+        if name.split("__")[-1] == "era_order" and value == "auto"
+    ]
+    return known.set_params(**dict.fromkeys(names, era_order)) if names else known
 
 
 def check_target(y: Any, X: Any) -> None:

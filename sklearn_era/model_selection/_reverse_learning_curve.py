@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from sklearn_era._eras import (
+    TIME_ONLY,
     EncodedEras,
     check_eras,
     check_order,
@@ -29,6 +30,7 @@ from sklearn_era.model_selection._fit_arguments import (
     fit_arguments,
     name_in_fit,
     takes,
+    with_order,
 )
 
 
@@ -198,13 +200,16 @@ def reverse_learning_curve(
     True
     """
     encoded = read_eras(eras, X)
-    check_order(encoded, era_order, "reverse_learning_curve", "learning_curve")
+    check_order(
+        encoded, era_order, "reverse_learning_curve", "learning_curve", remedy=TIME_ONLY
+    )
     check_target(y, X)
     weights = _weights(sample_weight, X, "sample_weight")
     train_codes, test = _test_set(
         encoded, X, y, test_eras, X_test, y_test, eras_test, weights, sample_weight_test
     )
     counts = _check_n_train_eras(n_train_eras, train_codes.size)
+    estimator = with_order(estimator, "ordered")
     arguments = fit_arguments(estimator, encoded.decode(), weights)
     scorer = check_scoring(estimator, scoring)
     asks_for_eras = isinstance(scorer, EraScorer) or (

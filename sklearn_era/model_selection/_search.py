@@ -22,7 +22,11 @@ from sklearn_era._era_arguments import (
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._renamed import refuses_moved
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
-from sklearn_era.model_selection._fit_arguments import check_target, takes
+from sklearn_era.model_selection._fit_arguments import (
+    check_target,
+    takes,
+    with_order,
+)
 from sklearn_era.model_selection._search_scores import (
     ask,
     asks_for_eras,
@@ -278,6 +282,11 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             delattr(self, name)  # of another fit
         encoded = self._check_eras(eras, X)
         self._codes = encoded.codes
+        if params.get("groups") is not None and self._splits_eras():
+            raise ValueError(
+                f"groups is for the splitter that is passed as cv, and cv={self.cv!r} "
+                "makes folds of eras: leave groups out, or pass a splitter."
+            )
         if params.get("sample_weight") is not None:
             params["sample_weight"] = _check_sample_weight(params["sample_weight"], X)
         with no_value_noted() as empty:
@@ -285,7 +294,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                 warnings.filterwarnings("ignore", message=message)
             if effective_n_jobs(self.n_jobs) > 1:  # it cannot be noted there
                 warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
-            super().fit(X, y, eras=eras, **params)
+            given: Any = self.estimator
+            self.estimator: Any = with_order(given, self.era_order_)
+            try:
+                super().fit(X, y, eras=eras, **params)
+            finally:
+                self.estimator = given
         warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
@@ -337,8 +351,12 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
         vars(known).update(vars(self))
         if takes(self.best_estimator_.predict, "eras"):
             known.best_estimator_ = with_eras(self.best_estimator_, eras)
-        if asks_for_eras(self.scorer_):
-            known.scorer_ = partial(self.scorer_, eras=eras)
+        scorer = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
+        if asks_for_eras(scorer):
+            scorer = partial(scorer, eras=eras)
+            if self.multimetric_:
+                scorer = {**self.scorer_, self.refit: scorer}
+            known.scorer_ = scorer
         return BaseSearchCV.score(known, X, y, **params)
 
     def get_metadata_routing(self) -> Any:

@@ -186,7 +186,8 @@ def ask(model: Any, method: str, X: Any, eras: Any) -> Any:
         )
     check_eras(eras, X)
     # A booster without intercepts is the same in all eras, and refuses them.
-    is_the_same = getattr(model, "era_effects", "unknown") is None
+    last = model[-1] if hasattr(model, "steps") else model
+    is_the_same = getattr(last, "era_effects", "unknown") is None
     return respond(X) if is_the_same else respond(X, eras=eras)
 
 

@@ -109,7 +109,9 @@ class SearchByEra(BaseSearchCV):
         elif of_split.get("groups") is None and (
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
-            of_split["groups"] = eras
+            # Of ordered eras the numbers: a splitter along eras need not ask again.
+            is_ordered = self.era_order_ == "ordered"
+            of_split["groups"] = self._codes if is_ordered else eras
         return routed
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:

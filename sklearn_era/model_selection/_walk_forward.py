@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_era._eras import EncodedEras, check_order, read_eras
+from sklearn_era._eras import TIME_ONLY, EncodedEras, check_order, read_eras
 from sklearn_era._renamed import refuses_moved
 
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -224,7 +224,8 @@ class EraWalkForwardSplit(BaseCrossValidator):
 
     def _in_order(self, eras: EncodedEras) -> EncodedEras:
         """Return the eras, checked to follow each other."""
-        check_order(eras, self.era_order, type(self).__name__, "GroupKFold")
+        name, remedy = type(self).__name__, f"{TIME_ONLY}; for groups use GroupKFold"
+        check_order(eras, self.era_order, name, "GroupKFold", remedy)
         return eras
 
     def _blocks(self, n_eras: int) -> Iterator[tuple[range, range]]:

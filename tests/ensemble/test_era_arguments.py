@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import (
+    AutoEraRegressor,
     BinnedDataset,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -155,6 +156,37 @@ def test_random_eras_are_held_out_of_those_without_an_order():
         fit(names, era_order="unordered", validation_eras="last", **parameters)
 
 
+@pytest.mark.parametrize("order", ["ordered", "unordered"])
+def test_what_is_inside_a_search_knows_the_order(order):
+    """Early stopping, intercepts and splitters ask no more than the search."""
+    names, _ = LABELS["named weeks"]
+    booster = HistGradientBoostingRegressor(
+        max_iter=3, early_stopping=order == "unordered"
+    )
+    cv = EraWalkForwardSplit(2) if order == "ordered" else 2
+    grid = {"era_effects": [None, "intercept"]} if order == "ordered" else {}
+    search = EraSearchCV(booster, grid, cv=cv, era_order=order, error_score="raise")
+    search.fit(X, Y, eras=names)
+    assert search.best_estimator_.era_order == order
+    assert booster.era_order == search.estimator.era_order == "auto"
+    auto = AutoEraRegressor(booster, era_order=order, cv=2).fit(X, Y, eras=names)
+    assert np.isfinite(auto.cv_results_["mean_test_score"]).all()
+    pipeline = make_pipeline(StandardScaler(), booster)
+    search = EraSearchCV(pipeline, {}, cv=cv, era_order=order, error_score="raise")
+    search.fit(X, Y, eras=names)
+    assert_array_equal(search.predict(X, eras=names), search.predict(X))
+    if order == "ordered":
+        reverse_learning_curve(
+            booster.set_params(era_effects="intercept"), X, Y,
+            eras=names, test_eras=["week05"], era_order=order,
+        )  # fmt: skip
+
+
+def test_a_search_refuses_groups_beside_eras():
+    with pytest.raises(ValueError, match="^groups is for the splitter"):
+        EraSearchCV(Ridge(), {}, cv=3).fit(X, Y, eras=CODES, groups=CODES)
+
+
 @pytest.mark.parametrize("module", [pd, pl])
 def test_eras_may_be_the_name_of_a_column(module):
     columns = {f"x{j}": X[:, j] for j in range(3)}
@@ -174,7 +206,7 @@ def test_eras_may_be_the_name_of_a_column(module):
     with pytest.raises(ValueError, match="predicting with eras needs the intercepts"):
         plain.predict(features, eras=CODES)
     forest = EraForestRegressor(n_estimators=2, random_state=0, split_criterion="era")
-    by_name = forest.fit(frame, Y, eras="week").predict(features)
+    by_name = forest.fit(frame, Y, eras="week").predict(frame, eras="week")
     assert_array_equal(by_name, forest.fit(features, Y, eras=CODES).predict(features))
     classes = (Y > 0).astype(int)
     classifier = HistGradientBoostingClassifier(**parameters)
@@ -189,6 +221,7 @@ def test_eras_may_be_the_name_of_a_column(module):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (pd.DataFrame(X, columns=[*"aab"]), "columns of X have the same name"),
         (pd.DataFrame(X, columns=[*"abc"]), "'week' names no column.* 'a', 'b', 'c'"),
         (X, "'week' names a column, but X is ndarray"),
     ],
@@ -207,7 +240,8 @@ def test_names_do_not_pass_a_transformer():
 
 @pytest.mark.parametrize("cls", [HistGradientBoostingRegressor, EraForestRegressor])
 def test_integers_by_position_are_warned_of(cls):
-    with pytest.warns(UserWarning, match="third argument .* pass labels of eras by"):
-        cls().fit(X, Y, CODES + 1)
+    for labels in (CODES + 1, CODES + 1.0):
+        with pytest.warns(UserWarning, match=r"third argument .* pass labels of eras"):
+            cls().fit(X, Y, labels)
     cls().fit(X, Y, sample_weight=CODES + 1)  # without a warning
     cls().fit(X, Y, RNG.random(240))

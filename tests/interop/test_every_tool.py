@@ -1,5 +1,6 @@
 """Each tool with each kind of estimator: equal predictions, or a refusal that helps."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -90,12 +91,14 @@ def look_into_splits(model, _):
     importances = era_feature_importances(model, X, y, eras=ERAS)
     assert np.asarray(importances["importances"]).shape[-1] == 3
     SplitAgreementDisplay.from_estimator(model, X, y, eras=ERAS)
+    plt.close("all")
 
 
 def draw(model, _):
     y = CLASSES if hasattr(model, "classes_") else Y
     EraScoreDisplay.from_estimator(model, X, y, eras=ERAS)
     DecisionSurfaceDisplay.from_estimator(model, X, (0, 1))
+    plt.close("all")
 
 
 def bin_once(model, _):

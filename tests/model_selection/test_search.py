@@ -374,7 +374,7 @@ def test_text_of_numbers_or_dates_in_one_form_is_ordered_with_a_warning(form):
     X = np.random.default_rng(0).normal(size=(90, 1))
     eras = np.array([form.format(1 + j % 9) for j in range(90)])
     search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    message = f"^eras holds text such as '{eras[0]}', which EraSearchCV takes for"
+    message = f"^Labels are text such as '{eras[0]}', which EraSearchCV takes for"
     with pytest.warns(UserWarning, match=message):
         search.fit(X, X[:, 0], eras=eras)
     assert search.era_order_ == "ordered"
@@ -395,7 +395,7 @@ def test_other_text_has_an_order_if_one_is_passed(eras):
     X = np.random.default_rng(0).normal(size=(90, 1))
     eras = np.repeat(eras, 10)
     search = EraSearchCV(Ridge(), {"alpha": [2.0]})
-    with pytest.raises(ValueError, match=r"^eras holds text such as '.*: pass era_"):
+    with pytest.raises(ValueError, match=r"^Labels are text such as '.*: pass era_"):
         search.fit(X, X[:, 0], eras=eras)
     search.set_params(era_order="unordered").fit(X, X[:, 0], eras=eras)
     assert search.era_order_ == "unordered"

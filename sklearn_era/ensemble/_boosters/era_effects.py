@@ -214,6 +214,11 @@ def _warn_of_forecast(
 
 def intercepts_by_label(estimator: Any) -> dict[Any, Any]:
     """The intercept of each era: a number, or an array with one of each class."""
+    if not hasattr(estimator, "_era_intercepts"):
+        raise AttributeError(
+            f"{type(estimator).__name__} has era_intercepts_ after a fit with "
+            "era_effects only."
+        )
     intercepts = estimator._era_intercepts
     values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
     return dict(zip(as_keys(estimator._era_labels), values, strict=True))

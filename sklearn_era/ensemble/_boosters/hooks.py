@@ -64,10 +64,10 @@ class EraFitMixin(EraScoringMixin):
     # Of one process; a fit of several has another.
     _exchange: Exchange = ALONE
 
-    split_criterion: str | dict[str, float]
+    split_criterion: Any
     min_samples_per_era: int
-    min_era_coverage: float | str
-    min_gain_share: float | None
+    min_era_coverage: float
+    min_gain_share: float
     min_impurity_decrease: float
     validation_eras: str | None
     era_order: str

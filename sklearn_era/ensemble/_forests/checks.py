@@ -63,9 +63,12 @@ def check_forest_eras(
         return
     for eras in granularities:
         labels = eras.labels
+        weighs_by_age = (  # by the first of several columns
+            isinstance(forest.era_weighting, Recency) and eras is granularities[0]
+        )
         for name, is_used, instead in (
             ("random_segments", forest.random_segments is not None, None),
-            ("era_weighting", isinstance(forest.era_weighting, Recency), "equal"),
+            ("era_weighting", weighs_by_age, "equal"),
         ):
             if is_used:
                 what = f"{name}={getattr(forest, name)!r}"

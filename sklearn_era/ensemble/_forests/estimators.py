@@ -18,6 +18,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ..._era_arguments import without_eras
 from ..._threads import N_JOBS_CONSTRAINTS
 from ..._trees.walk import gains_by_column
 from ...effects import Recency
@@ -128,6 +129,24 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         verbose: int = 0,
     ) -> None: ...
 
+    def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
+        """Predict the target of rows, the mean over trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to predict.
+
+        eras : str, default=None
+            The name of the column of eras in X, which is left out.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The predicted values.
+        """
+        return super().predict(without_eras(self, X, eras))
+
     # No parameter, but what SHAP asks scikit-learn's models for.
     loss: ClassVar[str] = "squared_error"
 
@@ -182,7 +201,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         class_weight: Any = None,
     ) -> None: ...
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
         """Predict the most probable class; of equally probable ones, the first.
 
         Parameters
@@ -190,14 +209,17 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         X : array-like of shape (n_samples, n_features)
             The rows to predict.
 
+        eras : str, default=None
+            The name of the column of eras in X, which is left out.
+
         Returns
         -------
         y : ndarray of shape (n_samples,)
             The predicted classes.
         """
-        return self._classes(self._raw_predict(X))
+        return self._classes(self._raw_predict(without_eras(self, X, eras)))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any, *, eras: str | None = None) -> NDArray[np.float64]:
         """Predict the probability of each class, the mean proportion over trees.
 
         Parameters
@@ -205,12 +227,15 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         X : array-like of shape (n_samples, n_features)
             The rows to predict.
 
+        eras : str, default=None
+            The name of the column of eras in X, which is left out.
+
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        return self._probabilities(self._raw_predict(X))
+        return self._probabilities(self._raw_predict(without_eras(self, X, eras)))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predict by the first tree, the first two, and so on.

@@ -57,8 +57,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     n_estimators: int
     max_bins: int
     min_samples_per_era: int
-    min_era_coverage: float | str
-    min_gain_share: float | None
+    min_era_coverage: float
+    min_gain_share: float
     oob_score: Any
     warm_start: bool
     era_weighting: Any

@@ -32,6 +32,7 @@ from sklearn_era.ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    TimeRobustForestRegressor,
 )
 from sklearn_era.ensemble._parameter_table import CONSTRAINTS, MOVED, PARAMETERS
 from sklearn_era.model_files import load_model, save_model
@@ -131,6 +132,30 @@ def test_a_grid_of_a_criterion():
     expected = ours(split_criterion=Era(alpha, normalize=True)).fit(X, y, eras=eras)
     assert_same_model(search.best_estimator_, expected, X)
     assert given == Era(normalize=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "old", "new"),
+    [
+        (BOOSTERS[0], "era_weighting", "recency", r"Recency\(half_life="),
+        (BOOSTERS[0], "min_era_coverage", "auto", "0.1, with min_gain_share=0.5"),
+        (FORESTS[0], "bootstrap", "eras", "'whole_eras'"),
+    ],
+)
+def test_old_values_are_refused_with_the_new_ones(kind, name, old, new):
+    with pytest.raises(ValueError, match=f"It is {new}"):
+        kind(**{name: old}).fit([[0.0]] * 40, [0, 1] * 20)
+
+
+def test_unknown_arguments_are_refused_with_class_and_guess():
+    message = "^HistGradientBoostingRegressor: .*'era_orde'.* Did you mean 'era_order'"
+    with pytest.raises(TypeError, match=message):
+        BOOSTERS[0](era_orde="ordered")
+
+
+def test_defaults_that_are_objects_are_not_shared():
+    TimeRobustForestRegressor().split_criterion.set_params(aggregation="max")
+    assert TimeRobustForestRegressor().split_criterion.aggregation == "mean"
 
 
 @pytest.mark.parametrize("kind", [*BOOSTERS, *FORESTS])
