@@ -92,11 +92,9 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
             )
         if len(args) > 3 and kwargs.get("eras") is None:
             weights = np.asarray(args[3])
-            is_whole = weights.ndim == 1 and (
-                weights.dtype.kind in "iuUSO"
-                or (weights.dtype.kind == "f" and not (weights % 1).any())
-            )
-            if is_whole and 2 < len({*weights.tolist()}) < weights.size:
+            # Floats that are whole are weights of rows more often than labels.
+            are_labels = weights.ndim == 1 and weights.dtype.kind in "iuUSO"
+            if are_labels and 2 < len({*weights.tolist()}) < weights.size:
                 warn_user(
                     "The third argument of fit is sample_weight, and holds whole "
                     "numbers: "
