@@ -32,9 +32,9 @@ class Blend(SplitCriterion):
 
     Examples
     --------
-    >>> from sklearn_era.criteria import Blend, Era
-    >>> Blend({"directional": 1, Era(boltzmann_alpha=-1.0): 0.5})
-    Blend(weights={'directional': 1, Era(boltzmann_alpha=-1.0): 0.5})
+    >>> from sklearn_era.criteria import Blend
+    >>> Blend({"directional": 1, "gain": 0.5})
+    Blend(weights={'directional': 1, 'gain': 0.5})
     """
 
     name = "blend"

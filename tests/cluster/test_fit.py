@@ -271,6 +271,7 @@ def test_rows_move_to_where_their_era_is(client, tmp_path):
         split_criterion="era",
         early_stopping=True,
         era_effects="intercept",
+        era_order="ordered",
     )
     assert_same(fitted, local)
     assert fitted.feature_names_in_.tolist() == columns

@@ -167,9 +167,8 @@ class TestTreelite:
         assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.1
 
     @pytest.mark.filterwarnings("ignore:.* share a bin")
-    @CATEGORICAL_MODELS
-    def test_shared_bins_are_wrong_in_silence(self, predict, estimator, parameters):
-        model, X = fit_categorical(estimator, parameters | {"max_bins": 4})
+    def test_shared_bins_are_wrong_in_silence(self, predict):
+        model, X = fit_categorical(Regressor, ERA_PARAMETERS | {"max_bins": 4})
         assert np.abs(predict(model, X) - outputs(model, X)).max() > 0.05
 
     def test_classes_of_forests_are_refused(self, treelite):
