@@ -13,7 +13,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._eras import read_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.columns import as_matrix, check_same_columns, read_columns
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
@@ -179,7 +179,7 @@ default='from_dtype'
         labels = np.array(["holdout"])
         domains = np.repeat([-1, 0], [columns[0].values.size, others[0].values.size])
     else:
-        encoded = encode_eras(check_eras(eras, columns[0].values))
+        encoded = read_eras(eras, columns[0].values)
         if encoded.labels.size < 2:
             raise ValueError(
                 f"eras has the one label {encoded.labels[0]!s}, and nothing to tell it "

@@ -18,13 +18,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sklearn_era._eras import (
-    EncodedEras,
-    check_eras,
-    encode_eras,
-    is_fixed,
-    weigh_eras,
-)
+from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.walk import (
     leaf_indices,
@@ -86,7 +80,7 @@ def check_replay_data(
         )
     if eras is None:
         raise ValueError("eras is None; pass one label a row of X.")
-    encoded_eras = encode_eras(check_eras(eras, X))
+    encoded_eras = read_eras(eras, X)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     encoded_y = _encode_targets(estimator, y)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_era._eras import check_eras, encode_eras
+from sklearn_era._eras import read_eras
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.columns import Column, check_same_columns, read_columns
 
@@ -136,7 +136,7 @@ default='from_dtype'
         if isinstance(value, bool):  # a number to Python
             raise ValueError(f"{name} must be an integer; got {value!r}.")
     columns = read_columns(X, categorical_features=categorical_features)
-    encoded = encode_eras(check_eras(eras, columns[0].values))
+    encoded = read_eras(eras, columns[0].values)
     others: list[Column] = []
     if X_holdout is not None:
         others = read_columns(

@@ -4,6 +4,7 @@ import itertools
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.ensemble
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ from helpers.inspection import make_mixed_frame
 from helpers.trees import gain_and_direction, n_splits, rows_of_nodes, trees_of
 from sklearn_era import ensemble
 from sklearn_era._optional import MissingPackageError
+from sklearn_era.effects import Recency
 from sklearn_era.inspection import era_feature_importances, split_statistics
 
 
@@ -442,3 +444,20 @@ def test_pandas_is_needed_for_data_frames_only(function, monkeypatch):
     assert function(model, X, y, eras=eras)
     with pytest.raises(MissingPackageError, match=r"sklearn-era\[cli\]"):
         function(model, X, y, eras=eras, as_frame=True)
+
+
+def test_ages_of_ordered_categories_are_those_of_the_fit():
+    """Weights by recency go by the categories, and so do the sums at the root."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(4), 50)
+    X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+    months = ["nov", "dec", "jan", "feb"]  # not as the alphabet has them
+    named = pd.Series(pd.Categorical.from_codes(codes, months, ordered=True))
+    model = ensemble.HistGradientBoostingRegressor(
+        max_iter=1, era_weighting=Recency(1.0)
+    )
+    gains = [
+        split_statistics(model.fit(X, y, eras=eras), X, y, eras=eras)["gain"]
+        for eras in (codes, named)
+    ]
+    assert_array_equal(*gains)
