@@ -206,7 +206,7 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
 
 
-# What to pass where the order of text is not known.
+# Remedies where the order of text is not known.
 _ORDER_OR_GROUPS = (
     "pass era_order='ordered' if eras follow each other in the order of their text, "
     "and 'unordered' for groups, such as hospitals"

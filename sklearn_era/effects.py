@@ -1,4 +1,4 @@
-"""What eras weigh, and what they add: values of `era_weighting` and `era_effects`."""
+"""Weights and intercepts of eras: the values of `era_weighting` and `era_effects`."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What splits are chosen by: the values of `split_criterion`.
+"""The criteria by which splits are chosen: the values of `split_criterion`.
 
 In the formulas, ``G_j`` and ``H_j`` are sums of gradients and hessians over the rows of
 era j in a node, ``L`` and ``R`` mark those of the left and right side of a split, M is

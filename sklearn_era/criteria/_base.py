@@ -1,4 +1,4 @@
-"""What all criteria have: parameters, and what is true of their keys."""
+"""The base of all criteria: their parameters, and the traits of their keys."""
 
 from typing import Any, ClassVar, NamedTuple
 

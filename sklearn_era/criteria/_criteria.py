@@ -326,7 +326,7 @@ class VREx(SplitCriterion):
 
 
 class HeldOut(SplitCriterion):
-    """What a split saves in each era by the values of the rows of the other eras.
+    """The loss that a split saves in each era, by the values of the other eras.
 
     The key is ``sum_j [q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj,
     v_R(-j))]`` with ``q(G, H, v) = 2 G v + H v^2`` and

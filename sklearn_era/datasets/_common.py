@@ -1,4 +1,4 @@
-"""What the generators share: checks of their parameters, and names of their arrays."""
+"""Checks of the parameters of generators, and the names of their arrays."""
 
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real

@@ -30,7 +30,7 @@ from sklearn_era.model_selection._walk_forward import EraWalkForwardSplit
 
 
 class SearchByEra(BaseSearchCV):
-    """What `EraSearchCV` has scikit-learn's search do otherwise, step by step."""
+    """The steps of scikit-learn's search that `EraSearchCV` replaces."""
 
     _name: ClassVar[str] = "EraSearchCV"
     _keeps_models: ClassVar[bool] = False
@@ -182,7 +182,7 @@ class SearchByEra(BaseSearchCV):
     def _compare(
         self, scores: NDArray[np.float64], plain: NDArray[np.float64]
     ) -> dict[str, NDArray[Any]]:
-        """What the rule needs of scores by candidate, fold and era."""
+        """The numbers that the rule needs, by candidate, fold and era."""
         by_era = mean_over_folds(scores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that failed in all eras
