@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.metrics import r2_score
 
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.datasets import load_bike_sharing, make_synthetic_memorization
-from sklearn_era.ensemble import AutoEraRegressor, HistGradientBoostingRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import DecisionSurfaceDisplay
 from sklearn_era.metrics import era_scores
 

@@ -36,7 +36,7 @@ LAYERS = {
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments metrics model_selection _auto _just_train_twice "
+        "datasets environments metrics model_selection auto _just_train_twice "
         "causal rules inspection interop model_files numerai dask cli",
     ),
 }

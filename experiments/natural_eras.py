@@ -34,10 +34,9 @@ from experiments._natural_eras_measure import (
 )
 from experiments.common import COLORS, ExperimentError, find_data_file
 from sklearn_era._optional import import_optional
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import Recency
 from sklearn_era.ensemble import (
-    AutoEraClassifier,
-    AutoEraRegressor,
     EraForestClassifier,
     EraForestRegressor,
     HistGradientBoostingClassifier,

@@ -23,7 +23,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-from sklearn_era import ensemble
+from sklearn_era import auto, ensemble
 from sklearn_era._eras import encode_eras, follow_each_other
 from sklearn_era._renamed import refuse_moved
 from sklearn_era.cli import _ui
@@ -277,13 +277,13 @@ def make_estimator(
     if name != "auto":
         return estimator
     own = {key: options[key] for key in ("era_order", "random_state", "n_jobs")}
-    return getattr(ensemble, f"AutoEra{kind}")(estimator, **own)
+    return getattr(auto, f"AutoEra{kind}")(estimator, **own)
 
 
 def describe_fit(model: Any) -> str:
     """How far a model grew, or what was chosen."""
     if not hasattr(model, "_predictors"):
-        return f"{count(len(model.estimators_), 'model')} chosen"
+        return f"{count(len(model.members_), 'model')} chosen"
     trees = [tree for trees in model._predictors for tree in trees]
     n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
     told = count(model.n_iter_, "iteration")

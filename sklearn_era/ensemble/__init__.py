@@ -1,4 +1,4 @@
-"""Era-aware ensembles: boosters under scikit-learn's own names, forests, a search.
+"""Era-aware ensembles: boosters under scikit-learn's own names, and forests.
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
 ``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
@@ -6,13 +6,15 @@ is scikit-learn's own. Boosters and forests share ``_estimator``, ``_parameters`
 their ``_parameter_table``, the criterion and splitter of these (``_criterion_plan``),
 ``_feature_penalty``, ``_docstrings``, what a warm start has to find again
 (``_warm_start``), the state of a running fit (``_fit_state``) and its ``_callbacks``;
-``_auto`` searches for the booster's use of eras, and ``_just_train_twice`` does
-without them. By ``_exchange``, processes that hold other
+``_just_train_twice`` does without eras. By ``_exchange``, processes that hold other
 eras grow one tree.
 """
 
+from typing import TYPE_CHECKING
+
+from .._renamed import renamed
+
 try:
-    from ._auto import AutoEraClassifier, AutoEraRegressor
     from ._binning.dataset import BinnedDataset
     from ._boosters.estimators import (
         HistGradientBoostingClassifier,
@@ -35,8 +37,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = [
-    "AutoEraClassifier",
-    "AutoEraRegressor",
     "BinnedDataset",
     "EraForestClassifier",
     "EraForestRegressor",
@@ -48,3 +48,9 @@ __all__ = [
     "TimeRobustForestClassifier",
     "TimeRobustForestRegressor",
 ]
+
+if not TYPE_CHECKING:
+    _AUTO = ("AutoEraClassifier", "AutoEraRegressor")
+    __getattr__ = renamed(
+        __name__, {name: f"sklearn_era.auto.{name}" for name in _AUTO}
+    )

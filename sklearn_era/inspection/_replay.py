@@ -55,7 +55,7 @@ def check_hist_gradient_boosting(estimator: Any) -> None:
             "HistGradientBoostingClassifier, of sklearn_era or of scikit-learn, or an "
             f"EraForestRegressor or EraForestClassifier; got {estimator!r}. Of a "
             "pipeline, pass the last step, and X as it reaches that; of EraSearchCV "
-            "its best_estimator_, and of AutoEra one of its estimators_."
+            "its best_estimator_, and of AutoEra one of its members_."
         )
     check_is_fitted(estimator)
 

@@ -21,7 +21,7 @@ def check_model(model: Any, classes: Any = BaseHistGradientBoosting) -> None:
             "HistGradientBoostingClassifier or EraForestRegressor, got "
             f"{type(model).__module__}.{type(model).__qualname__}; of a pipeline, pass "
             "the last step, of EraSearchCV its best_estimator_, and of AutoEra each of "
-            "its estimators_, whose predictions it averages."
+            "its members_, whose predictions it averages by weights_."
         )
     check_is_fitted(model)
 

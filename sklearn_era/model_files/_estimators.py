@@ -15,12 +15,12 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
+from ..auto import AutoEraClassifier, AutoEraRegressor
+from ..auto._linear import LinearClassifier, LinearRegressor
 from ..criteria import Blend
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
 from ..ensemble import (
-    AutoEraClassifier,
-    AutoEraRegressor,
     EraForestClassifier,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -53,6 +53,8 @@ CLASSES: dict[str, Any] = {
         RuleEnsembleClassifier,
         AutoEraRegressor,
         AutoEraClassifier,
+        LinearRegressor,
+        LinearClassifier,
         EraSearchCV,
         JustTrainTwice,
         TimeRobustForestRegressor,
@@ -94,7 +96,9 @@ _FITTED: dict[str, Any] = {
         (np.ndarray | None, "is_categorical_"),
         (np.ndarray | dict, "era_scores_"),
         (dict, "_bin_mapper _predictors cv_results_ best_params_ rules_"),
-        (list, "_rules estimators_ averaged_params_"),
+        (dict, "members_ weights_"),
+        (np.ndarray, "_intercepts _coefficients _range"),
+        (list, "_rules _codings"),
         (list | None, "_preprocessor"),
         (BaseEstimator, "estimator_ identification_estimator_ best_estimator_"),
         (np.random.Generator, "_feature_subsample_rng"),
@@ -146,6 +150,11 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
             _need(np.array_equal(*classes), "classes")
         if isinstance(estimator, EraSearchCV):
             estimator.scorer_, _ = estimator._get_scorers(by_era=False)
+        if hasattr(estimator, "members_"):
+            weights = {name: estimator.weights_[name] for name in estimator.members_}
+            _need(np.isclose(sum(weights.values()), 1), "weights")
+        if hasattr(estimator, "_codings"):
+            _need(estimator.check(), "coefficients")
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
@@ -172,7 +181,7 @@ def inner_models(estimator: Any) -> list[Any]:
     for name in ("estimator_", "best_estimator_"):
         if hasattr(estimator, name):
             return [getattr(estimator, name)]
-    return getattr(estimator, "estimators_", [])
+    return list(getattr(estimator, "members_", {}).values())
 
 
 def _check_attributes(attributes: dict[str, Any]) -> None:

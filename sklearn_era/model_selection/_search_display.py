@@ -141,20 +141,25 @@ class EraSearchDisplay:
         """
         check_is_fitted(search)
         results = search.cv_results_
-        if "mean_difference" not in results or len(results["params"]) == 1:
+        chosen = getattr(search, "best_index_", len(search.era_scores_) - 1)
+        if "weight" in results and results["weight"][0] == 1:
+            chosen = 0  # the plain model
+        if "mean_difference" not in results or len(results["mean_difference"]) == 1:
             raise ValueError(
                 "search has no candidate beside the plain model to draw, or was made "
                 "with rule='best', which compares none with it."
             )
-        names = [
-            ", ".join(f"{name}={value!r}" for name, value in params.items())
-            for params in results["params"][1:]
-        ]
+        names = results.get("member")
+        if names is None:
+            names = [
+                ", ".join(f"{name}={value!r}" for name, value in params.items())
+                for params in results["params"]
+            ]
         display = cls(
             means=results["mean_difference"][1:],
             errors=results["se_difference"][1:],
-            names=names,
-            chosen=search.best_index_ - 1 if search.best_index_ > 0 else None,
+            names=names[1:],
+            chosen=chosen - 1 if chosen > 0 else None,
         )
         return display.plot(ax, **kwargs)
 

@@ -26,35 +26,33 @@ RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function
 
 
 class EraMean(float):
-    """The mean score of a fold's eras, which has the scores and, if kept, the model."""
+    """The mean score of a fold's eras, which has the scores."""
 
     codes: NDArray[np.integer]  # of the eras, ascending
-    model: Any
-    rows: NDArray[np.intp]  # of the test
     scores: NDArray[np.float64]  # of eras; NaN where the score is not defined
 
-    def __new__(cls, codes: Any, model: Any, rows: Any, scores: Any) -> "EraMean":
+    def __new__(cls, codes: Any, scores: Any) -> "EraMean":
         scores = np.asarray(scores, dtype=np.float64)
         known = scores[~np.isnan(scores)]
         self = super().__new__(cls, known.mean() if known.size else np.nan)
-        self.codes, self.model, self.rows, self.scores = codes, model, rows, scores
+        self.codes, self.scores = codes, scores
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return EraMean, (self.codes, self.model, self.rows, self.scores)
+        return EraMean, (self.codes, self.scores)
 
 
 class ScorerByEra:
     """A scorer that asks another one for the rows of one era at a time."""
 
-    def __init__(self, scorer: Any, keeps_models: bool = False):
-        self.scorer, self.keeps_models = scorer, keeps_models
+    def __init__(self, scorer: Any):
+        self.scorer = scorer
 
     def __repr__(self) -> str:
         return repr(self.scorer)
 
     def __call__(
-        self, estimator: Any, X: Any, *y: Any, era_codes: Any, rows: Any, **params: Any
+        self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Any:
         if asks_for_eras(self.scorer):
             params["eras"] = era_codes
@@ -72,7 +70,7 @@ class ScorerByEra:
         known = [one for one in found if not isinstance(one, ValueError)]
         if not known:
             raise found[0]
-        make = partial(EraMean, codes, estimator if self.keeps_models else None, rows)
+        make = partial(EraMean, codes)
         if isinstance(known[0], dict):
             return {name: make(_values(found, name)) for name in known[0]}
         if np.asarray(known[0]).ndim or isinstance(known[0], str):
@@ -95,14 +93,13 @@ class ScorerByEra:
         return "sample_weight" in signature(self.scorer).parameters
 
     def get_metadata_routing(self) -> Any:
-        """What the scorer requests, and the eras of the rows."""
+        """Return what the scorer requests, and the eras of the rows."""
         routing: Any = get_routing_for_object(self.scorer)
         own = routing
         if isinstance(routing, MetadataRouter):
             own = MetadataRequest(owner=self)
             routing.add_self_request(own)
-        for name in ("era_codes", "rows"):
-            own.score.add_request(param=name, alias=True)
+        own.score.add_request(param="era_codes", alias=True)
         return routing
 
 

@@ -33,7 +33,6 @@ class SearchByEra(BaseSearchCV):
     """The steps of scikit-learn's search that `EraSearchCV` replaces."""
 
     _name: ClassVar[str] = "EraSearchCV"
-    _keeps_models: ClassVar[bool] = False
     # Of `EraSearchCV`.
     param_grid: Any
     gap: int
@@ -102,8 +101,7 @@ class SearchByEra(BaseSearchCV):
         if not is_routed:
             weights = of_fit.pop("sample_weight", None)
             of_fit |= fit_arguments(self.estimator, eras, weights)
-        rows = np.arange(self._codes.size)
-        routed.scorer.score |= {"era_codes": self._codes, "rows": rows}
+        routed.scorer.score["era_codes"] = self._codes
         if self._splits_eras():
             of_split["groups"] = self._codes
         elif of_split.get("groups") is None and (
@@ -125,7 +123,7 @@ class SearchByEra(BaseSearchCV):
             scorers = scorer._scorers.items()
             scorer._scorers = {name: ScorerByEra(one) for name, one in scorers}
         elif by_era:
-            scorer = ScorerByEra(scorer, self._keeps_models)
+            scorer = ScorerByEra(scorer)
         return scorer, metric
 
     def _default_scorer(self) -> Any:
@@ -172,8 +170,6 @@ class SearchByEra(BaseSearchCV):
             tables[name], self._test_codes = tabulate(of_metric, n_splits)
         by_era = {name: mean_over_folds(table) for name, table in tables.items()}
         self.era_scores_ = by_era if is_multimetric else by_era["score"]
-        if self._keeps_models:
-            self._fold_scores = np.array(scores, dtype=object).reshape(-1, n_splits)
         if isinstance(metric, str) and metric in tables:
             results |= self._compare(tables[metric], tables[metric][0])
             results["qualifies"] &= np.isfinite(results[f"mean_test_{metric}"])

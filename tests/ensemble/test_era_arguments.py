@@ -9,9 +9,9 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import (
-    AutoEraRegressor,
     BinnedDataset,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -170,7 +170,8 @@ def test_what_is_inside_a_search_knows_the_order(order):
     assert search.best_estimator_.era_order == order
     assert booster.era_order == search.estimator.era_order == "auto"
     auto = AutoEraRegressor(booster, era_order=order, cv=2).fit(X, Y, eras=names)
-    assert np.isfinite(auto.cv_results_["mean_test_score"]).all()
+    assert np.isfinite(auto.era_scores_).all()
+    assert auto.era_order_ == order
     pipeline = make_pipeline(StandardScaler(), booster)
     search = EraSearchCV(pipeline, {}, cv=cv, era_order=order, error_score="raise")
     search.fit(X, Y, eras=names)

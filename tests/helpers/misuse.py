@@ -16,10 +16,9 @@ from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
 import sklearn_era
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
-    AutoEraClassifier,
-    AutoEraRegressor,
     EraForestClassifier,
     EraForestRegressor,
     JustTrainTwice,
@@ -183,7 +182,9 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 def bad_parameters(estimator: Any) -> dict[str, Any]:
     """Values of parameters with which a fit is refused, now and then only late."""
-    if isinstance(estimator, (EraSearchCV, AutoEraRegressor, AutoEraClassifier)):
+    if isinstance(estimator, AutoEraRegressor | AutoEraClassifier):
+        return {"cv": 1, "members": ["no_such"], "estimator": 3, "time_budget": -1}
+    if isinstance(estimator, EraSearchCV):
         return {"cv": 1, "scoring": "no_such_score", "estimator": 3, "choose_by": "x"}
     if isinstance(estimator, JustTrainTwice):
         return {"upweight": -1.0, "estimator__max_iter": -1}

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.ensemble import (
-    AutoEraRegressor,
     BinnedDataset,
     EraForestClassifier,
     EraForestRegressor,

@@ -24,7 +24,7 @@ from helpers.grids import slow
 from helpers.model_files import METADATA, MODEL, Forgery
 from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
-from sklearn_era import ensemble
+from sklearn_era import auto, ensemble
 from sklearn_era.criteria import Blend, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
@@ -549,8 +549,8 @@ CLASSIFIER = ensemble.HistGradientBoostingClassifier(**SMALL)
         (RuleEnsembleClassifier(n_estimators=3), "multiclass"),
         (JustTrainTwice(CLASSIFIER), "binary"),
         (EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}), "real"),
-        (ensemble.AutoEraRegressor(BOOSTER), "real"),
-        (ensemble.AutoEraClassifier(CLASSIFIER), "multiclass"),
+        (auto.AutoEraRegressor(BOOSTER), "real"),
+        (auto.AutoEraClassifier(CLASSIFIER), "multiclass"),
         (ensemble.TimeRobustForestRegressor(min_samples_per_era=1), "real"),
     ],
     ids=lambda value: type(value).__name__,

@@ -2,7 +2,6 @@
 
 import warnings
 from datetime import date
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,6 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.metrics import (
     get_scorer,
     log_loss,
-    mean_pinball_loss,
-    mean_poisson_deviance,
     mean_squared_error,
     r2_score,
 )
@@ -32,10 +29,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_era.datasets import make_synthetic_memorization
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.ensemble import (
-    AutoEraClassifier,
-    AutoEraRegressor,
     BinnedDataset,
     EraForestRegressor,
     HistGradientBoostingClassifier,
@@ -477,34 +472,6 @@ def test_a_model_is_asked_once_for_all_eras_of_a_fold(data, scoring, monkeypatch
     np.testing.assert_allclose(search.era_scores_[0, :3], expected)
 
 
-@pytest.mark.parametrize(
-    ("params", "metric"),
-    [
-        ({"loss": "poisson"}, mean_poisson_deviance),
-        ({"loss": "quantile", "quantile": 0.8}, partial(mean_pinball_loss, alpha=0.8)),
-    ],
-)
-def test_scores_are_those_of_the_loss(data, params, metric):
-    X, y, eras = data
-    y = np.exp(y / 3)
-    plain = HistGradientBoostingRegressor(max_iter=2, **params)
-    model = AutoEraRegressor(plain, era_order="unordered", cv=2)
-    model.fit(X, y, eras=eras)
-    train, test = next(GroupKFold(2).split(X, groups=eras))
-    predicted = clone(plain).fit(X[train], y[train]).predict(X[test])
-    rows = eras[test] == eras[test][0]
-    expected = -metric(y[test][rows], predicted[rows])
-    assert model.era_scores_[0, eras[test][0]] == pytest.approx(expected)
-
-
-def test_boosters_alone_know_how_to_use_eras(data):
-    X, y, eras = data
-    with pytest.raises(
-        ValueError, match=r"must be a HistGradientBoostingRegressor.*Ridge"
-    ):
-        AutoEraRegressor(Ridge()).fit(X, y, eras=eras)
-
-
 def test_sparse_rows_of_any_kind(data):
     X, y, eras = data
     search = EraSearchCV(Ridge(), ALPHAS).fit(X, y, eras=eras)
@@ -517,40 +484,6 @@ def test_bins_of_all_rows_are_no_rows_to_search(data):
     rows = BinnedDataset.from_arrays(X, y, eras=eras)
     with pytest.raises(TypeError, match="cannot be split or indexed"):
         EraSearchCV(Ridge(), ALPHAS).fit(rows, y, eras=eras)
-
-
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_the_level_of_later_eras_is_found(early_stopping):
-    """It is that of the last eras, and not of those before eras that are held out."""
-    X, y, eras = make_levels()
-    plain = HistGradientBoostingRegressor(
-        max_iter=30, min_samples_leaf=10, early_stopping=early_stopping
-    )
-    model = AutoEraRegressor(plain, n_averaged=1).fit(X, y, eras=eras)
-    assert model.best_params_["era_effects"] == "intercept"
-    assert list(model.estimators_[0].era_intercepts_) == list(range(16))
-    assert len(model.cv_results_["params"]) == 8
-    assert is_regressor(model)
-
-
-@pytest.mark.slow
-def test_a_shortcut_is_seen_through():
-    data = make_synthetic_memorization(random_state=0)
-    model = AutoEraClassifier(
-        HistGradientBoostingClassifier(max_iter=30), era_order="unordered", cv=2
-    ).fit(data.X_train, data.y_train, eras=data.eras_train)
-    plain = HistGradientBoostingClassifier(max_iter=30).fit(data.X_train, data.y_train)
-    assert model.score(data.X_test, data.y_test) > plain.score(data.X_test, data.y_test)
-    assert model.predict_proba(data.X_test).shape == (2000, 2)
-
-
-def test_a_model_of_its_own_has_the_seed():
-    model = AutoEraRegressor(random_state=3)
-    assert model._plain_model().random_state == 3
-    assert clone(model).get_params() == model.get_params()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.set_params(n_averaged=2)
 
 
 def make_late_columns():
@@ -571,7 +504,7 @@ SMALL = {"max_iter": 3, "max_leaf_nodes": 4}
     "search",
     [
         AutoEraRegressor(HistGradientBoostingRegressor(**SMALL)),
-        AutoEraClassifier(HistGradientBoostingClassifier(**SMALL), n_averaged=2),
+        AutoEraClassifier(HistGradientBoostingClassifier(**SMALL)),
         EraSearchCV(HistGradientBoostingRegressor(**SMALL), {"max_depth": [1, 2]}),
         EraSearchCV(EraForestRegressor(3), {"max_depth": [2]}, era_order="unordered"),
     ],
@@ -603,80 +536,6 @@ def test_fits_in_parallel_are_the_same():
     with pytest.warns(UserWarning, match=r"column\(s\) 'never' have no value"):
         search.set_params(n_jobs=2).fit(X, y, eras=eras)
     np.testing.assert_array_equal(search.era_scores_, expected)
-
-
-@pytest.mark.parametrize("choose_by", ["mean", "worst"])
-@pytest.mark.parametrize("n_averaged", [2, 3])
-def test_the_best_are_averaged_unless_one_is_better_by_an_error(
-    data, n_averaged, choose_by
-):
-    X, y, eras = data
-    plain = HistGradientBoostingRegressor(max_iter=4, min_samples_leaf=5)
-    model = AutoEraRegressor(
-        plain, era_order="unordered", n_averaged=n_averaged, choose_by=choose_by
-    ).fit(X, y, eras=eras)
-    candidates = model.cv_results_["params"]
-    assert len(candidates) == 6
-    predicted = np.empty((6, 240))
-    for train, test in GroupKFold(3).split(X, groups=eras):
-        for i, params in enumerate(candidates):
-            one = (
-                clone(plain)
-                .set_params(**params)
-                .fit(X[train], y[train], eras=eras[train])
-            )
-            predicted[i, test] = one.predict(X[test])
-
-    def score(p):
-        return np.array([-np.mean((p - y)[eras == era] ** 2) for era in range(12)])
-
-    scores = [score(p) for p in predicted]
-    np.testing.assert_allclose(model.era_scores_, scores)
-    order = np.argsort([-x.mean() for x in scores], kind="stable")
-    groups = [[i] for i in range(6)] + [order[:n] for n in range(2, n_averaged + 1)]
-    scores = [score(predicted[group].mean(axis=0)) for group in groups]
-    ranks = []
-    for one in scores:
-        d = one - scores[0]
-        qualifies = d.mean() > d.std(ddof=1) / np.sqrt(12)
-        rank = one.mean() if choose_by == "mean" else one.min()
-        ranks.append(rank if qualifies else -np.inf)
-    best = int(np.argmax(ranks))
-    average = 6 + int(np.argmax(ranks[6:]))
-    if choose_by == "mean" and np.isfinite(ranks[average]):
-        d = scores[best] - scores[average]
-        best = best if d.mean() > d.std(ddof=1) / np.sqrt(12) else average
-    assert model.averaged_params_ == [candidates[i] for i in groups[best]]
-    assert model.best_params_ == candidates[int(np.argmax(ranks[:6]))]
-    fitted = [
-        clone(plain).set_params(**params).fit(X, y, eras=eras).predict(X)
-        for params in model.averaged_params_
-    ]
-    assert (model.predict(X) == np.mean(fitted, axis=0)).all()
-    assert len(model.estimators_) == len(fitted)
-
-
-def test_averages_of_classes_are_of_probabilities(data):
-    X, y, eras = data
-    y = np.digitize(y, [-1, 1]).astype(str)
-    y[(y == "2") & (eras < 10)] = "1"  # no class 2 before the last block
-    plain = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5)
-    model = AutoEraClassifier(plain).fit(X, y, eras=eras)
-    p = np.mean([one.predict_proba(X) for one in model.estimators_], axis=0)
-    assert (model.predict_proba(X) == p).all()
-    assert (model.predict(X) == model.classes_[p.argmax(axis=1)]).all()
-    assert not isinstance(model, EraSearchCV)
-
-
-def test_auto_predicts_eras_that_it_knows():
-    X, y, eras = make_levels()
-    model = AutoEraRegressor(HistGradientBoostingRegressor(max_iter=5))
-    model.fit(X, y, eras=eras)
-    assert {"intercept"} <= {x["era_effects"] for x in model.averaged_params_}
-    with_eras = model.predict(X, eras=eras)
-    assert mean_squared_error(y, with_eras) < mean_squared_error(y, model.predict(X))
-    assert model.score(X, y, eras=eras) == r2_score(y, with_eras)
-    assert model.score(X, y) == r2_score(y, model.predict(X))
 
 
 @pytest.mark.parametrize("search", [EraSearchCV, AutoEraRegressor])

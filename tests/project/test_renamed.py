@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from sklearn_era._renamed import renamed
-from sklearn_era.ensemble import AutoEraRegressor
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 
 
@@ -16,6 +16,7 @@ from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
         ("metrics", "aggregate_era_scores", r"\.aggregate\(\.\.\.\)"),
         ("datasets", "make_liao_regression", "experiments/_paper_data.py of the rep"),
         ("environments", "decorrelated_partition", "experiments/_decorrelated.py"),
+        ("ensemble", "AutoEraRegressor", r"sklearn_era\.auto\.AutoEraRegressor"),
         ("numerai", "train", "the command sklearn-era numerai train"),
         ("model_selection", "best_worst_era", "rule='best', choose_by='worst'"),
     ],
@@ -43,7 +44,7 @@ def test_other_names_raise_as_python_does():
         (EraWalkForwardSplit, "purge", "gap"),
         (EraWalkForwardSplit, "train_size", "max_train_size"),
         (EraSearchCV, "n_averaged", "AutoEraRegressor"),
-        (AutoEraRegressor, "time_budget", "cv=2"),
+        (AutoEraRegressor, "n_averaged", "members"),
     ],
 )
 def test_old_arguments_give_the_new_ones(make, old, new):

@@ -12,10 +12,9 @@ from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CH
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
-    AutoEraClassifier,
-    AutoEraRegressor,
     EraForestClassifier,
     EraForestRegressor,
     InvariantForestClassifier,

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from helpers.data import make_data
 from helpers.estimators import ours, stock
 from helpers.trees import assert_same_model, assert_same_trees
+from sklearn_era.auto import AutoEraClassifier
 from sklearn_era.effects import GroupDRO, Intercepts
 from sklearn_era.ensemble import (
-    AutoEraClassifier,
     EraForestClassifier,
     EraForestRegressor,
     JustTrainTwice,

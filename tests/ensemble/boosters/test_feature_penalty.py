@@ -19,10 +19,10 @@ from helpers.estimators import ours
 from helpers.forests import classifier, regressor
 from helpers.grids import grid
 from helpers.trees import assert_same_model, assert_same_trees, n_splits, trees_of
+from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.criteria import Gain
 from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.ensemble import (
-    AutoEraRegressor,
     BinnedDataset,
     EraForestClassifier,
     HistGradientBoostingClassifier,
@@ -290,9 +290,9 @@ def test_the_automatic_estimator_hands_it_on():
     plain = HistGradientBoostingRegressor(
         max_iter=5, max_bins=16, feature_penalty={1: math.inf}
     )
-    auto = AutoEraRegressor(plain, era_order="unordered", cv=2, n_averaged=2)
+    auto = AutoEraRegressor(plain, era_order="unordered", cv=2)
     auto.fit(X, y, eras=eras)
-    for model in auto.estimators_:
+    for model in auto.members_.values():
         assert model.feature_penalty == {1: math.inf}
         assert 1 not in features_of(model) > set()
 

@@ -1,0 +1,363 @@
+"""Averages of models, weighted by their losses in eras that they have not seen."""
+
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    clone,
+    is_regressor,
+)
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .._era_arguments import eras_by_name, take_era_column
+from .._eras import check_eras, read_eras
+from .._fit_attributes import fits_or_fails
+from .._renamed import refuses_moved
+from .._tables.no_value import no_value_noted
+from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from ..model_selection import EraSearchCV
+from ..model_selection._search_errors import mean_and_error
+from ..model_selection._search_scores import prediction, with_eras
+from ._losses import loss_of
+from ._members import PLAIN, Member, at_stage, make_members
+from ._out_of_era import MemberSearch, OutOfEra, gather
+from ._weights import convex_weights
+
+_DOC = """The average of models for {task}, weighted by eras that they have not seen.
+
+    A plain model, boosters of other sizes, additive ones and such as use eras, a forest
+    and a linear model are fitted in folds of whole eras. With p_k the predictions of
+    member k, after the number of trees with the least loss, the weights w are
+
+        w = 1/2 argmin_v mean_j loss_j(sum_k v_k p_k) + 1/2 u,
+
+    where v is on the simplex, loss_j is the mean loss of the rows of era j that is left
+    out, each of which counts the same, and u is 1/3 for each of the three members that
+    are best alone (a super learner, [1]_). The loss is the plain model's. The plain
+    model keeps all the weight unless the average is better than it in eras left out, by
+    more than its standard error. All members with weight are then fitted to all rows.
+    It takes as long as some 45 fits of the plain model.
+
+    Parameters
+    ----------
+    estimator : {kind}, default=None
+        The plain model, whose parameters all boosters share but for what makes them
+        members. None is ``{kind}(random_state=random_state)``.
+
+    members : 'default' or list, default='default'
+        Models beside the plain one: pairs of a name and an estimator, among which
+        'default' stands for the default ones: ``["default", ("mine", model)]``. Names
+        of the default ones are 'leaves_8', 'additive', 'leaves_15', 'leaves_4',
+        'level_8', 'level', 'directional', 'shrunk_8', 'shrunk', 'linear' and 'forest'.
+        Fewer than six eras have none of those that use eras, and losses whose best
+        prediction is no mean have neither forest nor linear model.
+
+    time_budget : float, default=None
+        Seconds that the fit may take. Members for which there is no time are left out,
+        the last first; the plain model is fitted in all cases.
+
+    random_state : int, RandomState instance or None, default=None
+        Of the plain model, where `estimator` is None. A forest has the plain model's,
+        or 0.
+
+    verbose : int, default=0
+        1 prints a line a member, 2 also those of
+        :class:`~sklearn_era.model_selection.EraSearchCV`.
+
+    cv, n_jobs, era_order :
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
+        mere names (hospitals, shops) need ``era_order="unordered"``.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        Weights of all members that were fitted in folds, the plain one first; they add
+        up to 1.
+
+    members_ : dict of str to object
+        Those that have weight, fitted to all rows.
+
+    cv_results_ : dict of str to array-like of shape (n_members + 1,)
+        Of each member, and last of their average: its name as ``member``; the number
+        of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``
+        and ``worst_era_score``; ``mean_difference`` and ``se_difference`` to the plain
+        model; ``weight``, and the ``fit_time`` of all folds in seconds.
+
+    era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
+        Negative losses by era left out, of members and last of their average.
+
+    era_labels_ : ndarray of shape (n_test_eras,)
+        Labels of these eras.
+
+    era_order_ : {{'ordered', 'unordered'}}
+        How eras were taken.
+{classes}
+    n_features_in_ : int
+        Number of columns of X.
+
+    See Also
+    --------
+    sklearn_era.model_selection.EraSearchCV : A search with candidates of one's own.
+    {kind} : The plain model.
+
+    References
+    ----------
+    .. [1] M. J. van der Laan, E. C. Polley, A. E. Hubbard (2007), Super Learner.
+       Statistical Applications in Genetics and Molecular Biology 6 (1).
+
+    Examples
+    --------
+    >>> from sklearn_era.auto import AutoEra{suffix}
+    >>> from sklearn_era.datasets import make_synthetic_memorization
+    >>> data = make_synthetic_memorization(random_state=0)
+    >>> est = AutoEra{suffix}(era_order="unordered", cv=2)
+    >>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
+    >>> est.predict(data.X_test).shape
+    (2000,)
+    """
+_OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
+
+
+class _AutoEra(BaseEstimator):
+    """The weighted average of members, of a task that a subclass has."""
+
+    __metadata_request__fit: ClassVar = {"eras": True}
+    __metadata_request__predict: ClassVar = {"eras": True}
+    __metadata_request__predict_proba: ClassVar = {"eras": True}
+    __metadata_request__score: ClassVar = {"eras": False}
+    _booster: ClassVar[type]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: EraSearchCV._parameter_constraints[name] for name in _OF_SEARCH},
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "members": [StrOptions({"default"}), list, tuple],
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+    }
+
+    @refuses_moved(
+        n_averaged="members, whose weights are found",
+        scoring="the loss of the plain model, estimator",
+        choose_by="EraSearchCV, which chooses by the worst era",
+    )
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        members: Any = "default",
+        time_budget: float | None = None,
+        random_state: Any = None,
+        cv: Any = 3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        era_order: str = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.members = members
+        self.time_budget = time_budget
+        self.random_state = random_state
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.era_order = era_order
+
+    @eras_by_name
+    @fits_or_fails
+    def fit(
+        self, X: Any, y: Any = None, *, eras: Any = None, sample_weight: Any = None
+    ) -> "_AutoEra":
+        """Fit all members in folds of whole eras, and those with weight to all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The input samples.
+
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras, or the name of the column of eras.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows, in fits and losses.
+
+        Returns
+        -------
+        self : object
+            The model, fitted.
+
+        Raises
+        ------
+        ValueError
+            If the plain model has a loss of its own making, a name of `members` comes
+            twice, or as :meth:`~sklearn_era.model_selection.EraSearchCV.fit` does.
+        """
+        self._validate_params()
+        X, eras = take_era_column(X, eras)
+        plain = self._plain_model()
+        loss = loss_of(plain)
+        search = MemberSearch(
+            plain,
+            partial(make_members, plain, self.members, loss),
+            loss,
+            self.time_budget,
+            **{name: getattr(self, name) for name in _OF_SEARCH},
+        )
+        with config_context(enable_metadata_routing=False):
+            try:
+                search.fit(X, y, eras=eras, sample_weight=sample_weight)
+            except ValueError as error:
+                if "fits failed" in str(error) or "The plain model" in str(error):
+                    # The error of a single fit is clearer.
+                    clone(plain).fit(X, y, eras=eras, sample_weight=sample_weight)
+                raise
+            X, y = indexable(X, y)
+            codes = read_eras(eras, X).codes
+            found = gather(search, np.asarray(y), codes, sample_weight)
+            self._weigh(found, search)
+            self._fit_members(search, found, X, y)
+        self.era_labels_, self.era_order_ = search.era_labels_, search.era_order_
+        return self
+
+    def _weigh(self, found: OutOfEra, search: MemberSearch) -> None:
+        """Find the weights, and what is to be known of members and their average."""
+        loss = search.loss
+        weights = convex_weights(found.predicted, found.rows, loss)
+        predicted = np.vstack([found.predicted, weights @ found.predicted])
+        self.era_scores_ = -found.by_era(loss(found.rows.y, predicted))
+        mean, error = mean_and_error(self.era_scores_ - self.era_scores_[0])
+        if not mean[-1] > error[-1]:
+            weights = (np.array(found.names) == PLAIN).astype(np.float64)
+        self.weights_ = dict(zip(found.names, weights.tolist(), strict=True))
+        seconds = [search.seconds[name] for name in found.names]
+        self.cv_results_ = {
+            "member": np.array([*found.names, "average"], dtype=object),
+            "stage": np.array([*found.stages, 0]),
+            "mean_era_score": self.era_scores_.mean(axis=1),
+            "worst_era_score": self.era_scores_.min(axis=1),
+            "mean_difference": mean,
+            "se_difference": error,
+            "weight": np.array([*weights, 1.0]),
+            "fit_time": np.array([*seconds, sum(seconds)]),
+        }
+        if self.verbose:
+            kept = "" if self.weights_[PLAIN] < 1 else ": the plain model is kept"
+            print(
+                f"AutoEra: the average's loss is {mean[-1]:.3g} ± {error[-1]:.2g} less "
+                f"than the plain model's{kept}"
+            )
+
+    def _fit_members(
+        self, search: MemberSearch, found: OutOfEra, X: Any, y: Any
+    ) -> None:
+        """Fit the members that have weight to all rows."""
+        models = {
+            name: at_stage(search.members[name], stage)
+            for name, stage in zip(found.names, found.stages, strict=True)
+            if self.weights_[name] > 0
+        }
+        params = search.routed.estimator.fit
+        with no_value_noted():  # of which the search has warned
+            fitted = Parallel(n_jobs=self.n_jobs)(
+                delayed(Member(model).fit)(X, y, **params) for model in models.values()
+            )
+        self.members_ = {
+            name: member.model_ for name, member in zip(models, fitted, strict=True)
+        }
+        first = next(iter(self.members_.values()))
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+
+    def _plain_model(self) -> Any:
+        if self.estimator is None:
+            return self._booster(random_state=self.random_state)
+        if not isinstance(self.estimator, self._booster):
+            raise ValueError(
+                f"estimator must be a {self._booster.__name__} of "
+                f"sklearn_era.ensemble, or None; got {type(self.estimator).__name__}. "
+                "Pass other models as members, and put what prepares columns before "
+                f"{type(self).__name__} in a pipeline."
+            )
+        return self.estimator
+
+    predict = prediction("predict", "targets or classes, by the average")
+
+    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        X, eras = take_era_column(X, eras)
+        if eras is not None:
+            check_eras(eras, X)
+        if method == "predict" and hasattr(self, "classes_"):
+            p = self._ask("predict_proba", X, eras)
+            return self.classes_[p.argmax(axis=1)]
+        parts = []
+        for name, model in self.members_.items():
+            known = getattr(model, "era_effects", None) is not None
+            params = {"eras": eras} if known and eras is not None else {}
+            parts.append(self.weights_[name] * getattr(model, method)(X, **params))
+        return np.sum(parts, axis=0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._booster() if self.estimator is None else self.estimator)
+        tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+
+def _score(
+    self: Any, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
+) -> float:
+    """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows to predict.
+
+    y, sample_weight, eras : array-like of shape (n_samples,)
+        Their targets and, both by default None, weights and eras.
+
+    Returns
+    -------
+    score : float
+        1 is the best.
+    """
+    kind: Any = RegressorMixin if is_regressor(self) else ClassifierMixin
+    known = self if eras is None else with_eras(self, eras)
+    return kind.score(known, X, y, sample_weight)
+
+
+class AutoEraRegressor(RegressorMixin, _AutoEra):
+    __doc__ = _DOC.format(
+        task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
+        classes="",
+    )  # fmt: skip
+    _booster = HistGradientBoostingRegressor
+    score = _score
+
+
+class AutoEraClassifier(ClassifierMixin, _AutoEra):
+    __doc__ = _DOC.format(
+        task="classification", suffix="Classifier",
+        kind="HistGradientBoostingClassifier",
+        classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "
+        "classes.\n",
+    )  # fmt: skip
+    _booster = HistGradientBoostingClassifier
+    score = _score
+
+    predict_proba = prediction("predict_proba", "the probabilities of classes")
+
+
+__all__ = ["AutoEraClassifier", "AutoEraRegressor"]

@@ -1,0 +1,180 @@
+"""A regularised linear model of standardised columns, as a member of an average."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.linear_model import (
+    GammaRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from .._tables.columns import Column, is_data_frame, read_columns
+
+# Of the mean loss of a row, from strong to weak: where a prediction has the last one
+# by default, the first few of them are a model as well.
+PENALTIES = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# A category of fewer rows has no coefficient.
+_LEAST_ROWS = 10
+_MOST_CATEGORIES = 50
+
+
+class _Linear(BaseEstimator):
+    """Generalised linear models by their penalties, of the mean and its link.
+
+    A number is standardised; where it is missing it counts as the mean, with an
+    indicator of its own. A category has an indicator. Predictions of numbers stay
+    within the range of the training targets.
+    """
+
+    def __init__(
+        self,
+        loss: str,
+        categorical_features: Any = "from_dtype",
+        penalties: tuple[float, ...] = PENALTIES,
+    ) -> None:
+        self.loss = loss
+        self.categorical_features = categorical_features
+        self.penalties = penalties
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Linear":
+        columns = self._read(X)
+        self.n_features_in_ = len(columns)
+        self._codings = [_coding_of(column, sample_weight) for column in columns]
+        Z = self._design(columns)
+        scale = Z.shape[0] if sample_weight is None else float(np.sum(sample_weight))
+        if is_classifier(self):
+            self.classes_, y = np.unique(y, return_inverse=True)
+        else:
+            self._range = np.array([np.min(y), np.max(y)], dtype=np.float64)
+        intercepts, coefficients = [], []
+        model: Any = None
+        for penalty in self.penalties:
+            if self.loss == "log_loss":
+                model = model or LogisticRegression(max_iter=500, warm_start=True)
+                model.set_params(C=1 / (penalty * scale))
+            elif self.loss == "squared_error":
+                model = Ridge(penalty * scale)
+            else:
+                kind = PoissonRegressor if self.loss == "poisson" else GammaRegressor
+                model = kind(alpha=penalty, max_iter=500)
+            if is_classifier(self) and self.classes_.size == 1:
+                intercepts.append(np.zeros(1))
+                coefficients.append(np.zeros((1, Z.shape[1])))
+                continue
+            model.fit(Z, y, sample_weight=sample_weight)
+            intercepts.append(np.atleast_1d(model.intercept_))
+            coefficients.append(np.atleast_2d(model.coef_))
+        self._intercepts, self._coefficients = map(np.array, (intercepts, coefficients))
+        return self
+
+    def _staged(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Predictions by each of the penalties, of raw values of all classes."""
+        check_is_fitted(self)
+        columns = self._read(X)
+        if len(columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns)} features, but {type(self).__name__} is "
+                f"expecting {self.n_features_in_} features as input."
+            )
+        Z = self._design(columns)
+        for intercept, coefficient in zip(
+            self._intercepts, self._coefficients, strict=True
+        ):
+            yield Z @ coefficient.T + intercept
+
+    def check(self) -> bool:
+        """Return if the parts of a fitted model fit together."""
+        widths = [
+            len(x) if isinstance(x, list) else 1 + bool(x[2]) for x in self._codings
+        ]
+        n_outputs = 1
+        if is_classifier(self) and self.classes_.size > 2:
+            n_outputs = self.classes_.size
+        shape = (len(self.penalties), n_outputs)
+        return (
+            len(widths) == self.n_features_in_
+            and self._intercepts.shape == shape
+            and self._coefficients.shape == (*shape, sum(widths))
+        )
+
+    def _read(self, X: Any) -> list[Column]:
+        given = self.categorical_features
+        if isinstance(given, str) and given == "from_dtype" and not is_data_frame(X):
+            given = None
+        return read_columns(X, categorical_features=given)
+
+    def _design(self, columns: list[Column]) -> NDArray[np.float64]:
+        pairs = zip(columns, self._codings, strict=True)
+        return np.column_stack([_encode(*pair) for pair in pairs])
+
+
+class LinearRegressor(RegressorMixin, _Linear):
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        for raw in self._staged(X):
+            mean = raw[:, 0] if self.loss == "squared_error" else np.exp(raw[:, 0])
+            yield np.clip(mean, *self._range)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        return list(self.staged_predict(X))[-1]
+
+
+class LinearClassifier(ClassifierMixin, _Linear):
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        n_classes = self.classes_.size
+        for raw in self._staged(X):
+            if n_classes < 3:  # the second class against the first
+                raw = np.column_stack([np.zeros(len(raw)), raw])[:, :n_classes]
+            p = np.exp(raw - raw.max(axis=1, keepdims=True))
+            yield p / p.sum(axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        return list(self.staged_predict_proba(X))[-1]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _coding_of(
+    column: Column, sample_weight: Any
+) -> list[Any] | tuple[float, float, bool]:
+    """Return the categories that have an indicator, the most common first; or the mean
+    and the deviation of numbers, and whether some are missing.
+    """
+    values = column.values
+    if column.is_categorical:
+        counts: dict[Any, int] = {}
+        for value in values:
+            counts[value] = counts.get(value, 0) + 1
+        common = sorted(counts, key=lambda value: (-counts[value], repr(value)))
+        known = [value for value in common if counts[value] >= _LEAST_ROWS]
+        return known[:_MOST_CATEGORIES]
+    is_known = np.isfinite(values)
+    weights = None if sample_weight is None else np.asarray(sample_weight)[is_known]
+    if not is_known.any() or (weights is not None and not weights.any()):
+        return 0.0, 1.0, False
+    mean = np.average(values[is_known], weights=weights)
+    deviation = np.sqrt(np.average((values[is_known] - mean) ** 2, weights=weights))
+    return float(mean), float(deviation) or 1.0, bool(not is_known.all())
+
+
+def _encode(column: Column, coding: Any) -> NDArray[np.float64]:
+    values = column.values
+    if column.is_categorical:
+        places = {value: place for place, value in enumerate(coding)}
+        codes = np.array([places.get(value, -1) for value in values], dtype=np.intp)
+        return (codes[:, np.newaxis] == np.arange(len(coding))).astype(np.float64)
+    mean, deviation, has_missing = coding
+    is_known = np.isfinite(values)
+    numbers = np.where(
+        is_known, (np.where(is_known, values, 0.0) - mean) / deviation, 0
+    )
+    return np.column_stack([numbers, ~is_known]) if has_missing else numbers[:, None]
+
+
+__all__ = ["PENALTIES", "LinearClassifier", "LinearRegressor"]

@@ -1,0 +1,67 @@
+"""Losses of predictions by row, as the plain model's own, and their slopes."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float64]
+# Probabilities and means of counts are no closer to 0, where their losses have no end.
+_LEAST = 1e-12
+
+
+class Loss(NamedTuple):
+    """A loss of the target and its prediction, convex in the latter; of a class, of the
+    probability that it was given.
+    """
+
+    name: str
+    function: Callable[[Rows, Rows], Rows]
+    derivative: Callable[[Rows, Rows], Rows]
+
+    def __call__(self, y: Rows, predicted: Rows) -> Rows:
+        return self.function(y, predicted)
+
+
+def loss_of(plain: Any) -> Loss:
+    """Return the loss of a plain model; ValueError for one without a name."""
+    if not isinstance(plain.loss, str):
+        raise ValueError(
+            f"estimator: the loss {plain.loss!r} has no average of predictions that is "
+            "known to be good: pass one by its name, such as 'squared_error'."
+        )
+    if plain.loss == "quantile":
+        q = plain.quantile
+        return Loss(
+            "quantile",
+            lambda y, p: np.where(y > p, q * (y - p), (1 - q) * (p - y)),
+            lambda y, p: np.where(y > p, -q, 1 - q),
+        )
+    return _LOSSES[plain.loss]
+
+
+_LOSSES = {
+    loss.name: loss
+    for loss in (
+        Loss("squared_error", lambda y, p: (y - p) ** 2, lambda y, p: 2 * (p - y)),
+        Loss("absolute_error", lambda y, p: abs(y - p), lambda y, p: np.sign(p - y)),
+        Loss(
+            "poisson",
+            lambda y, p: p - y * np.log(np.maximum(p, _LEAST)),
+            lambda y, p: 1 - y / np.maximum(p, _LEAST),
+        ),
+        Loss(
+            "gamma",
+            lambda y, p: y / np.maximum(p, _LEAST) + np.log(np.maximum(p, _LEAST)),
+            lambda y, p: (p - y) / np.maximum(p, _LEAST) ** 2,
+        ),
+        Loss(
+            "log_loss",
+            lambda y, p: -np.log(np.maximum(p, _LEAST)),
+            lambda y, p: -1 / np.maximum(p, _LEAST),
+        ),
+    )
+}
+
+__all__ = ["Loss", "loss_of"]

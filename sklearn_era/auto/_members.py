@@ -1,0 +1,202 @@
+"""The members of an average: boosters that share the plain model's parameters, a forest
+and a linear model; and what they predict of rows that they have not seen.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils.validation import _num_samples
+
+from ..effects import Intercepts
+from ..ensemble import EraForestClassifier, EraForestRegressor
+from ..ensemble._boosters.estimators import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from ..model_selection._fit_arguments import fit_arguments, with_order
+from ._linear import LinearClassifier, LinearRegressor
+from ._losses import Loss
+
+BOOSTERS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+PLAIN = "plain"
+
+# Of all iterations, of which the best are chosen.
+_SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+# Losses whose best prediction is the mean.
+_OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
+# What eras are used for needs some of them.
+_LEAST_ERAS = 6
+# Times that fits take, over the plain model's, on public data.
+_COSTS = {"forest": 3.0, "linear": 0.2}
+
+
+def cost_of(name: str) -> float:
+    return _COSTS.get(name, 1.0)
+
+
+class Member(BaseEstimator):
+    """A model, as a search for one takes it: its fit takes eras, whether or not the
+    model's does, and its `respond` has a prediction after each stage.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(
+        self, X: Any, y: Any, eras: Any = None, sample_weight: Any = None
+    ) -> "Member":
+        self.model_ = clone(self.model)
+        self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
+        return self
+
+    def respond(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
+        classifier the probability of the row's own class.
+        """
+        model = self.model_
+        steps = stages_of(model)
+        method = "predict_proba" if is_classifier(self.model) else "predict"
+        if steps == [0]:
+            found = [getattr(model, method)(X)]
+        else:
+            staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
+            found = [values for n, values in staged if n in steps]
+        if not is_classifier(self.model):
+            return np.array(found, dtype=np.float64)
+        classes = model.classes_
+        place = np.searchsorted(classes, y).clip(max=classes.size - 1)
+        is_known = classes[place] == y
+        rows = np.arange(_num_samples(X))
+        return np.array([np.where(is_known, p[rows, place], 0.0) for p in found])
+
+    def __sklearn_tags__(self) -> Any:
+        return self.model.__sklearn_tags__()
+
+
+def stages_of(model: Any) -> list[int]:
+    """Return after how many iterations, or by how many penalties, a model may end; 0
+    for all, where there is no choice.
+    """
+    if isinstance(model, LinearRegressor | LinearClassifier):
+        return list(range(1, len(model.penalties) + 1))
+    if isinstance(model, BOOSTERS) and model.early_stopping is False:
+        n = model.max_iter
+        return sorted({max(1, round(share * n)) for share in _SHARES})
+    return [0]
+
+
+def at_stage(model: Any, stage: int) -> Any:
+    """Return an unfitted copy that ends after a stage of those of `stages_of`."""
+    copied = clone(model)
+    if stage and isinstance(model, BOOSTERS):
+        copied.set_params(max_iter=stage)
+    elif stage:
+        copied.set_params(penalties=model.penalties[:stage])
+    return copied
+
+
+def default_members(
+    plain: Any, loss: Loss, n_eras: int, are_ordered: bool
+) -> dict[str, Any]:
+    """Return the members beside the plain model, by their names: the first ones are the
+    best for their cost on public data (docs/natural-eras.md).
+    """
+    is_classification = is_classifier(plain)
+    n = plain.max_iter
+
+    def booster(factor: float, leaves: int, **params: Any) -> Any:
+        params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * n)}
+        return clone(plain).set_params(early_stopping=False, **params)
+
+    members = {
+        "leaves_8": booster(3, 8),
+        "additive": booster(4, 4, interaction_cst="no_interactions"),
+        "leaves_15": booster(1.5, 15),
+        "leaves_4": booster(4, 4),
+    }
+    if n_eras >= _LEAST_ERAS:
+        level = Intercepts() if are_ordered else Intercepts(forecast="mean")
+        members |= {
+            "level_8": booster(3, 8, era_effects=level),
+            "directional": booster(
+                1.5, 15, split_criterion="directional", min_era_coverage=0.5
+            ),
+            "shrunk_8": booster(3, 8, leaf_shrinkage="eras"),
+            "level": booster(1, 31, era_effects=level),
+            "shrunk": booster(1, 31, leaf_shrinkage="eras"),
+        }
+    # A forest predicts means, and neither keeps to the constraints of trees.
+    if _is_free(plain) and loss.name in _OF_MEANS:
+        kinds: Any = (EraForestRegressor, LinearRegressor)
+        if is_classification:
+            kinds = (EraForestClassifier, LinearClassifier)
+        columns = plain.categorical_features
+        members["linear"] = kinds[1](loss.name, columns)
+        members["forest"] = kinds[0](
+            split_criterion="gain",
+            min_samples_leaf=10,
+            max_features=0.5,
+            categorical_features=columns,
+            random_state=0 if plain.random_state is None else plain.random_state,
+        )
+    return members
+
+
+def _is_free(plain: Any) -> bool:
+    """Whether a plain model may use all columns as it likes."""
+    names = ("monotonic_cst", "interaction_cst", "feature_penalty")
+    return all(getattr(plain, name) is None for name in names)
+
+
+def make_members(
+    plain: Any, given: Any, loss: Loss, n_eras: int, are_ordered: bool
+) -> dict[str, Any]:
+    """Return the plain model and all others, by their names, unfitted."""
+    pairs: list[Any] = [given] if isinstance(given, str) else list(given)
+    members = {PLAIN: plain}
+    for pair in pairs:
+        if isinstance(pair, str) and pair == "default":
+            found = default_members(plain, loss, n_eras, are_ordered)
+        elif isinstance(pair, tuple | list) and len(pair) == 2:
+            found = {pair[0]: _checked(pair[0], pair[1], plain)}
+        else:
+            raise ValueError(
+                "members must be 'default', or a list of pairs of a name and a model, "
+                f"and perhaps 'default' among them; got {pair!r}."
+            )
+        if twice := found.keys() & members.keys():
+            raise ValueError(
+                f"members has the name {sorted(twice)[0]!r} twice (the plain model is "
+                f"{PLAIN!r}); give each member a name of its own."
+            )
+        members |= found
+    order = "ordered" if are_ordered else "unordered"
+    return {name: with_order(model, order) for name, model in members.items()}
+
+
+def _checked(name: Any, model: Any, plain: Any) -> Any:
+    method = "predict_proba" if is_classifier(plain) else "predict"
+    if not (isinstance(name, str) and hasattr(model, "fit") and hasattr(model, method)):
+        raise ValueError(
+            f"members: {name!r} must be a text, and its model one with fit and "
+            f"{method}; got {type(model).__name__}."
+        )
+    if is_classifier(model) != is_classifier(plain):
+        kind = "classifier" if is_classifier(plain) else "regressor"
+        raise ValueError(
+            f"members: {name!r} is {type(model).__name__}, which is no {kind}."
+        )
+    return model
+
+
+__all__ = [
+    "BOOSTERS",
+    "PLAIN",
+    "Member",
+    "at_stage",
+    "cost_of",
+    "make_members",
+    "stages_of",
+]

@@ -1,0 +1,359 @@
+"""Averages of members, their weights and what they refuse."""
+
+import pickle
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import (
+    log_loss,
+    mean_absolute_error,
+    mean_gamma_deviance,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_squared_error,
+    r2_score,
+)
+from sklearn.model_selection import GroupKFold
+from sklearn.tree import DecisionTreeRegressor
+
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._losses import loss_of
+from sklearn_era.auto._members import stages_of
+from sklearn_era.auto._weights import Rows, convex_weights, equal_eras
+from sklearn_era.datasets import make_synthetic_memorization
+from sklearn_era.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
+from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
+
+SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
+ALL = [
+    "plain", "leaves_8", "additive", "leaves_15", "leaves_4", "level_8", "directional",
+    "shrunk_8", "level", "shrunk", "linear", "forest",
+]  # fmt: skip
+
+
+def make_levels(n_eras=16, n_rows=60):
+    """Rows of eras whose level drifts."""
+    rng = np.random.default_rng(0)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 2))
+    y = np.sin(X[:, 0]) + 0.3 * np.cumsum(rng.normal(size=n_eras))[eras]
+    return X, y + 0.1 * rng.normal(size=eras.size), eras
+
+
+@pytest.mark.parametrize(
+    ("params", "folds"),
+    [
+        ({}, EraWalkForwardSplit(3, test_size=2)),
+        ({"era_order": "unordered", "cv": 2}, GroupKFold(2)),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_and_predictions_are_those_by_hand(params, folds, weighted):
+    X, y, eras = make_levels()
+    weights = np.random.default_rng(1).uniform(0.5, 2, y.size) if weighted else None
+    plain = HistGradientBoostingRegressor(**SMALL)
+    members = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3))]
+    model = AutoEraRegressor(plain, members=members, **params)
+    model.fit(X, y, eras=eras, sample_weight=weights)
+    names, models = ["plain", "ridge", "tree"], [plain, *(x for _, x in members)]
+
+    def predict(model, train, test):
+        w = None if weights is None else weights[train]
+        return clone(model).fit(X[train], y[train], sample_weight=w).predict(X[test])
+
+    found = {}
+    for train, test in folds.split(eras, groups=eras):
+        p = np.array([predict(one, train, test) for one in models])
+        p = np.vstack([p, list(model.weights_.values()) @ p])
+        for era in np.unique(eras[test]):
+            rows = eras[test] == era
+            w = None if weights is None else weights[test][rows]
+            found[era] = [
+                -mean_squared_error(y[test][rows], x[rows], sample_weight=w) for x in p
+            ]
+    expected = np.array([found[era] for era in sorted(found)]).T
+    np.testing.assert_allclose(model.era_scores_, expected)
+    assert model.era_labels_.tolist() == sorted(found)
+    results = model.cv_results_
+    assert results["member"].tolist() == [*names, "average"]
+    np.testing.assert_allclose(results["mean_era_score"], expected.mean(axis=1))
+    np.testing.assert_allclose(results["worst_era_score"], expected.min(axis=1))
+    differences = expected - expected[0]
+    np.testing.assert_allclose(results["mean_difference"], differences.mean(axis=1))
+    errors = differences.std(axis=1, ddof=1) / np.sqrt(len(found))
+    np.testing.assert_allclose(results["se_difference"], errors)
+    rows = np.arange(y.size)
+    predicted = [predict(one, rows, rows) for one in models]
+    np.testing.assert_allclose(
+        model.predict(X), list(model.weights_.values()) @ np.array(predicted)
+    )
+    assert list(model.members_) == [x for x in names if model.weights_[x] > 0]
+
+
+def test_the_weights_are_between_the_best_and_the_average_of_three():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=600)
+    predicted = np.array([y + s * rng.normal(size=600) for s in (1.0, 0.8, 0.5, 0.6)])
+    codes = np.repeat([0, 1, 2], [100, 200, 300])
+    rows = Rows(y, equal_eras(codes, None))
+    weights = convex_weights(predicted, rows, loss_of(HistGradientBoostingRegressor()))
+    # By brute force, of squared errors: a grid on the simplex.
+    grid = (
+        np.array(
+            [
+                (i, j, k, 100 - i - j - k)
+                for i in range(0, 101, 2)
+                for j in range(0, 101 - i, 2)
+                for k in range(0, 101 - i - j, 2)
+            ]
+        )
+        / 100
+    )
+    losses = np.array([np.sum(rows.weights * (w @ predicted - y) ** 2) for w in grid])
+    best = grid[losses.argmin()]
+    expected = 0.5 * best + 0.5 * np.array([0, 1, 1, 1]) / 3
+    np.testing.assert_allclose(weights, expected, atol=0.015)
+    assert weights.sum() == pytest.approx(1)
+    np.testing.assert_allclose(np.bincount(codes, rows.weights), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "metric"),
+    [
+        ({}, mean_squared_error),
+        ({"loss": "absolute_error"}, mean_absolute_error),
+        ({"loss": "poisson"}, lambda y, p: np.mean(p - y * np.log(p))),
+        ({"loss": "gamma"}, lambda y, p: np.mean(y / p + np.log(p))),
+        ({"loss": "quantile", "quantile": 0.8}, partial(mean_pinball_loss, alpha=0.8)),
+    ],
+)
+def test_losses_are_the_plain_model_s(params, metric):
+    X, y, eras = make_levels()
+    y = np.exp(y / 3)
+    plain = HistGradientBoostingRegressor(**SMALL, **params)
+    model = AutoEraRegressor(plain, era_order="unordered", cv=2).fit(X, y, eras=eras)
+    train, test = next(GroupKFold(2).split(X, groups=eras))
+    predicted = clone(plain).fit(X[train], y[train]).predict(X[test])
+    rows = eras[test] == eras[test][0]
+    expected = -metric(y[test][rows], predicted[rows])
+    assert model.era_scores_[0, eras[test][0]] == pytest.approx(expected)
+    has_means = "loss" not in params or params["loss"] in ("poisson", "gamma")
+    assert list(model.weights_) == (ALL if has_means else ALL[:-2])
+    # Derivatives by differences.
+    loss, p = loss_of(plain), np.linspace(0.5, 2, 7)
+    slope = (loss(1.1, p + 1e-6) - loss(1.1, p - 1e-6)) / 2e-6
+    np.testing.assert_allclose(loss.derivative(1.1, p), slope, rtol=1e-5)
+
+
+def test_losses_of_means_agree_with_scikit_learn_s_deviances():
+    y, p = np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 2.0])
+    for name, deviance in (
+        ("poisson", mean_poisson_deviance),
+        ("gamma", mean_gamma_deviance),
+    ):
+        loss = loss_of(HistGradientBoostingRegressor(loss=name))
+        found = 2 * np.mean(loss(y, p) - loss(y, y))
+        assert found == pytest.approx(deviance(y, p))
+
+
+def test_averages_of_classes_are_of_probabilities():
+    X, y, eras = make_levels()
+    y = np.digitize(y, [-0.5, 0.5]).astype(str)
+    y[(y == "2") & (eras < 12)] = "1"  # no class 2 before the last folds
+    plain = HistGradientBoostingClassifier(**SMALL)
+    model = AutoEraClassifier(plain).fit(X, y, eras=eras)
+    expected = sum(
+        model.weights_[name] * one.predict_proba(X)
+        for name, one in model.members_.items()
+    )
+    np.testing.assert_allclose(model.predict_proba(X), expected)
+    assert (model.predict(X) == model.classes_[expected.argmax(axis=1)]).all()
+    np.testing.assert_allclose(expected.sum(axis=1), 1)
+    binary = AutoEraClassifier(plain, cv=2).fit(X, y == "1", eras=eras)
+    train, test = next(EraWalkForwardSplit(2, test_size=4).split(eras, groups=eras))
+    p = clone(plain).fit(X[train], y[train] == "1").predict_proba(X[test])
+    rows = eras[test] == binary.era_labels_[0]
+    assert -binary.era_scores_[0, 0] == pytest.approx(
+        log_loss(y[test][rows] == "1", p[rows], labels=[False, True])
+    )
+
+
+def test_the_number_of_trees_is_that_of_the_least_loss():
+    X, y, eras = make_levels()
+    y = np.random.default_rng(0).normal(size=y.size)  # nothing to learn: few trees
+    member = HistGradientBoostingRegressor(max_iter=40, early_stopping=False)
+    plain = HistGradientBoostingRegressor(max_iter=40, random_state=0)
+    model = AutoEraRegressor(plain, members=[("few", member)]).fit(X, y, eras=eras)
+    folds = list(EraWalkForwardSplit(3, test_size=2).split(eras, groups=eras))
+    stages = stages_of(member)
+    assert stages == [2, 4, 6, 8, 12, 16, 20, 24, 28, 34, 40]
+    losses = np.zeros(40)
+    for train, test in folds:
+        fitted = clone(member).fit(X[train], y[train])
+        losses += [
+            mean_squared_error(y[test], p) for p in fitted.staged_predict(X[test])
+        ]
+    best = min(stages, key=lambda n: losses[n - 1])
+    assert model.cv_results_["stage"].tolist() == [0, best, 0]
+    assert model.members_["few"].n_iter_ == best
+    assert model.cv_results_["member"][1] == "few"
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_the_plain_model_is_kept_unless_the_average_is_better(noise):
+    X, _, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    worse = HistGradientBoostingRegressor(max_iter=1, early_stopping=False)
+    members = [("worse", worse if noise else Ridge())]
+    model = AutoEraRegressor(plain, members=members)
+    model.fit(X, np.sin(3 * X[:, 0]) if noise else X[:, 0], eras=eras)
+    mean, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
+    assert (model.weights_["plain"] == 1) == (mean <= error) == bool(noise)
+    if noise:
+        expected = clone(plain).fit(X, np.sin(3 * X[:, 0])).predict(X)
+        assert (model.predict(X) == expected).all()
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_the_level_of_later_eras_is_found(early_stopping):
+    """It is that of the last eras, and not of those before eras that are held out."""
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(
+        max_iter=30, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
+    )
+    model = AutoEraRegressor(plain).fit(X, y, eras=eras)
+    assert model.weights_["level"] + model.weights_["level_8"] > 0.4
+    assert list(model.members_["level_8"].era_intercepts_) == list(range(16))
+    with_eras = model.predict(X, eras=eras)
+    assert mean_squared_error(y, with_eras) < mean_squared_error(y, model.predict(X))
+    assert model.score(X, y, eras=eras) == r2_score(y, with_eras)
+    assert model.score(X, y) == r2_score(y, model.predict(X))
+    unordered = clone(model).set_params(era_order="unordered").fit(X, y, eras=eras)
+    assert unordered.era_order_ == "unordered"
+
+
+@pytest.mark.slow
+def test_a_shortcut_is_seen_through():
+    data = make_synthetic_memorization(random_state=0)
+    model = AutoEraClassifier(
+        HistGradientBoostingClassifier(max_iter=30), era_order="unordered", cv=2
+    ).fit(data.X_train, data.y_train, eras=data.eras_train)
+    plain = HistGradientBoostingClassifier(max_iter=30).fit(data.X_train, data.y_train)
+    assert model.score(data.X_test, data.y_test) > plain.score(data.X_test, data.y_test)
+    assert model.predict_proba(data.X_test).shape == (2000, 2)
+
+
+def test_fits_are_the_same_in_parallel_and_after_pickling(capsys):
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    one = AutoEraRegressor(plain, verbose=1).fit(X, y, eras=eras)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 13
+    assert lines[0].startswith("AutoEra 1/12: plain, loss ")
+    two = AutoEraRegressor(plain, n_jobs=2).fit(X, y, eras=eras)
+    assert (one.predict(X) == two.predict(X)).all()
+    assert one.weights_ == two.weights_
+    assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
+
+
+def test_few_eras_and_constraints_have_fewer_members():
+    X, y, eras = make_levels(4)
+    plain = HistGradientBoostingRegressor(**SMALL)
+    model = AutoEraRegressor(plain).fit(X, y, eras=eras)
+    assert list(model.weights_) == [*ALL[:5], "linear", "forest"]
+    plain.set_params(monotonic_cst=[1, 0])
+    assert list(AutoEraRegressor(plain).fit(X, y, eras=eras).weights_) == ALL[:5]
+
+
+def test_a_time_budget_leaves_members_out():
+    X, y, eras = make_levels(16, 200)
+    plain = HistGradientBoostingRegressor(max_iter=50, random_state=0, n_jobs=1)
+    start = time.perf_counter()
+    AutoEraRegressor(plain).fit(X, y, eras=eras)
+    whole = time.perf_counter() - start
+    start = time.perf_counter()
+    model = AutoEraRegressor(plain, time_budget=whole / 2).fit(X, y, eras=eras)
+    assert time.perf_counter() - start < 0.75 * whole
+    assert list(model.weights_) == ALL[: len(model.weights_)] < ALL
+    shortest = AutoEraRegressor(plain, time_budget=1e-9).fit(X, y, eras=eras)
+    assert shortest.weights_ == {"plain": 1.0}
+
+
+def test_tables_with_categories_and_missing_values():
+    X, y, eras = make_levels()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame["kind"] = np.random.default_rng(0).choice(list("uvw"), y.size)
+    frame.loc[::7, "b"] = np.nan
+    frame.loc[::9, "kind"] = None
+    y = y + (frame["kind"] == "u")
+    frame["kind"] = frame["kind"].astype("category")
+    model = AutoEraRegressor(HistGradientBoostingRegressor(**SMALL))
+    model.fit(frame.assign(week=eras), y, eras="week")
+    assert model.feature_names_in_.tolist() == ["a", "b", "kind"]
+    unknown = pd.Categorical(["unknown"] * y.size)
+    predicted = model.predict(frame.assign(kind=unknown))
+    assert np.isfinite(predicted).all()
+    assert r2_score(y, model.predict(frame.assign(week=eras), eras="week")) > 0.7
+
+
+def fail(X, y):
+    raise ValueError("not today")
+
+
+class Failing(Ridge):
+    def fit(self, X, y, sample_weight=None):
+        fail(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*fits failed")
+def test_a_member_that_fails_is_left_out():
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    members = [("failing", Failing()), ("ridge", Ridge())]
+    with pytest.warns(UserWarning, match=r"failing cannot be fitted.*not today"):
+        model = AutoEraRegressor(plain, members=members).fit(X, y, eras=eras)
+    assert list(model.weights_) == ["plain", "ridge"]
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: AutoEraRegressor(Ridge()), "must be a HistGradientBoostingRegressor"),
+        (lambda: AutoEraRegressor(members=["all"]), "pairs of a name and a model"),
+        (lambda: AutoEraRegressor(members=[("plain", Ridge())]), "'plain' twice"),
+        (lambda: AutoEraRegressor(members=["default", "default"]), "'additive' twice"),
+        (lambda: AutoEraRegressor(members=[("a", 3)]), r"'a' must be a text.*int"),
+        (lambda: AutoEraRegressor(members=[("a", LogisticRegression())]), "regressor"),
+        (lambda: AutoEraRegressor(time_budget=0), "time_budget"),
+        (
+            lambda: AutoEraRegressor(
+                HistGradientBoostingRegressor(loss=loss_of(HistGradientBoostingRegressor()))
+            ),
+            "by its name",
+        ),
+    ],
+)  # fmt: skip
+def test_slips_get_a_sentence(make, match):
+    X, y, eras = make_levels()
+    with pytest.raises(ValueError, match=match):
+        make().fit(X, y, eras=eras)
+
+
+def test_members_are_drawn():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    X, y, eras = make_levels()
+    members = [("ridge", Ridge())]
+    plain = HistGradientBoostingRegressor(**SMALL)
+    model = AutoEraRegressor(plain, members=members).fit(X, y, eras=eras)
+    display = EraSearchDisplay.from_search(model)
+    assert list(display.names) == ["ridge", "average"]
+    assert display.chosen == (None if model.weights_["plain"] == 1 else 1)
+    pyplot.close(display.figure_)
