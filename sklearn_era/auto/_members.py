@@ -15,7 +15,7 @@ from ..ensemble._boosters.estimators import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
-from ..model_selection._fit_arguments import fit_arguments, with_order
+from ..model_selection._fit_arguments import fit_arguments, name_in_fit, with_order
 from ._linear import LinearClassifier, LinearRegressor
 from ._losses import Loss
 
@@ -30,6 +30,19 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 _LEAST_ERAS = 6
 # Times that fits take, over the plain model's, on public data.
 _COSTS = {"forest": 3.0, "linear": 0.2}
+
+
+# Those that folds of rows know nothing about.
+_OF_ERAS = ("level_8", "level", "directional", "shrunk")
+
+
+def uses_eras(name: str, model: Any) -> bool:
+    """Whether a member is a default one that uses eras, or another whose fit takes
+    them.
+    """
+    if isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
+        return name in _OF_ERAS
+    return name_in_fit(model, "eras") is not None
 
 
 def cost_of(name: str) -> float:
@@ -113,7 +126,6 @@ def default_members(
     members = {
         "leaves_8": booster(3, 8),
         "additive": booster(4, 4, interaction_cst="no_interactions"),
-        "leaves_15": booster(1.5, 15),
         "leaves_4": booster(4, 4),
     }
     if n_eras >= _LEAST_ERAS:
@@ -123,7 +135,6 @@ def default_members(
             "directional": booster(
                 1.5, 15, split_criterion="directional", min_era_coverage=0.5
             ),
-            "shrunk_8": booster(3, 8, leaf_shrinkage="eras"),
             "level": booster(1, 31, era_effects=level),
             "shrunk": booster(1, 31, leaf_shrinkage="eras"),
         }
@@ -151,10 +162,12 @@ def _is_free(plain: Any) -> bool:
 
 
 def make_members(
-    plain: Any, given: Any, loss: Loss, n_eras: int, are_ordered: bool
+    plain: Any, given: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool
 ) -> dict[str, Any]:
     """Return the plain model and all others, by their names, unfitted."""
     pairs: list[Any] = [given] if isinstance(given, str) else list(given)
+    if plain.early_stopping == "auto" and n_rows <= 10_000:
+        plain = clone(plain).set_params(early_stopping=False)  # which is the same
     members = {PLAIN: plain}
     for pair in pairs:
         if isinstance(pair, str) and pair == "default":
@@ -199,4 +212,5 @@ __all__ = [
     "cost_of",
     "make_members",
     "stages_of",
+    "uses_eras",
 ]

@@ -1,12 +1,14 @@
-"""What members predict of eras that they have not seen: fits in folds of whole eras."""
+"""Fits of members in folds, and what they predict of the rows that are left out."""
 
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold
 from sklearn.model_selection._search import BaseSearchCV
 
 from .._warnings import warn_user
@@ -14,7 +16,7 @@ from ..model_selection._search import EraSearchCV
 from ..model_selection._search_scores import ScorerByEra
 from ._losses import Loss
 from ._members import PLAIN, Member, cost_of, stages_of
-from ._weights import Rows, best_stage, equal_eras
+from ._weights import LeftOut
 
 
 class Responses(float):
@@ -43,27 +45,32 @@ class _Scorer(ScorerByEra):
         self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Responses:
         predicted = estimator.respond(X, y[0])
-        weights = params.get("sample_weight")
         losses = self.loss(np.asarray(y[0]), predicted[-1])
-        of_rows = equal_eras(np.unique(era_codes, return_inverse=True)[1], weights)
-        return Responses(-float(of_rows @ losses), predicted, params["rows"])
+        score = -np.average(losses, weights=params.get("sample_weight"))
+        return Responses(score, predicted, params["rows"])
 
 
 class MemberSearch(EraSearchCV):
-    """Fits members in folds, as many at once as `n_jobs` allows, while there is time.
+    """Fits members in folds, as many at once as `n_jobs` allows, until `deadline`.
 
-    After a fit `names` are those of the members, `seconds` what their folds took.
+    `make_members` takes the number of eras and whether they are ordered. After a fit
+    `names` are those of the members fitted, `seconds` what their folds took.
     """
 
     _name = "AutoEra"
     verbose: int
 
     def __init__(
-        self, plain: Any, make_members: Any, loss: Loss, time_budget: Any, **params: Any
+        self,
+        plain: Any,
+        make_members: Callable[[int, bool], dict[str, Any]],
+        loss: Loss,
+        deadline: float | None,
+        **params: Any,
     ) -> None:
         super().__init__(Member(plain), {}, refit=False, **params)
         self.plain, self.make_members, self.loss = plain, make_members, loss
-        self.time_budget = time_budget
+        self.deadline = deadline
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
         return _Scorer(self.loss), "score"
@@ -94,7 +101,7 @@ class MemberSearch(EraSearchCV):
         self.members = self.make_members(n_eras, self.era_order_ == "ordered")
         self.names: list[str] = []
         self.seconds: dict[str, float] = {}
-        to_come, start = list(self.members), time.perf_counter()
+        to_come = list(self.members)
         n_at_once = -(-effective_n_jobs(self.n_jobs) // self.n_splits_)
         verbose, self.verbose = self.verbose, max(0, self.verbose - 1)
         while to_come:
@@ -119,82 +126,62 @@ class MemberSearch(EraSearchCV):
                 self.seconds[name] = (now - before) / len(batch)
                 if verbose:
                     loss = -found["mean_test_score"][len(self.names) - 1]
+                    what = "eras" if self.has_folds_of_eras else "rows"
                     print(
                         f"AutoEra {len(self.names)}/{len(self.members)}: {name}, loss "
-                        f"{loss:.5g} in eras left out, {self.seconds[name]:.1f} s"
+                        f"{loss:.5g} in {what} left out, {self.seconds[name]:.1f} s"
                     )
-            to_come = self._affordable(to_come, now - start)
+            if self.deadline is not None:
+                to_come = self._affordable(to_come, self.deadline - now)
         self.verbose = verbose
 
-    def _affordable(self, to_come: list[str], spent: float) -> list[str]:
-        """Return the members to come that there is time for, with fits to all rows,
-        each of which takes half as long as those in folds together.
+    @property
+    def has_folds_of_eras(self) -> bool:
+        return not isinstance(self.cv, KFold)
+
+    def _affordable(self, to_come: list[str], seconds_left: float) -> list[str]:
+        """Return the members to come that there is time for: folds of rows and fits to
+        all rows together take about as long as folds of eras.
         """
-        if self.time_budget is None:
-            return to_come
         per_cost = sum(self.seconds.values()) / sum(map(cost_of, self.names))
-        due, kept = spent + 0.5 * sum(self.seconds.values()), []
+        kept = []
+        if self.has_folds_of_eras:
+            seconds_left -= sum(self.seconds.values())
         for name in to_come:
-            due += 1.5 * per_cost * cost_of(name)
-            if due <= self.time_budget:
+            seconds_left -= (1 + self.has_folds_of_eras) * per_cost * cost_of(name)
+            if seconds_left >= 0:
                 kept.append(name)
         return kept
 
 
-class OutOfEra(NamedTuple):
-    """Rows of the eras left out, one fold after another, and what members predicted of
-    them after their best stages; the plain model, which comes first, after all.
-    """
-
-    names: list[str]
-    stages: list[int]  # of each member
-    predicted: NDArray[np.float64]  # of shape (n_members, n_rows)
-    rows: Rows
-    codes: NDArray[np.integer]  # of eras
-    folds: NDArray[np.intp]
-
-    def by_era(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return means by era, of values of rows, the last axis, by their weights."""
-        tested, codes = np.unique(self.codes, return_inverse=True)
-        weights = self.rows.weights * tested.size
-        means = [np.bincount(codes, weights * x, tested.size) for x in values]
-        return np.array(means)
-
-
-def gather(
-    search: MemberSearch, y: NDArray[Any], codes: NDArray[Any], sample_weight: Any
-) -> OutOfEra:
+def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> LeftOut:
     """Put together what a search has found, without members that failed in a fold."""
-    found = [
-        (name, folds)
+    found = {
+        name: folds
         for name, folds in zip(search.names, search.found, strict=True)
         if all(isinstance(fold, Responses) for fold in folds)
-    ]
-    if not found or found[0][0] != PLAIN:
+    }
+    if PLAIN not in found:
         raise ValueError(
             "The plain model, with which members are compared, cannot be fitted or "
             "scored in some fold."
         )
-    parts = [fold.rows for fold in found[0][1]]
-    rows = np.concatenate(parts)
-    tested, codes = np.unique(codes[rows], return_inverse=True)
-    weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
-    known = Rows(y[rows], equal_eras(codes, weights))
-    names, stages, predicted = [], [], []
-    for name, folds in found:
-        by_stage = np.concatenate([fold.predicted for fold in folds], axis=1)
-        best = -1 if name == PLAIN else best_stage(by_stage, known, search.loss)
-        names.append(name)
-        stages.append(stages_of(search.members[name])[best])
-        predicted.append(by_stage[best])
-    return OutOfEra(
-        names,
-        stages,
-        np.array(predicted),
-        known,
-        tested[codes],
-        np.repeat(np.arange(len(parts)), [part.size for part in parts]),
+    rows = np.concatenate([fold.rows for fold in found[PLAIN]])
+    codes = np.unique(codes[rows], return_inverse=True)[1]
+    weights = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
+    if search.has_folds_of_eras:  # all of which count the same
+        totals = np.bincount(codes, weights)
+        weights = weights / np.where(totals > 0, totals, 1.0)[codes]
+    return LeftOut(
+        {
+            name: np.concatenate([fold.predicted for fold in folds], axis=1)
+            for name, folds in found.items()
+        },
+        {name: stages_of(search.members[name]) for name in found},
+        np.asarray(y)[rows],
+        weights / weights.sum(),
+        codes,
     )
 
 
-__all__ = ["MemberSearch", "OutOfEra", "gather"]
+__all__ = ["MemberSearch", "gather"]

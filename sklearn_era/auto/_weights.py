@@ -1,4 +1,9 @@
-"""Weights of members by their losses in eras that they have not seen."""
+"""Weights of members by their losses in rows that they have not seen.
+
+Folds of whole eras have all members, and the more noise the fewer eras there are; folds
+of shuffled rows have those that use no eras, and know nothing of new eras. The weights
+are those of the former as far as they are better in eras left out beyond chance.
+"""
 
 from typing import NamedTuple
 
@@ -6,72 +11,131 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ..model_selection._search_errors import mean_and_error
 from ._losses import Loss
 
-# Of the convex weights in those of all, beside the average of the best three.
+# Of the weights of least loss, beside the average of the best few.
 _SHARE_OF_CONVEX = 0.5
 _N_BEST = 3
 # A member of less weight would only make predictions slower.
 _LEAST_WEIGHT = 0.02
+# Standard errors: up to the first the weights are those of rows, and from the second on
+# those of eras.
+_ERRORS = (1.0, 3.0)
+
+Array = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
-    """The rows of eras left out, and what each counts: all eras alike, and together 1.
+class LeftOut(NamedTuple):
+    """Rows that were left out, one fold after another, and what was predicted of them.
 
-    Of several folds, those of one after those of another.
+    `predicted` has an array of shape (n_stages, n_rows) for each member, `stages` the
+    numbers of its stages, 0 where there is but one, and `codes` the eras of the rows,
+    from 0. The weights of rows add up to 1.
     """
 
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    predicted: dict[str, Array]
+    stages: dict[str, list[int]]
+    y: Array
+    weights: Array
+    codes: NDArray[np.intp]
+
+    def losses(self, name: str, loss: Loss) -> Array:
+        """Return the mean loss of a member after each of its stages."""
+        return np.array([self.weights @ loss(self.y, p) for p in self.predicted[name]])
+
+    def by_era(self, values: Array) -> Array:
+        """Return means by era of values of rows, the last axis."""
+        totals = np.bincount(self.codes, self.weights)
+        sums = [
+            np.bincount(self.codes, self.weights * x) for x in np.atleast_2d(values)
+        ]
+        return np.reshape(np.array(sums) / totals, (*values.shape[:-1], totals.size))
 
 
-def equal_eras(
-    codes: NDArray[np.integer], sample_weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Return weights of rows that add up to the same in each era, and to 1."""
-    of_rows = np.ones(codes.size) if sample_weight is None else sample_weight
-    totals = np.bincount(codes, of_rows)
-    return of_rows / totals[codes] / np.count_nonzero(totals)
+class Weighted(NamedTuple):
+    """Members with their stages and weights, and what they predict in eras left out."""
+
+    stages: dict[str, int]
+    weights: dict[str, float]
+    predicted: Array  # of shape (n_members, n_rows)
 
 
-def best_stage(stages: NDArray[np.float64], rows: Rows, loss: Loss) -> int:
-    """Return the index of the stage whose predictions have the least loss."""
-    return int(np.argmin([rows.weights @ loss(rows.y, p) for p in stages]))
-
-
-def convex_weights(
-    predicted: NDArray[np.float64], rows: Rows, loss: Loss
-) -> NDArray[np.float64]:
-    """Return weights of members, of shape (n_members, n_rows), that add up to 1.
-
-    Half of them minimise the loss of the weighted mean, and half are a third for each
-    of the three best members: the minimum is found with an error, and the average of
-    good ones is hardly ever bad.
-    """
-    losses = np.array([rows.weights @ loss(rows.y, p) for p in predicted])
-    n_best = min(_N_BEST, losses.size)
-    average = np.zeros(losses.size)
-    average[np.argsort(losses, kind="stable")[:n_best]] = 1 / n_best
-    convex = _minimum(predicted, rows, loss, average, losses.min())
-    weights = _SHARE_OF_CONVEX * convex + (1 - _SHARE_OF_CONVEX) * average
+def weigh(eras: LeftOut, rows: LeftOut, loss: Loss) -> Weighted:
+    """Return the weights of members, by folds of eras and by folds of rows."""
+    names = list(eras.predicted)
+    of_eras = {name: eras.losses(name, loss) for name in names}
+    of_rows = {name: rows.losses(name, loss) for name in rows.predicted}
+    best = {name: int(losses.argmin()) for name, losses in of_eras.items()}
+    best_of_rows = {name: int(losses.argmin()) for name, losses in of_rows.items()}
+    mean = _average(eras, best, loss) @ _at(eras, best)
+    mean_of_rows = _average(rows, best_of_rows, loss) @ _at(eras, best_of_rows)
+    differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
+    share = _share(differences)
+    for name in best_of_rows:
+        relative = (
+            share * of_eras[name] / of_eras[name].min()
+            + (1 - share) * of_rows[name] / of_rows[name].min()
+        )
+        best[name] = int(relative.argmin())
+    weights = share * _average(eras, best, loss)
+    is_of_rows = np.array([name in best_of_rows for name in names])
+    stages_of_rows = {name: best[name] for name in best_of_rows}
+    weights[is_of_rows] += (1 - share) * _average(rows, stages_of_rows, loss)
     weights[weights < _LEAST_WEIGHT] = 0.0
-    return weights / weights.sum()
+    weights /= weights.sum()
+    return Weighted(
+        {name: eras.stages[name][best[name]] for name in names},
+        dict(zip(names, weights.tolist(), strict=True)),
+        _at(eras, best),
+    )
+
+
+def _share(differences: Array) -> float:
+    """Return the share of weights by eras, by how much less they lose in each era."""
+    mean, error = mean_and_error(differences)
+    if not error > 0:
+        return float(mean > 0)
+    low, high = _ERRORS
+    return float(np.clip((mean / error - low) / (high - low), 0.0, 1.0))
+
+
+def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:
+    return np.array([left_out.predicted[name][i] for name, i in stages.items()])
+
+
+def _average(left_out: LeftOut, stages: dict[str, int], loss: Loss) -> Array:
+    """Return weights of members at some stages, which add up to 1.
+
+    Half of them minimise the loss of the weighted mean, and half are equal, of the best
+    three members but for those that are behind the first by more than a standard error:
+    the minimum is found with an error, and the average of good ones is hardly ever bad.
+    """
+    predicted = _at(left_out, stages)
+    of_eras = left_out.by_era(loss(left_out.y, predicted))
+    losses = loss(left_out.y, predicted) @ left_out.weights
+    first, *others = np.argsort(losses, kind="stable")[:_N_BEST]
+    equal = np.zeros(losses.size)
+    equal[first] = 1.0
+    for i in others:
+        mean, error = mean_and_error(of_eras[i] - of_eras[first])
+        equal[i] = not mean > error
+    equal /= equal.sum()
+    convex = _minimum(left_out, predicted, loss, equal, losses[first])
+    return _SHARE_OF_CONVEX * convex + (1 - _SHARE_OF_CONVEX) * equal
 
 
 def _minimum(
-    predicted: NDArray[np.float64],
-    rows: Rows,
-    loss: Loss,
-    start: NDArray[np.float64],
-    scale: float,
-) -> NDArray[np.float64]:
+    left_out: LeftOut, predicted: Array, loss: Loss, start: Array, scale: float
+) -> Array:
     """Return the weights of least loss, by sequential quadratic programming."""
     scale = max(abs(scale), np.finfo(float).tiny)
 
-    def value_and_slope(weights: NDArray[np.float64]) -> tuple[float, NDArray]:
+    def value_and_slope(weights: Array) -> tuple[float, Array]:
         mean = weights @ predicted
-        slope = predicted @ (rows.weights * loss.derivative(rows.y, mean))
-        return float(rows.weights @ loss(rows.y, mean)) / scale, slope / scale
+        slope = predicted @ (left_out.weights * loss.derivative(left_out.y, mean))
+        value = float(left_out.weights @ loss(left_out.y, mean))
+        return value / scale, slope / scale
 
     found = minimize(
         value_and_slope,
@@ -87,8 +151,9 @@ def _minimum(
         options={"maxiter": 200, "ftol": 1e-10},
     )
     weights = np.clip(found.x, 0.0, None)
-    better = value_and_slope(start)[0] > value_and_slope(weights / weights.sum())[0]
-    return weights / weights.sum() if better else start
+    weights /= weights.sum()
+    better = value_and_slope(start)[0] > value_and_slope(weights)[0]
+    return weights if better else start
 
 
-__all__ = ["Rows", "best_stage", "convex_weights", "equal_eras"]
+__all__ = ["LeftOut", "Weighted", "weigh"]

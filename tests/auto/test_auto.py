@@ -18,13 +18,13 @@ from sklearn.metrics import (
     mean_squared_error,
     r2_score,
 )
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._members import stages_of
-from sklearn_era.auto._weights import Rows, convex_weights, equal_eras
+from sklearn_era.auto._weights import LeftOut, weigh
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
@@ -34,8 +34,8 @@ from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
 SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
 ALL = [
-    "plain", "leaves_8", "additive", "leaves_15", "leaves_4", "level_8", "directional",
-    "shrunk_8", "level", "shrunk", "linear", "forest",
+    "plain", "leaves_8", "additive", "leaves_4", "level_8", "directional", "level",
+    "shrunk", "linear", "forest",
 ]  # fmt: skip
 
 
@@ -98,31 +98,75 @@ def test_scores_and_predictions_are_those_by_hand(params, folds, weighted):
     assert list(model.members_) == [x for x in names if model.weights_[x] > 0]
 
 
-def test_the_weights_are_between_the_best_and_the_average_of_three():
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=600)
-    predicted = np.array([y + s * rng.normal(size=600) for s in (1.0, 0.8, 0.5, 0.6)])
-    codes = np.repeat([0, 1, 2], [100, 200, 300])
-    rows = Rows(y, equal_eras(codes, None))
-    weights = convex_weights(predicted, rows, loss_of(HistGradientBoostingRegressor()))
-    # By brute force, of squared errors: a grid on the simplex.
-    grid = (
-        np.array(
-            [
-                (i, j, k, 100 - i - j - k)
-                for i in range(0, 101, 2)
-                for j in range(0, 101 - i, 2)
-                for k in range(0, 101 - i - j, 2)
-            ]
-        )
-        / 100
+def left_out(predicted, y, codes, weights):
+    stages = {name: [*range(1, len(p) + 1)] for name, p in predicted.items()}
+    return LeftOut(predicted, stages, y, weights / weights.sum(), codes)
+
+
+def by_brute_force(predicted, y, weights, codes):
+    """Half the best weights on a grid of the simplex, and half those of the best."""
+    steps = range(0, 101, 2)
+    grid = np.array(
+        [(i, j, k, 100 - i - j - k) for i in steps for j in steps for k in steps]
     )
-    losses = np.array([np.sum(rows.weights * (w @ predicted - y) ** 2) for w in grid])
-    best = grid[losses.argmin()]
-    expected = 0.5 * best + 0.5 * np.array([0, 1, 1, 1]) / 3
-    np.testing.assert_allclose(weights, expected, atol=0.015)
-    assert weights.sum() == pytest.approx(1)
-    np.testing.assert_allclose(np.bincount(codes, rows.weights), 1 / 3)
+    grid = grid[grid.min(axis=1) >= 0] / 100
+    losses = [np.average((w @ predicted - y) ** 2, weights=weights) for w in grid]
+    single = np.array([(p - y) ** 2 for p in predicted])
+    order = np.argsort(np.average(single, weights=weights, axis=1))[:3]
+    best = np.zeros(len(predicted))
+    for i in order:
+        d = single[i] - single[order[0]]
+        d = [np.average(d[codes == j], weights=weights[codes == j]) for j in range(6)]
+        best[i] = np.mean(d) <= np.std(d, ddof=1) / np.sqrt(6)
+    return 0.5 * grid[np.argmin(losses)] + 0.5 * best / best.sum()
+
+
+@pytest.mark.parametrize("noise_of_eras", [0.1, 1.0])
+def test_weights_are_those_by_brute_force(noise_of_eras):
+    rng = np.random.default_rng(0)
+    codes = np.repeat(range(6), [50, 100, 150, 50, 100, 150])
+    y = rng.normal(size=600)
+    # Two members that rows favour, and two that eras do.
+    noise = np.array([[0.5], [0.6], [1.0], [1.2]])
+    of_rows = y + noise * rng.normal(size=(4, 600))
+    drift = noise_of_eras * rng.normal(size=6)[codes]
+    of_eras = of_rows + drift * np.array([[1], [1], [0], [0.5]])
+    weights = 1 / np.bincount(codes)[codes]
+    names = list("abcd")
+    eras = left_out(dict(zip(names, of_eras[:, None], strict=True)), y, codes, weights)
+    rows = left_out(
+        dict(zip(names, of_rows[:, None], strict=True)), y, codes, np.ones(600)
+    )
+    found = weigh(eras, rows, loss_of(HistGradientBoostingRegressor()))
+    by_eras = by_brute_force(of_eras, y, weights, codes)
+    by_rows = by_brute_force(of_rows, y, np.ones(600), codes)
+    d = (by_rows @ of_eras - y) ** 2 - (by_eras @ of_eras - y) ** 2
+    d = np.array([d[codes == j].mean() for j in range(6)])
+    z = d.mean() / (d.std(ddof=1) / np.sqrt(6)) if d.any() else 0
+    share = min(max((z - 1) / 2, 0), 1)
+    assert (share > 0) == (noise_of_eras == 1.0)
+    expected = share * by_eras + (1 - share) * by_rows
+    np.testing.assert_allclose(list(found.weights.values()), expected, atol=0.02)
+    assert sum(found.weights.values()) == pytest.approx(1)
+    assert list(found.stages.values()) == [1, 1, 1, 1]
+
+
+def test_members_of_eras_alone_have_no_weight_by_rows():
+    """Nor have few trees, if eras do not tell more than chance."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(range(6), 50)
+    y = rng.normal(size=300)
+    stages = y + np.array([[0.5], [0.7]]) * rng.normal(size=(2, 300))
+    alone = y + 0.49 * rng.normal(size=(1, 300))
+    eras = left_out({"a": stages[::-1], "b": alone}, y, codes, np.ones(300))
+    rows = left_out({"a": stages}, y, codes, np.ones(300))
+    loss = loss_of(HistGradientBoostingRegressor())
+    both = weigh(eras, rows, loss)
+    assert both.weights["b"] > 0
+    same = left_out({"a": stages, "b": alone + 2}, y, codes, np.ones(300))
+    found = weigh(same, rows, loss)
+    assert found.weights == {"a": 1.0, "b": 0.0}
+    assert found.stages == {"a": 1, "b": 1}
 
 
 @pytest.mark.parametrize(
@@ -192,19 +236,17 @@ def test_the_number_of_trees_is_that_of_the_least_loss():
     member = HistGradientBoostingRegressor(max_iter=40, early_stopping=False)
     plain = HistGradientBoostingRegressor(max_iter=40, random_state=0)
     model = AutoEraRegressor(plain, members=[("few", member)]).fit(X, y, eras=eras)
-    folds = list(EraWalkForwardSplit(3, test_size=2).split(eras, groups=eras))
     stages = stages_of(member)
     assert stages == [2, 4, 6, 8, 12, 16, 20, 24, 28, 34, 40]
     losses = np.zeros(40)
-    for train, test in folds:
+    for train, test in KFold(2, shuffle=True, random_state=0).split(X):
         fitted = clone(member).fit(X[train], y[train])
-        losses += [
-            mean_squared_error(y[test], p) for p in fitted.staged_predict(X[test])
-        ]
+        staged = fitted.staged_predict(X[test])
+        losses += [mean_squared_error(y[test], p) for p in staged]
     best = min(stages, key=lambda n: losses[n - 1])
-    assert model.cv_results_["stage"].tolist() == [0, best, 0]
-    assert model.members_["few"].n_iter_ == best
-    assert model.cv_results_["member"][1] == "few"
+    assert model.cv_results_["stage"][1] == best  # eras say no more than rows
+    for name, fitted in model.members_.items():
+        assert fitted.n_iter_ == model.cv_results_["stage"][int(name == "few")]
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0])
@@ -256,8 +298,8 @@ def test_fits_are_the_same_in_parallel_and_after_pickling(capsys):
     plain = HistGradientBoostingRegressor(**SMALL)
     one = AutoEraRegressor(plain, verbose=1).fit(X, y, eras=eras)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 13
-    assert lines[0].startswith("AutoEra 1/12: plain, loss ")
+    assert len(lines) == 17
+    assert lines[0].startswith("AutoEra 1/10: plain, loss ")
     two = AutoEraRegressor(plain, n_jobs=2).fit(X, y, eras=eras)
     assert (one.predict(X) == two.predict(X)).all()
     assert one.weights_ == two.weights_
@@ -268,9 +310,9 @@ def test_few_eras_and_constraints_have_fewer_members():
     X, y, eras = make_levels(4)
     plain = HistGradientBoostingRegressor(**SMALL)
     model = AutoEraRegressor(plain).fit(X, y, eras=eras)
-    assert list(model.weights_) == [*ALL[:5], "linear", "forest"]
+    assert list(model.weights_) == [*ALL[:4], "linear", "forest"]
     plain.set_params(monotonic_cst=[1, 0])
-    assert list(AutoEraRegressor(plain).fit(X, y, eras=eras).weights_) == ALL[:5]
+    assert list(AutoEraRegressor(plain).fit(X, y, eras=eras).weights_) == ALL[:4]
 
 
 def test_a_time_budget_leaves_members_out():
