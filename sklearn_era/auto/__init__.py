@@ -2,7 +2,7 @@
 
 ``_members`` are the models, one of which is ``_linear``; ``_out_of_era`` fits them in
 folds of whole eras, ``_weights`` weighs them by the ``_losses`` there, and
-``_estimator`` fits those with weight to all rows.
+``_estimator`` fits those with weight to all rows; ``_update`` takes in later eras.
 """
 
 from ._estimator import AutoEraClassifier, AutoEraRegressor

@@ -30,107 +30,13 @@ from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegre
 from ..model_selection import EraSearchCV
 from ..model_selection._search_errors import mean_and_error
 from ..model_selection._search_scores import prediction, with_eras
+from ._docstring import DOC
 from ._losses import Loss, loss_of
 from ._members import PLAIN, Member, at_stage, make_members, uses_eras
 from ._out_of_era import MemberSearch, gather
+from ._update import update_average
 from ._weights import LeftOut, weigh
 
-_DOC = """The average of models for {task}, weighted by eras that they have not seen.
-
-    A plain model, boosters of other sizes, additive ones and such as use eras, a forest
-    and a linear model are fitted in three folds of whole eras, and those that use none
-    in two folds of rows, too. With p_k the predictions of member k for rows left out,
-    each has weights (a super learner, [1]_)
-
-        w = 1/2 argmin_v loss(sum_k v_k p_k) + 1/2 u,
-
-    where v is on the simplex, u is equal for the best three members that are no worse
-    than the best by more than a standard error, and the loss is the plain model's; of
-    eras, each counts the same. Weights by rows are less noisy, but know no new eras:
-    the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
-    w_eras lose less in eras left out than w_rows by one to three standard errors.
-    Numbers of trees are chosen likewise. The plain model keeps all the weight unless
-    the average is better than it in eras left out, by more than its standard error.
-    All members with weight are then fitted to all rows. It takes as long as some 45
-    fits of the plain model.
-
-    Parameters
-    ----------
-    estimator : {kind}, default=None
-        The plain model, whose parameters all boosters share but for what makes them
-        members. None is ``{kind}(random_state=random_state)``.
-
-    members : 'default' or list, default='default'
-        Models beside the plain one: pairs of a name and an estimator, among which
-        'default' stands for the default ones: ``["default", ("mine", model)]``. Names
-        of the default ones are 'leaves_8', 'additive', 'leaves_4', 'level_8',
-        'directional', 'level', 'shrunk', 'linear' and 'forest'.
-        Fewer than six eras have none of those that use eras, and losses whose best
-        prediction is no mean have neither forest nor linear model.
-
-    time_budget : float, default=None
-        Seconds that the fit may take. Members for which there is no time are left out,
-        the last first; the plain model is fitted in all cases.
-
-    random_state : int, RandomState instance or None, default=None
-        Of the plain model, where `estimator` is None. A forest has the plain model's,
-        or 0.
-
-    verbose : int, default=0
-        1 prints a line a member, 2 also those of
-        :class:`~sklearn_era.model_selection.EraSearchCV`.
-
-    cv, n_jobs, era_order :
-        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
-        mere names (hospitals, shops) need ``era_order="unordered"``.
-
-    Attributes
-    ----------
-    weights_ : dict of str to float
-        Weights of all members that were fitted in folds, the plain one first; they add
-        up to 1.
-
-    members_ : dict of str to object
-        Those that have weight, fitted to all rows.
-
-    cv_results_ : dict of str to array-like of shape (n_members + 1,)
-        Of each member, and last of their average: its name as ``member``; the number
-        of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``
-        and ``worst_era_score``; ``mean_difference`` and ``se_difference`` to the plain
-        model; ``weight``, and the ``fit_time`` of all folds in seconds.
-
-    era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
-        Negative losses by era left out, of members and last of their average.
-
-    era_labels_ : ndarray of shape (n_test_eras,)
-        Labels of these eras.
-
-    era_order_ : {{'ordered', 'unordered'}}
-        How eras were taken.
-{classes}
-    n_features_in_ : int
-        Number of columns of X.
-
-    See Also
-    --------
-    sklearn_era.model_selection.EraSearchCV : A search with candidates of one's own.
-    {kind} : The plain model.
-
-    References
-    ----------
-    .. [1] M. J. van der Laan, E. C. Polley, A. E. Hubbard (2007), Super Learner.
-       Statistical Applications in Genetics and Molecular Biology 6 (1).
-
-    Examples
-    --------
-    >>> from sklearn_era.auto import AutoEra{suffix}
-    >>> from sklearn_era.datasets import make_synthetic_memorization
-    >>> data = make_synthetic_memorization(random_state=0)
-    >>> est = AutoEra{suffix}(era_order="unordered", cv=2)
-    >>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
-    >>> est.predict(data.X_test).shape
-    (2000,)
-    """
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
 
@@ -246,6 +152,8 @@ class _AutoEra(BaseEstimator):
         ]
         self.cv_results_["fit_time"] = np.array([*seconds, sum(seconds)])
         self.era_labels_, self.era_order_ = by_eras.era_labels_, by_eras.era_order_
+        self.__dict__.pop("update_log_", None)
+        self._known_eras = read_eras(eras, X).labels
         return self
 
     def _weigh(self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss) -> None:
@@ -261,6 +169,14 @@ class _AutoEra(BaseEstimator):
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
         self.weights_ = weights
+        self._left_out = of_eras._replace(
+            predicted={
+                name: values[np.newaxis].astype(np.float32)
+                for name, values in zip(names, found.predicted, strict=True)
+                if weights[name] > 0
+            },
+            stages={name: [0] for name in names if weights[name] > 0},
+        )._asdict()
         self.cv_results_ = {
             "member": np.array([*names, "average"], dtype=object),
             "stage": np.array([*(stages[name] for name in names), 0]),
@@ -298,6 +214,49 @@ class _AutoEra(BaseEstimator):
             self.__dict__.pop(name, None)
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
+
+    @fits_or_fails
+    def update(
+        self, X: Any, y: Any, *, eras: Any, sample_weight: Any = None
+    ) -> "_AutoEra":
+        """Take in rows of eras whose targets have become known since the fit.
+
+        The levels of members with intercepts are estimated anew, trees being as they
+        are. The weights of members move to those by all eras that no model was fitted
+        to, as far as they are better in them, as in ``fit``. If the average has lost
+        more in the new eras than in those left out before, by a t-test at 5 %, and `X`
+        has the rows of all earlier eras, too, the members are fitted to all rows; if
+        it has not, a warning asks for them. A dict is added to `update_log_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of new eras; and of all earlier ones, if there may be a refit.
+
+        y, eras : array-like of shape (n_samples,)
+            Their targets and eras, or the name of the column of eras.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of rows.
+
+        Returns
+        -------
+        self : object
+            The model, updated.
+
+        Raises
+        ------
+        ValueError
+            If all eras were seen before.
+        """
+        check_is_fitted(self)
+        X, eras = take_era_column(X, eras)
+        X, y = indexable(X, y)
+        log = self.__dict__.get("update_log_", [])
+        loss = loss_of(self._plain_model())
+        entry = update_average(self, X, y, eras, sample_weight, loss)
+        self.update_log_ = [*log, entry]
+        return self
 
     def _plain_model(self) -> Any:
         if self.estimator is None:
@@ -360,7 +319,7 @@ def _score(
 
 
 class AutoEraRegressor(RegressorMixin, _AutoEra):
-    __doc__ = _DOC.format(
+    __doc__ = DOC.format(
         task="regression", suffix="Regressor", kind="HistGradientBoostingRegressor",
         classes="",
     )  # fmt: skip
@@ -369,7 +328,7 @@ class AutoEraRegressor(RegressorMixin, _AutoEra):
 
 
 class AutoEraClassifier(ClassifierMixin, _AutoEra):
-    __doc__ = _DOC.format(
+    __doc__ = DOC.format(
         task="classification", suffix="Classifier",
         kind="HistGradientBoostingClassifier",
         classes="\n    classes_ : ndarray of shape (n_classes,)\n        The labels of "

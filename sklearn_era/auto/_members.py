@@ -50,9 +50,7 @@ def cost_of(name: str) -> float:
 
 
 class Member(BaseEstimator):
-    """A model, as a search for one takes it: its fit takes eras, whether or not the
-    model's does, and its `respond` has a prediction after each stage.
-    """
+    """A model whose fit takes eras and weights, whether or not its own does."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -64,28 +62,27 @@ class Member(BaseEstimator):
         self.model_.fit(X, y, **fit_arguments(self.model_, eras, sample_weight))
         return self
 
-    def respond(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
-        classifier the probability of the row's own class.
-        """
-        model = self.model_
-        steps = stages_of(model)
-        method = "predict_proba" if is_classifier(self.model) else "predict"
-        if steps == [0]:
-            found = [getattr(model, method)(X)]
-        else:
-            staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
-            found = [values for n, values in staged if n in steps]
-        if not is_classifier(self.model):
-            return np.array(found, dtype=np.float64)
-        classes = model.classes_
-        place = np.searchsorted(classes, y).clip(max=classes.size - 1)
-        is_known = classes[place] == y
-        rows = np.arange(_num_samples(X))
-        return np.array([np.where(is_known, p[rows, place], 0.0) for p in found])
-
     def __sklearn_tags__(self) -> Any:
         return self.model.__sklearn_tags__()
+
+
+def respond(model: Any, X: Any, y: Any, stages: list[int]) -> NDArray[np.float64]:
+    """Return predictions of shape (n_stages, n_rows): of a regressor; or of a
+    classifier the probability of the row's own class.
+    """
+    method = "predict_proba" if is_classifier(model) else "predict"
+    if stages == [0]:
+        found = [getattr(model, method)(X)]
+    else:
+        staged = enumerate(getattr(model, f"staged_{method}")(X), 1)
+        found = [values for n, values in staged if n in stages]
+    if not is_classifier(model):
+        return np.array(found, dtype=np.float64)
+    classes = model.classes_
+    place = np.searchsorted(classes, y).clip(max=classes.size - 1)
+    is_known = classes[place] == y
+    rows = np.arange(_num_samples(X))
+    return np.array([np.where(is_known, p[rows, place], 0.0) for p in found])
 
 
 def stages_of(model: Any) -> list[int]:
@@ -211,6 +208,7 @@ __all__ = [
     "at_stage",
     "cost_of",
     "make_members",
+    "respond",
     "stages_of",
     "uses_eras",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 from sklearn.model_selection._search import BaseSearchCV
@@ -15,7 +16,7 @@ from .._warnings import warn_user
 from ..model_selection._search import EraSearchCV
 from ..model_selection._search_scores import ScorerByEra
 from ._losses import Loss
-from ._members import PLAIN, Member, cost_of, stages_of
+from ._members import PLAIN, Member, cost_of, respond, stages_of
 from ._weights import LeftOut
 
 
@@ -44,7 +45,8 @@ class _Scorer(ScorerByEra):
     def __call__(
         self, estimator: Any, X: Any, *y: Any, era_codes: Any, **params: Any
     ) -> Responses:
-        predicted = estimator.respond(X, y[0])
+        model = estimator.model_
+        predicted = respond(model, X, y[0], stages_of(model))
         losses = self.loss(np.asarray(y[0]), predicted[-1])
         score = -np.average(losses, weights=params.get("sample_weight"))
         return Responses(score, predicted, params["rows"])
@@ -178,7 +180,8 @@ def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> Left
             for name, folds in found.items()
         },
         {name: stages_of(search.members[name]) for name in found},
-        np.asarray(y)[rows],
+        # The loss of a class asks for its probability alone.
+        np.zeros(rows.size) if is_classifier(search.plain) else np.asarray(y)[rows],
         weights / weights.sum(),
         codes,
     )

@@ -44,6 +44,10 @@ class LeftOut(NamedTuple):
         """Return the mean loss of a member after each of its stages."""
         return np.array([self.weights @ loss(self.y, p) for p in self.predicted[name]])
 
+    def at_end(self) -> Array:
+        """Return what members predict after all of their stages."""
+        return np.array([values[-1] for values in self.predicted.values()])
+
     def by_era(self, values: Array) -> Array:
         """Return means by era of values of rows, the last axis."""
         totals = np.bincount(self.codes, self.weights)
@@ -89,6 +93,17 @@ def weigh(eras: LeftOut, rows: LeftOut, loss: Loss) -> Weighted:
         dict(zip(names, weights.tolist(), strict=True)),
         _at(eras, best),
     )
+
+
+def update_weights(eras: LeftOut, weights: Array, loss: Loss) -> Array:
+    """Return weights that move to those by all eras left out, as far as they are better
+    than the ones there are, by more than chance.
+    """
+    ends = dict.fromkeys(eras.predicted, -1)
+    found, predicted = _average(eras, ends, loss), eras.at_end()
+    differences = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
+    share = _share(eras.by_era(differences))
+    return share * found + (1 - share) * weights
 
 
 def _share(differences: Array) -> float:
@@ -156,4 +171,4 @@ def _minimum(
     return weights if better else start
 
 
-__all__ = ["LeftOut", "Weighted", "weigh"]
+__all__ = ["LeftOut", "Weighted", "update_weights", "weigh"]

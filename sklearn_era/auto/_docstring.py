@@ -1,0 +1,105 @@
+"""The docstring of both estimators."""
+
+DOC = """The average of models for {task}, weighted by eras that they have not seen.
+
+    A plain model, boosters of other sizes, additive ones and such as use eras, a forest
+    and a linear model are fitted in three folds of whole eras, and those that use none
+    in two folds of rows, too. With p_k the predictions of member k for rows left out,
+    each has weights (a super learner, [1]_)
+
+        w = 1/2 argmin_v loss(sum_k v_k p_k) + 1/2 u,
+
+    where v is on the simplex, u is equal for the best three members that are no worse
+    than the best by more than a standard error, and the loss is the plain model's; of
+    eras, each counts the same. Weights by rows are less noisy, but know no new eras:
+    the weights are ``s w_eras + (1 - s) w_rows``, where s rises from 0 to 1 while
+    w_eras lose less in eras left out than w_rows by one to three standard errors.
+    Numbers of trees are chosen likewise. The plain model keeps all the weight unless
+    the average is better than it in eras left out, by more than its standard error.
+    All members with weight are then fitted to all rows. It takes as long as some 45
+    fits of the plain model.
+
+    Parameters
+    ----------
+    estimator : {kind}, default=None
+        The plain model, whose parameters all boosters share but for what makes them
+        members. None is ``{kind}(random_state=random_state)``.
+
+    members : 'default' or list, default='default'
+        Models beside the plain one: pairs of a name and an estimator, among which
+        'default' stands for the default ones: ``["default", ("mine", model)]``. Names
+        of the default ones are 'leaves_8', 'additive', 'leaves_4', 'level_8',
+        'directional', 'level', 'shrunk', 'linear' and 'forest'.
+        Fewer than six eras have none of those that use eras, and losses whose best
+        prediction is no mean have neither forest nor linear model.
+
+    time_budget : float, default=None
+        Seconds that the fit may take. Members for which there is no time are left out,
+        the last first; the plain model is fitted in all cases.
+
+    random_state : int, RandomState instance or None, default=None
+        Of the plain model, where `estimator` is None. A forest has the plain model's,
+        or 0.
+
+    verbose : int, default=0
+        1 prints a line a member, 2 also those of
+        :class:`~sklearn_era.model_selection.EraSearchCV`.
+
+    cv, n_jobs, era_order :
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
+        mere names (hospitals, shops) need ``era_order="unordered"``.
+
+    Attributes
+    ----------
+    weights_ : dict of str to float
+        Weights of all members that were fitted in folds, the plain one first; they add
+        up to 1.
+
+    members_ : dict of str to object
+        Those that have weight, fitted to all rows.
+
+    cv_results_ : dict of str to array-like of shape (n_members + 1,)
+        Of each member, and last of their average: its name as ``member``; the number
+        of trees chosen as ``stage``, 0 where there was no choice; ``mean_era_score``
+        and ``worst_era_score``; ``mean_difference`` and ``se_difference`` to the plain
+        model; ``weight``, and the ``fit_time`` of all folds in seconds.
+
+    era_scores_ : ndarray of shape (n_members + 1, n_test_eras)
+        Negative losses by era left out, of members and last of their average.
+
+    era_labels_ : ndarray of shape (n_test_eras,)
+        Labels of these eras.
+
+    era_order_ : {{'ordered', 'unordered'}}
+        How eras were taken.
+
+    update_log_ : list of dict
+        Of each ``update``: the labels of new ``eras``, the average's ``loss`` in them
+        and the one ``expected`` by eras left out before, with its ``error`` and
+        ``p_value``, whether there was a ``refit``, and the ``weights`` after it.
+{classes}
+    n_features_in_ : int
+        Number of columns of X.
+
+    See Also
+    --------
+    sklearn_era.model_selection.EraSearchCV : A search with candidates of one's own.
+    {kind} : The plain model.
+
+    References
+    ----------
+    .. [1] M. J. van der Laan, E. C. Polley, A. E. Hubbard (2007), Super Learner.
+       Statistical Applications in Genetics and Molecular Biology 6 (1).
+
+    Examples
+    --------
+    >>> from sklearn_era.auto import AutoEra{suffix}
+    >>> from sklearn_era.datasets import make_synthetic_memorization
+    >>> data = make_synthetic_memorization(random_state=0)
+    >>> est = AutoEra{suffix}(era_order="unordered", cv=2)
+    >>> est = est.fit(data.X_train, data.y_train, eras=data.eras_train)
+    >>> est.predict(data.X_test).shape
+    (2000,)
+    """
+
+__all__ = ["DOC"]

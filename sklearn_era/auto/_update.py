@@ -1,0 +1,120 @@
+"""Eras whose targets arrive after a fit: levels, then weights, then perhaps trees."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.stats import t as t_distribution
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from .._eras import read_eras
+from .._warnings import warn_user
+from ._losses import Loss
+from ._members import Member, respond
+from ._weights import LeftOut, update_weights
+
+# Of a loss in new eras as large as that, if nothing has changed.
+_LEAST_P_VALUE = 0.05
+
+
+def update_average(
+    model: Any, X: Any, y: Any, eras: Any, sample_weight: Any, loss: Loss
+) -> dict[str, Any]:
+    """Take in rows of new eras, and return what was changed, and why."""
+    check_consistent_length(X, y, eras)
+    encoded, y = read_eras(eras, X), np.asarray(y)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    labels = encoded.labels
+    known = {*model._known_eras.tolist()}
+    is_new = np.array([label not in known for label in labels.tolist()])
+    if not is_new.any():
+        raise ValueError(
+            f"eras holds {labels.size} eras, all of which the model has seen; pass "
+            "rows of an era that is new, or call fit."
+        )
+    rows = np.flatnonzero(is_new[encoded.codes])
+    X_new, y_new = _safe_indexing(X, rows), y[rows]
+    codes, weights = encoded.codes[rows], weights[rows]
+    before = LeftOut(**model._left_out)
+    after = _with_new_eras(model, before, X_new, y_new, codes, weights)
+    shares = np.array([model.weights_[name] for name in before.predicted])
+    losses = after.by_era(loss(after.y, shares @ after.at_end()))
+    entry = {"eras": labels[is_new].tolist()}
+    entry |= _compare(losses, np.unique(before.codes).size)
+    refit = False
+    if entry["p_value"] < _LEAST_P_VALUE:
+        refit = known <= {*labels.tolist()}
+        if not refit:
+            warn_user(
+                f"The loss in {len(entry['eras'])} new eras, {entry['loss']:.4g}, is "
+                f"larger than expected, {entry['expected']:.4g} ± "
+                f"{entry['error']:.2g}: pass update the rows of all earlier eras, too, "
+                "for a refit."
+            )
+    entry["refit"] = refit
+    members = dict(model.members_)
+    for name, member in members.items():
+        if not refit and getattr(member, "era_effects", None) is not None:
+            members[name] = copy(member)
+            members[name]._update_intercepts(X_new, y_new, labels[codes], weights)
+    new_weights = update_weights(after, shares, loss)
+    model.weights_ = model.weights_ | dict(
+        zip(before.predicted, new_weights.tolist(), strict=True)
+    )
+    entry["weights"] = {name: w for name, w in model.weights_.items() if w > 0}
+    if refit:
+        members = _refitted(model, X, y, labels[encoded.codes], sample_weight)
+    model.members_, model._left_out = members, after._asdict()
+    model._known_eras = np.concatenate([model._known_eras, labels[is_new]])
+    return entry
+
+
+def _with_new_eras(
+    model: Any, before: LeftOut, X: Any, y: Any, codes: Any, weights: Any
+) -> LeftOut:
+    """Return the rows left out so far, and those of new eras, of which no model was
+    fitted either.
+    """
+    codes = np.unique(codes, return_inverse=True)[1]
+    totals = np.bincount(codes, weights)
+    weights = weights / np.where(totals > 0, totals, 1.0)[codes]
+    n_eras = np.unique(before.codes).size
+    # All eras count the same.
+    weights = np.concatenate([before.weights * n_eras, weights])
+    return LeftOut(
+        {
+            name: np.concatenate(
+                [values, respond(model.members_[name], X, y, [0])], axis=1
+            )
+            for name, values in before.predicted.items()
+        },
+        before.stages,
+        np.concatenate([before.y, np.zeros(len(y)) if is_classifier(model) else y]),
+        weights / weights.sum(),
+        np.concatenate([before.codes, n_eras + codes]),
+    )
+
+
+def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
+    """Return the mean loss of new eras, and what was to be expected by those before."""
+    of_before, of_new = losses[:n_before], losses[n_before:]
+    expected, loss = float(of_before.mean()), float(of_new.mean())
+    error, p_value = float("nan"), 1.0
+    if n_before > 1:
+        spread = of_before.std(ddof=1) * np.sqrt(1 / n_before + 1 / of_new.size)
+        error = float(spread)
+        if spread > 0:
+            p_value = float(t_distribution.sf((loss - expected) / spread, n_before - 1))
+    return {"loss": loss, "expected": expected, "error": error, "p_value": p_value}
+
+
+def _refitted(model: Any, X: Any, y: Any, eras: Any, weights: Any) -> dict[str, Any]:
+    fitted = Parallel(n_jobs=model.n_jobs)(
+        delayed(Member(clone(member)).fit)(X, y, eras=eras, sample_weight=weights)
+        for member in model.members_.values()
+    )
+    return {name: one.model_ for name, one in zip(model.members_, fitted, strict=True)}
