@@ -4,7 +4,7 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
 
     A plain model, boosters of other sizes, additive ones and such as use eras, a forest
     and a linear model are fitted in three folds of whole eras, and those that use none
-    in two folds of rows, too. With p_k the predictions of member k for rows left out,
+    in three of rows, too. With p_k the predictions of member k for rows left out,
     each has weights (a super learner, [1]_)
 
         w = 1/2 argmin_v loss(sum_k v_k p_k) + 1/2 u,
@@ -28,8 +28,8 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     members : 'default' or list, default='default'
         Models beside the plain one: pairs of a name and an estimator, among which
         'default' stands for the default ones: ``["default", ("mine", model)]``. Names
-        of the default ones are 'leaves_8', 'additive', 'leaves_4', 'level_8',
-        'directional', 'level', 'shrunk', 'linear' and 'forest'.
+        of the default ones are 'leaves_8', 'additive', 'leaves_4', 'level',
+        'directional', 'shrunk', 'linear' and 'forest'.
         Fewer than six eras have none of those that use eras, and losses whose best
         prediction is no mean have neither forest nor linear model.
 

@@ -139,7 +139,7 @@ class _AutoEra(BaseEstimator):
                 if name in of_eras.predicted
                 and (name == PLAIN or not uses_eras(name, model))
             }
-            params["cv"] = KFold(2, shuffle=True, random_state=0)
+            params["cv"] = KFold(3, shuffle=True, random_state=0)
             by_rows = MemberSearch(plain, lambda *_: alike, loss, deadline, **params)
             with no_value_noted():  # of which the first search has warned
                 by_rows.fit(X, y, **known)

@@ -29,11 +29,11 @@ _OF_MEANS = ("squared_error", "poisson", "gamma", "log_loss")
 # What eras are used for needs some of them.
 _LEAST_ERAS = 6
 # Times that fits take, over the plain model's, on public data.
-_COSTS = {"forest": 3.0, "linear": 0.2}
+_COSTS = {"linear": 0.1}
 
 
 # Those that folds of rows know nothing about.
-_OF_ERAS = ("level_8", "level", "directional", "shrunk")
+_OF_ERAS = ("level", "directional", "shrunk")
 
 
 def uses_eras(name: str, model: Any) -> bool:
@@ -128,12 +128,11 @@ def default_members(
     if n_eras >= _LEAST_ERAS:
         level = Intercepts() if are_ordered else Intercepts(forecast="mean")
         members |= {
-            "level_8": booster(3, 8, era_effects=level),
+            "level": booster(3, 8, era_effects=level),
             "directional": booster(
                 1.5, 15, split_criterion="directional", min_era_coverage=0.5
             ),
-            "level": booster(1, 31, era_effects=level),
-            "shrunk": booster(1, 31, leaf_shrinkage="eras"),
+            "shrunk": booster(1, plain.max_leaf_nodes, leaf_shrinkage="eras"),
         }
     # A forest predicts means, and neither keeps to the constraints of trees.
     if _is_free(plain) and loss.name in _OF_MEANS:
@@ -143,6 +142,7 @@ def default_members(
         columns = plain.categorical_features
         members["linear"] = kinds[1](loss.name, columns)
         members["forest"] = kinds[0](
+            50,
             split_criterion="gain",
             min_samples_leaf=10,
             max_features=0.5,

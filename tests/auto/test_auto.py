@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
@@ -24,7 +25,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._losses import loss_of
 from sklearn_era.auto._members import stages_of
-from sklearn_era.auto._weights import LeftOut, weigh
+from sklearn_era.auto._weights import LeftOut, update_weights, weigh
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
@@ -34,8 +35,8 @@ from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
 SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
 ALL = [
-    "plain", "leaves_8", "additive", "leaves_4", "level_8", "directional", "level",
-    "shrunk", "linear", "forest",
+    "plain", "leaves_8", "additive", "leaves_4", "level", "directional", "shrunk",
+    "linear", "forest",
 ]  # fmt: skip
 
 
@@ -239,7 +240,7 @@ def test_the_number_of_trees_is_that_of_the_least_loss():
     stages = stages_of(member)
     assert stages == [2, 4, 6, 8, 12, 16, 20, 24, 28, 34, 40]
     losses = np.zeros(40)
-    for train, test in KFold(2, shuffle=True, random_state=0).split(X):
+    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         fitted = clone(member).fit(X[train], y[train])
         staged = fitted.staged_predict(X[test])
         losses += [mean_squared_error(y[test], p) for p in staged]
@@ -272,8 +273,8 @@ def test_the_level_of_later_eras_is_found(early_stopping):
         max_iter=30, min_samples_leaf=10, early_stopping=early_stopping, random_state=0
     )
     model = AutoEraRegressor(plain).fit(X, y, eras=eras)
-    assert model.weights_["level"] + model.weights_["level_8"] > 0.4
-    assert list(model.members_["level_8"].era_intercepts_) == list(range(16))
+    assert model.weights_["level"] > 0.4
+    assert list(model.members_["level"].era_intercepts_) == list(range(16))
     with_eras = model.predict(X, eras=eras)
     assert mean_squared_error(y, with_eras) < mean_squared_error(y, model.predict(X))
     assert model.score(X, y, eras=eras) == r2_score(y, with_eras)
@@ -298,8 +299,8 @@ def test_fits_are_the_same_in_parallel_and_after_pickling(capsys):
     plain = HistGradientBoostingRegressor(**SMALL)
     one = AutoEraRegressor(plain, verbose=1).fit(X, y, eras=eras)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 17
-    assert lines[0].startswith("AutoEra 1/10: plain, loss ")
+    assert len(lines) == 16
+    assert lines[0].startswith("AutoEra 1/9: plain, loss ")
     two = AutoEraRegressor(plain, n_jobs=2).fit(X, y, eras=eras)
     assert (one.predict(X) == two.predict(X)).all()
     assert one.weights_ == two.weights_
@@ -399,3 +400,77 @@ def test_members_are_drawn():
     assert list(display.names) == ["ridge", "average"]
     assert display.chosen == (None if model.weights_["plain"] == 1 else 1)
     pyplot.close(display.figure_)
+
+
+@pytest.mark.filterwarnings("ignore:The loss in 3 new eras")
+def test_new_eras_are_scored_and_weighed():
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    members = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3))]
+    is_old, is_new = eras < 12, eras >= 13
+    model = AutoEraRegressor(plain, members=members)
+    model.fit(X[is_old], y[is_old], eras=eras[is_old])
+    before = model.predict(X)
+    scores = -model.era_scores_[-1]
+    rows = eras != 12
+    model.update(X[is_new], y[is_new], eras=eras[is_new])
+    (entry,) = model.update_log_
+    new = [np.mean((y - before)[eras == era] ** 2) for era in (13, 14, 15)]
+    assert entry["eras"] == [13, 14, 15]
+    assert entry["loss"] == pytest.approx(np.mean(new))
+    assert entry["expected"] == pytest.approx(scores.mean())
+    error = scores.std(ddof=1) * np.sqrt(1 / 6 + 1 / 3)
+    assert entry["error"] == pytest.approx(error)
+    statistic = (np.mean(new) - scores.mean()) / error
+    assert entry["p_value"] == pytest.approx(stats.t.sf(statistic, 5))
+    assert sum(model.weights_.values()) == pytest.approx(1)
+    assert not entry["refit"]
+    with pytest.raises(ValueError, match=r"all of which the model has seen"):
+        model.update(X[rows], y[rows], eras=eras[rows])
+    assert len(model.update_log_) == 1
+    assert "update_log_" not in vars(model.fit(X[is_old], y[is_old], eras=eras[is_old]))
+
+
+def test_weights_move_to_what_is_better_in_new_eras():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(range(12), 50)
+    y = rng.normal(size=600)
+    good, bad = (y + s * rng.normal(size=600) for s in (0.1, 0.5))
+    eras = left_out({"a": bad[None], "b": good[None]}, y, codes, np.ones(600))
+    loss = loss_of(HistGradientBoostingRegressor())
+    moved = update_weights(eras, np.array([1.0, 0.0]), loss)
+    assert moved[1] > 0.95
+    kept = np.array([0.04, 0.96])
+    np.testing.assert_allclose(update_weights(eras, kept, loss), kept, atol=0.05)
+
+
+def test_a_refit_needs_the_rows_of_all_eras():
+    X, y, eras = make_levels()
+    changed = np.where(eras < 14, y, 5 + X[:, 1])
+    plain = HistGradientBoostingRegressor(**SMALL)
+    is_old = eras < 14
+    model = AutoEraRegressor(plain, members=[("ridge", Ridge())])
+    model.fit(X[is_old], y[is_old], eras=eras[is_old])
+    other = pickle.loads(pickle.dumps(model))
+    with pytest.warns(UserWarning, match=r"larger than expected.*rows of all earlier"):
+        other.update(X[~is_old], changed[~is_old], eras=eras[~is_old])
+    assert not other.update_log_[0]["refit"]
+    model.update(X, changed, eras=eras)
+    assert model.update_log_[0]["refit"]
+    expected = clone(model.members_["plain"]).fit(X, changed).predict(X)
+    assert (model.members_["plain"].predict(X) == expected).all()
+
+
+def test_levels_of_new_eras_are_taken_in():
+    X, y, eras = make_levels(20)
+    y = y + np.where(eras < 16, 0, 1.0)  # a step that lasts
+    is_old = eras < 18
+    plain = HistGradientBoostingRegressor(**SMALL)
+    model = AutoEraRegressor(plain).fit(X[is_old], y[is_old], eras=eras[is_old])
+    last = eras == 19
+    error = mean_squared_error(y[last], model.predict(X[last]))
+    model.update(X[eras == 18], y[eras == 18], eras=eras[eras == 18])
+    levels = [name for name in model.members_ if name.startswith("level")]
+    assert all(18 in model.members_[name].era_intercepts_ for name in levels)
+    assert levels
+    assert mean_squared_error(y[last], model.predict(X[last])) < error
