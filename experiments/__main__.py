@@ -2,10 +2,12 @@
 
 python -m experiments list
 python -m experiments NAME... [--data DIR] [--out DIR] [--runs N] [--quick]
+python -m experiments natural_eras --data DIR [--cache FILE] [--jobs N]
 python -m experiments all --data DIR
 """
 
 import argparse
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
@@ -55,6 +57,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="a reduced form, in seconds, to see that it runs (NAME-quick.csv)",
     )
+    add("--cache", type=Path, metavar="FILE",
+        help="CSV of scores, to stop a run and to go on (natural_eras)")  # fmt: skip
+    add("--jobs", type=positive_int, metavar="N", dest="n_jobs",
+        help="processes (natural_eras)")  # fmt: skip
     options = parser.parse_args(arguments)
     if len(options.names) > 1 and {"list", "all"} & set(options.names):
         parser.error("list and all stand alone, without other names")
@@ -77,15 +83,19 @@ def measure(name: str, options: argparse.Namespace) -> None:
     Raises
     ------
     ExperimentError
-        If a data file is missing, or nothing can be written.
+        If a data file is missing, nothing can be written, or an option is of others.
     """
     experiment = load_experiment(name)
+    given = {key: getattr(options, key) for key in ("cache", "n_jobs")}
+    given = {key: value for key, value in given.items() if value is not None}
+    if not given.keys() <= inspect.signature(experiment.run).parameters.keys():
+        raise ExperimentError("It takes neither --cache nor --jobs.")
     n_runs = options.runs or (1 if options.quick else experiment.N_RUNS)
     with warnings.catch_warnings():
         # Of trees that end early and of eras without an effect: the table shows them.
         warnings.simplefilter("ignore", UserWarning)
         frame = experiment.run(
-            data_dir=options.data, n_runs=n_runs, quick=options.quick
+            data_dir=options.data, n_runs=n_runs, quick=options.quick, **given
         )
     print(experiment.TITLE)
     if n_runs != experiment.N_RUNS:

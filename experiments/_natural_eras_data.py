@@ -28,6 +28,7 @@ FILES = (
     "financial_2014_2018_cleaned.parquet",
     "numerai_sample.parquet",
 )
+MOST_ROWS_TO_TRAIN = 5_000
 # Groups of fewer rows are one, as a user would merge them.
 _LEAST_SHARE = 0.01
 
@@ -42,6 +43,8 @@ class Table(NamedTuple):
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     eras: NDArray[np.int64]
+    # Columns of `X` that were texts.
+    categories: tuple[int, ...] = ()
 
 
 class Scenario(NamedTuple):
@@ -51,6 +54,7 @@ class Scenario(NamedTuple):
     task: Task
     kind: Literal["time", "groups"]
     n_splits: int = 5
+    most_rows: int | None = MOST_ROWS_TO_TRAIN
 
     def load(self, data_dir: Path | None) -> Table:
         """Read and encode the table.
@@ -68,12 +72,17 @@ class Scenario(NamedTuple):
             X.apply(_as_numbers).to_numpy(np.float64),
             y.to_numpy(np.float64),
             np.unique(eras, return_inverse=True)[1].astype(np.int64),
+            tuple(np.flatnonzero([not _is_number(X[name]) for name in X]).tolist()),
         )
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column)
 
 
 def _as_numbers(column: pd.Series) -> pd.Series:
     """A column as numbers: categories by their places, the most common first."""
-    if pd.api.types.is_numeric_dtype(column):
+    if _is_number(column):
         return column
     texts = column.fillna("none").astype(str)
     # Of those that are as common, the first in the alphabet.
@@ -293,3 +302,10 @@ SCENARIOS: dict[str, Scenario] = {
     "wages, years": Scenario(_wages, "regression", "time"),
     "houses, neighbourhoods": Scenario(_houses, "regression", "groups"),
 }
+
+# Some of them with all rows to train on.
+ALL_ROWS = {
+    f"{name}, all rows": SCENARIOS[name]._replace(most_rows=None)
+    for name in ("ELEC2, 30 days", "Beijing air, months", "animal shelter, quarters",
+                 "Adult, occupations")
+}  # fmt: skip

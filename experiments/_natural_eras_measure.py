@@ -2,18 +2,24 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
+from experiments._natural_eras_controls import losses, predict
 from experiments._natural_eras_data import Scenario, Table, Task
 from experiments.common import ExperimentError, seed_of, summarize
 from sklearn_era.effects import Recency
@@ -23,16 +29,19 @@ Rows = NDArray[np.intp]
 # From the task and a seed to an estimator; `fit` gets the eras where it takes them.
 Factory = Callable[[Task, int], Any]
 
-# What all are compared with, and the rows of the table over all scenarios: those that
-# defaults were chosen on, and fresh ones.
+# What all are compared with, unless something else is named, and the rows of the table
+# over all scenarios: those that defaults were chosen on, and fresh ones.
 REFERENCE = "gain"
 ALL = "all scenarios"
 ALL_FRESH = "all fresh scenarios"
-SCORES = ("score", "worst_era_score")
+# Losses are compared by the logarithms of their ratios.
+LOSS = "loss"
+SCORES = ("score", "worst_era_score", LOSS)
 
-_KEY = itemgetter("scenario", "split", "run", "model")
+_NAMES = ["scenario", "split", "run", "model"]
+_KEY = itemgetter(*_NAMES)
+_COLUMNS = [*_NAMES, *SCORES, "fit_seconds"]
 
-MOST_ROWS_TO_TRAIN = 5_000
 # Of an era, for a score of its own: rows, and rows of each class.
 _LEAST_ROWS = 30
 _LEAST_ROWS_OF_CLASS = 5
@@ -53,9 +62,9 @@ def splits(scenario: Scenario, eras: NDArray[np.int64]) -> Iterator[tuple[Rows, 
     yield from walk.split(eras, groups=eras)
 
 
-def thinned(rows: Rows, eras: NDArray[np.int64], most: int, seed: int) -> Rows:
+def thinned(rows: Rows, eras: NDArray[np.int64], most: int | None, seed: int) -> Rows:
     """About as many of the rows as `most`, the same share of each era, in order."""
-    if rows.size <= most:
+    if most is None or rows.size <= most:
         return rows
     rng = np.random.default_rng(seed)
     parts = [rng.permutation(rows[eras[rows] == era]) for era in np.unique(eras[rows])]
@@ -86,8 +95,9 @@ def measure(
     n_runs: int = 1,
     quick: bool = False,
     cache: Path | None = None,
+    n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Score each model on each split of each scenario.
+    """Score each model on each split of each scenario, each fit in one thread.
 
     Parameters
     ----------
@@ -103,85 +113,132 @@ def measure(
         Whether to take few rows and two splits.
     cache : Path, default=None
         A CSV of scores that need not be measured again, such as those of an earlier
-        list of models; what is measured is added to it.
+        list of models or of a run that was stopped; each score is added to it as soon
+        as it is known. Scores of `quick` need a file of their own.
+    n_jobs : int, default=None
+        Processes, each of which measures splits; None is one.
 
     Returns
     -------
     scores : DataFrame
-        Columns scenario, split, run, model, score, worst_era_score and fit_seconds.
+        Columns scenario, split, run, model, score, worst_era_score, loss (the mean
+        squared error or the log loss) and fit_seconds, of the processor.
+
+    Raises
+    ------
+    ExperimentError
+        If `cache` has other columns.
     """
-    done: dict[tuple, dict] = {}
-    if cache is not None and cache.is_file():
-        done = {_KEY(row): row for row in pd.read_csv(cache).to_dict("records")}
-    rows: list[dict] = []
-    for name, scenario in scenarios.items():
-        n_splits = 2 if quick else scenario.n_splits
-        wanted = [
-            {"scenario": name, "split": split, "run": run, "model": model}
-            for split in range(n_splits)
-            for run in range(n_runs)
-            for model in models
-        ]
-        if missing := [row for row in wanted if _KEY(row) not in done]:
-            try:
-                table = scenario.load(data_dir)
-            except ExperimentError as error:
-                print(f"{name} is left out. {error}", file=sys.stderr)
-                continue
-            for row in _measure_rows(scenario, table, models, missing, quick):
-                done[_KEY(row)] = row
-            if cache is not None:
-                pd.DataFrame(done.values()).to_csv(cache, index=False)
-        rows += [done[_KEY(row)] for row in wanted]
-    return pd.DataFrame(rows)
+    done = _known(cache)
+    wanted = [
+        {"scenario": name, "split": split, "run": run, "model": model}
+        for name, scenario in scenarios.items()
+        for split in range(2 if quick else scenario.n_splits)
+        for run in range(n_runs)
+        for model in models
+    ]
+    parts: dict[tuple, list[dict]] = {}
+    for row in wanted:
+        if _KEY(row) not in done:
+            parts.setdefault((row["scenario"], row["split"]), []).append(row)
+    calls = (
+        delayed(_measure_split)(scenarios[name], models, rows, data_dir, quick, cache)
+        for (name, _), rows in parts.items()
+    )
+    left_out = set()
+    for measured in Parallel(n_jobs)(calls):
+        if isinstance(measured, str):
+            left_out.add(measured)
+        else:
+            done |= {_KEY(row): row for row in measured}
+    for text in sorted(left_out):
+        print(text, file=sys.stderr)
+    return pd.DataFrame([done[_KEY(row)] for row in wanted if _KEY(row) in done])
 
 
-def _measure_rows(
+def _known(cache: Path | None) -> dict[tuple, dict]:
+    """The rows of a cache, which is begun if there is none."""
+    if cache is None:
+        return {}
+    if not cache.is_file():
+        pd.DataFrame(columns=_COLUMNS).to_csv(cache, index=False)
+    rows = pd.read_csv(cache)
+    if [*rows.columns] != _COLUMNS:
+        raise ExperimentError(
+            f"{cache}, the cache of scores, has the columns {', '.join(rows.columns)}, "
+            f"not {', '.join(_COLUMNS)}: name another file."
+        )
+    return {_KEY(row): row for row in rows.to_dict("records")}
+
+
+@lru_cache(maxsize=1)
+def _load(scenario: Scenario, data_dir: Path | None) -> Table:
+    return scenario.load(data_dir)
+
+
+def _measure_split(
     scenario: Scenario,
-    table: Table,
     models: Mapping[str, Factory],
     wanted: list[dict],
+    data_dir: Path | None,
     quick: bool,
-) -> Iterator[dict]:
-    """Each of the rows that are wanted, with its scores."""
-    X, y, eras = table
-    parts = list(splits(scenario, eras))
+    cache: Path | None,
+) -> list[dict] | str:
+    """Rows of a split with their scores, or why there are none."""
+    try:
+        table = _load(scenario, data_dir)
+    except ExperimentError as error:
+        return f"{wanted[0]['scenario']} is left out. {error}"
+    rows = []
+    for row in wanted:
+        with threadpool_limits(1), warnings.catch_warnings():
+            # Of trees that end early and of eras without an effect.
+            warnings.simplefilter("ignore", UserWarning)
+            rows.append(_measure(scenario, table, models[row["model"]], row, quick))
+        if cache is not None:
+            line = pd.DataFrame(rows[-1:], columns=_COLUMNS)
+            line.to_csv(cache, mode="a", header=False, index=False)
+    return rows
+
+
+def _measure(
+    scenario: Scenario, table: Table, make: Factory, row: dict, quick: bool
+) -> dict:
+    X, y, eras, categories = table
+    train, test = list(splits(scenario, eras))[row["split"]]
     # The numbers of groups have no order.
     is_of_groups = scenario.kind == "groups"
-    labels = eras.astype(str) if is_of_groups else eras
-    most = 1_000 if quick else MOST_ROWS_TO_TRAIN
-    for row in wanted:
-        train, test = parts[row["split"]]
-        seed = seed_of("natural eras", row["scenario"], row["split"], row["run"])
-        train = thinned(train, eras, most, seed)
-        estimator = models[row["model"]](scenario.task, seed)
-        _adapt(estimator, labels[train], is_of_groups)
-        knows_eras = has_fit_parameter(estimator, "eras")
-        start = time.perf_counter()
-        estimator.fit(
-            X[train], y[train], **{"eras": labels[train]} if knows_eras else {}
-        )
-        seconds = time.perf_counter() - start
-        if scenario.task == "regression":
-            predicted = estimator.predict(X[test])
-        else:
-            predicted = estimator.predict_proba(X[test])[:, 1]
-        of_eras = [
-            score_rows(scenario.task, y[test][rows], predicted[rows])
-            for rows in (eras[test] == era for era in np.unique(eras[test]))
-        ]
-        yield {
-            **row,
-            "score": score_rows(scenario.task, y[test], predicted),
-            "worst_era_score": np.nanmin(of_eras),
-            "fit_seconds": seconds,
-        }
+    seed = seed_of("natural eras", row["scenario"], row["split"], row["run"])
+    train = thinned(train, eras, 1_000 if quick else scenario.most_rows, seed)
+    labels = (eras.astype(str) if is_of_groups else eras)[train]
+    estimator = make(scenario.task, seed)
+    _adapt(estimator, labels, is_of_groups, categories)
+    knows_eras = has_fit_parameter(estimator, "eras")
+    start = time.process_time()
+    estimator.fit(X[train], y[train], **({"eras": labels} if knows_eras else {}))
+    seconds = time.process_time() - start
+    predicted = predict(scenario.task, estimator, X[test])
+    of_eras = [
+        score_rows(scenario.task, y[test][rows], predicted[rows])
+        for rows in (eras[test] == era for era in np.unique(eras[test]))
+    ]
+    return {
+        **row,
+        "score": score_rows(scenario.task, y[test], predicted),
+        "worst_era_score": np.nanmin(of_eras),
+        LOSS: losses(scenario.task, y[test], predicted).mean(),
+        "fit_seconds": seconds,
+    }
 
 
-def _adapt(estimator: Any, eras: NDArray[Any], is_of_groups: bool) -> None:
-    """Set what depends on the eras: whether they have an order, and half-lives."""
+def _adapt(
+    estimator: Any, eras: NDArray[Any], is_of_groups: bool, categories: tuple[int, ...]
+) -> None:
+    """Set what depends on the table: categories, the order of eras, and half-lives."""
     parameters = estimator.get_params(deep=False)
     weighting, effects = map(parameters.get, ("era_weighting", "era_effects"))
+    if "categories" in parameters:
+        estimator.set_params(categories=categories)
     if is_of_groups and "era_order" in parameters:
         # Where groups without an order are told to have one, it is that of their names.
         needs_order = isinstance(weighting, Recency) or effects is not None
@@ -191,36 +248,54 @@ def _adapt(estimator: Any, eras: NDArray[Any], is_of_groups: bool) -> None:
         estimator.set_params(era_weighting__half_life=half_life)
 
 
-def compare(scores: pd.DataFrame, fresh: Collection[str] = ()) -> pd.DataFrame:
-    """Differences of each model to `REFERENCE`, split by split.
+def compare(
+    scores: pd.DataFrame,
+    parts: Mapping[str, Collection[str]] | None = None,
+    *,
+    reference: str = REFERENCE,
+) -> pd.DataFrame:
+    """Differences of each model to one of them, split by split.
 
     Parameters
     ----------
     scores : DataFrame
-        What `measure` gives.
-    fresh : collection of str, default=()
-        Scenarios to take apart from the others.
+        What `measure` gives. Splits without the reference are left out.
+    parts : mapping, default=None
+        From names of groups of scenarios to the scenarios of each; all others are
+        those of `ALL`.
+    reference : str, default="gain"
+        The model to compare the others with.
 
     Returns
     -------
     table : DataFrame
-        A row for each of `SCORES`, scenario and model: the number of splits, the mean
-        and the standard deviation of the differences, the standard error of their mean,
-        the model's mean score in `level`, and the mean of its seconds to fit. In the
-        rows of `ALL` and of `ALL_FRESH` the same over the means of scenarios.
+        A row for each of `SCORES`, scenario and model: the scenario's part, the
+        reference, the number of splits, the mean and the standard deviation of the
+        differences, the standard error of their mean, the model's mean score in
+        `level`, and the mean of its seconds to fit. The difference of losses is the
+        logarithm of the reference's by the model's, so that more is better for all.
+        Rows in which a part is its own scenario have the same over the means of its
+        scenarios.
     """
     known = ["scenario", "split", "model", "fit_seconds"]
     rows = scores.melt(known, list(SCORES), var_name="score", value_name="level")
     by, split = ["score", "scenario", "model"], ["score", "scenario", "split"]
     # Runs of a split are no further splits.
     rows = rows.groupby([*split, "model"], sort=False).mean().reset_index()
-    reference = rows[rows["model"] == REFERENCE].set_index(split)["level"]
-    rows = rows.join(reference.rename("reference"), on=split)
-    rows["difference"] = rows["level"] - rows["reference"]
+    base = rows[rows["model"] == reference].set_index(split)["level"]
+    rows = rows.join(base.rename("base"), on=split, how="inner")
+    rows["difference"] = rows["level"] - rows["base"]
+    of_loss = rows["score"] == LOSS
+    ratios = rows["base"][of_loss] / rows["level"][of_loss]
+    rows.loc[of_loss, "difference"] = np.log(ratios)
     table = _summarize(rows, by)
-    part = np.where(table["scenario"].isin(fresh), ALL_FRESH, ALL)
-    over_all = table.assign(difference=table["mean"], scenario=part)
-    return pd.concat([table, _summarize(over_all, by)], ignore_index=True)
+    names = {name: part for part, each in (parts or {}).items() for name in each}
+    table["part"] = [names.get(name, ALL) for name in table["scenario"]]
+    over_all = table.assign(difference=table["mean"], scenario=table["part"])
+    over_all = _summarize(over_all, by)
+    over_all["part"] = over_all["scenario"]
+    table = pd.concat([table, over_all], ignore_index=True)
+    return table.assign(reference=reference)
 
 
 def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -230,11 +305,38 @@ def _summarize(differences: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.merge(means.reset_index(), on=by)
 
 
-def signs(table: pd.DataFrame, kind: str) -> pd.Series:
-    """By model, in how many scenarios it is ahead and behind by more than 2 s.e."""
-    is_one = ~table["scenario"].isin([ALL, ALL_FRESH])
-    rows = table[(table["score"] == kind) & is_one]
-    margins = rows["mean"] / rows["se"]
-    return margins.groupby(rows["model"], sort=False).agg(
-        lambda values: f"{(values > 2).sum()} / {(values < -2).sum()}"
-    )
+def tally(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """How differences of one kind are spread over scenarios, by part and model.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `compare` gives.
+    kind : str
+        One of `SCORES`.
+
+    Returns
+    -------
+    tallies : DataFrame
+        Indexed by part and model: the number of scenarios, the median, the mean but
+        for the largest difference, how many are ahead and behind, how many of them by
+        more than two standard errors (`clearly_ahead`, `clearly_behind`), and the
+        probability `p` of such signs or of rarer ones, if both were as likely.
+    """
+    rows = table[(table["score"] == kind) & (table["scenario"] != table["part"])]
+    tallies = {}
+    for key, each in rows.groupby(["part", "model"], sort=False):
+        values, margins = each["mean"], each["mean"] / each["se"]
+        ahead, behind = int((values > 0).sum()), int((values < 0).sum())
+        tallies[key] = {
+            "n": len(each),
+            "median": values.median(),
+            "mean_but_largest": values.sort_values()[:-1].mean(),
+            "ahead": ahead,
+            "behind": behind,
+            "clearly_ahead": int((margins > 2).sum()),
+            "clearly_behind": int((margins < -2).sum()),
+            "p": binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0,
+        }
+    frame = pd.DataFrame.from_dict(tallies, orient="index")
+    return frame.rename_axis(["part", "model"])

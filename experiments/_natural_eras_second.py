@@ -79,8 +79,9 @@ def _polls(data_dir: Path | None) -> Columns:
     rows = packaged("dslabs", "polls_us_election_2016")
     begin, end = (pd.to_datetime(rows[name]) for name in ("startdate", "enddate"))
     rows["days"] = (end - begin).dt.days
-    names = [name for name in rows if name.startswith(("rawpoll", "adjpoll"))]
-    left_out = " ".join(["startdate enddate", *set(names) - {"rawpoll_trump"}])
+    others = ["clinton", "johnson", "mcmullin"]
+    shares = [*(f"rawpoll_{x}" for x in others), *rows.filter(like="adjpoll")]
+    left_out = f"startdate enddate {' '.join(shares)}"
     return columns_of(rows, "rawpoll_trump", 12 * end.dt.year + end.dt.month, left_out)
 
 

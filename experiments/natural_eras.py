@@ -5,6 +5,7 @@ is docs/natural-eras.md, and was written before anything was measured. A script 
 other models than `MODELS` on the same splits by `measure`, and ranks them by `compare`.
 """
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,18 +21,26 @@ from sklearn.ensemble import (
 )
 from sklearn.model_selection import GridSearchCV, KFold
 
+from experiments._natural_eras_controls import (
+    AnchorBoosting,
+    GPBoost,
+    TunedByEras,
+    WithCategories,
+)
 from experiments._natural_eras_data import FILES, SCENARIOS, Task
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
+    LOSS,
     REFERENCE,
     SCORES,
     Factory,
     compare,
     measure,
-    signs,
+    tally,
 )
+from experiments._natural_eras_second import SECOND
 from experiments.common import COLORS, ExperimentError, find_data_file
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
@@ -51,6 +60,10 @@ TITLE = "Natural eras: differences of R² or ROC AUC to the plain gain, out of e
 DATA_FILES = FILES
 # Of seeds.
 N_RUNS = 1
+
+PARTS = {ALL: SCENARIOS, ALL_FRESH: FRESH, "all second fresh scenarios": SECOND}
+# What models are compared with, beside `REFERENCE`.
+TUNED = ("tuned", "tuned by eras")
 
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 # Differences beyond it are drawn at the edge.
@@ -95,13 +108,31 @@ def _tuned(make: Factory, **grid: list) -> Factory:
     return search
 
 
+def _catboost(task: Task, seed: int) -> Any:
+    """CatBoost's, whose trees are symmetric: it takes more of them."""
+    catboost = import_optional("catboost", extra="benchmark")
+    is_number = task == "regression"
+    kind = catboost.CatBoostRegressor if is_number else catboost.CatBoostClassifier
+    return kind(iterations=300, random_seed=seed, thread_count=1, verbose=False,
+                allow_writing_files=False)  # fmt: skip
+
+
+def _tuned_by_eras(make: Factory, **grid: list) -> Factory:
+    """The best of a grid in folds of whole eras."""
+    return lambda task, seed: TunedByEras(task, make(task, seed), grid)
+
+
+def _with_categories(search: Factory, keyword: str) -> Factory:
+    return lambda task, seed: WithCategories(task, search(task, seed), keyword)
+
+
 def _auto(task: Task, seed: int) -> Any:
     """The package's search by eras, of boosters with the parameters of `booster`."""
     kind = AutoEraRegressor if task == "regression" else AutoEraClassifier
     return kind(booster()(task, seed))
 
 
-_SEARCHES = ("AutoEra", "tuned", "LightGBM tuned")
+_SEARCHES = ("AutoEra", "tuned", "tuned by eras", "LightGBM tuned", "CatBoost tuned")
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
@@ -117,6 +148,10 @@ MODELS: dict[str, Factory] = {
     REFERENCE: booster(),
     "AutoEra": _auto,
     "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
+    # The number of trees too, up to 400.
+    "tuned by eras": _tuned_by_eras(
+        booster(max_iter=400), max_leaf_nodes=[4, *_LEAVES], learning_rate=_RATES
+    ),
     **{name: booster(split_criterion=name) for name in _CRITERIA},
     "held_out": booster(split_criterion="held_out", min_gain_share=0.0),
     **_EFFECTS,
@@ -142,17 +177,42 @@ if find_spec("lightgbm") is not None:
     MODELS["LightGBM tuned"] = _tuned(
         _lightgbm, num_leaves=_LEAVES, learning_rate=_RATES
     )
+    MODELS["LightGBM tuned, categories"] = _with_categories(
+        MODELS["LightGBM tuned"], "categorical_feature"
+    )
+if find_spec("catboost") is not None:
+    MODELS["CatBoost tuned"] = _tuned(
+        _catboost, depth=[3, 4, 6, 8], learning_rate=_RATES
+    )
+    MODELS["CatBoost tuned, categories"] = _with_categories(
+        MODELS["CatBoost tuned"], "cat_features"
+    )
+if find_spec("gpboost") is not None:
+    MODELS["GPBoost by eras"] = _tuned_by_eras(
+        lambda task, _: GPBoost(task), num_leaves=_LEAVES, learning_rate=_RATES
+    )
+if find_spec("anchorboosting") is not None:
+    MODELS["anchor boosting by eras"] = _tuned_by_eras(
+        lambda task, _: AnchorBoosting(task),
+        num_leaves=[4, 8, 31],
+        gamma=[1.0, 2.0, 4.0, 16.0],
+    )
 
 
 def run(
-    *, data_dir: Path | None, n_runs: int = N_RUNS, quick: bool = False
+    *,
+    data_dir: Path | None,
+    n_runs: int = N_RUNS,
+    quick: bool = False,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Measure the table; `quick` has two scenarios, two splits and few rows.
 
     Returns
     -------
     table : DataFrame
-        A row for each kind of score, scenario and model: see `compare`.
+        A row for each reference, kind of score, scenario and model: see `compare`.
 
     Raises
     ------
@@ -161,35 +221,74 @@ def run(
     """
     if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
         find_data_file(DATA_FILES[0], data_dir)
-    scenarios = SCENARIOS | FRESH
+    scenarios = SCENARIOS | FRESH | SECOND
     if quick:
         scenarios = {name: SCENARIOS[name] for name in _QUICK}
-    scores = measure(scenarios, MODELS, data_dir=data_dir, n_runs=n_runs, quick=quick)
+    scores = measure(
+        scenarios,
+        MODELS,
+        data_dir=data_dir,
+        n_runs=n_runs,
+        quick=quick,
+        cache=cache,
+        n_jobs=n_jobs,
+    )
     if scores.empty:
         raise ExperimentError("None of the scenarios has its data.")
-    return compare(scores, FRESH)
+    return compare_all(scores)
+
+
+def compare_all(scores: pd.DataFrame) -> pd.DataFrame:
+    """The table of `run`, from scores that need not have all models."""
+    tables = [compare(scores, PARTS, reference=name) for name in (REFERENCE, *TUNED)]
+    return pd.concat(tables, ignore_index=True)
 
 
 def show(frame: pd.DataFrame) -> str:
-    """The tables in Markdown: differences ± s.e., bold beyond two of them."""
-    measured = [name for name in dict.fromkeys(frame["model"]) if name != REFERENCE]
-    first = [name for name in (*_SEARCHES, *_CRITERIA) if name in measured]
-    effects = [name for name in _EFFECTS if name in measured]
-    others = [name for name in measured if name not in [*first, *effects]]
-    is_fresh = frame["scenario"].isin([*FRESH, ALL_FRESH])
+    """Differences ± s.e., bold beyond two of them, and how they are spread."""
+    beside_gain = frame[frame["reference"] == REFERENCE]
     texts = []
-    for name, rows in ((ALL, frame[~is_fresh]), (ALL_FRESH, frame[is_fresh])):
-        if not rows.empty:
-            texts += [
-                _markdown(rows, SCORES[0], part, name)
-                for part in (first, effects, others)
-                if part
-            ]
-            worst = _markdown(rows, SCORES[1], measured, name, only_all=True)
-            texts += ["The worst era of each test:", worst]
-    fits = frame[(frame["scenario"] == ALL) & (frame["score"] == SCORES[0])]
+    for name in dict.fromkeys(beside_gain["part"]):
+        rows = beside_gain[beside_gain["part"] == name]
+        measured = [x for x in dict.fromkeys(rows["model"]) if x != REFERENCE]
+        first = [x for x in (*_SEARCHES, *_CRITERIA) if x in measured]
+        effects = [x for x in _EFFECTS if x in measured]
+        others = [x for x in measured if x not in [*first, *effects]]
+        texts += [
+            _markdown(rows, SCORES[0], part, name)
+            for part in (first, effects, others)
+            if part
+        ]
+        worst = _markdown(rows, SCORES[1], measured, name, only_all=True)
+        texts += ["The worst era of each test:", worst]
+    texts += [_spread(rows) for _, rows in frame.groupby("reference", sort=False)]
+    fits = beside_gain[beside_gain["scenario"] == ALL]
+    fits = fits[fits["score"] == SCORES[0]]
     seconds = (f"{x.model} {x.fit_seconds:.1f}" for x in fits.itertuples())
     return "\n\n".join([*texts, f"Seconds a fit: {', '.join(seconds)}."])
+
+
+def _spread(table: pd.DataFrame) -> str:
+    """A line for each part and model: scores, then losses, beside one reference."""
+    reference = table["reference"].iat[0]
+    columns = ["median", "ahead / behind (p)", "by over 2 s.e.", "mean but largest"]
+    head = ["scenarios", f"beside `{reference}`", *(f"score: {x}" for x in columns)]
+    head += [f"log ratio of losses: {x}" for x in columns]
+    lines = [head, ["---"] * len(head)]
+    of_scores, of_losses = tally(table, SCORES[0]), tally(table, LOSS)
+    for part, model in of_scores.index.tolist():
+        if model != reference:
+            of_score, of_loss = (x.loc[part].loc[model] for x in (of_scores, of_losses))
+            n = f"{of_score['n']:.0f}"
+            lines.append([f"{part} ({n})", model, *_cells(of_score), *_cells(of_loss)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cells(row: pd.Series) -> Iterator[str]:
+    yield f"{row['median']:+.4f}"
+    yield f"{row['ahead']:.0f} / {row['behind']:.0f} ({row['p']:.2g})"
+    yield f"{row['clearly_ahead']:.0f} / {row['clearly_behind']:.0f}"
+    yield f"{row['mean_but_largest']:+.4f}"
 
 
 def _markdown(
@@ -207,8 +306,10 @@ def _markdown(
         level = f"{rows.loc[(name, REFERENCE), 'level']:.3f}"
         cells = [_cell(*rows.loc[(name, model), ["mean", "se"]]) for model in models]
         lines.append([name if name == name_of_all else f"{name} ({level})", *cells])
-    counts = signs(frame, kind)
-    lines.append(["ahead / behind by over 2 s.e.", *(counts[name] for name in models)])
+    counts = tally(frame, kind).loc[name_of_all]
+    ahead, behind = counts["clearly_ahead"], counts["clearly_behind"]
+    cells = [f"{ahead[model]} / {behind[model]}" for model in models]
+    lines.append(["ahead / behind by over 2 s.e.", *cells])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -219,7 +320,8 @@ def _cell(mean: float, se: float) -> str:
 
 def draw(frame: pd.DataFrame, figure: Figure) -> None:
     """Draw a panel for each model: differences and two standard errors by scenario."""
-    rows = frame[(frame["score"] == SCORES[0]) & (frame["model"] != REFERENCE)]
+    rows = frame[(frame["score"] == SCORES[0]) & (frame["reference"] == REFERENCE)]
+    rows = rows[rows["model"] != REFERENCE]
     names = list(dict.fromkeys(rows["scenario"]))
     models = list(dict.fromkeys(rows["model"]))
     n_columns = (len(models) + 1) // 2
@@ -235,7 +337,7 @@ def draw(frame: pd.DataFrame, figure: Figure) -> None:
         places = np.arange(len(names))
         inside = np.clip(means, -_EDGE, _EDGE)
         axes.axvline(0, color="0.35", linewidth=1)
-        axes.axhline(len({*names} - {ALL, ALL_FRESH}) - 0.5, color="0.8", linewidth=1)
+        axes.axhline(len({*names} - {*PARTS}) - 0.5, color="0.8", linewidth=1)
         axes.hlines(places, np.clip(means - errors, -_EDGE, _EDGE),
                     np.clip(means + errors, -_EDGE, _EDGE), colors=colors)  # fmt: skip
         markers = {"<": means < -_EDGE, ">": means > _EDGE, "o": abs(means) <= _EDGE}

@@ -188,6 +188,24 @@ def test_one_without_data_does_not_keep_others_from_running(stub, tmp_path, caps
     assert (tmp_path / "stub.csv").is_file()
 
 
+class Long(Stub):
+    """An experiment that can be stopped and shared among processes."""
+
+    def run(self, *, data_dir, n_runs, quick=False, cache=None, n_jobs=None):
+        return super().run(n_runs=n_runs, cache=cache, n_jobs=n_jobs)
+
+
+def test_only_long_experiments_take_a_cache_and_jobs(monkeypatch, tmp_path, capsys):
+    experiments = {"long": Long(), "stub": Stub()}
+    monkeypatch.setattr(command, "experiment_names", lambda: list(experiments))
+    monkeypatch.setattr(command, "load_experiment", experiments.__getitem__)
+    options = ["--out", str(tmp_path), "--cache", "scores.csv", "--jobs", "2"]
+    assert command.main(["all", *options]) == 1
+    assert capsys.readouterr().err == "stub: It takes neither --cache nor --jobs.\n"
+    asked = {"n_runs": 3, "cache": Path("scores.csv"), "n_jobs": 2}
+    assert (experiments["long"].calls, experiments["stub"].calls) == ([asked], [])
+
+
 def test_command_lists(stub, capsys):
     assert command.main(["list"]) == 0
     out = capsys.readouterr().out

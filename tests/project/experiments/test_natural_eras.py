@@ -10,32 +10,38 @@ from sklearn.dummy import DummyRegressor
 from experiments import natural_eras
 from experiments._natural_eras_data import SCENARIOS, Scenario
 from experiments._natural_eras_fresh import FRESH
-from experiments._natural_eras_second import SECOND
 from experiments._natural_eras_measure import (
     ALL,
     ALL_FRESH,
     compare,
     measure,
     score_rows,
-    signs,
     splits,
+    tally,
     thinned,
 )
+from experiments._natural_eras_second import SECOND
 from experiments.common import ExperimentError
 
 
-def read_numbers(data_dir):
-    rng = np.random.default_rng(0)
-    eras = pd.Series(rng.permutation(np.repeat(np.arange(12), 50)))
-    X = pd.DataFrame({"number": rng.normal(size=600), "text": ["b", "a", "b"] * 200})
-    return X, X["number"] + rng.normal(size=600), eras
+def make_reader():
+    """A function that other processes get by its code: they cannot import this file."""
+
+    def read(data_dir):
+        rng = np.random.default_rng(0)
+        eras = pd.Series(rng.permutation(np.repeat(np.arange(12), 50)))
+        texts = ["b", "a", "b"] * 200
+        X = pd.DataFrame({"number": rng.normal(size=600), "text": texts})
+        return X, X["number"] + rng.normal(size=600), eras
+
+    return read
 
 
 def read_nothing(data_dir):
     raise ExperimentError("There is no such file.")
 
 
-NUMBERS = Scenario(read_numbers, "regression", "time")
+NUMBERS = Scenario(make_reader(), "regression", "time")
 
 
 @pytest.mark.parametrize("kind", ["time", "groups"])
@@ -69,6 +75,7 @@ def test_groups_of_few_rows_are_one_and_categories_go_by_their_number():
     assert np.bincount(table.eras).tolist() == [150, 149, 2]
     assert table.X[:3, 0].tolist() == [1, 0, 0]
     assert table.X[-1, 0] == 2
+    assert table.categories == (0,)
 
 
 def test_an_era_has_a_score_where_it_has_the_rows():
@@ -87,7 +94,8 @@ def test_differences_are_taken_split_by_split():
     }
     rows = [
         {"scenario": scenario, "split": split, "run": run, "model": model,
-         "score": scale * score + noise, "worst_era_score": 0.0, "fit_seconds": 1.0}
+         "score": scale * score + noise, "worst_era_score": 0.0,
+         "loss": np.exp(-scale * score), "fit_seconds": 1.0}
         for scenario, scale in (("a", 1), ("b", 2))
         for model, values in scores.items()
         for split, score in enumerate(values)
@@ -102,10 +110,23 @@ def test_differences_are_taken_split_by_split():
     # Of 0.2 and 0.4.
     over_all = by_cell.loc[(ALL, "other")][["n_runs", "mean", "se"]].tolist()
     np.testing.assert_allclose(over_all, [2, 0.3, 0.1])
-    assert signs(table, "score")[["other", "gone"]].tolist() == ["2 / 0", "0 / 2"]
+    # The logarithm of a ratio of losses is as the scores were made to be.
+    losses = table[table["score"] == "loss"].set_index(["scenario", "model"])
+    np.testing.assert_allclose(losses.loc[(ALL, "other"), ["mean", "se"]], [0.3, 0.1])
+    columns = ["n", "median", "mean_but_largest", "ahead", "behind"]
+    clearly = ["clearly_ahead", "clearly_behind", "p"]
+    by_model = tally(table, "loss").loc[ALL][columns + clearly]
+    np.testing.assert_allclose(by_model.loc["other"], [2, 0.3, 0.2, 2, 0, 2, 0, 0.5])
+    np.testing.assert_allclose(by_model.loc["gone"], [2, -0.15, -0.2, 0, 2, 0, 2, 0.5])
     text = natural_eras.show(table)
     assert "| a (0.700) | **+.200 ± .058** |" in text
-    apart = compare(pd.DataFrame(rows), fresh=["b"])
+    cells = "| +0.3000 | 2 / 0 (0.5) | 2 / 0 | +0.2000 "
+    assert f"| {ALL} (2) | other {cells}{cells}|" in text
+    beside = compare(pd.DataFrame(rows), reference="gone").set_index(
+        ["score", "scenario", "model"]
+    )["mean"]
+    np.testing.assert_allclose(beside["score", "a", "other"], 0.3)
+    apart = compare(pd.DataFrame(rows), {ALL_FRESH: ["b"]})
     by_cell = apart[apart["score"] == "score"].set_index(["scenario", "model"])["mean"]
     np.testing.assert_allclose(
         by_cell[[(ALL, "other"), (ALL_FRESH, "other")]], [0.2, 0.4]
@@ -139,6 +160,16 @@ def test_what_lacks_its_data_is_left_out_and_what_is_known_is_kept(tmp_path, cap
     assert (scores["worst_era_score"] <= scores["score"] + 0.1).all()
     again = measure(scenarios, models, **options)
     pd.testing.assert_frame_equal(again, scores, check_exact=True)
+    # As when a run was stopped, and another one goes on with more processes.
+    lines = options["cache"].read_text().splitlines(keepends=True)
+    options["cache"].write_text("".join(lines[:2]))
+    again = measure({"n": NUMBERS}, models, n_jobs=2, **options)
+    measured = [*scores.columns.drop("fit_seconds")]
+    pd.testing.assert_frame_equal(again[measured], scores[measured], check_exact=True)
+    assert len(pd.read_csv(options["cache"])) == 4
+    options["cache"].write_text("scenario,score\n")
+    with pytest.raises(ExperimentError, match=r"has the columns scenario, score, not"):
+        measure(scenarios, models, **options)
 
 
 @pytest.mark.slow
