@@ -1,5 +1,6 @@
 """Controls of the benchmark: other packages, and a search in folds of eras."""
 
+from importlib import import_module
 from itertools import islice
 from typing import Any
 
@@ -11,7 +12,6 @@ from sklearn.model_selection import GroupKFold, ParameterGrid
 from sklearn.utils.validation import has_fit_parameter
 
 from experiments._natural_eras_data import Task
-from sklearn_era._optional import import_optional
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 # The numbers of trees among which staged predictions choose are multiples of it.
@@ -145,7 +145,7 @@ class GPBoost(_ByClass):
         self.learning_rate = learning_rate
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "GPBoost":
-        gpboost = import_optional("gpboost", extra="benchmark")
+        gpboost = import_module("gpboost")
         likelihood = "gaussian" if self.task == "regression" else "bernoulli_logit"
         intercepts = gpboost.GPModel(
             group_data=eras.astype(str), likelihood=likelihood, num_parallel_threads=1
@@ -153,6 +153,8 @@ class GPBoost(_ByClass):
         parameters = {
             "num_leaves": self.num_leaves,
             "learning_rate": self.learning_rate,
+            # Else rates depend on the scale of the target.
+            "leaves_newton_update": self.task == "regression",
             "num_threads": 1,
             "verbose": -1,
         }
@@ -178,7 +180,7 @@ class AnchorBoosting(_ByClass):
         self.gamma = gamma
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "AnchorBoosting":
-        anchorboosting = import_optional("anchorboosting", extra="benchmark")
+        anchorboosting = import_module("anchorboosting")
         self.booster_ = anchorboosting.AnchorBooster(
             self.gamma,
             objective="regression" if self.task == "regression" else "binary",

@@ -116,6 +116,9 @@ def test_models_with_eras_predict_eras_that_they_do_not_know(data, task, name):
     np.testing.assert_allclose(of_numbers, of_texts, rtol=1e-6)
     assert not np.allclose(of_numbers, of_others)
     assert np.corrcoef(X[new, 0] + 2 * (X[new, 2] % 2), of_numbers)[0, 1] > 0.7
-    if task == "classification":
+    if task == "regression":
+        scaled = kind(task).fit(X[seen], 100 * y[seen], eras=labels[seen])
+        assert np.corrcoef(scaled.predict(X[new]), of_others)[0, 1] > 0.99
+    else:
         assert (np.abs(model.predict_proba(X).sum(axis=1) - 1) < 1e-12).all()
         assert ((of_numbers > 0) & (of_numbers < 1)).all()
