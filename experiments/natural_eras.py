@@ -70,7 +70,7 @@ PARTS = {
     "all scenarios with all rows": ALL_ROWS,
 }
 # What models are compared with, beside `REFERENCE`.
-TUNED = ("tuned", "tuned by eras")
+TUNED = ("tuned", "tuned by eras", "AutoEra without eras")
 
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 # Differences beyond it are drawn at the edge.
@@ -139,7 +139,15 @@ def _auto(task: Task, seed: int) -> Any:
     return kind(booster()(task, seed))
 
 
-_SEARCHES = ("AutoEra", "tuned", "tuned by eras", "LightGBM tuned", "CatBoost tuned")
+def _shuffled(task: Task, seed: int) -> Any:
+    """AutoEra without what it knows of eras: such members, and folds of them."""
+    members = ["leaves_8", "additive", "leaves_4", "linear", "forest"]
+    folds = KFold(3, shuffle=True, random_state=seed)
+    return _auto(task, seed).set_params(members=members, cv=folds)
+
+
+_SEARCHES = ("AutoEra", "AutoEra without eras", "tuned", "tuned by eras")
+_SEARCHES += ("LightGBM tuned", "CatBoost tuned")
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
@@ -154,6 +162,7 @@ _LEAVES, _RATES = [8, 15, 31, 63], [0.05, 0.1]
 MODELS: dict[str, Factory] = {
     REFERENCE: booster(),
     "AutoEra": _auto,
+    "AutoEra without eras": _shuffled,
     "tuned": _tuned(booster(), max_leaf_nodes=_LEAVES, learning_rate=_RATES),
     # The number of trees too, up to 400.
     "tuned by eras": _tuned_by_eras(

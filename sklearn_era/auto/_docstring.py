@@ -26,10 +26,10 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         members. None is ``{kind}(random_state=random_state)``.
 
     members : 'default' or list, default='default'
-        Models beside the plain one: pairs of a name and an estimator, among which
-        'default' stands for the default ones: ``["default", ("mine", model)]``. Names
-        of the default ones are 'leaves_8', 'additive', 'leaves_4', 'level',
-        'directional', 'shrunk', 'linear' and 'forest'.
+        Models beside the plain one: names of default members, 'default' for all of
+        these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.
+        Default members are 'leaves_8', 'additive', 'leaves_4', 'level', 'directional',
+        'shrunk', 'linear' and 'forest'.
         Fewer than six eras have none of those that use eras, and losses whose best
         prediction is no mean have neither forest nor linear model.
 

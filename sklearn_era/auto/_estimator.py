@@ -133,6 +133,7 @@ class _AutoEra(BaseEstimator):
             weights = by_eras.routed.estimator.fit.get("sample_weight")
             codes, y = read_eras(eras, X).codes, np.asarray(y)
             of_eras = gather(by_eras, y, codes, weights)
+            of_rows = of_eras
             alike = {
                 name: model
                 for name, model in by_eras.members.items()
@@ -142,8 +143,9 @@ class _AutoEra(BaseEstimator):
             params["cv"] = KFold(3, shuffle=True, random_state=0)
             by_rows = MemberSearch(plain, lambda *_: alike, loss, deadline, **params)
             with no_value_noted():  # of which the first search has warned
-                by_rows.fit(X, y, **known)
-                of_rows = gather(by_rows, y, codes, weights)
+                if by_eras.has_folds_of_eras:
+                    by_rows.fit(X, y, **known)
+                    of_rows = gather(by_rows, y, codes, weights)
                 self._weigh(of_eras, of_rows, loss)
                 self._fit_members(by_eras, X, y)
         seconds = [

@@ -32,6 +32,10 @@ _LEAST_ERAS = 6
 _COSTS = {"linear": 0.1}
 
 
+_DEFAULT = (
+    "leaves_8", "additive", "leaves_4", "level", "directional", "shrunk", "linear",
+    "forest",
+)  # fmt: skip
 # Those that folds of rows know nothing about.
 _OF_ERAS = ("level", "directional", "shrunk")
 
@@ -166,15 +170,19 @@ def make_members(
     if plain.early_stopping == "auto" and n_rows <= 10_000:
         plain = clone(plain).set_params(early_stopping=False)  # which is the same
     members = {PLAIN: plain}
+    default = default_members(plain, loss, n_eras, are_ordered)
     for pair in pairs:
         if isinstance(pair, str) and pair == "default":
-            found = default_members(plain, loss, n_eras, are_ordered)
+            found = default
+        elif isinstance(pair, str) and pair in _DEFAULT:
+            found = {pair: default[pair]} if pair in default else {}
         elif isinstance(pair, tuple | list) and len(pair) == 2:
             found = {pair[0]: _checked(pair[0], pair[1], plain)}
         else:
             raise ValueError(
-                "members must be 'default', or a list of pairs of a name and a model, "
-                f"and perhaps 'default' among them; got {pair!r}."
+                "members must be 'default', or a list of names of default members "
+                f"({', '.join(_DEFAULT)}, or 'default' for all) and of pairs of a name "
+                f"and a model; got {pair!r}."
             )
         if twice := found.keys() & members.keys():
             raise ValueError(

@@ -73,6 +73,7 @@ class MemberSearch(EraSearchCV):
         super().__init__(Member(plain), {}, refit=False, **params)
         self.plain, self.make_members, self.loss = plain, make_members, loss
         self.deadline = deadline
+        self.seconds: dict[str, float] = {}
 
     def _get_scorers(self, by_era: bool = True) -> tuple[Any, str]:
         return _Scorer(self.loss), "score"
@@ -102,7 +103,6 @@ class MemberSearch(EraSearchCV):
         n_eras = np.unique(self._codes).size
         self.members = self.make_members(n_eras, self.era_order_ == "ordered")
         self.names: list[str] = []
-        self.seconds: dict[str, float] = {}
         to_come = list(self.members)
         n_at_once = -(-effective_n_jobs(self.n_jobs) // self.n_splits_)
         verbose, self.verbose = self.verbose, max(0, self.verbose - 1)

@@ -370,7 +370,7 @@ def test_a_member_that_fails_is_left_out():
     ("make", "match"),
     [
         (lambda: AutoEraRegressor(Ridge()), "must be a HistGradientBoostingRegressor"),
-        (lambda: AutoEraRegressor(members=["all"]), "pairs of a name and a model"),
+        (lambda: AutoEraRegressor(members=["all"]), "names of default members"),
         (lambda: AutoEraRegressor(members=[("plain", Ridge())]), "'plain' twice"),
         (lambda: AutoEraRegressor(members=["default", "default"]), "'additive' twice"),
         (lambda: AutoEraRegressor(members=[("a", 3)]), r"'a' must be a text.*int"),
@@ -474,3 +474,22 @@ def test_levels_of_new_eras_are_taken_in():
     assert all(18 in model.members_[name].era_intercepts_ for name in levels)
     assert levels
     assert mean_squared_error(y[last], model.predict(X[last])) < error
+
+
+def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
+    """With folds of rows alone, weights are those of any super learner."""
+    X, y, eras = make_levels()
+    folds = KFold(3, shuffle=True, random_state=1)
+    plain = HistGradientBoostingRegressor(**SMALL)
+    names = ["leaves_4", "linear", ("tree", DecisionTreeRegressor(max_depth=2))]
+    model = AutoEraRegressor(plain, members=names, cv=folds).fit(X, y, eras=eras)
+    assert list(model.weights_) == ["plain", "leaves_4", "linear", "tree"]
+    p = np.empty(y.size)
+    for train, test in folds.split(X):
+        tree = DecisionTreeRegressor(max_depth=2).fit(X[train], y[train])
+        p[test] = tree.predict(X[test])
+    expected = [-np.mean((y - p)[eras == era] ** 2) for era in range(16)]
+    np.testing.assert_allclose(model.era_scores_[3], expected)
+    few = AutoEraRegressor(plain, members=["level", "linear"], cv=2)
+    few.fit(X[eras < 4], y[eras < 4], eras=eras[eras < 4])
+    assert list(few.weights_) == ["plain", "linear"]
