@@ -146,8 +146,8 @@ def _shuffled(task: Task, seed: int) -> Any:
     return _auto(task, seed).set_params(members=members, cv=folds)
 
 
-_SEARCHES = ("AutoEra", "AutoEra without eras", "tuned", "tuned by eras")
-_SEARCHES += ("LightGBM tuned", "CatBoost tuned")
+_SEARCHES = ["AutoEra", "AutoEra without eras", "tuned", "tuned by eras"]
+_SEARCHES += ["LightGBM tuned", "CatBoost tuned"]
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
