@@ -1,0 +1,98 @@
+"""The linear member against scikit-learn's models on the same columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import (
+    GammaRegressor,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
+
+from sklearn_era.auto._linear import PENALTIES, LinearClassifier, LinearRegressor
+
+RNG = np.random.default_rng(0)
+N = 300
+WEIGHTS = RNG.uniform(0.5, 2, N)
+
+
+def make_table():
+    """A number, one with missing values, a constant and a category."""
+    kind = RNG.choice(["u", "v", "w"], N, p=[0.6, 0.38, 0.02])
+    holes = np.where(RNG.random(N) < 0.2, np.nan, RNG.normal(3, 2, N))
+    return pd.DataFrame(
+        {"a": RNG.normal(size=N), "b": holes, "c": 1.0, "kind": pd.Categorical(kind)}
+    )
+
+
+def by_hand(X, weights):
+    """Standardised columns; missing ones at the mean, and their indicators."""
+    w = np.ones(N) if weights is None else weights
+    columns = []
+    for name in "abc":
+        x = X[name].to_numpy()
+        known = ~np.isnan(x)
+        mean = np.average(x[known], weights=w[known])
+        std = np.sqrt(np.average((x[known] - mean) ** 2, weights=w[known])) or 1.0
+        columns.append(np.where(known, (x - mean) / std, 0))
+        if not known.all():
+            columns.append(~known)
+    counts = X["kind"].value_counts()
+    columns += [X["kind"] == k for k in counts.index if counts[k] >= 10]
+    return np.column_stack(columns).astype(float)
+
+
+X = make_table()
+SIGNAL = X["a"] + np.nan_to_num(X["b"], nan=3.0) / 3 + (X["kind"] == "u")
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("loss", ["squared_error", "poisson", "gamma", "log_loss"])
+def test_each_penalty_is_a_model_of_scikit_learn(loss, weights):
+    Z, scale = by_hand(X, weights), N if weights is None else weights.sum()
+    y = SIGNAL + RNG.normal(size=N)
+    make = {
+        "squared_error": lambda a: Ridge(a * scale),
+        "poisson": lambda a: PoissonRegressor(alpha=a, max_iter=500),
+        "gamma": lambda a: GammaRegressor(alpha=a, max_iter=500),
+        "log_loss": lambda a: LogisticRegression(C=1 / (a * scale), max_iter=500),
+    }[loss]
+    if loss == "log_loss":
+        model, y = LinearClassifier(loss), np.digitize(y, [1, 2.5]).astype(str)
+        staged = model.fit(X, y, sample_weight=weights).staged_predict_proba(X)
+    else:
+        y = y if loss == "squared_error" else np.exp(y / 2)
+        model = LinearRegressor(loss)
+        staged = model.fit(X, y, sample_weight=weights).staged_predict(X)
+    for penalty, found in zip(PENALTIES, staged, strict=True):
+        theirs = make(penalty).fit(Z, y, sample_weight=weights)
+        if loss == "log_loss":
+            assert_allclose(found, theirs.predict_proba(Z), atol=1e-2)
+        else:
+            expected = np.clip(theirs.predict(Z), y.min(), y.max())
+            assert_allclose(found, expected, rtol=2e-3)
+    assert model.check()
+    if loss == "log_loss":
+        assert (model.predict(X) == model.classes_[found.argmax(axis=1)]).all()
+    else:
+        assert (model.predict(X) == found).all()
+
+
+def test_unknown_categories_and_missing_values_are_predicted():
+    model = LinearRegressor("squared_error").fit(X, SIGNAL)
+    other = X.assign(kind=pd.Categorical(["new"] * N), a=np.nan)
+    assert np.isfinite(model.predict(other)).all()
+    two = X[["a", "b"]]
+    arrays = LinearRegressor("squared_error").fit(two.to_numpy(), SIGNAL)
+    frames = LinearRegressor("squared_error").fit(two, SIGNAL)
+    assert_allclose(arrays.predict(two.to_numpy()), frames.predict(two))
+    with pytest.raises(ValueError, match="X has 2 features, but LinearRegressor is"):
+        model.predict(two)
+
+
+def test_a_single_class_is_certain():
+    model = LinearClassifier("log_loss").fit(X, np.ones(N))
+    assert (model.predict_proba(X) == 1).all()
+    assert model.check()
