@@ -28,9 +28,9 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
     members : 'default' or list, default='default'
         Models beside the plain one: names of default members, 'default' for all of
         these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.
-        Default members are 'leaves_8', 'additive', 'leaves_4', 'level', 'directional',
-        'shrunk', 'linear' and 'forest'.
-        Fewer than six eras have none of those that use eras, and losses whose best
+        Default members are 'linear', 'additive', 'leaves_8', 'level', 'leaves_4',
+        'forest', 'directional' and 'shrunk'. There is one for each 50 rows at most;
+        fewer than six eras have none of those that use eras, and losses whose best
         prediction is no mean have neither forest nor linear model.
 
     time_budget : float, default=None

@@ -32,10 +32,13 @@ _LEAST_ERAS = 6
 _COSTS = {"linear": 0.1}
 
 
+# The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
-    "leaves_8", "additive", "leaves_4", "level", "directional", "shrunk", "linear",
-    "forest",
+    "linear", "additive", "leaves_8", "level", "leaves_4", "forest", "directional",
+    "shrunk",
 )  # fmt: skip
+# With few rows, weights of many members are noise.
+_ROWS_PER_MEMBER = 50
 # Those that folds of rows know nothing about.
 _OF_ERAS = ("level", "directional", "shrunk")
 
@@ -112,40 +115,34 @@ def at_stage(model: Any, stage: int) -> Any:
 
 
 def default_members(
-    plain: Any, loss: Loss, n_eras: int, are_ordered: bool
+    plain: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool
 ) -> dict[str, Any]:
-    """Return the members beside the plain model, by their names: the first ones are the
-    best for their cost on public data (docs/natural-eras.md).
-    """
-    is_classification = is_classifier(plain)
-    n = plain.max_iter
+    """Return the members beside the plain model, by their names in `_DEFAULT`."""
 
     def booster(factor: float, leaves: int, **params: Any) -> Any:
-        params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * n)}
+        params |= {"max_leaf_nodes": leaves, "max_iter": round(factor * plain.max_iter)}
         return clone(plain).set_params(early_stopping=False, **params)
 
     members = {
+        "leaves_4": booster(4, 4),
         "leaves_8": booster(3, 8),
         "additive": booster(4, 4, interaction_cst="no_interactions"),
-        "leaves_4": booster(4, 4),
     }
     if n_eras >= _LEAST_ERAS:
         level = Intercepts() if are_ordered else Intercepts(forecast="mean")
+        agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members |= {
             "level": booster(3, 8, era_effects=level),
-            "directional": booster(
-                1.5, 15, split_criterion="directional", min_era_coverage=0.5
-            ),
+            "directional": booster(1.5, 15, **agreed),
             "shrunk": booster(1, plain.max_leaf_nodes, leaf_shrinkage="eras"),
         }
     # A forest predicts means, and neither keeps to the constraints of trees.
     if _is_free(plain) and loss.name in _OF_MEANS:
-        kinds: Any = (EraForestRegressor, LinearRegressor)
-        if is_classification:
-            kinds = (EraForestClassifier, LinearClassifier)
-        columns = plain.categorical_features
-        members["linear"] = kinds[1](loss.name, columns)
-        members["forest"] = kinds[0](
+        is_classification, columns = is_classifier(plain), plain.categorical_features
+        linear = LinearClassifier if is_classification else LinearRegressor
+        forest = EraForestClassifier if is_classification else EraForestRegressor
+        members["linear"] = linear(loss.name, columns)
+        members["forest"] = forest(
             50,
             split_criterion="gain",
             min_samples_leaf=10,
@@ -153,7 +150,8 @@ def default_members(
             categorical_features=columns,
             random_state=0 if plain.random_state is None else plain.random_state,
         )
-    return members
+    names = [name for name in _DEFAULT if name in members]
+    return {name: members[name] for name in names[: n_rows // _ROWS_PER_MEMBER]}
 
 
 def _is_free(plain: Any) -> bool:
@@ -170,7 +168,7 @@ def make_members(
     if plain.early_stopping == "auto" and n_rows <= 10_000:
         plain = clone(plain).set_params(early_stopping=False)  # which is the same
     members = {PLAIN: plain}
-    default = default_members(plain, loss, n_eras, are_ordered)
+    default = default_members(plain, loss, n_rows, n_eras, are_ordered)
     for pair in pairs:
         if isinstance(pair, str) and pair == "default":
             found = default

@@ -35,8 +35,8 @@ from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
 SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
 ALL = [
-    "plain", "leaves_8", "additive", "leaves_4", "level", "directional", "shrunk",
-    "linear", "forest",
+    "plain", "linear", "additive", "leaves_8", "level", "leaves_4", "forest",
+    "directional", "shrunk",
 ]  # fmt: skip
 
 
@@ -191,7 +191,8 @@ def test_losses_are_the_plain_model_s(params, metric):
     expected = -metric(y[test][rows], predicted[rows])
     assert model.era_scores_[0, eras[test][0]] == pytest.approx(expected)
     has_means = "loss" not in params or params["loss"] in ("poisson", "gamma")
-    assert list(model.weights_) == (ALL if has_means else ALL[:-2])
+    of_means = [] if has_means else ["linear", "forest"]
+    assert list(model.weights_) == [name for name in ALL if name not in of_means]
     # Derivatives by differences.
     loss, p = loss_of(plain), np.linspace(0.5, 2, 7)
     slope = (loss(1.1, p + 1e-6) - loss(1.1, p - 1e-6)) / 2e-6
@@ -307,13 +308,18 @@ def test_fits_are_the_same_in_parallel_and_after_pickling(capsys):
     assert (pickle.loads(pickle.dumps(one)).predict(X) == one.predict(X)).all()
 
 
-def test_few_eras_and_constraints_have_fewer_members():
+def test_few_eras_few_rows_and_constraints_have_fewer_members():
     X, y, eras = make_levels(4)
     plain = HistGradientBoostingRegressor(**SMALL)
     model = AutoEraRegressor(plain).fit(X, y, eras=eras)
-    assert list(model.weights_) == [*ALL[:4], "linear", "forest"]
+    few = ["plain", "linear", "additive", "leaves_8", "leaves_4"]
+    assert list(model.weights_) == few  # of 240 rows
+    X, y, eras = make_levels(4, 75)
+    model.fit(X, y, eras=eras)
+    assert list(model.weights_) == [*few, "forest"]
     plain.set_params(monotonic_cst=[1, 0])
-    assert list(AutoEraRegressor(plain).fit(X, y, eras=eras).weights_) == ALL[:4]
+    constrained = AutoEraRegressor(plain).fit(X, y, eras=eras)
+    assert list(constrained.weights_) == ["plain", *few[2:]]
 
 
 def test_a_time_budget_leaves_members_out():
