@@ -79,35 +79,64 @@ class Intercepts(ParameterObject):
 
     The raw prediction has an intercept of each training era, of each class where there
     are more than two. Before each iteration all intercepts take a Newton step, and are
-    shrunk to 0 by how well their rows determine them [1]_. What is predicted for is the
-    next era, by the forecast of its intercept, or an era given to ``predict``.
+    shrunk to 0 by how well their rows determine them [1]_, or smoothed. What is
+    predicted for is the next era, by the forecast of its intercept, or an era given to
+    ``predict``. Where early stopping holds out the last eras, theirs are estimated
+    after the last tree, and are in the forecast.
 
     Parameters
     ----------
-    forecast : {'last', 'mean', 'exponential'}, default='last'
+    forecast : {'last', 'auto', 'mean', 'exponential'}, default='last'
         What the intercept of an era that is not known is taken for: the mean of the
         last `n_eras` intercepts in the order of the labels, the mean of all, or a mean
         whose weights halve with each `n_eras` eras. Groups without an order, such as
-        hospitals, need 'mean'.
+        hospitals, need 'mean'. With 'auto', intercepts are a level that is estimated
+        and tested, and may be none: see Notes.
 
     n_eras : int, default=3
-        How many eras 'last' takes, or the half-life of 'exponential'. 'mean' takes all.
+        How many eras 'last' takes, or the half-life of 'exponential'. The others take
+        all.
+
+    Notes
+    -----
+    With 'auto', era j of the values of eras, whose noise is known, is ::
+
+        t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
+
+    and its intercept is the mean of the trend and of a_j given all eras, beside the
+    mean of c. The era's own shock u_j is left to the trees, and so are the constants c
+    of eras that are alike in all columns that are constant within eras: a holiday
+    keeps its effect. Variances and phi are on a grid, of the largest restricted
+    likelihood [2]_; they are estimated before the first tree and after 4, 16, 64 and
+    so on. The likelihood has to be larger than without a level by 2 in logarithms, at
+    least six eras have to be comparable with earlier ones, and forecasts of each era
+    from those before it have to have smaller squared errors with the level than
+    without, by more than an autocorrelation-consistent standard error [3]_. Otherwise
+    nothing is carried on; without a level, the model is the plain one. Eras beyond
+    training that are given to ``predict`` have the forecast of their own horizon, if
+    labels are numbers, dates or periods in regular steps: a decays by phi, and each
+    step of the trend is 0.8 of the one before.
 
     References
     ----------
     .. [1] B. Efron, C. Morris (1975), Data analysis using Stein's estimator and its
        generalizations. Journal of the American Statistical Association 70, 311-319.
+    .. [2] D. A. Harville (1977), Maximum likelihood approaches to variance component
+       estimation. Journal of the American Statistical Association 72, 320-338.
+    .. [3] W. K. Newey, K. D. West (1987), A simple, positive semi-definite,
+       heteroskedasticity and autocorrelation consistent covariance matrix.
+       Econometrica 55, 703-708.
 
     Examples
     --------
     >>> from sklearn_era.effects import Intercepts
     >>> from sklearn_era.ensemble import HistGradientBoostingRegressor
-    >>> HistGradientBoostingRegressor(era_effects=Intercepts(forecast="mean"))
-    HistGradientBoostingRegressor(era_effects=Intercepts(forecast='mean'))
+    >>> HistGradientBoostingRegressor(era_effects=Intercepts(forecast="auto"))
+    HistGradientBoostingRegressor(era_effects=Intercepts(forecast='auto'))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "forecast": [StrOptions({"last", "mean", "exponential"})],
+        "forecast": [StrOptions({"auto", "last", "mean", "exponential"})],
         "n_eras": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -119,6 +148,11 @@ class Intercepts(ParameterObject):
     def _is_ordered(self) -> bool:
         """Whether the forecast depends on the order of the eras."""
         return self.forecast != "mean"
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether the forecast is one of estimated levels, not of weights of eras."""
+        return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the weight of each era's intercept in the next era's.

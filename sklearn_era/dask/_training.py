@@ -130,6 +130,11 @@ class ShardFitMixin(EraFitMixin):
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
 
         def split(*trained: Any, **_: Any) -> list[Any]:
+            if eras is not None and hasattr(self, "validation_eras_"):
+                # If they are the last ones; of others, nothing is kept.
+                codes = held_out.codes - np.int32(eras.labels.size)
+                last = EncodedEras(self.validation_eras_, codes)
+                self._keep_held_out(last, *rows[1 : len(trained)])
             pairs = zip(trained, rows[: len(trained)], strict=True)
             return [each for pair in pairs for each in pair]
 
@@ -138,7 +143,11 @@ class ShardFitMixin(EraFitMixin):
     def _check_eras(self, *args: Any) -> Any:
         with warnings.catch_warnings():  # the client has said it
             warnings.simplefilter("ignore")
-            return super()._check_eras(*args)
+            held_out = vars(self).get("validation_eras_")
+            checked = super()._check_eras(*args)
+        if held_out is not None:  # by the client
+            self.validation_eras_ = held_out
+        return checked
 
     def _weigh_eras(self, eras: Any, sample_weight: Any) -> Any:
         # Not passed to `fit`, which refuses weights that are all 0: here others train.
@@ -156,6 +165,8 @@ class ShardFitMixin(EraFitMixin):
     ) -> NDArray[np.uint8]:
         if is_training_data:
             self._bin_mapper = copy.copy(self._shard_mapper)
+        elif self._fit_state.held_out is not None:
+            self._fit_state.held_out.X = X.binned
         return X.binned
 
     def _begin_tasks(self, *args: Any) -> Any:
@@ -214,7 +225,7 @@ class Lockstep:
         return bool(last)
 
     def end(self) -> None:
-        pass
+        self._estimator._fit_state.finish()
 
     def _tell(self, what: str, attributes: dict[str, Any], more: Any = None) -> None:
         message = {

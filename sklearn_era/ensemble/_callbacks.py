@@ -54,7 +54,7 @@ class Tasks:
         return False
 
     def end(self) -> None:
-        pass
+        self._estimator._fit_state.finish()
 
 
 class _ReportedTasks(Tasks):
@@ -96,6 +96,7 @@ class _ReportedTasks(Tasks):
         )
 
     def end(self) -> None:
+        super().end()
         self._call(
             self._fit.call_on_fit_task_end,
             reconstruction_attributes=self._stopped_here,

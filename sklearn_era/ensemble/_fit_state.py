@@ -1,6 +1,7 @@
 """What an estimator has in the course of a fit only."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +84,16 @@ def asks_for_eras(scorer: Any) -> bool:
 
 
 @dataclass
+class HeldOut:
+    """The rows of the last eras, which early stopping holds out."""
+
+    eras: EncodedEras
+    y: NDArray[np.float64]
+    sample_weight: NDArray[np.float64] | None
+    X: NDArray[np.uint8] | None = None  # bins
+
+
+@dataclass
 class FitState:
     """The state that the steps of a fit share: the estimator's `_fit_state`."""
 
@@ -101,6 +112,10 @@ class FitState:
     compares_eras: bool = False  # the splitter ranks by more than the gain
     training_eras: EncodedEras | None = None  # of a booster
     era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
+    # Columns that are constant within eras, and their bins there, for `Intercepts`.
+    era_patterns: tuple[NDArray[np.intp], NDArray[np.uint8]] | None = None
+    held_out: HeldOut | None = None  # where levels of these are carried forward
+    finish: Callable[[], None] = lambda: None  # what is left to do after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
     group_dro: Any = None  # a `MovingEraWeights`, if iterations weigh eras anew

@@ -8,8 +8,8 @@ from sklearn.ensemble._hist_gradient_boosting.common import G_H_DTYPE, Y_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from sklearn_era._eras import EncodedEras
-from sklearn_era.ensemble._boosters.era_effects import as_keys
 from sklearn_era.ensemble._boosters.era_weights import weights_by_label
+from sklearn_era.ensemble._boosters.known_eras import as_keys
 from sklearn_era.ensemble._forests.fit import ForestFitMixin
 
 

@@ -91,6 +91,7 @@ _FITTED: dict[str, Any] = {
         (np.ndarray, "feature_names_in_ classes_ era_labels_ validation_eras_"),
         (np.ndarray, "_baseline_prediction train_score_ validation_score_ intercept_"),
         (np.ndarray, "_era_labels _era_intercepts _era_forecast is_upweighted_"),
+        (np.ndarray, "_era_series _era_columns _era_patterns _era_level"),
         (np.ndarray, "_weighted_eras _era_weights _era_log_weights"),
         (np.ndarray, "oob_prediction_ oob_decision_function_ oob_era_scores_"),
         (np.ndarray | None, "is_categorical_"),
@@ -335,6 +336,8 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
         ("_baseline_prediction", (1, n_outputs)),
         ("_era_forecast", (n_outputs,)),
         ("_era_intercepts", (n_eras, n_outputs)),
+        ("_era_series", (2, n_eras, n_outputs)),
+        ("_era_level", (n_outputs, 8)),
     ):
         if name == "_baseline_prediction" or hasattr(estimator, name):
             value = getattr(estimator, name)

@@ -23,7 +23,7 @@ from sklearn_era.dask import (
     DaskHistGradientBoostingClassifier,
     DaskHistGradientBoostingRegressor,
 )
-from sklearn_era.effects import GroupDRO, Recency
+from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -280,6 +280,22 @@ def test_rows_move_to_where_their_era_is(client, tmp_path):
     with client.as_current():
         computed = predicted.compute()
     assert_allclose(computed, local.predict(data[0], eras=data[2]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("forecast", ["last", "auto"])
+def test_levels_of_held_out_eras(client, forecast):
+    X, y, eras = make_rows(n_eras=20)
+    X[:, 5] = eras % 4  # constant within eras
+    params = {"era_effects": Intercepts(forecast), "early_stopping": True}
+    fitted, local = pair(client, (X, y + 0.3 * eras, eras), **params)
+    assert_same(fitted, local)
+    assert_array_equal(fitted._era_labels, np.arange(20))
+    assert_allclose(fitted._era_intercepts, local._era_intercepts, rtol=1e-9)
+    assert_allclose(fitted._era_forecast, local._era_forecast, rtol=1e-9)
+    assert fitted._era_forecast > 1
+    fitted, local = pair(client, (X, y, eras), **params | {"validation_eras": "random"})
+    assert_same(fitted, local)
+    assert fitted._era_labels.size == 18
 
 
 @pytest.mark.slow

@@ -206,6 +206,8 @@ class BinningMixin(BaseHistGradientBoosting):
             X.forget()
         if self.verbose:
             print(f"{time() - tic:.3f} s")
+        if not is_training_data and self._fit_state.held_out is not None:
+            self._fit_state.held_out.X = binned
         return binned
 
 

@@ -22,7 +22,7 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from ..._eras import EncodedEras, is_fixed, weigh_eras
 from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
-from .era_effects import as_keys
+from .known_eras import as_keys
 
 # What a fit that weighs eras leaves on the estimator: their labels, a row of factors
 # for each iteration, of which the last holds for all that follow it, and the logarithms

@@ -1,7 +1,6 @@
 """The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..._eras import (
 from ..._fit_attributes import Snapshot, undone_on_failure
 from ..._threads import openmp_threads
 from ..._warnings import warn_user
+from ...effects import intercepts_of
 from .._binning.errors import blame_column
 from .._binning.integers import find_missing_values
 from .._callbacks import Tasks, TrainingRows, begin_tasks
@@ -34,7 +34,6 @@ from .._criterion_plan import (
     warn_if_few_splits_are_covered,
     warn_if_nothing_split,
 )
-from .._exchange import ALONE, Exchange
 from .._feature_penalty import feature_penalties
 from .._fit_state import ScoringEras, begin_fit
 from .._hist_gradient_boosting.gradient_boosting import (
@@ -42,7 +41,7 @@ from .._hist_gradient_boosting.gradient_boosting import (
 )
 from .._parameters import check_weights, uses_of_eras
 from .._splitting.splitter import EraSplitter
-from .era_effects import begin_intercepts, intercepts_by_label
+from .era_effects import begin_intercepts, constant_columns
 from .era_weights import begin_era_weights, weigh_rows, weights_by_label
 from .held_out_eras import (
     check_order_of_eras,
@@ -51,18 +50,16 @@ from .held_out_eras import (
     split_rows_of_eras,
     warn_of_unseen_classes,
 )
+from .intercept_updates import InterceptUpdatesMixin
 from .leaf_shrinkage import shrink_leaves
 from .scoring import EraScoringMixin
 from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
 
 
-class EraFitMixin(EraScoringMixin):
+class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     """The patched ``fit`` and the hooks that it calls, in the order of the calls; mixed
     in before a ``HistGradientBoosting*``, whose other methods stay as they are.
     """
-
-    # Of one process; a fit of several has another.
-    _exchange: Exchange = ALONE
 
     split_criterion: Any
     min_samples_per_era: int
@@ -191,11 +188,6 @@ class EraFitMixin(EraScoringMixin):
         return self
 
     @property
-    def era_intercepts_(self) -> dict[Any, Any]:
-        """The intercept of each training era, by label; of a fit with `era_effects`."""
-        return intercepts_by_label(self)
-
-    @property
     def era_weights_(self) -> dict[Any, NDArray[np.float64]]:
         """What each iteration multiplied a training era's rows by, by its label."""
         return weights_by_label(self)
@@ -271,6 +263,12 @@ class EraFitMixin(EraScoringMixin):
         held_out = eras.take(validation)
         if self.validation_eras is not None and eras.labels.size > 1:
             self.validation_eras_ = held_out.labels
+
+        def split(*arrays: Any, **options: Any) -> list[Any]:
+            parts = split_arrays(*arrays, train=train, validation=validation, **options)
+            self._keep_held_out(held_out, *parts[3::2])
+            return parts
+
         if stratify is not None:
             classes = stratify[train].astype(np.intp)
             is_seen = np.bincount(classes, minlength=self.classes_.size) > 0
@@ -286,7 +284,7 @@ class EraFitMixin(EraScoringMixin):
         return (
             eras.take(train),
             held_out.decode(),
-            partial(split_arrays, train=train, validation=validation),
+            split,
         )
 
     def _make_era_splitter(
@@ -335,6 +333,12 @@ class EraFitMixin(EraScoringMixin):
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Whether each column has missing values, by columns: without a copy of all."""
+        effects = intercepts_of(self)
+        if effects is not None and effects._estimates:
+            assert self._fit_state.training_eras is not None
+            self._fit_state.era_patterns = constant_columns(
+                X_binned, self._fit_state.training_eras, self._exchange
+            )
         has_missing = find_missing_values(X_binned, self._bin_mapper)
         return self._exchange.max(has_missing)
 

@@ -8,7 +8,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
-from .era_effects import in_eras
+from .known_eras import in_eras
 
 
 class EraPredictionMixin(BaseHistGradientBoosting):
@@ -31,8 +31,9 @@ class EraPredictionMixin(BaseHistGradientBoosting):
         eras : array-like of shape (n_samples,) or str, default=None
             Era of each row, or the name of their column in X, of a model with
             `era_effects`: rows of a training era get its own intercept, all others, and
-            all without `eras`, the forecast. A warning names unknown labels that look
-            like a known one misspelt.
+            all without `eras`, the forecast, with ``Intercepts(forecast="auto")`` of as
+            many eras ahead as numbers and dates show. A warning names unknown labels
+            that look like a known one misspelt.
 
         Returns
         -------

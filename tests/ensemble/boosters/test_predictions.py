@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold, cross_validate
 from helpers.data import make_data
 from helpers.estimators import ours
 from sklearn_era.effects import Intercepts
-from sklearn_era.ensemble._boosters.era_effects import guess_labels
+from sklearn_era.ensemble._boosters.known_eras import guess_labels
 
 EFFECTS = {"era_effects": Intercepts("mean")}
 each_target = pytest.mark.parametrize(

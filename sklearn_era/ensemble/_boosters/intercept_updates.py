@@ -1,0 +1,127 @@
+"""The intercepts of eras whose labels come after the trees were grown."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
+    BaseHistGradientBoosting,
+)
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
+
+from ..._era_arguments import take_era_column
+from ..._eras import EncodedEras, read_eras
+from ...effects import intercepts_of
+from .._exchange import ALONE, Exchange
+from .._fit_state import FitState, HeldOut
+from .era_effects import constant_columns, settle_intercepts, values_of_eras
+from .known_eras import alike, as_keys
+
+# Newton steps of a loss that is no parabola.
+_N_STEPS = 8
+
+
+class InterceptUpdatesMixin(BaseHistGradientBoosting):
+    """The intercepts of a fitted booster, and their update by further rows."""
+
+    # Of one process; a fit of several has another.
+    _exchange: Exchange = ALONE
+    _fit_state: FitState
+    _era_labels: NDArray[Any]
+    _era_columns: NDArray[np.intp]
+    _era_patterns: NDArray[np.uint8]
+
+    @property
+    def era_intercepts_(self) -> dict[Any, Any]:
+        """The intercept of each training era, by label; of a fit with `era_effects`."""
+        if not hasattr(self, "_era_intercepts"):
+            raise AttributeError(
+                f"{type(self).__name__} has era_intercepts_ after a fit with "
+                "era_effects only."
+            )
+        intercepts = self._era_intercepts
+        values = intercepts[:, 0].tolist() if intercepts.shape[1] == 1 else intercepts
+        return dict(zip(as_keys(self._era_labels), values, strict=True))
+
+    def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
+        """Keep the rows that early stopping holds out, if they are those of the last
+        eras and their levels are to be carried forward.
+        """
+        effects, state = intercepts_of(self), self._fit_state
+        is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
+        if effects is not None and effects._is_ordered and is_last:
+            state.held_out = HeldOut(eras, y, weights)
+            state.finish = self._take_in_held_out
+
+    def _take_in_held_out(self) -> None:
+        held_out = self._fit_state.held_out
+        assert held_out is not None
+        self._in_fit = True  # so that rows are bins
+        raw = self._raw_predict(held_out.X)
+        del self._in_fit
+        self._take_in(held_out, raw)
+
+    def _update_intercepts(
+        self, X: Any, y: Any, eras: Any, sample_weight: Any = None
+    ) -> None:
+        """Estimate the intercepts of the eras of these rows with the trees as they are,
+        and renew the forecast. Eras that are not known come after all others.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_era_labels"):
+            raise ValueError(
+                "updating intercepts needs those of a fit with era_effects='intercept'."
+            )
+        X, eras = take_era_column(X, eras)
+        encoded = read_eras(eras, X)
+        y = _check_y(y, estimator=self)
+        check_consistent_length(X, y)
+        y = self._encode_y_val(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = self._finalize_sample_weight(sample_weight, y)
+        bins = self._bin_mapper.transform(self._preprocess_X(X, reset=False))
+        self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
+
+    def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
+        """Add rows to the series of eras; `raw`, their predictions with the forecast,
+        is overwritten.
+        """
+        effects = intercepts_of(self)
+        assert effects is not None
+        assert rows.X is not None
+        known, labels = alike(self._era_labels, rows.eras.labels)
+        index = {label: j for j, label in enumerate(as_keys(known))}
+        is_new = np.array([label not in index for label in as_keys(labels)])
+        at = np.array([index.setdefault(x, len(index)) for x in as_keys(labels)])
+        n_known, n_eras = known.size, len(index)
+        self._era_labels = np.concatenate([known, labels[is_new]])
+        if effects._estimates:
+            columns, bins = constant_columns(
+                rows.X[:, self._era_columns], rows.eras, self._exchange
+            )
+            patterns = np.zeros((n_eras, columns.size), dtype=np.uint8)
+            patterns[:n_known], patterns[at] = self._era_patterns[:, columns], bins
+            self._era_columns = self._era_columns[columns]
+            self._era_patterns = patterns
+        forecasts = np.tile(self._era_forecast, (n_eras, 1))
+        series = np.stack([np.zeros_like(forecasts), np.full_like(forecasts, np.nan)])
+        series[:, :n_known] = self._era_series
+        in_raw = forecasts[at]
+        intercepts = np.concatenate([self._era_intercepts, forecasts[n_known:]])
+        n_steps = 1 if self._loss.constant_hessian else _N_STEPS
+        for i in range(n_steps):
+            raw += (intercepts[at] - in_raw)[rows.eras.codes]
+            in_raw = intercepts[at]
+            series = series.copy()
+            series[:, at] = values_of_eras(
+                self._loss, rows.eras, rows.y, raw, rows.sample_weight, in_raw,
+                self._exchange,
+            )  # fmt: skip
+            settle_intercepts(self, effects, series, i == n_steps - 1)
+            intercepts = self._era_intercepts

@@ -1,0 +1,141 @@
+"""Predictions for rows of eras that were trained on, and labels of theirs."""
+
+import numbers
+import re
+from difflib import SequenceMatcher, get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..._era_arguments import take_era_column
+from ..._eras import read_eras
+from ..._warnings import warn_user
+from .level_forecast import forecast_levels, horizons
+
+# Texts are close from this ratio of `difflib` on: a letter amiss of four or more. Each
+# is compared with all known ones, and so only some are.
+_CLOSE = 0.85
+_MOST_GUESSED = 50
+
+
+def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
+    """Return the estimator that predicts rows X of some eras, a copy where it is
+    another: rows of known eras have their own intercept in place of the forecast, and
+    those of later ones, where levels decay or have a trend, the forecast of theirs.
+    """
+    # In a fit, raw predictions have the intercepts of their rows already.
+    if eras is None or getattr(estimator, "_in_fit", False):
+        return estimator
+    check_is_fitted(estimator)
+    is_name = isinstance(eras, str)
+    X, eras = take_era_column(X, eras)
+    if not hasattr(estimator, "_era_labels"):
+        if is_name:  # of a column that is no feature
+            return _predictor_of(estimator, X, 0.0)
+        raise ValueError(
+            "predicting with eras needs the intercepts of a fit with "
+            "era_effects='intercept': leave eras out, or fit with them."
+        )
+    given = read_eras(eras, X)
+    known, labels = alike(estimator._era_labels, given.labels)
+    index = {label: j for j, label in enumerate(as_keys(known))}
+    keys = as_keys(labels)
+    if keys and not any(label in index for label in keys):
+        _check_kinds(keys, list(index))
+    _warn_of_misspelt([label for label in keys if label not in index], list(index))
+    of_labels = np.zeros((labels.size, estimator._era_forecast.size))
+    if hasattr(estimator, "_era_level"):
+        ahead = forecast_levels(estimator._era_level, horizons(known, labels))
+        of_labels += ahead - estimator._era_forecast
+    for i, label in enumerate(keys):
+        if label in index:
+            of_labels[i] = (
+                estimator._era_intercepts[index[label]] - estimator._era_forecast
+            )
+    return _predictor_of(estimator, X, of_labels[given.codes])
+
+
+def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
+    """Return a copy that predicts the rows X, whatever it is given, with steps."""
+    copied = object.__new__(type(estimator))
+    copied.__dict__.update(vars(estimator))
+    copied._raw_predict = lambda _: estimator._raw_predict(X) + steps
+    copied._staged_raw_predict = lambda _: (
+        raw + steps for raw in estimator._staged_raw_predict(X)
+    )
+    return copied
+
+
+def _check_kinds(given: list[Any], known: list[Any]) -> None:
+    """ValueError for labels of another kind than those of training."""
+    if {_kind(label) for label in given}.isdisjoint(_kind(label) for label in known):
+        raise ValueError(
+            f"eras holds {given[0]!r}, of type {type(given[0]).__name__}, but the eras "
+            f"of training are of type {type(known[0]).__name__}, such as {known[0]!r}; "
+            "pass labels as in training."
+        )
+
+
+def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
+    """Warn of text that looks like a label of training, but is none."""
+    guesses = guess_labels(
+        *([x for x in y if type(x) is str] for y in (unknown, known))
+    )
+    if guesses:
+        shown = [f"{x!r} (was {guess!r} meant?)" for x, guess in guesses.items()]
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        warn_user(
+            "eras holds labels that the fit has not seen and that get the forecast: "
+            f"{', '.join(shown[:5])}{more}. Pass labels as in training."
+        )
+
+
+def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
+    """Return the known label that each of the first unknown ones may be, misspelt: it
+    has the same numbers, and no known one is as close to it.
+    """
+    by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
+    for label in known:
+        digits, text = _simplify(label)
+        by_numbers.setdefault(digits, {})[text] = label
+    guesses = {}
+    for label in unknown[:_MOST_GUESSED]:
+        digits, text = _simplify(label)
+        candidates = by_numbers.get(digits, {})
+        for close in get_close_matches(text, candidates, 1, _CLOSE):
+            others = [other for other in candidates if other != close]
+            nearest = get_close_matches(close, others, 1, _CLOSE)
+            closeness = [SequenceMatcher(None, x, close).ratio() for x in nearest]
+            if SequenceMatcher(None, text, close).ratio() > max(closeness, default=0):
+                guesses[label] = candidates[close]
+    return guesses
+
+
+def _simplify(label: str) -> tuple[tuple[str, ...], str]:
+    """The numbers in a label, and it without case, spaces, signs and leading zeros."""
+    text = re.sub(r"(?<!\d)0+(?=\d)", "", label.casefold())
+    return tuple(re.findall(r"\d+", text)), re.sub(r"[\W_]", "", text)
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str | bytes):
+        return "text"
+    is_number = isinstance(label, numbers.Number | np.bool_)
+    return "number" if is_number and not isinstance(label, np.timedelta64) else "date"
+
+
+def alike(
+    known: NDArray[Any], labels: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Known and other labels; where both are dates, in the finer unit of both."""
+    if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
+        dtype = np.promote_types(labels.dtype, known.dtype)
+        return known.astype(dtype), labels.astype(dtype)
+    return known, labels
+
+
+def as_keys(labels: NDArray[Any]) -> list[Any]:
+    """Labels as Python's objects, but dates as NumPy's, which have one type."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

@@ -1,0 +1,288 @@
+"""The level that values of eras follow, by maximum likelihood, and its forecast.
+
+The equations are those of `Intercepts`. The prior of the constants c is flat, so that
+the likelihood is the restricted one. "Steps" are a, which decay with phi.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpttrf, dpttrs
+
+Array = NDArray[np.float64]
+Place = tuple[int, ...]
+
+# Eras whose constant is known from eras before them: with fewer, there is no level.
+_LEAST_ORIGINS = 6
+_LEAST_LOG_RATIO = 2.0
+# The grid of parameters: phi, and variances in shares of that of the series.
+_GRID = (
+    np.array([0.0, 0.3, 0.5, 0.65, 0.8, 0.88, 0.93, 0.96, 0.98, 0.99, 0.995]),
+    2.0 ** np.arange(-12, 2),
+    2.0 ** np.arange(-12, 1),
+    np.array([0.0, 0.001, 0.01, 0.1, 1.0]),
+)
+_STARTS = ((8, 9, 6, 0), (3, 11, 6, 0), (3, 8, 6, 2))
+# A variance, in that of the series, beside which a constant is not known yet.
+_FLAT = 1e6
+# Each further step of a trend into the future is so much of the one before.
+_DAMPING = 0.8
+# How much the steps of regular eras differ: months by three days in 31.
+_UNEVEN = 0.15
+
+
+class Series(NamedTuple):
+    """Values of eras in their order."""
+
+    values: Array
+    variances: Array  # of their noise; not finite where a value is not known
+    groups: NDArray[np.intp]  # of eras with one constant
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.variances)
+
+
+class Level(NamedTuple):
+    """The parameters of a level, of which there is none if q is 0."""
+
+    phi: float = 0.0
+    q: float = 0.0
+    tau2: float = 0.0
+    trend: float = 0.0
+
+
+class Estimate(NamedTuple):
+    """A level in each era, given all of them, and what it ends with."""
+
+    levels: Array
+    decaying: float
+    lasting: float
+    slope: float
+    constant: float  # the mean of those of eras
+    log_likelihood: float
+
+
+def follow_levels(
+    values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
+) -> tuple[Array, Array]:
+    """Return the levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters,
+    whether forecasts are of use, and what decays, what lasts and its slope. Without
+    paths of before, parameters are estimated.
+    """
+    n_eras, n_outputs = values.shape
+    levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
+    for k in range(n_outputs):
+        is_known = np.isfinite(variances[:, k])
+        # An era that is alone in its constant has nothing to tell of the level.
+        is_known &= np.bincount(groups, is_known)[groups] > 1
+        noise = np.where(is_known, variances[:, k], np.nan)
+        series = Series(values[:, k], noise, groups)
+        if paths is None:
+            level = fit_level(series)
+            is_carried = level.q > 0 and forecasts_gain(series, level)
+        else:
+            level, is_carried = Level(*paths[k, :4].tolist()), paths[k, 4] > 0
+        if level.q > 0 and series.is_known.any():
+            end = estimate_level(series, level)
+            # Trees that are fitted cannot learn a constant of later eras.
+            constant = end.constant if is_carried else 0.0
+            levels[:, k] = end.levels + constant
+            lasting = end.lasting + constant
+            reached[k] = (*level, is_carried, end.decaying, lasting, end.slope)
+    return levels, reached
+
+
+def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
+    """Return the forecast of each output so many eras ahead, (n_horizons, n_outputs):
+    0 where forecasts are of no use.
+    """
+    phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
+    ahead = horizon[:, None]
+    n_steps = (1 - _DAMPING**ahead) / (1 - _DAMPING)
+    return is_carried * (phi**ahead * decaying + lasting + slope * n_steps)
+
+
+def fit_level(series: Series) -> Level:
+    """Return the likeliest level on a grid, or none."""
+    values, _, groups = series
+    known = series.is_known
+    n_constants = np.unique(groups[known]).size
+    n_free = np.count_nonzero(known) - n_constants
+    if n_free < _LEAST_ORIGINS:
+        return Level()
+    counts = np.maximum(np.bincount(groups[known]), 1)
+    means = np.bincount(groups[known], values[known]) / counts
+    residuals = values[known] - means[groups[known]]
+    scale = float(residuals @ residuals) / n_free
+    if not scale > 0:
+        return Level()
+
+    def level_at(place: Place) -> Level:
+        phi, *shares = (float(grid[i]) for grid, i in zip(_GRID, place, strict=True))
+        return Level(phi, *(scale * share for share in shares))
+
+    @cache
+    def likelihood(place: Place) -> float:
+        return estimate_level(series, level_at(place)).log_likelihood
+
+    best = max((_climb(likelihood, start) for start in _STARTS), key=likelihood)
+    without = max(
+        estimate_level(series, Level(0.0, 1e-8 * scale, scale * share)).log_likelihood
+        for share in _GRID[2]
+    )
+    return level_at(best) if likelihood(best) > without + _LEAST_LOG_RATIO else Level()
+
+
+def _climb(height: Callable[[Place], float], place: Place) -> Place:
+    """Return the place from which no step along an axis of the grid leads higher."""
+    while True:
+        steps = [
+            (*place[:axis], place[axis] + step, *place[axis + 1 :])
+            for axis, grid in enumerate(_GRID)
+            for step in (-1, 1)
+            if 0 <= place[axis] + step < grid.size
+        ]
+        best = max(steps, key=height)
+        if height(best) <= height(place):
+            return place
+        place = best
+
+
+def estimate_level(series: Series, level: Level) -> Estimate:
+    """Return the mean of a level given a series, and the series' likelihood.
+
+    The precision A of steps that decay is tridiagonal, so that with the weights W the
+    inverse of the covariance, ``W - W (A + W)^-1 W``, takes O(n_eras) a column.
+    """
+    values, variances, groups = series
+    phi, q, tau2, trend = level
+    n_eras, known = values.size, series.is_known
+    weights = np.zeros(n_eras)
+    weights[known] = 1 / (tau2 + variances[known])
+    diagonal = np.full(n_eras, (1 + phi**2) / q)
+    diagonal[[0, -1]] = 1 / q
+    d, e, _ = dpttrf(diagonal + weights, np.full(n_eras - 1, -phi / q))
+    constants = np.unique(groups[known])
+    places = _places(n_eras)
+    columns = [np.where(known, values, 0.0)[:, None], groups[:, None] == constants]
+    if trend:
+        columns.append(places[:, None])
+    weighted = weights[:, None] * np.hstack(columns)
+    solved, _ = dpttrs(d, e, weighted)
+    # The inverse of the covariance times the columns.
+    inverse = weighted - weights[:, None] * solved
+    regressors = np.hstack(columns[1:]).astype(np.float64)
+    normal = regressors.T @ inverse[:, 1:]
+    if trend:
+        normal[-1, -1] += 1 / trend
+    right = regressors.T @ inverse[:, 0]
+    effects = np.linalg.solve(normal, right)
+    steps = solved[:, 0] - solved[:, 1:] @ effects
+    slope = float(effects[-1]) if trend else 0.0
+    log_determinants = (
+        np.log(d).sum()
+        + n_eras * np.log(q)
+        - np.log1p(-(phi**2))
+        - np.log(weights[known]).sum()
+        + np.linalg.slogdet(normal)[1]
+        + (np.log(trend) if trend else 0.0)
+    )
+    squares = columns[0][:, 0] @ inverse[:, 0] - right @ effects
+    n_free = np.count_nonzero(known) - constants.size
+    return Estimate(
+        steps + slope * places,
+        float(steps[-1]),
+        float(slope * places[-1]),
+        slope,
+        float((regressors @ effects - slope * places)[known].mean()),
+        float(-0.5 * (log_determinants + squares + n_free * np.log(2 * np.pi))),
+    )
+
+
+def _places(n_eras: int) -> Array:
+    """The places of eras about their middle."""
+    return np.arange(n_eras, dtype=np.float64) - (n_eras - 1) / 2
+
+
+def forecasts_gain(series: Series, level: Level) -> bool:
+    """Whether squared errors of each era's forecast from the eras before it are less
+    with the level than without, by more than the standard error of the mean.
+    """
+    with_it = forecast_errors(series, level)
+    without = forecast_errors(series, Level(tau2=level.tau2))
+    gains = without**2 - with_it**2
+    gains = gains[np.isfinite(gains)]
+    return bool(gains.size >= _LEAST_ORIGINS and gains.mean() > _error_of_mean(gains))
+
+
+def forecast_errors(series: Series, level: Level) -> Array:
+    """Return each value less its mean given those before it, by Kalman's filter; NaN
+    where a value or its constant is not known.
+    """
+    values, variances, groups = series
+    known = series.is_known
+    phi, q, tau2, trend = level
+    flat = _FLAT * max(float(np.var(values[known])), np.finfo(float).tiny)
+    # The state: the steps that decay, the constants, and the slope.
+    n_states = int(groups.max()) + 3
+    mean, covariance = np.zeros(n_states), np.diag(np.full(n_states, flat))
+    covariance[0, 0], covariance[-1, -1] = q / (1 - phi**2), trend
+    errors = np.full(values.size, np.nan)
+    for j, place in enumerate(_places(values.size)):
+        if j:
+            mean[0] *= phi
+            covariance[0] *= phi
+            covariance[:, 0] *= phi
+            covariance[0, 0] += q
+        if known[j]:
+            seen = [0, groups[j] + 1, n_states - 1]
+            by = np.array([1.0, 1.0, place])
+            shared = covariance[:, seen] @ by
+            variance = by @ shared[seen]
+            error = values[j] - by @ mean[seen]
+            if variance < flat / 2:
+                errors[j] = error
+            gain = shared / (variance + tau2 + variances[j])
+            mean += gain * error
+            covariance -= np.outer(gain, shared)
+    return errors
+
+
+def _error_of_mean(values: Array) -> float:
+    """The standard error of a mean of values in time, by Newey and West (1987)."""
+    deviations = values - values.mean()
+    n_lags = int(np.ceil(values.size ** (1 / 3)))
+    total = deviations @ deviations
+    for lag in range(1, n_lags + 1):
+        share = 1 - lag / (n_lags + 1)
+        total += 2 * share * (deviations[lag:] @ deviations[:-lag])
+    return float(np.sqrt(max(total, 0.0)) / values.size)
+
+
+def horizons(
+    known: NDArray[np.generic], labels: NDArray[np.generic]
+) -> NDArray[np.intp]:
+    """Return how many eras after the last known one labels are, where known ones are
+    numbers, dates or periods in regular steps; else 1.
+    """
+    at, asked = _as_numbers(known), _as_numbers(labels)
+    if at is not None and asked is not None and at.size > 1:
+        steps = np.diff(at)
+        step = np.median(steps)
+        if step > 0 and np.all(np.abs(steps - step) <= _UNEVEN * step):
+            ahead = np.rint((asked - at[-1]) / step)
+            return np.maximum(ahead, 1).astype(np.intp)
+    return np.ones(labels.size, dtype=np.intp)
+
+
+def _as_numbers(labels: NDArray[np.generic]) -> Array | None:
+    if labels.dtype.kind in "mM":
+        seconds = f"{labels.dtype.kind}8[s]"
+        labels = labels.astype(seconds).astype(np.int64)
+    elif labels.dtype.kind == "O" and all(hasattr(x, "ordinal") for x in labels):
+        labels = np.array([x.ordinal for x in labels])  # periods of pandas
+    return labels.astype(np.float64) if labels.dtype.kind in "iuf" else None

@@ -1,0 +1,315 @@
+"""Levels of eras, against dense covariance matrices and simulated shops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.linalg import inv, slogdet
+
+from helpers.data import make_data
+from helpers.estimators import ours
+from sklearn_era._eras import encode_eras
+from sklearn_era.effects import Intercepts
+from sklearn_era.ensemble import BinnedDataset
+from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
+from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.ensemble._boosters import level_forecast as levels
+from sklearn_era.ensemble._boosters.era_effects import constant_columns
+from sklearn_era.ensemble._boosters.level_forecast import Level, Series
+from sklearn_era.interop import to_sklearn
+from sklearn_era.model_files import load_model, save_model
+
+AUTO = Intercepts(forecast="auto")
+
+
+def make_series(n_eras=30, n_groups=4, seed=0, unknown=(3, 17), steps=0.3):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n_eras)
+    values = np.cumsum(steps * rng.normal(size=n_eras)) + rng.normal(size=n_eras) / 5
+    variances = rng.uniform(0.01, 0.05, n_eras)
+    variances[list(unknown)] = np.nan
+    return Series(values + groups, variances, groups)
+
+
+def covariances(n_eras, level):
+    """Those of the level in all eras and one more, from its definition."""
+    places = np.arange(n_eras + 1) - (n_eras - 1) / 2
+    lags = np.abs(np.subtract.outer(places, places))
+    decaying = level.q / (1 - level.phi**2) * level.phi**lags
+    return decaying + level.trend * np.outer(places, places)
+
+
+def conditional(series, level, seen):
+    """The level's mean in all eras and one more given the values of some, with flat
+    priors of the constants, and the restricted likelihood, of dense matrices.
+    """
+    C = covariances(series.values.size, level)
+    V = C[np.ix_(seen, seen)] + np.diag(level.tau2 + series.variances[seen])
+    Z = np.eye(series.groups.max() + 1)[series.groups[seen]]
+    Z = Z[:, Z.any(axis=0)]
+    t, normal = series.values[seen], Z.T @ inv(V) @ Z
+    residuals = t - Z @ (inv(normal) @ Z.T @ inv(V) @ t)
+    n_free = len(seen) - Z.shape[1]
+    likelihood = -0.5 * (
+        slogdet(V)[1]
+        + slogdet(normal)[1]
+        + residuals @ inv(V) @ residuals
+        + n_free * np.log(2 * np.pi)
+    )
+    return C[:, seen] @ inv(V) @ residuals, t - residuals, likelihood
+
+
+PARAMETERS = [
+    Level(0.8, 0.1, 0.05),
+    Level(0.995, 0.02, 0.01, 0.003),
+    Level(0.0, 0.2, 0.1, 0.01),
+]
+
+
+@pytest.mark.parametrize("level", PARAMETERS)
+@pytest.mark.parametrize("n_groups", [1, 4])
+def test_level_and_likelihood_are_those_of_dense_matrices(level, n_groups):
+    series = make_series(n_groups=n_groups)
+    known = np.flatnonzero(series.is_known)
+    expected, constants, likelihood = conditional(series, level, known)
+    end = levels.estimate_level(series, level)
+    assert end.log_likelihood == pytest.approx(likelihood)
+    assert end.levels == pytest.approx(expected[:-1])
+    assert end.constant == pytest.approx(constants.mean())
+    path = np.array([[*level, 1.0, end.decaying, end.lasting, end.slope]])
+    horizon = np.arange(1, 4)
+    forecasts = levels.forecast_levels(path, horizon)[:, 0]
+    assert forecasts[0] == pytest.approx(expected[-1])
+    last = level.phi**horizon * end.decaying
+    trend = end.slope * ((30 - 1) / 2 + np.cumsum(0.8 ** (horizon - 1)))
+    assert forecasts == pytest.approx(last + trend)
+
+
+@pytest.mark.parametrize("level", PARAMETERS)
+def test_forecast_errors_are_those_of_the_eras_before(level):
+    series = make_series()
+    known = np.flatnonzero(series.is_known)
+    errors = levels.forecast_errors(series, level)
+    for j in range(30):
+        before = known[known < j]
+        if j not in known or series.groups[j] not in series.groups[before]:
+            assert np.isnan(errors[j])
+            continue
+        means, constants, _ = conditional(series, level, before)
+        of_group = series.groups[before] == series.groups[j]
+        expected = series.values[j] - means[j] - constants[of_group][0]
+        assert errors[j] == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_lasts_is_carried_on_and_nothing_else():
+    rng = np.random.default_rng(0)
+    n_carried = {}
+    for kind in ("walk", "noise", "seasons", "short", "alone"):
+        n_carried[kind] = 0
+        for seed in range(20):
+            series = make_series(40, 1, seed, steps=0.3 * (kind == "walk"))
+            if kind == "seasons":  # which a column tells
+                groups = np.arange(40) % 12
+                series = series._replace(
+                    values=series.values + rng.normal(size=12)[groups], groups=groups
+                )
+            elif kind == "short":
+                series = Series(*(each[:6] for each in make_series(40, 1, seed)))
+            elif kind == "alone":  # each era is alone in its columns
+                series = make_series(40, 1, seed)._replace(groups=np.arange(40))
+            columns = [each[:, None] for each in series[:2]]
+            _, paths = levels.follow_levels(*columns, series.groups, None)
+            n_carried[kind] += int(paths[0, 4])
+    assert n_carried["walk"] >= 18
+    assert n_carried["noise"] + n_carried["seasons"] <= 2
+    assert n_carried["short"] == n_carried["alone"] == 0
+
+
+def test_columns_that_are_constant_within_eras():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, 200)
+    pattern = rng.integers(0, 256, 5)
+    X = np.column_stack([rng.integers(0, 9, 200), pattern[codes], np.full(200, 255)])
+    columns, patterns = constant_columns(X.astype(np.uint8), encode_eras(codes))
+    assert columns.tolist() == [1, 2]
+    assert np.array_equal(patterns, np.column_stack([pattern, np.full(5, 255)]))
+    columns, patterns = constant_columns(
+        X.astype(np.uint8), encode_eras(np.arange(200))
+    )
+    assert columns.size == patterns.size == 0
+
+
+MONTHS = np.arange("2020-01", "2021-01", dtype="M8[M]")
+
+
+@pytest.mark.parametrize(
+    ("known", "labels", "expected"),
+    [
+        (np.arange(3, 9), [9, 10, 4, 12], [1, 2, 1, 4]),
+        (np.arange(3, 9) * 0.5, [4.5, 5.0], [1, 2]),
+        (MONTHS, np.array(["2021-01", "2021-06"], "M8[M]"), [1, 6]),
+        (MONTHS.astype("M8[D]"), np.array(["2021-03-01"], "M8[D]"), [3]),
+        (pd.period_range("2020Q1", "2021Q4", freq="Q").to_numpy(),
+         pd.period_range("2022Q1", "2022Q2", freq="Q").to_numpy(), [1, 2]),
+        (np.array([1, 2, 5, 9]), [10, 20], [1, 1]),
+        (np.array(["a", "b", "c"]), ["d", "e"], [1, 1]),
+        (np.array([3]), [7], [1]),
+    ],
+)  # fmt: skip
+def test_horizons(known, labels, expected):
+    assert levels.horizons(known, np.asarray(labels)).tolist() == expected
+
+
+# In boosters.
+
+
+def make_shops(seed, n_weeks=136, n_shops=20):
+    """Sales by week, with five holiday weeks a year and a level that drifts."""
+    rng = np.random.default_rng(seed)
+    weeks = np.repeat(np.arange(n_weeks), n_shops)
+    shops = np.tile(np.arange(n_shops), n_weeks)
+    is_holiday = np.isin(weeks % 52, [0, 13, 21, 50, 51])
+    promotion = rng.random(weeks.size) < 0.2
+    X = np.column_stack([shops, is_holiday, promotion, rng.normal(size=weeks.size)])
+    level = np.cumsum(0.08 * rng.normal(size=n_weeks))
+    y = 0.5 * rng.normal(size=n_shops)[shops] + 0.6 * is_holiday + 0.3 * promotion
+    y += level[weeks] - 0.2 * X[:, 3] + 0.2 * rng.normal(size=weeks.size)
+    return X, y, weeks, is_holiday
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_weeks_with_and_without_a_holiday_are_forecast(seed):
+    X, y, weeks, is_holiday = make_shops(seed)
+    models = {None: [], "intercept": [], AUTO: []}
+    tested = [95, 103, 104, 117, 120, 125]
+    for week in tested:
+        train, test = weeks < week, weeks == week
+        for effects, errors in models.items():
+            model = Regressor(max_iter=40, era_effects=effects, early_stopping=False)
+            model.fit(X[train], y[train], eras=weeks[train])
+            errors.append(np.mean((y[test] - model.predict(X[test])) ** 2))
+    in_holidays = np.isin(tested, weeks[is_holiday])
+    plain, last, auto = (np.array(errors) for errors in models.values())
+    for kind in (in_holidays, ~in_holidays):
+        assert auto[kind].mean() < 0.9 * plain[kind].mean()
+    assert auto[in_holidays].mean() < 0.5 * last[in_holidays].mean()
+
+
+@pytest.mark.parametrize("target", ["real", "count", "binary", "multiclass"])
+def test_levels_of_every_target(target, tmp_path):
+    X, y, weights, _ = make_data(target)
+    rng = np.random.default_rng(0)
+    # The level of an era is the share of rows whose target is another one's.
+    days = np.datetime64("2024-01-01") + np.arange(y.size) // 25
+    drift = np.arange(y.size) / y.size > rng.random(y.size)
+    y = np.where(drift, np.unique(y)[-1], y)
+    model = ours(target).set_params(era_effects=AUTO, max_iter=20)
+    model.fit(X, y, weights, eras=days)
+    assert np.abs(model._era_forecast).max() > 0.1
+    later = days + 16 + 3
+    ahead = levels.forecast_levels(model._era_level, np.array([1, 4]))
+    assert model._era_forecast == pytest.approx(ahead[0])
+    raw = model._raw_predict(X)
+    assert np.array_equal(list(model._staged_raw_predict(X))[-1], raw)
+    assert np.array_equal(to_sklearn(model).predict(X), model.predict(X))
+    path = tmp_path / "model.era"
+    save_model(model, path)
+    copied = load_model(path)[0]
+    assert np.array_equal(copied.predict(X, eras=later), model.predict(X, eras=later))
+    if target in ("binary", "multiclass"):
+        expected = raw + ahead[1] - ahead[0]
+        decision = model.decision_function(X, eras=np.full(y.size, days[-1] + 4))
+        assert decision.reshape(raw.shape) == pytest.approx(expected)
+    # Rows in another order, and the same rows again.
+    order = rng.permutation(y.size)
+    moved = ours(target).set_params(era_effects=AUTO, max_iter=20)
+    moved.fit(X[order], y[order], weights[order], eras=days[order])
+    assert moved._era_forecast == pytest.approx(model._era_forecast, rel=0.1)
+    again = ours(target).set_params(era_effects=AUTO, max_iter=20)
+    again.fit(X, y, weights, eras=days)
+    assert np.array_equal(again._raw_predict(X), raw)
+
+
+def test_without_a_level_the_model_is_the_plain_one():
+    rng = np.random.default_rng(0)
+    X, eras = rng.normal(size=(600, 3)), np.arange(600) // 30
+    y = X[:, 0] + rng.normal(size=600)
+    plain = Regressor(max_iter=10).fit(X, y)
+    model = Regressor(max_iter=10, era_effects=AUTO).fit(X, y, eras=eras)
+    assert np.array_equal(model.predict(X, eras=eras), plain.predict(X))
+    single = Regressor(max_iter=10, era_effects=AUTO).fit(X, y, eras=np.arange(600))
+    assert np.array_equal(single.predict(X), plain.predict(X))
+
+
+def make_drift(n_eras=24, n_rows=60, seed=0):
+    rng = np.random.default_rng(seed)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    X = rng.normal(size=(eras.size, 3))
+    return X, X[:, 0] + 0.3 * eras + 0.2 * rng.normal(size=eras.size), eras
+
+
+EFFECTS = [Intercepts(n_eras=1), Intercepts("exponential", 1), AUTO]
+
+
+@pytest.mark.parametrize("effects", EFFECTS)
+@pytest.mark.parametrize("scoring", ["loss", None])
+def test_levels_of_held_out_eras_are_carried_forward(effects, scoring):
+    X, y, eras = make_drift()
+    now = eras < 20
+    params = {"early_stopping": True, "validation_fraction": 4, "scoring": scoring}
+    model = Regressor(max_iter=30, era_effects=effects, **params)
+    model.fit(X[now], y[now], eras=eras[now])
+    by_label = model.era_intercepts_
+    assert list(by_label) == list(range(20))
+    trees = model._raw_predict(X)[:, 0] - model._era_forecast
+    for j in range(16, 20):
+        in_era = eras == j
+        own = np.mean(y[in_era] - trees[in_era])
+        assert by_label[j] == pytest.approx(own, abs=0.15)
+    test = eras == 20
+    # The last level is an era old, or two by half; without it, all are ten.
+    assert abs(np.mean(y[test] - model.predict(X[test]))) < 0.75
+    data = BinnedDataset.from_arrays(X[now], y[now], eras=eras[now], max_bins=255)
+    binned = Regressor(max_iter=30, era_effects=effects, **params).fit(data)
+    assert binned._era_forecast == pytest.approx(model._era_forecast, abs=0.05)
+    model.set_params(warm_start=True, max_iter=40).fit(X[now], y[now], eras=eras[now])
+    assert list(model.era_intercepts_) == list(range(20))
+
+
+@pytest.mark.parametrize("effects", EFFECTS)
+@pytest.mark.parametrize("kind", [Regressor, Classifier])
+def test_intercepts_of_later_eras_are_estimated_with_the_trees_as_they_are(
+    kind, effects
+):
+    X, y, eras = make_drift()
+    if kind is Classifier:
+        y = y - 3.6 > np.random.default_rng(0).logistic(size=y.size)
+    old, new = eras < 20, (eras >= 19) & (eras < 23)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, y.size)
+    model = kind(max_iter=20, era_effects=effects, early_stopping=False)
+    model.fit(X[old], y[old], weights[old], eras=eras[old])
+    trees = model._raw_predict(X)[:, 0] - model._era_forecast
+    before = model.era_intercepts_
+    model._update_intercepts(X[new], y[new], eras[new], weights[new])
+    assert list(model.era_intercepts_) == list(range(23))
+    assert model._raw_predict(X)[:, 0] - model._era_forecast == pytest.approx(trees)
+    own = [
+        model._loss.fit_intercept_only(
+            (y - trees)[eras == j] if kind is Regressor else y[eras == j].astype(float),
+            weights[eras == j],
+        )
+        for j in range(20, 23)
+    ]
+    reached = [model.era_intercepts_[j] for j in range(20, 23)]
+    if kind is Regressor:
+        assert reached == pytest.approx(np.ravel(own), abs=0.1)
+    assert np.mean(reached) > before[19] - 0.2
+    assert model._era_forecast.item() > 0.8 * before[19]
+
+
+def test_updating_intercepts_needs_some():
+    X, y, eras = make_drift(4)
+    with pytest.raises(ValueError, match="updating intercepts needs those of a fit"):
+        Regressor(max_iter=2).fit(X, y)._update_intercepts(X, y, eras)
+    model = Regressor(max_iter=2, era_effects=AUTO).fit(X, y, eras=eras)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model._update_intercepts(X, y[1:], eras)
