@@ -46,7 +46,7 @@ from experiments._natural_eras_second import SECOND
 from experiments.common import COLORS, ExperimentError, find_data_file
 from sklearn_era._optional import import_optional
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
-from sklearn_era.effects import Recency
+from sklearn_era.effects import Intercepts, Recency
 from sklearn_era.ensemble import (
     EraForestClassifier,
     EraForestRegressor,
@@ -152,6 +152,8 @@ _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
     "intercepts": booster(era_effects="intercept"),
+    "levels": booster(era_effects=Intercepts(forecast="auto")),
+    "mean intercepts": booster(era_effects=Intercepts(forecast="mean")),
     "leaf shrinkage": booster(leaf_shrinkage="eras"),
     "equal eras": booster(era_weighting="equal"),
     "recency": booster(era_weighting=Recency(half_life=0.25)),
