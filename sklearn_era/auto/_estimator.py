@@ -35,7 +35,7 @@ from ._losses import Loss, loss_of
 from ._members import PLAIN, Member, at_stage, make_members, uses_eras
 from ._out_of_era import MemberSearch, gather
 from ._update import update_average
-from ._weights import LeftOut, weigh
+from ._weights import LeftOut, error_of_mean, weigh
 
 _OF_SEARCH = ("era_order", "cv", "n_jobs", "verbose")
 
@@ -146,7 +146,8 @@ class _AutoEra(BaseEstimator):
                 if by_eras.has_folds_of_eras:
                     by_rows.fit(X, y, **known)
                     of_rows = gather(by_rows, y, codes, weights)
-                self._weigh(of_eras, of_rows, loss)
+                are_ordered = by_eras.era_order_ == "ordered"
+                self._weigh(of_eras, of_rows, loss, are_ordered)
                 self._fit_members(by_eras, X, y)
         seconds = [
             by_eras.seconds[name] + by_rows.seconds.get(name, 0.0)
@@ -158,15 +159,19 @@ class _AutoEra(BaseEstimator):
         self._known_eras = read_eras(eras, X).labels
         return self
 
-    def _weigh(self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss) -> None:
+    def _weigh(
+        self, of_eras: LeftOut, of_rows: LeftOut, loss: Loss, are_ordered: bool
+    ) -> None:
         """Find the weights, and what is to be known of members and their average."""
-        found = weigh(of_eras, of_rows, loss)
+        found = weigh(of_eras, of_rows, loss, are_ordered)
         names, stages, weights = list(found.weights), found.stages, found.weights
         average = np.array(list(weights.values())) @ found.predicted
         predicted = np.vstack([found.predicted, average])
         predicted[0] = of_eras.predicted[PLAIN][-1]
         self.era_scores_ = -of_eras.by_era(loss(of_eras.y, predicted))
-        mean, error = mean_and_error(self.era_scores_ - self.era_scores_[0])
+        differences = self.era_scores_ - self.era_scores_[0]
+        mean = mean_and_error(differences)[0]
+        error = np.array([error_of_mean(x, are_ordered) for x in differences])
         if not mean[-1] > error[-1]:
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}

@@ -129,7 +129,7 @@ def default_members(
         "additive": booster(4, 4, interaction_cst="no_interactions"),
     }
     if n_eras >= _LEAST_ERAS:
-        level = Intercepts() if are_ordered else Intercepts(forecast="mean")
+        level = Intercepts(forecast="auto" if are_ordered else "mean")
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
         members |= {
             "level": booster(3, 8, era_effects=level),

@@ -61,7 +61,7 @@ def update_average(
         if not refit and getattr(member, "era_effects", None) is not None:
             members[name] = copy(member)
             members[name]._update_intercepts(X_new, y_new, labels[codes], weights)
-    new_weights = update_weights(after, shares, loss)
+    new_weights = update_weights(after, shares, loss, model.era_order_ == "ordered")
     model.weights_ = model.weights_ | dict(
         zip(before.predicted, new_weights.tolist(), strict=True)
     )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ..ensemble._boosters.level_forecast import newey_west_error
 from ..model_selection._search_errors import mean_and_error
 from ._losses import Loss
 
@@ -65,7 +66,9 @@ class Weighted(NamedTuple):
     predicted: Array  # of shape (n_members, n_rows)
 
 
-def weigh(eras: LeftOut, rows: LeftOut, loss: Loss) -> Weighted:
+def weigh(
+    eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
+) -> Weighted:
     """Return the weights of members, by folds of eras and by folds of rows."""
     names = list(eras.predicted)
     of_eras = {name: eras.losses(name, loss) for name in names}
@@ -75,7 +78,7 @@ def weigh(eras: LeftOut, rows: LeftOut, loss: Loss) -> Weighted:
     mean = _average(eras, best, loss) @ _at(eras, best)
     mean_of_rows = _average(rows, best_of_rows, loss) @ _at(eras, best_of_rows)
     differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
-    share = _share(differences)
+    share = _share(differences, are_ordered)
     for name in best_of_rows:
         relative = (
             share * of_eras[name] / of_eras[name].min()
@@ -95,20 +98,34 @@ def weigh(eras: LeftOut, rows: LeftOut, loss: Loss) -> Weighted:
     )
 
 
-def update_weights(eras: LeftOut, weights: Array, loss: Loss) -> Array:
+def update_weights(
+    eras: LeftOut, weights: Array, loss: Loss, are_ordered: bool = False
+) -> Array:
     """Return weights that move to those by all eras left out, as far as they are better
     than the ones there are, by more than chance.
     """
     ends = dict.fromkeys(eras.predicted, -1)
     found, predicted = _average(eras, ends, loss), eras.at_end()
     differences = loss(eras.y, weights @ predicted) - loss(eras.y, found @ predicted)
-    share = _share(eras.by_era(differences))
+    share = _share(eras.by_era(differences), are_ordered)
     return share * found + (1 - share) * weights
 
 
-def _share(differences: Array) -> float:
+def error_of_mean(differences: Array, are_ordered: bool) -> float:
+    """Return the standard error of a mean over eras; neighbours may resemble each other
+    where eras are ordered. NaN of fewer than two.
+    """
+    error = mean_and_error(differences)[1]
+    known = differences[np.isfinite(differences)]
+    if are_ordered and known.size > 1:
+        error = max(error, newey_west_error(known))
+    return float(error)
+
+
+def _share(differences: Array, are_ordered: bool) -> float:
     """Return the share of weights by eras, by how much less they lose in each era."""
-    mean, error = mean_and_error(differences)
+    mean = mean_and_error(differences)[0]
+    error = error_of_mean(differences, are_ordered)
     if not error > 0:
         return float(mean > 0)
     low, high = _ERRORS
@@ -171,4 +188,4 @@ def _minimum(
     return weights if better else start
 
 
-__all__ = ["LeftOut", "Weighted", "update_weights", "weigh"]
+__all__ = ["LeftOut", "Weighted", "error_of_mean", "update_weights", "weigh"]

@@ -216,7 +216,7 @@ def forecasts_gain(series: Series, level: Level) -> bool:
     without = forecast_errors(series, Level(tau2=level.tau2))
     gains = without**2 - with_it**2
     gains = gains[np.isfinite(gains)]
-    return bool(gains.size >= _LEAST_ORIGINS and gains.mean() > _error_of_mean(gains))
+    return bool(gains.size >= _LEAST_ORIGINS and gains.mean() > newey_west_error(gains))
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
@@ -252,8 +252,8 @@ def forecast_errors(series: Series, level: Level) -> Array:
     return errors
 
 
-def _error_of_mean(values: Array) -> float:
-    """The standard error of a mean of values in time, by Newey and West (1987)."""
+def newey_west_error(values: Array) -> float:
+    """Return the standard error of a mean of values in time (Newey, West 1987)."""
     deviations = values - values.mean()
     n_lags = int(np.ceil(values.size ** (1 / 3)))
     total = deviations @ deviations
