@@ -34,13 +34,13 @@ _COSTS = {"linear": 0.1}
 
 # The best for their cost on public data first (docs/natural-eras.md).
 _DEFAULT = (
-    "linear", "additive", "leaves_8", "level", "leaves_4", "forest", "directional",
-    "shrunk",
+    "linear", "additive", "leaves_8", "level", "leaves_4", "forest", "last_levels",
+    "directional",
 )  # fmt: skip
 # With few rows, weights of many members are noise.
 _ROWS_PER_MEMBER = 50
 # Those that folds of rows know nothing about.
-_OF_ERAS = ("level", "directional", "shrunk")
+_OF_ERAS = ("level", "last_levels", "directional")
 
 
 def uses_eras(name: str, model: Any) -> bool:
@@ -130,12 +130,11 @@ def default_members(
     }
     if n_eras >= _LEAST_ERAS:
         level = Intercepts(forecast="auto" if are_ordered else "mean")
+        members["level"] = booster(3, 8, era_effects=level)
+        if are_ordered:  # where fewer eras than an estimate needs say enough
+            members["last_levels"] = booster(3, 8, era_effects=Intercepts())
         agreed = {"split_criterion": "directional", "min_era_coverage": 0.5}
-        members |= {
-            "level": booster(3, 8, era_effects=level),
-            "directional": booster(1.5, 15, **agreed),
-            "shrunk": booster(1, plain.max_leaf_nodes, leaf_shrinkage="eras"),
-        }
+        members["directional"] = booster(1.5, 15, **agreed)
     # A forest predicts means, and neither keeps to the constraints of trees.
     if _is_free(plain) and loss.name in _OF_MEANS:
         is_classification, columns = is_classifier(plain), plain.categorical_features
