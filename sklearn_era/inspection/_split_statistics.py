@@ -11,11 +11,7 @@ from sklearn.utils import Bunch
 from sklearn_era._eras import label_texts
 from sklearn_era._optional import import_optional
 from sklearn_era._trees.walk import column_of_feature
-from sklearn_era.ensemble._criteria.objects import (
-    EraComparison,
-    agreement,
-    compare_sides,
-)
+from sklearn_era.ensemble._criteria.objects import EraComparison, compare_sides
 from sklearn_era.inspection._features import (
     feature_names,
     left_categories,
@@ -278,7 +274,9 @@ def split_statistics(
         statistics["missing_go_to_left"][rows] = nodes["missing_go_to_left"]
         statistics["count"][rows] = counts.sum(axis=1)
         statistics["gain"][rows] = pooled.gains[:, 0]
-        statistics["direction_agreement"][rows] = agreement(by_era.directions)
+        statistics["direction_agreement"][rows] = (
+            np.abs(by_era.directions.sum(axis=1)) / by_era.directions.shape[1]
+        )
         statistics["n_eras_covered"][rows] = by_era.covered.sum(axis=1)
         statistics["count_in_fit"][rows] = nodes["count"]
         statistics["gain_in_fit"][rows] = nodes["gain"]

@@ -5,11 +5,7 @@ import pytest
 
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
-from sklearn_era.ensemble._criteria.objects import (
-    Criterion,
-    compare_sides,
-    weighted_impurity,
-)
+from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
 
 ESTIMATORS = pytest.mark.parametrize("estimator", [Regressor, Classifier])
 
@@ -55,8 +51,5 @@ def pooled_gain(values, goes_left):
 def rank(name, values, eras, goes_left, **params):
     return Criterion(name.lower(), **params).rank(
         *sides(values, eras, goes_left), gain=pooled_gain(values, goes_left),
-        impurities=[
-            weighted_impurity(-values[eras == era], np.ones((eras == era).sum()))
-            for era in np.unique(eras)
-        ],
+        impurities=[np.var(values[eras == era]) for era in np.unique(eras)],
     )  # fmt: skip

@@ -10,7 +10,7 @@ from libc.string cimport memset
 from ...criteria._base import KernelTraits
 from ...criteria._criteria import CRITERIA
 from .criterion cimport criterion_struct, split_rank
-from .directional cimport direction_agreement, split_direction
+from .directional cimport split_direction
 from .dispatch cimport BLEND, MAX_SUMS, list_statistics
 from .era cimport N_GAIN_FIELDS, add_gain, boltzmann, kind_of_alpha
 from .formulas cimport (
@@ -19,7 +19,6 @@ from .formulas cimport (
 )
 from .ranking cimport rank_split
 from .split_sums cimport add_era, merge_sums
-from .time_robust cimport impurity
 
 NUMBERS = {name: number for number, name in enumerate([*CRITERIA, "blend"])}
 if NUMBERS["blend"] != BLEND:
@@ -43,22 +42,12 @@ cdef class Criterion:
     cdef readonly criterion_struct params
 
     def __init__(
-        self,
-        str name,
-        *,
-        double l2_regularization=0.0,
-        double boltzmann_alpha=0.0,
-        double min_direction_agreement=0.0,
-        unsigned int min_samples_per_era=1,
-        int min_covered_eras=1,
-        bint normalize_era_gain=False,
-        bint takes_worst_era=True,
-        double invariance_penalty=1.0,
-        double vrex_penalty=1.0,
-        str invariance_statistic="effect",
-        double min_impurity_decrease=0.0,
-        double min_gain_share=0.0,
-        weights=None,
+        self, str name, *, double l2_regularization=0.0, double boltzmann_alpha=0.0,
+        double min_direction_agreement=0.0, unsigned int min_samples_per_era=1,
+        int min_covered_eras=1, bint normalize_era_gain=False,
+        bint takes_worst_era=True, double invariance_penalty=1.0,
+        double vrex_penalty=1.0, str invariance_statistic="effect",
+        double min_impurity_decrease=0.0, double min_gain_share=0.0, weights=None,
     ):
         weights = weights or {}
         parts = [CRITERIA[part].traits for part in weights or [name]]
@@ -91,15 +80,8 @@ cdef class Criterion:
         list_statistics(&self.params)
 
     def rank(
-        self,
-        left,
-        right,
-        *,
-        double gain,
-        impurities=None,
-        era_sizes=None,
-        double gradient_variance=1.0,
-        groups=None,
+        self, left, right, *, double gain, impurities=None, era_sizes=None,
+        double gradient_variance=1.0, groups=None,
     ):
         """Rank one candidate split; None where it is not admissible or not valid.
 
@@ -212,27 +194,6 @@ def compare_sides(
     return EraComparison(
         gains, directions.astype(np.int8), covered.astype(bool), *values
     )
-
-
-def agreement(const signed char [:, ::1] directions):
-    """Direction agreement D of splits, |sum_j direction_j| / M; 0 without eras.
-
-    Directions have shape (n_splits, n_eras), as in `EraComparison`.
-    """
-    sums = np.asarray(directions).sum(axis=1, dtype=np.int64)
-    n = max(directions.shape[1], 1)
-    return np.array([direction_agreement(total, n) for total in sums], np.float64)
-
-
-def weighted_impurity(gradients, hessians):
-    """Impurity of rows, (sum g^2 / h - G^2 / H) / H: see `impurity`.
-
-    It is the variance of g / h, weighted by h. Rows with h = 0 have no part in it.
-    """
-    g, h = np.asarray(gradients, np.float64), np.asarray(hessians, np.float64)
-    has_weight = h > 0
-    g, h = g[has_weight], h[has_weight]
-    return impurity((g * g / h).sum(), g.sum(), h.sum())
 
 
 def boltzmann_mean(const double[::1] values, double alpha):

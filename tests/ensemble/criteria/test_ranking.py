@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.criteria import NAMES
-from sklearn_era.ensemble._criteria.objects import (
-    Criterion,
-    agreement,
-    compare_sides,
-    weighted_impurity,
-)
+from sklearn_era.ensemble._criteria.objects import Criterion, compare_sides
 
 approx = pytest.approx
 
@@ -301,7 +296,6 @@ def test_compare_sides_of_several_splits():
     assert result.covered.all()
     assert result.values_left.tolist() == [[2, 2, -1], [-2, -2, 1]]
     assert result.values_right.tolist() == [[-2, -2, 1], [2, 2, -1]]
-    assert agreement(result.directions).tolist() == [AGREEMENT, AGREEMENT]
     result = compare_sides(left, right, min_samples_per_era=2)
     assert result.covered.tolist() == [[False, False, True]] * 2
     assert result.gains.tolist() == [[0, 0, 8]] * 2
@@ -310,19 +304,3 @@ def test_compare_sides_of_several_splits():
     # 36/4 + 4/2 - 16/5, 4/2 + 4/2 - 0 and 16/5 + 16/5 - 0.
     assert result.gains[0] == approx([7.8, 4, 6.4])
     assert result.values_left[0] == approx([1.5, 1, -0.8])
-
-
-def test_agreement_of_no_directions_is_none():
-    assert agreement(np.zeros((2, 0), dtype=np.int8)).tolist() == [0, 0]
-    assert agreement(np.zeros((1, 3), dtype=np.int8)).tolist() == [0]
-
-
-def test_weighted_impurity_is_a_weighted_variance():
-    """Residuals g / h of -1, 2 and 3 with weights 1, 2 and 1: mean 1.5."""
-    assert weighted_impurity([-1.0, 4.0, 3.0], [1.0, 2.0, 1.0]) == 2.25
-    # A row without weight has no part in it.
-    assert weighted_impurity([-1.0, 4.0, 3.0, 0.0], [1.0, 2.0, 1.0, 0.0]) == 2.25
-    assert weighted_impurity([0.0, 0.0], [0.0, 0.0]) == 0
-    assert weighted_impurity([0.1] * 3, [0.3] * 3) == approx(0, abs=1e-15)
-    # Of the classes 0 and 1, half the Gini impurity p (1 - p).
-    assert weighted_impurity([0.0, 0, 0, 1], [1.0] * 4) == approx(0.25 * 0.75)
