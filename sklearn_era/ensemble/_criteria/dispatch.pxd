@@ -275,9 +275,7 @@ cdef inline void add_statistic(
                 if what == HELD_OUT_GAINS:
                     of_all.left = sums_over_eras(&lanes.all_left, first + lane)
                     of_all.right = sums_over_eras(&lanes.all_right, first + lane)
-                terms = compare_sides(
-                    what, are_counts, criterion, a, b, &of_all, &era
-                )
+                terms = compare_sides(what, are_counts, criterion, a, b, &of_all, &era)
                 covered_here[lane] += terms.covered * counts
                 add_terms(what, criterion, terms, &era, &kept_here[lane], LANES)
         for lane in range(LANES):

@@ -46,8 +46,7 @@ cdef inline double node_loss(double sum_gradients, double value) noexcept nogil:
 
 
 cdef inline double pooled_gain(
-    double loss_node,
-    double sum_gradients_left, double value_left,
+    double loss_node, double sum_gradients_left, double value_left,
     double sum_gradients_right, double value_right,
 ) noexcept nogil:
     """G v - G_L v_L - G_R v_R, the gain of a split whose values may be bounded.
@@ -123,9 +122,7 @@ cdef inline era_facts facts_of_era(
 ) noexcept nogil:
     cdef era_facts era
     era.all_rows = all_rows
-    era.unit_of_gains = gain_unit(
-        criterion, all_rows.hessians, eras.gradient_variance
-    )
+    era.unit_of_gains = gain_unit(criterion, all_rows.hessians, eras.gradient_variance)
     era.share = all_rows.count / eras.era_sizes[code]
     era.impurity = eras.impurities[code]
     return era

@@ -3,9 +3,7 @@
 from libc.math cimport fabs
 
 from .criterion cimport criterion_struct, split_rank
-from .formulas cimport (
-    LIKENESS, added, era_sums, eras_struct, node_value, side_sums,
-)
+from .formulas cimport LIKENESS, added, era_sums, eras_struct, node_value, side_sums
 
 
 cdef inline double value_of_others(
@@ -44,9 +42,7 @@ cdef inline double held_out_gain(
         double value = value_of_others(
             added(of_all.left, of_all.right), added(left, right), 0.0, l2_regularization
         )
-        double value_left = value_of_others(
-            of_all.left, left, value, l2_regularization
-        )
+        double value_left = value_of_others(of_all.left, left, value, l2_regularization)
         double value_right = value_of_others(
             of_all.right, right, value, l2_regularization
         )

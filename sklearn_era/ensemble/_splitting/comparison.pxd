@@ -34,7 +34,7 @@ cdef inline int compare_splits(
         bint looks_at_rows = (
             splits.is_alone
             and 2 * criterion.min_covered_eras > rows.n_listed
-            and rows.n_rows < 32 * rows.n_listed
+            and rows.n_rows < 256 * rows.n_listed
         )
         bint prunes = splits.is_alone and splits.tree.penalties == NULL
         criterion_struct by_direction
@@ -100,16 +100,19 @@ cdef inline void visit_columns(
         )
         era_visit visit
         bint by_contrast
-        int chunk, i
+        int n_bits, chunk, i
     visit.criterion = criterion
     visit.eras = &node.eras
     visit.values = rows.values_to_compare()
+    n_bits = splits.bundles.all_have_masks * rows.count_bits_of_contrasts()
+    visit.contrast_bits = n_bits
     by_contrast = (  # each era is a block, and each row one integer beside a count
         keeps_directions_alone(criterion)
-        and not splits.bundles.all_have_masks
         and rows.n_blocks == rows.n_listed
         and visit.values.hessians == NULL
         and not visit.values.has_low_words
+        and (n_bits > 0 or not splits.bundles.all_have_masks)
+        and node.by_era == NULL
     )
     visit.packed = rows.packed(visit.values, by_contrast)
     with nogil, parallel(num_threads=n_threads):
@@ -124,7 +127,7 @@ cdef inline void visit_columns(
                     rows.blocks[i].first_word,
                 )
                 if by_contrast:
-                    rows.pack_contrasts(visit.values, &rows.blocks[i])
+                    rows.pack_contrasts(visit.values, &rows.blocks[i], n_bits)
             for i in prange(first, stop, schedule="static", chunksize=1):
                 compare_column(
                     splits, &visit, chunk, least, &splits.columns[splits.listed[i]],
@@ -145,18 +148,23 @@ cdef inline void compare_column(
         const row_block * blocks = splits.rows.blocks
         int first = splits.rows.chunks[chunk]
         int last = splits.rows.chunks[chunk + 1]
-        int stop
+        int stop, n_left
     batch.lanes.all_left = splits.sides_of_column(column, 0)
     batch.lanes.all_right = splits.sides_of_column(column, 1)
     while first < last and column.n_splits > 0:
         stop = last
         if splits.is_alone:
-            prune_column(
-                splits, visit.criterion, visit.eras.n_eras,
-                splits.rows.n_listed - blocks[first].place, least, column,
-            )
-            if column.n_splits == 0:
-                return
+            n_left = splits.rows.n_listed - blocks[first].place
+            if (
+                visit.criterion.name != DIRECTIONAL
+                or column.bundle != NULL
+                or n_left + 0.5 <= max(least * visit.eras.n_eras, splits.n_to_cover)
+            ):
+                prune_column(
+                    splits, visit.criterion, visit.eras.n_eras, n_left, least, column
+                )
+                if column.n_splits == 0:
+                    return
             stop = min(last, first + eras_at_a_time(splits.rows, column, first))
             while stop < last and blocks[stop].era == blocks[stop - 1].era:
                 stop += 1

@@ -39,8 +39,7 @@ cdef fix_points(
 
     Both are the same in all processes.
     """
-    cdef:
-        fit of_gradients, of_hessians
+    cdef fit of_gradients, of_hessians
     if values.hessians == NULL:
         of_gradients = fix_point(
             values.gradients, n_samples, packed_bits, LEAST_BITS, 0.001, n_threads,

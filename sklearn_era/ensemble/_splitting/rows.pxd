@@ -70,9 +70,7 @@ cdef inline impurity_sums sum_squares(
     memset(&total, 0, sizeof(total))
     for i in range(start, stop):
         row = i if rows == NULL else rows[i]
-        add_squares(
-            &total, gradients[row], 1.0 if hessians == NULL else hessians[row]
-        )
+        add_squares(&total, gradients[row], 1.0 if hessians == NULL else hessians[row])
     return total
 
 
@@ -122,8 +120,9 @@ cdef class EraRows:
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept
     cdef void list_eras(self, long long min_rows, long long n_needed) noexcept
     cdef void pack_contrasts(
-        self, const summed_values * values, row_block * block
+        self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil
+    cdef int count_bits_of_contrasts(self) noexcept
     cdef void pack(
         self, const summed_values * values, int start, int stop, int first_word
     ) noexcept nogil

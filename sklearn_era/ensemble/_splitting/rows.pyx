@@ -29,9 +29,7 @@ import numpy as np
 from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
 
 from .._exchange import ALONE
-from .fixed_points cimport (
-    fix_points, fixed_point, low_point, n_words_of, sum_all,
-)
+from .fixed_points cimport fix_points, fixed_point, low_point, n_words_of, sum_all
 from .._criteria.formulas cimport LIKENESS
 from .._criteria.time_robust cimport impurity
 
@@ -50,14 +48,9 @@ cdef class EraRows:
     """
 
     def __init__(
-        self,
-        era_codes,
-        int n_eras,
-        row_order=None,
+        self, era_codes, int n_eras, row_order=None,
         const G_H_DTYPE_C [::1] positive_weights=None,
-        const G_H_DTYPE_C [::1] weights=None,
-        bint has_weights=True,
-        exchange=ALONE,
+        const G_H_DTYPE_C [::1] weights=None, bint has_weights=True, exchange=ALONE,
     ):
         cdef Py_ssize_t n_blocks
         if era_codes.shape[0] >= 2**31:
@@ -220,7 +213,7 @@ cdef class EraRows:
             )
 
     cdef void pack_contrasts(
-        self, const summed_values * values, row_block * block
+        self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
         """Turn the rows of an era into what they add to G n_L - G_L n of a split.
 
@@ -233,6 +226,7 @@ cdef class EraRows:
                 &self.words[self.n_packed] + block.first_word - block.start
             )
             long long n_rows = block.stop - block.start
+            long long shift = <long long> 1 << count_bits
             long long total = 0
             Py_ssize_t i
         for i in range(block.start, block.stop):
@@ -241,8 +235,16 @@ cdef class EraRows:
             )
             total += contrasts[i]
         for i in range(block.start, block.stop):
-            contrasts[i] = total - n_rows * contrasts[i]
+            contrasts[i] = (total - n_rows * contrasts[i]) * shift + (shift > 1)
         block.doubt = <long long> (0.5 * LIKENESS * fabs(<double> total) * n_rows)
+
+    cdef int count_bits_of_contrasts(self) noexcept:
+        """Bits for n rows, beside up to n^2 / 2 largest integers; 0: not enough."""
+        cdef int i, n_bits = 1
+        for i in range(self.n_blocks):
+            while self.blocks[i].stop - self.blocks[i].start >> n_bits > 0:
+                n_bits += 1
+        return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 62 else 0
 
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
         """Impurity of each era that is listed, before any split."""
@@ -267,9 +269,7 @@ cdef class EraRows:
                 total.gradients += self.block_sums[i].gradients
                 total.hessians += self.block_sums[i].hessians
                 i += 1
-            impurities[era] = impurity(
-                total.squares, total.gradients, total.hessians
-            )
+            impurities[era] = impurity(total.squares, total.gradients, total.hessians)
 
     def root_variance(self):
         """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.

@@ -63,17 +63,10 @@ cdef class EraSplitter:
     """
 
     def __init__(
-        self,
-        era_codes,
-        int n_eras,
-        row_order,
-        criterion,
+        self, era_codes, int n_eras, row_order, criterion,
         const G_H_DTYPE_C [::1] positive_weights=None,
-        const G_H_DTYPE_C [::1] weights=None,
-        bint has_weights=True,
-        store_budget=None,
-        exchange=ALONE,
-        const double [::1] penalties=None,
+        const G_H_DTYPE_C [::1] weights=None, bint has_weights=True, store_budget=None,
+        exchange=ALONE, const double [::1] penalties=None,
     ):
         self.exchange = exchange
         self.is_alone = exchange.is_alone
@@ -148,15 +141,12 @@ cdef class EraSplitter:
         return histograms
 
     def compute_histograms_subtraction(
-        self,
-        NodeHistograms parent_histograms,
-        NodeHistograms sibling_histograms,
+        self, NodeHistograms parent_histograms, NodeHistograms sibling_histograms,
         allowed_features=None,
     ):
         """Histograms of the larger child: its parent's less its sibling's."""
         cdef NodeHistograms histograms = NodeHistograms(
-            self.store,
-            sibling_histograms.sample_indices[:0],
+            self.store, sibling_histograms.sample_indices[:0],
             parent_histograms.n_rows - sibling_histograms.n_rows,
         )
         if parent_histograms.is_stored:
@@ -190,9 +180,7 @@ cdef class EraSplitter:
         c_node.values = &self.rows.of_gradients
         c_node.bins = histograms.sums
         if not self.is_alone:
-            merged = histograms.over_processes(
-                self.exchange, self.splits.wanted_bins()
-            )
+            merged = histograms.over_processes(self.exchange, self.splits.wanted_bins())
             c_node.bins = &merged[0]
         c_node.n_bins = histograms.n_bins
         c_node.by_era = histograms.by_era

@@ -63,9 +63,7 @@ cdef class NodeHistograms:
     """
 
     def __init__(
-        self,
-        HistogramStore store,
-        const unsigned int [::1] sample_indices,
+        self, HistogramStore store, const unsigned int [::1] sample_indices,
         Py_ssize_t n_rows,
     ):
         self.store = store

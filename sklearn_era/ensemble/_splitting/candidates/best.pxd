@@ -14,9 +14,7 @@ from ..._criteria.ranking cimport compare_ranks, penalise, rank_split
 from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
-cdef inline void find_gains(
-    CandidateSplits splits, const node_struct * node
-) noexcept:
+cdef inline void find_gains(CandidateSplits splits, const node_struct * node) noexcept:
     """Find the largest gain of each feature that is wanted."""
     cdef:
         int n_threads = threads_for(splits.n_threads, node.n_bins)
@@ -125,9 +123,7 @@ cdef inline double gains_of_order(
 
 
 cdef inline feature_split find_best_split(
-    CandidateSplits splits,
-    const node_struct * node,
-    const feature_bins * feature,
+    CandidateSplits splits, const node_struct * node, const feature_bins * feature,
 ) noexcept nogil:
     """The split of a feature with its largest gain."""
     cdef:

@@ -10,38 +10,72 @@ from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
 from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders
 from .splits cimport (
-    CandidateSplits, feature_bins, lanes_for, split_order, threads_for,
+    COLUMNS, CandidateSplits, feature_bins, lanes_for, split_order, threads_for,
 )
 from ..lanes.functions cimport lane_column, node_struct, order_sides
 from ..nodes cimport feature_split
-from ..rows cimport MAX_BINS, row_block
+from ..rows cimport MAX_BINS, EraRows, row_block
 from ..._criteria.criterion cimport criterion_struct
 from ..._criteria.dispatch cimport can_reach
 from ..._criteria.ranking cimport suffices
 
 
-cdef inline void list_splits(
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    typedef unsigned char code_vector
+        __attribute__((vector_size(16), aligned(1), may_alias));
+    #define CODES_IF(condition) (code_vector)(condition)
+    #else
+    typedef unsigned char code_vector;
+    #define CODES_IF(condition) -(condition)
+    #endif
+    static inline void span_codes(
+        const code_vector *codes, code_vector *lowest, code_vector *highest)
+    {
+        for (size_t i = 0; i < 32 / sizeof(code_vector); i++) {
+            lowest[i] ^= (lowest[i] ^ codes[i]) & CODES_IF(codes[i] < lowest[i]);
+            highest[i] ^= (highest[i] ^ codes[i]) & CODES_IF(codes[i] > highest[i]);
+        }
+    }
+    """
+    void span_codes(
+        const X_BINNED_DTYPE_C * codes,  # (COLUMNS,), of a row
+        X_BINNED_DTYPE_C * lowest, X_BINNED_DTYPE_C * highest,  # IN and OUT
+    ) noexcept nogil
+
+
+cdef inline list_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
     bint looks_at_rows,   # for splits that too few eras can cover
-) noexcept:
+):
     """List the splits whose gain suffices, without anything said of them yet."""
     cdef:
-        double n_additions = splits.bundles.n_bins
+        int n_threads = threads_for(splits.n_threads, splits.bundles.n_bins)
         feature_bins * feature
         lane_column * column
-        int n_threads, i, k
+        int i, k
+    splits.n_to_cover = criterion.min_covered_eras
     if looks_at_rows:
-        n_additions += <double> splits.rows.n_rows * splits.n_features
-    n_threads = threads_for(splits.n_threads, n_additions)
+        splits.n_to_cover *= criterion.min_samples_per_era > 1
+        splits.code_rows()
+        for i in prange(
+            splits.n_features // COLUMNS + 1, schedule="static", nogil=True,
+            num_threads=n_threads,
+        ):
+            count_covering_eras(
+                splits.rows, splits.row_codes + i * splits.tree.n_samples * COLUMNS,
+                splits.changes + i * COLUMNS * MAX_BINS,
+            )
     for i in range(splits.n_columns):
         splits.columns[i].n_splits = 0
         splits.columns[i].largest_gain = -INFINITY
     for i in prange(
         splits.n_features, schedule="static", nogil=True, num_threads=n_threads
     ):
-        list_feature(splits, criterion, node, looks_at_rows, &splits.features[i])
+        list_feature(splits, criterion, node, looks_at_rows, i)
     for i in range(splits.n_features):
         feature = &splits.features[i]
         for k in range(feature.n_orders if feature.is_listed else 0):
@@ -62,16 +96,17 @@ cdef inline void list_feature(
     const criterion_struct * criterion,
     const node_struct * node,
     bint looks_at_rows,
-    feature_bins * feature,   # IN and OUT
+    int place,                # of the feature, among all
 ) noexcept nogil:
     """List the splits of a feature whose gain suffices."""
     cdef:
+        feature_bins * feature = &splits.features[place]  # IN and OUT
         bint has_masks = splits.columns[feature.orders[0].column].bundle != NULL
         int[MAX_BINS] n_covering
         order_sides sides
         split_order * order
         double largest_gain = -INFINITY
-        int k, i
+        int can_cover, n, k, i
     feature.is_listed = (
         feature.is_wanted
         and feature.largest_gain > -INFINITY
@@ -89,9 +124,14 @@ cdef inline void list_feature(
     for k in range(feature.n_orders):
         order = &feature.orders[k]
         order.n_lanes = 0
-        if looks_at_rows and not has_masks and not count_covering_eras(
-            splits, criterion, feature, order, n_covering
-        ):
+        looks_at_rows &= not (has_masks or feature.is_categorical or k > 0)
+        can_cover = not looks_at_rows
+        n = 0
+        for i in range(order.order.n_splits if looks_at_rows else 0):
+            n += splits.changes[place * MAX_BINS + i]
+            n_covering[i] = n
+            can_cover |= n >= criterion.min_covered_eras
+        if not can_cover:
             continue
         largest_gain = max(
             largest_gain, gains_of_order(splits, node, feature, k, &sides)
@@ -141,51 +181,33 @@ cdef inline void list_order(
     )
 
 
-cdef inline bint count_covering_eras(
-    CandidateSplits splits,
-    const criterion_struct * criterion,
-    const feature_bins * feature,
-    const split_order * order,
-    int * n_covering,         # OUT, of each split
+cdef inline void count_covering_eras(
+    EraRows rows,
+    const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
+    int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Count the eras with a row on either side of each split.
+    """Count the eras with a row on either side of each split, by where they change.
 
-    Return False where all eras are needed, and no split has them. An era covers what
-    lies between the first and the last of its rows.
+    An era covers what lies between the first and the last of its rows.
     """
     cdef:
-        const X_BINNED_DTYPE_C * codes = splits.columns[order.column].codes
-        const unsigned int * rows = splits.rows.sample_indices
-        const row_block * block = splits.rows.blocks
-        const row_block * end = block + splits.rows.n_blocks
-        X_BINNED_DTYPE_C[MAX_BINS] places
-        int[MAX_BINS + 1] changes
-        int n_splits = order.order.n_splits
-        int first = 0
-        int last = n_splits
-        int place, lowest, highest, era, i
-    group_codes(splits, feature, order, splits.in_turn, n_splits, places)
-    memset(changes, 0, sizeof(changes))
-    while block < end:
-        era = block.era
-        lowest = MAX_BINS
-        highest = 0
-        while block < end and block.era == era:
-            for i in range(block.start, block.stop):
-                place = places[codes[i if rows == NULL else rows[i]]]
-                lowest = min(lowest, place)
-                highest = max(highest, place)
-            block += 1
-        changes[lowest] += 1
-        changes[highest] -= 1
-        first = max(first, lowest)
-        last = min(last, highest)
-        if first >= last and criterion.min_covered_eras >= splits.rows.n_listed:
-            return False
-    n_covering[0] = changes[0]
-    for i in range(1, n_splits):
-        n_covering[i] = n_covering[i - 1] + changes[i]
-    return True
+        X_BINNED_DTYPE_C[COLUMNS] lowest, highest
+        const row_block * block
+        Py_ssize_t row
+        int i, j
+    memset(changes, 0, COLUMNS * MAX_BINS * sizeof(int))
+    for i in range(rows.n_blocks):
+        block = &rows.blocks[i]
+        if i == 0 or block.era != rows.blocks[i - 1].era:
+            memset(lowest, MAX_BINS - 1, COLUMNS)
+            memset(highest, 0, COLUMNS)
+        for j in range(block.start, block.stop):
+            row = j if rows.sample_indices == NULL else rows.sample_indices[j]
+            span_codes(codes + COLUMNS * row, lowest, highest)
+        if i == rows.n_blocks - 1 or block.era != rows.blocks[i + 1].era:
+            for j in range(COLUMNS):
+                changes[j * MAX_BINS + lowest[j]] += 1
+                changes[j * MAX_BINS + highest[j]] -= 1
 
 
 cdef inline void group_codes(
@@ -198,12 +220,16 @@ cdef inline void group_codes(
 ) noexcept nogil:
     """Find the first of some splits that has each code on its left side."""
     cdef:
-        int group = 0
+        X_BINNED_DTYPE_C[MAX_BINS] are_listed
+        X_BINNED_DTYPE_C group = 0
         int i
     memset(groups, n_splits, MAX_BINS)  # on the right side of all
+    memset(are_listed, 0, MAX_BINS)
+    for i in range(n_splits):
+        are_listed[places[i]] = 1
     for i in range(order.order.n_splits):
         groups[order.order.codes[i]] = group
-        group += group < n_splits and places[group] == i
+        group += are_listed[i]
     if feature.has_missing:  # the last of the codes, and of the bins
         groups[splits.tree.missing_values_bin_idx] = groups[feature.n_codes - 1]
         if order.order.missing_go_to_left:

@@ -11,6 +11,7 @@ from ..._criteria.formulas cimport LANES, side_arrays
 
 cdef enum:
     FEW_ADDITIONS = 4_000
+    COLUMNS = 32  # codes of a row, side by side
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
@@ -67,6 +68,9 @@ cdef class CandidateSplits:
         int n_listed
         Py_ssize_t n_listed_lanes
         int * listed                  # (n_columns,), columns with listed splits
+        # Codes by row, and where the eras that may cover a split change in number.
+        X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)
+        int * changes                 # (n_features, MAX_BINS)
         # Of the node's lanes: both sides of splits over all eras, their gains, which
         # are -INFINITY where a split is not listed, and their places in their order.
         Py_ssize_t n_lanes
@@ -76,6 +80,7 @@ cdef class CandidateSplits:
         # What the eras say: of each column, (n_fields, n_lanes).
         int n_fields
         double * sums
+        int n_to_cover                # eras, where that is not known of listed splits
         int n_absent                  # eras of the node that nothing was added of
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
@@ -86,4 +91,5 @@ cdef class CandidateSplits:
     ) noexcept nogil
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil
     cdef era_batch * batch_of_thread(self, int thread) noexcept nogil
+    cdef code_rows(self)
     cdef merge_splits(self, const criterion_struct * criterion)

@@ -55,6 +55,7 @@ cdef class CandidateSplits:
         self.listed = <int *> zeros(self.memory, 2 * n * sizeof(int))
         lay_out(self, bundles)
         make_lanes(self, n_fields)
+        self.row_codes = NULL
         self.bundles = bundles
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept:
@@ -131,6 +132,24 @@ cdef class CandidateSplits:
             (<uintptr_t> self.batches + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
             + thread * batch_size()
         )
+
+    cdef code_rows(self):
+        """Lay out the codes of all rows row by row, once for the same bundles."""
+        cdef:
+            Py_ssize_t n = self.tree.n_samples
+            Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
+            X_BINNED_DTYPE_C * codes
+            Py_ssize_t i, row
+        if self.row_codes != NULL:
+            return
+        self.changes = <int *> zeros(self.memory, n_columns * MAX_BINS * sizeof(int))
+        self.row_codes = <X_BINNED_DTYPE_C *> zeros(self.memory, n_columns * n)
+        for i in range(self.n_features):
+            codes = self.row_codes + i // COLUMNS * n * COLUMNS + i % COLUMNS
+            for row in range(n):
+                codes[row * COLUMNS] = self.tree.X_binned[
+                    self.features[i].feature_idx * n + row
+                ]
 
     cdef merge_splits(self, const criterion_struct * criterion):
         """Add the sums of other processes for the splits that are listed."""

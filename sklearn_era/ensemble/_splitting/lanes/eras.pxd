@@ -5,14 +5,38 @@ from libc.math cimport ldexp
 from libc.string cimport memset
 
 from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
-from .masked_rows cimport add_masked_block
+from .masked_rows cimport add_masked_block, sum_masked
+from ..bundles cimport MAX_SPLIT_LANES
 from ..fixed_points cimport (
-    count_as_double, fixed_point, summed_values, take_right_gradients, take_sums,
-    unpack, word_as_double,
+    count_as_double, summed_values, take_right_gradients, take_sums, unpack,
+    word_as_double,
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
-from ..._criteria.directional cimport split_direction
-from ..._criteria.formulas cimport LANES, era_contrast, era_sums, lane_eras, less
+from ..._criteria.formulas cimport LANES, lane_eras
+
+
+cdef extern from *:
+    """
+    /* Adds an era to the splits that it covers, to its directions and to what is in
+       doubt, by its sums on the left side of splits above the number of rows. */
+    static inline void add_signs(
+        const word_vector *sums, int n_lanes, long long low_bits, long long n_rows,
+        long long doubt, word_vector *totals)
+    {
+        int v, n = n_lanes * 8 / VECTOR_BYTES;
+        for (v = 0; v < n; v++) {
+            word_vector sum = sums[v], count = sum & low_bits;
+            word_vector above = IF(sum > low_bits), below = IF(sum < 0);
+            totals[v] -= IF(count != 0) & IF(count != n_rows);
+            totals[n + v] += below - above;
+            totals[2 * n + v] |= (above | below) & IF(sum < doubt) & IF(sum >= -doubt);
+        }
+    }
+    """
+    void add_signs(
+        const long long * sums, int n_lanes, long long low_bits, long long n_rows,
+        long long doubt, long long * totals,  # IN and OUT, (3, n_lanes)
+    ) noexcept nogil
 
 
 cdef inline int sum_eras(
@@ -181,17 +205,19 @@ cdef inline void take_era(
 # Where hessians are 1 and l2 is 0, the directions of eras are those of one integer a
 # row: v_L - v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the
 # rows of the left side. So nothing is unpacked, multiplied or divided for a split. An
-# era covers the splits from the group of its first row to that of its last one.
+# era covers the splits from the group of its first row to that of its last one; with
+# masks, integers are above a 1 that counts the row.
 
-cdef inline void add_directions(
-    const era_visit * visit,
-    const lane_column * column,
+cdef inline bint add_directions(
+    const era_visit * visit, const lane_column * column,
     const row_block * block,   # an era
     long long * cells,         # scratch
-    double * covered,          # IN and OUT
-    double * directions,       # IN and OUT
+    double * sums,             # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """Add an era to the directions of a column's splits."""
+    """Add an era to the directions of a column's splits.
+
+    Return False, and add nothing, where sides may be alike but for rounding.
+    """
     cdef:
         const unsigned int * rows = visit.packed.indices
         const long long * contrasts = (
@@ -213,39 +239,39 @@ cdef inline void add_directions(
     assert highest <= column.n_splits, "groups of a column"
     assert highest == lowest or cells[highest - 1] == -cells[highest], "sum of an era"
     for i in range(lowest, highest):
-        covered[i] += 1.0
-        directions[i] += 1.0 if cells[i] > 0 else 0.0
-        directions[i] -= 1.0 if cells[i] < 0 else 0.0
         n_doubts += (cells[i] != 0) & (cells[i] <= doubt) & (cells[i] >= -doubt)
-    for i in range(lowest, highest if n_doubts > 0 else lowest):
-        if cells[i] != 0 and -doubt <= cells[i] <= doubt:
-            directions[i] -= 1.0 if cells[i] > 0 else -1.0
-            directions[i] += direction_of_split(visit, column, block, <int> i)
+    for i in range(lowest, highest if n_doubts == 0 else lowest):
+        sums[i] += 1.0
+        sums[column.n_lanes + i] += 1.0 if cells[i] > 0 else 0.0
+        sums[column.n_lanes + i] -= 1.0 if cells[i] < 0 else 0.0
+    return n_doubts == 0
 
 
-cdef inline double direction_of_split(
-    const era_visit * visit, const lane_column * column, const row_block * block,
-    int split,
+cdef inline bint add_masked_directions(
+    const era_visit * visit, const lane_column * column, const row_block * blocks,
+    int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """The direction of an era whose sides may be alike but for rounding."""
+    """As `add_directions`, of some eras for splits with masks."""
     cdef:
-        const summed_values * values = visit.values
-        const unsigned int * rows = visit.packed.indices
-        long long[2] gradients  # of all rows, and of the left side
-        long long[2] counts
-        era_sums all_rows, left
-        int row, i, is_left
-    memset(gradients, 0, sizeof(gradients))
-    memset(counts, 0, sizeof(counts))
-    for i in range(block.start, block.stop):
-        row = i if rows == NULL else rows[i]
-        is_left = column.groups[column.codes[row]] <= split
-        gradients[0] += fixed_point(values.gradients[row], values.scale)
-        gradients[1] += is_left * fixed_point(values.gradients[row], values.scale)
-        counts[0] += 1
-        counts[1] += is_left
-    all_rows.gradients = values.unit * <double> gradients[0]
-    all_rows.hessians = all_rows.count = <double> counts[0]
-    left.gradients = values.unit * <double> gradients[1]
-    left.hessians = left.count = <double> counts[1]
-    return split_direction(era_contrast(left, less(all_rows, left), 0.0))
+        long long[3 * MAX_SPLIT_LANES] totals
+        long long[MAX_SPLIT_LANES] left
+        int bits = visit.contrast_bits
+        int n_lanes = column.n_lanes
+        int i
+    memset(totals, 0, sizeof(totals))
+    for i in range(n_eras):
+        sum_masked(n_lanes, 1)(
+            column.bundle.codes, visit.packed.indices,
+            visit.packed.contrasts + blocks[i].first_word - blocks[i].start, NULL,
+            blocks[i].start, blocks[i].stop, column.bundle.masks, 0, NULL, NULL, left,
+        )
+        add_signs(
+            left, n_lanes, (1 << bits) - 1, blocks[i].stop - blocks[i].start,
+            (blocks[i].doubt + 1) << bits, totals,
+        )
+    for i in range(column.n_splits):
+        if totals[2 * n_lanes + i] != 0:
+            return False
+    for i in range(2 * n_lanes):
+        sums[i] += totals[i]
+    return True

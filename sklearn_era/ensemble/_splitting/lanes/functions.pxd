@@ -34,6 +34,7 @@ cdef struct era_visit:
     const eras_struct * eras
     const summed_values * values
     packed_rows packed         # of a chunk
+    int contrast_bits          # below contrasts, for the number of rows
 
 
 cdef struct lane_column:
@@ -123,26 +124,15 @@ cdef inline void run_up(
 cdef struct lane_functions:
     # See kernels.pyx.
     double (*find_gains)(
-        Py_ssize_t first_bin,
-        int n_codes,
-        const bin_order * order,
-        signed char monotonic_cst,
-        const tree_data * tree,
-        const node_struct * node,
+        Py_ssize_t first_bin, int n_codes, const bin_order * order,
+        signed char monotonic_cst, const tree_data * tree, const node_struct * node,
         order_sides * sides,
     ) noexcept nogil
     void (*compare_eras)(
-        const era_visit * visit,
-        const lane_column * column,
-        const row_block * blocks,
-        int n_blocks,
-        double * sums,
-        era_batch * batch,
+        const era_visit * visit, const lane_column * column, const row_block * blocks,
+        int n_blocks, double * sums, era_batch * batch,
     ) noexcept nogil
     void (*sum_bundle)(
-        const bundle_struct * bundle,
-        const packed_rows * packed,
-        const row_block * blocks,
-        int n_blocks,
-        long long * by_era,
+        const bundle_struct * bundle, const packed_rows * packed,
+        const row_block * blocks, int n_blocks, long long * by_era,
     ) noexcept nogil

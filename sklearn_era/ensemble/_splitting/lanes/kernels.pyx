@@ -10,7 +10,7 @@ from libc.math cimport INFINITY
 
 from sklearn.ensemble._hist_gradient_boosting.common cimport MonotonicConstraint
 
-from .eras cimport add_directions, sum_eras
+from .eras cimport add_directions, add_masked_directions, sum_eras
 from .functions cimport (
     bin_order, era_batch, era_visit, lane_column, lane_functions, node_struct,
     order_sides, run_up,
@@ -135,16 +135,20 @@ cdef void compare_eras(
     era_batch * batch,    # scratch, but for both sides over all eras
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
-    cdef int block = 0
-    if visit.packed.contrasts != NULL and column.bundle == NULL:
-        for block in range(n_blocks):
-            add_directions(
-                visit, column, &blocks[block], batch.cells, sums, sums + column.n_lanes
-            )
+    cdef:
+        bint has_contrasts = visit.packed.contrasts != NULL
+        int block = 0, stop = n_blocks
+    if visit.contrast_bits > 0 and has_contrasts and add_masked_directions(
+        visit, column, blocks, n_blocks, sums
+    ):
         return
     while block < n_blocks:
-        block = sum_eras(visit, column, blocks, block, n_blocks, batch)
-        add_eras(visit.criterion, visit.eras, &batch.lanes, sums)
+        if has_contrasts and column.bundle == NULL:
+            stop = block + 1
+            block += add_directions(visit, column, &blocks[block], batch.cells, sums)
+        while block < stop:
+            block = sum_eras(visit, column, blocks, block, stop, batch)
+            add_eras(visit.criterion, visit.eras, &batch.lanes, sums)
 
 
 cdef void sum_bundle(

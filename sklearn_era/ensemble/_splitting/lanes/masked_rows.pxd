@@ -26,7 +26,9 @@ cdef extern from *:
     #endif
     typedef long long word_vector
         __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+    #define IF(condition) (condition)  /* -1 where it is true */
     #else
+    #define IF(condition) (-(condition))
     #define VECTOR_BYTES 8
     typedef long long word_vector;
     #endif
@@ -63,6 +65,10 @@ cdef extern from *:
                 for (v = 0; v < N; v++) total_plain[v] += word & mask[v];              \
             }                                                                          \
         }                                                                              \
+        if (!integers) {                                                               \
+            for (v = 0; v < N; v++) ((word_vector *)plain)[v] = total[v];              \
+            return;                                                                    \
+        }                                                                              \
         for (v = 0; v < N; v++) ((word_vector *)sums)[v] = total[v];                   \
         for (v = 0; v < (N_LANES); v++) {                                              \
             integers[v] += sums[v] >> count_bits;                                      \
@@ -90,7 +96,7 @@ cdef extern from *:
         Py_ssize_t stop,
         const long long * masks,         # (n_cells, n_lanes)
         int count_bits,
-        long long * integers,            # IN and OUT, (n_lanes,)
+        long long * integers,            # IN and OUT, (n_lanes,); NULL: plain sums
         long long * counts,              # IN and OUT
         long long * plain,               # IN and OUT
     ) noexcept nogil

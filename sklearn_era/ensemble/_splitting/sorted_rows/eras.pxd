@@ -50,11 +50,8 @@ cdef inline void add_row(
 
 
 cdef inline int find_eras(
-    small_eras * eras,
-    const criterion_struct * criterion,
-    const small_rows * rows,
-    const tree_data * tree,
-    const small_node * node,
+    small_eras * eras, const criterion_struct * criterion, const small_rows * rows,
+    const tree_data * tree, const small_node * node,
 ) noexcept nogil:
     """Find the eras of a node; return how many of them a split could cover."""
     cdef:
@@ -150,9 +147,7 @@ cdef inline bint ask_eras(
             memset(sums, 0, criterion.n_fields * sizeof(double))
         if not (era.is_covered or counts_all):
             continue
-        add_era(
-            criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums
-        )
+        add_era(criterion, &era.facts, era.sides.left, era.sides.right, &of_all, sums)
         if not can_reach(
             criterion, sums, 1, gain, eras.pooled.n_eras, n_present - 1 - max(i, 0),
             least,

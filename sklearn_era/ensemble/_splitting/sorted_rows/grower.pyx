@@ -78,16 +78,9 @@ cdef class SubtreeGrower:
         int n_waiting
 
     def __init__(
-        self,
-        splitter,
-        const G_H_DTYPE_C [::1] gradients,
-        const G_H_DTYPE_C [::1] hessians,
-        *,
-        max_depth,
-        int max_features,
-        uint64_t seed,
-        int max_rows,
-        EraSplitter era_splitter,
+        self, splitter, const G_H_DTYPE_C [::1] gradients,
+        const G_H_DTYPE_C [::1] hessians, *, max_depth, int max_features,
+        uint64_t seed, int max_rows, EraSplitter era_splitter,
     ):
         self.owners = [splitter, gradients, hessians, era_splitter]
         self.partition = splitter.partition
@@ -113,9 +106,7 @@ cdef class SubtreeGrower:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
             int i
-        self.rows.keys = <unsigned int *> zeros(
-            self.owners, n * MAX_ROWS * sizeof(int)
-        )
+        self.rows.keys = <unsigned int *> zeros(self.owners, n * MAX_ROWS * sizeof(int))
         self.draw.n_features = n
         self.draw.deck = <int *> zeros(self.owners, n * sizeof(int))
         self.columns = <sorted_feature *> zeros(self.owners, n * sizeof(sorted_feature))
@@ -383,8 +374,7 @@ cdef split_large(tree_records * records, int number, info):
 
 
 def is_pure_node(
-    const G_H_DTYPE_C [::1] gradients,
-    const G_H_DTYPE_C [::1] hessians,
+    const G_H_DTYPE_C [::1] gradients, const G_H_DTYPE_C [::1] hessians,
     const unsigned int [::1] sample_indices,
 ):
     """Whether the rows of a node have one value, so that no split gains anything."""

@@ -69,9 +69,7 @@ cdef inline void scan_numbers(
         memcpy(
             context.scratch, keys + n_known, (n_rows - n_known) * sizeof(unsigned int)
         )
-        memcpy(
-            context.scratch + n_rows - n_known, keys, n_known * sizeof(unsigned int)
-        )
+        memcpy(context.scratch + n_rows - n_known, keys, n_known * sizeof(unsigned int))
         scan_order(context, feature, context.scratch, n_rows, n_rows - n_known, best)
 
 
