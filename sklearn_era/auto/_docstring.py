@@ -29,9 +29,9 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
         Models beside the plain one: names of default members, 'default' for all of
         these, and pairs of a name and an estimator: ``["default", ("mine", model)]``.
         Default members are 'linear', 'additive', 'leaves_8', 'level', 'leaves_4',
-        'forest', 'last_levels' and 'directional'. There is one for each 50 rows at most;
-        fewer than six eras have none of those that use eras, and losses whose best
-        prediction is no mean have neither forest nor linear model.
+        'forest', 'last_levels' and 'directional'. There is one for each 50 rows at
+        most; fewer than six eras have none of those that use eras, and losses whose
+        best prediction is no mean have neither forest nor linear model.
 
     time_budget : float, default=None
         Seconds that the fit may take. Members for which there is no time are left out,
