@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +17,7 @@ from sklearn_era.ensemble import (
     EraForestRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
+    JustTrainTwice,
 )
 from sklearn_era.model_selection import (
     EraSearchCV,
@@ -246,3 +248,31 @@ def test_integers_by_position_are_warned_of(cls):
             cls().fit(X, Y, labels)
     cls().fit(X, Y, sample_weight=CODES + 1)  # without a warning
     cls().fit(X, Y, RNG.random(240))
+
+
+def test_just_train_twice_takes_a_column_by_name():
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    classes = (np.median(Y) < Y).astype(int)
+    booster = HistGradientBoostingClassifier(max_iter=3, split_criterion="era")
+    model = JustTrainTwice(booster, upweight=2)
+    expected = model.fit(frame, classes, eras=CODES).predict_proba(frame)
+    by_name = clone(model).fit(frame.assign(week=CODES), classes, eras="week")
+    assert by_name.feature_names_in_.tolist() == [*"abc"]
+    assert_array_equal(by_name.predict_proba(frame), expected)
+
+
+def test_a_score_of_several_metrics_knows_the_eras():
+    scoring = {"r2": "r2", "error": "neg_mean_squared_error"}
+    booster = HistGradientBoostingRegressor(max_iter=5, era_effects="intercept")
+    search = EraSearchCV(booster, {"max_depth": [2]}, scoring=scoring, refit="error")
+    search.fit(X, Y, eras=CODES)
+    best = search.best_estimator_
+    for eras in (None, CODES):
+        found = search.score(X, Y, eras=eras)
+        assert found == -np.mean((Y - best.predict(X, eras=eras)) ** 2)
+
+
+def test_there_are_no_intercepts_without_era_effects():
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y, eras=CODES)
+    with pytest.raises(AttributeError, match="after a fit with era_effects only"):
+        model.era_intercepts_  # noqa: B018
