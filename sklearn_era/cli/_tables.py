@@ -36,7 +36,7 @@ from sklearn_era.cli._ui import (
 )
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.metrics import era_scores
-from sklearn_era.model_files._estimators import inner_models
+from sklearn_era.model_files._estimators import first_booster
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 # How names end, with the separator of those that are text.
@@ -172,8 +172,7 @@ def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace categories by the estimator's own of the same text; warn of others."""
-    while inner := inner_models(estimator):
-        estimator = inner[0]
+    estimator = first_booster(estimator)
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     names = X.columns[estimator.is_categorical_]
     for name, categories in zip(names, encoder.categories_, strict=True):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 import sklearn_era
 
 from .._files import printable, put_in_place
-from ._estimators import CLASSES, inner_models
+from ._estimators import CLASSES, first_booster
 from ._values import ValueReader, ValueWriter
 
 _METADATA_MEMBER = "sklearn_era.json"
@@ -122,7 +122,8 @@ def save_model(
         If it is not fitted.
     ModelFileError
         If it holds an object that a model file cannot, such as a function of the
-        user's as its `scoring` or `oob_score`, or another package's estimator.
+        user's as its `scoring` or `oob_score`, or another package's estimator or
+        splitter.
     OSError
         If the file cannot be written.
     """
@@ -152,8 +153,9 @@ def save_model(
             except (TypeError, ValueError, RecursionError) as error:
                 raise ModelFileError(
                     f"This {name} holds {error}, which a model file cannot: name its "
-                    "`scoring` by a string, set its `oob_score` to a bool, fit "
-                    " `era_effects` or `era_weighting` to eras that are text, "
+                    "`scoring` by a string, set its `cv` to a number or an "
+                    "EraWalkForwardSplit and its `oob_score` to a bool, fit "
+                    "`era_effects` or `era_weighting` to eras that are text, "
                     "numbers or NumPy's dates, or pickle the estimator."
                 ) from error
             archive.writestr(_MODEL_MEMBER, json.dumps(model, allow_nan=False))
@@ -285,9 +287,7 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMetadata:
-    model = estimator
-    while inner := inner_models(model):
-        model = inner[0]
+    model = first_booster(estimator)
     names = getattr(model, "feature_names_in_", None)
     is_categorical = model.is_categorical_
     if is_categorical is None:

@@ -37,7 +37,7 @@ from ..ensemble._binning.rare_categories import (
     group_rare,
     numbers_of_categories,
 )
-from ..model_selection import EraSearchCV
+from ..model_selection import EraSearchCV, EraWalkForwardSplit
 from ..rules import RuleEnsembleClassifier
 from ..rules._beam import Rule
 from ..rules._rates import WeightedRule
@@ -53,8 +53,6 @@ CLASSES: dict[str, Any] = {
         RuleEnsembleClassifier,
         AutoEraRegressor,
         AutoEraClassifier,
-        LinearRegressor,
-        LinearClassifier,
         EraSearchCV,
         JustTrainTwice,
         TimeRobustForestRegressor,
@@ -63,10 +61,13 @@ CLASSES: dict[str, Any] = {
         InvariantForestClassifier,
     )
 }
-# Parameters of these that are objects.
+# Objects within these: parameters, and members that are no models of their own.
 _OBJECTS = {
     cls.__name__: cls
-    for cls in (*CRITERIA.values(), Blend, Recency, GroupDRO, Intercepts)
+    for cls in (
+        *(*CRITERIA.values(), Blend, Recency, GroupDRO, Intercepts),
+        *(EraWalkForwardSplit, LinearRegressor, LinearClassifier),
+    )
 }
 
 # What early stopping scored with is of no use after a fit, callbacks belong to fits,
@@ -121,7 +122,7 @@ def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
     cls = type(estimator)
     if (CLASSES | _OBJECTS).get(cls.__name__) is not cls:
         raise TypeError(f"{cls.__module__}.{cls.__qualname__}")
-    names = {*cls._get_param_names()}
+    names = {*getattr(cls, "_get_param_names", vars(estimator).keys)()}
     parameters = {k: v for k, v in vars(estimator).items() if k in names}
     attributes = {
         name: _PARTS[name](value) if name in _PARTS else value
@@ -154,10 +155,9 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         if isinstance(estimator, EraSearchCV):
             estimator.scorer_, _ = estimator._get_scorers(by_era=False)
         if hasattr(estimator, "members_"):
-            weights = {name: estimator.weights_[name] for name in estimator.members_}
-            _need(np.isclose(sum(weights.values()), 1), "weights")
+            _check_weights(estimator.weights_, estimator.members_)
         if hasattr(estimator, "_codings"):
-            _need(estimator.check(), "coefficients")
+            _check_linear(estimator)
         return estimator
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
@@ -185,6 +185,38 @@ def inner_models(estimator: Any) -> list[Any]:
         if hasattr(estimator, name):
             return [getattr(estimator, name)]
     return list(getattr(estimator, "members_", {}).values())
+
+
+def first_booster(estimator: Any) -> Any:
+    """Return the model within others that knows which columns are categorical."""
+    while inner := inner_models(estimator):
+        estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
+    return estimator
+
+
+def _check_weights(weights: dict[str, float], members: dict[str, Any]) -> None:
+    """Check that members have positive weights that add up to 1, and others 0."""
+    _need({*members} <= {*weights}, "members and weights")
+    _need(all(type(x) is str for x in weights), "names of members")
+    _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
+    _need({*members} == {name for name, x in weights.items() if x > 0}, "weights")
+    _need(np.isclose(sum(weights.values()), 1), "weights")
+
+
+def _check_linear(model: Any) -> None:
+    """Check that a linear model has numbers for each of the columns that it makes."""
+    for coding in model._codings:
+        if type(coding) is tuple:
+            _need([*map(type, coding)] == [float, float, bool], "codings")
+            _need(np.isfinite(coding[:2]).all() and coding[1] > 0, "codings")
+        else:
+            _need(type(coding) is list and len({*coding}) == len(coding), "codings")
+    arrays = [model._intercepts, model._coefficients]
+    if not is_classifier(model):
+        arrays.append(model._range)
+        _need(model._range.shape == (2,), "range")
+    _need(all(array.dtype == np.float64 for array in arrays), "coefficients")
+    _need(model.check(), "coefficients")
 
 
 def _check_attributes(attributes: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn._loss import loss as losses
 from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import Bunch
 
 from ._estimators import rebuild, take_apart
@@ -66,7 +67,7 @@ class ValueWriter:
             if value.dtype.hasobject:
                 return {"objects": [self.encode([*value.flat]), list(value.shape)]}
             return {"array": self._add(value)}
-        if isinstance(value, BaseEstimator):
+        if isinstance(value, BaseEstimator | BaseCrossValidator):
             name, *parts = take_apart(value)
             return {"estimator": [name, *map(self.encode, parts)]}
         if kind.__name__ in _LOSSES and kind is getattr(losses, kind.__name__):

@@ -17,8 +17,10 @@ from helpers.estimators import make_estimator
 from helpers.grids import slow
 from helpers.model_files import MODEL, Forgery
 from sklearn_era import ensemble
+from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.auto._linear import LinearClassifier, LinearRegressor
 from sklearn_era.model_files import ModelFileError, load_model, save_model
-from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
 
 N_CASES = 50  # of each seed
@@ -60,7 +62,18 @@ def models():
         EraSearchCV(
             make_estimator(ensemble, "real", **small), {"max_leaf_nodes": [4]}
         ).fit(X, y, eras=eras),
+        AutoEraRegressor(
+            make_estimator(ensemble, "real", **small),
+            members=[("linear", LinearRegressor("squared_error", [0, 3]))],
+            cv=EraWalkForwardSplit(2, gap=1),
+        ).fit(X, y, eras=eras),
+        AutoEraClassifier(
+            make_estimator(ensemble, "multiclass", **small),
+            members=[("linear", LinearClassifier("log_loss", [0, 3]))],
+            cv=EraWalkForwardSplit(2, gap=1),
+        ).fit(X, labels, eras=eras),
     ]  # fmt: skip
+    assert all("linear" in model.members_ for model in fitted[-2:])
     return fitted, X
 
 

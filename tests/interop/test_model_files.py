@@ -14,6 +14,7 @@ from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import PowerTransformer
 
 import sklearn_era
@@ -25,6 +26,7 @@ from helpers.model_files import METADATA, MODEL, Forgery
 from helpers.trees import assert_same_model, trees_of
 from interop.model_files_of_before.write import predictor
 from sklearn_era import auto, ensemble
+from sklearn_era.auto._linear import LinearRegressor
 from sklearn_era.criteria import Blend, Gain, VREx
 from sklearn_era.effects import GroupDRO, Intercepts, Recency
 from sklearn_era.ensemble import HistGradientBoostingRegressor, JustTrainTwice
@@ -36,11 +38,16 @@ from sklearn_era.model_files import (
     save_model,
 )
 from sklearn_era.model_files._values import ValueReader
-from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.model_selection import EraSearchCV, EraWalkForwardSplit
 from sklearn_era.rules import RuleEnsembleClassifier
 
 SKLEARN = "scikit-learn"
 OF_BEFORE = sorted((Path(__file__).parent / "model_files_of_before").glob("[0-9]*"))
+
+
+SMALL = {"max_iter": 3, "max_leaf_nodes": 8, "random_state": 0}
+BOOSTER = HistGradientBoostingRegressor(**SMALL)
+CLASSIFIER = ensemble.HistGradientBoostingClassifier(**SMALL)
 
 
 def fit(target="real", **parameters):
@@ -473,6 +480,100 @@ def test_rules_of_other_types_are_refused(tmp_path, place, value):
         load_model(path)
 
 
+@pytest.fixture(scope="module")
+def average(tmp_path_factory):
+    """The file of an average of a booster and a linear model."""
+    X, _, _, eras = make_data()
+    linear = LinearRegressor("squared_error", [0])
+    model = auto.AutoEraRegressor(BOOSTER, members=[("linear", linear)])
+    path = tmp_path_factory.mktemp("average") / "model.era"
+    model.fit(X, np.nan_to_num(X[:, 1:]).sum(axis=1), eras=eras)
+    assert model.members_.keys() == {"plain", "linear"}
+    save_model(model, path)
+    return path
+
+
+NAN = {"float": "nan"}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([("plain", 1.0)], "members and weights"), ([], "members and weights"),
+        ([("plain", NAN), ("linear", 0.5)], "weights"),
+        ([("plain", -0.5), ("linear", 1.5)], "weights"),
+        ([("plain", 0.0), ("linear", 1.0)], "weights"),
+        ([("plain", 0.3), ("linear", 0.3)], "weights"),
+        ([("plain", True), ("linear", 0.0)], "weights"),
+        ([("plain", 0.5), ("linear", "0.5")], "weights"),
+        ([("plain", 0.5), ("linear", 0.25), ("other", 0.25)], "weights"),
+        ([("plain", 0.5), ("linear", 0.5), (1, 0.0)], "names of members"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_forged_weights_are_refused(average, tmp_path, weights, message):
+    forgery = Forgery(average)
+    forgery.set("weights_", {"dict": [list(pair) for pair in weights]})
+    forgery.write(tmp_path / "m.era")
+    with pytest.raises(ModelFileError, match=f"its {message} do not fit"):
+        load_model(tmp_path / "m.era")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("_codings", lambda x: x[:-1], "coefficients"),
+        ("_codings", lambda x: [x[0][:-1], *x[1:]], "coefficients"),
+        ("_codings", lambda x: [x[0][:1] * 2, *x[1:]], "codings"),
+        ("_codings", lambda x: [*x[:-1], {"tuple": [0.0, 0.0, False]}], "codings"),
+        ("_codings", lambda x: [*x[:-1], {"tuple": [NAN, 1.0, False]}], "codings"),
+        ("_codings", lambda x: [*x[:-1], {"tuple": [0.0, 1.0, 0]}], "codings"),
+        ("_codings", lambda x: [*x[:-1], {"tuple": [0.0, False]}], "codings"),
+        ("_codings", lambda x: [*x[:-1], {"set": []}], "codings"),
+        ("_coefficients", lambda x: x[..., :-1], "coefficients"),
+        ("_coefficients", lambda x: x[:-1], "coefficients"),
+        ("_coefficients", lambda x: x.astype("c16"), "coefficients"),
+        ("_coefficients", lambda x: x.astype("U9"), "coefficients"),
+        ("_intercepts", lambda x: x[:, 0], "coefficients"),
+        ("_range", lambda x: x[:1], "range"),
+        ("_range", lambda x: x.astype("f4"), "coefficients"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_forged_linear_members_are_refused(average, tmp_path, name, change, message):
+    forgery = Forgery(average)
+    for pair in forgery.attribute("members_", "linear")["estimator"][2]["dict"]:
+        if pair[0] == name == "_codings":
+            pair[1] = change(pair[1])
+        elif pair[0] == name:
+            number = pair[1]["array"]
+            forgery.arrays[number] = change(forgery.arrays[number])
+    forgery.write(tmp_path / "m.era")
+    with pytest.raises(ModelFileError, match=f"its {message} do not fit"):
+        load_model(tmp_path / "m.era")
+
+
+@pytest.mark.parametrize("cv", [EraWalkForwardSplit(2, gap=1), GroupKFold(2)])
+def test_a_splitter_is_saved_if_it_is_of_eras(cv, tmp_path):
+    X, y, _, eras = make_data()
+    model = EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}, cv=cv).fit(X, y, eras=eras)
+    if isinstance(cv, GroupKFold):
+        with pytest.raises(ModelFileError, match="GroupKFold.* its `cv` to a number"):
+            save_model(model, tmp_path / "m.era")
+        return
+    save_model(model, tmp_path / "m.era")
+    loaded, _ = load_model(tmp_path / "m.era")
+    assert type(loaded.cv) is type(cv)
+    assert vars(loaded.cv) == vars(cv)
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    forgery = Forgery(tmp_path / "m.era")
+    splitter = dict(map(tuple, forgery.parts[0]))["cv"]["estimator"][1]["dict"]
+    splitter[0][1] = -3
+    forgery.write(tmp_path / "m.era")
+    with pytest.raises(ModelFileError, match="n_splits"):
+        load_model(tmp_path / "m.era")
+
+
 def test_an_array_is_what_its_header_says(saved):
     forgery = Forgery(saved)
     number = forgery.array_of("_predictors", "n_nodes")
@@ -535,11 +636,6 @@ def test_other_and_unfitted_estimators_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         save_model(HistGradientBoostingRegressor(), tmp_path / "model.era")
     assert list(tmp_path.iterdir()) == []
-
-
-SMALL = {"max_iter": 3, "max_leaf_nodes": 8, "random_state": 0}
-BOOSTER = HistGradientBoostingRegressor(**SMALL)
-CLASSIFIER = ensemble.HistGradientBoostingClassifier(**SMALL)
 
 
 @pytest.mark.parametrize(
