@@ -28,14 +28,19 @@ _FEATURES = option("COL,…", "Features, by name or pattern ('price_*'); by defa
 _TASK = option("TASK", "regression, classification or auto.")
 _BLEND = option("NAME", "A criterion or a blend; all but gain need --era.")
 _PARAM = option("NAME=VALUE", "Other parameter of the model: max_iter=300.")
-_ESTIMATOR = option("NAME", "boosting; forest; or auto, which chooses by eras.")
+_ESTIMATOR = option("NAME", "boosting; forest; or auto, an average of models.")
+_BUDGET = option(
+    "SECONDS", "Time that the fit of auto may take; a score takes a second."
+)
 _ORDER = option("ORDER", "Whether eras are ordered, unordered or auto (by labels).")
 _ID = option("COL,…", "Columns to copy.", "--id")
 _SEED = option("INT", "Random seed.", min=0, max=2**32 - 1)
 _SEP = option("CHAR", "DATA's separator, if not a comma.")
 _ENCODING = option("NAME", "DATA's encoding, if not UTF-8.")
 _N_JOBS = option("INT", "Most threads to use; by default all.")
-_VERBOSE = typer.Option("--verbose", "-v", help="Print a line per iteration.")
+_VERBOSE = typer.Option(
+    "--verbose", "-v", help="Print a line per iteration, or per member of auto."
+)
 _FIGURE = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
 
@@ -102,6 +107,7 @@ def fit(
     estimator: Annotated[_Estimator, _ESTIMATOR] = "boosting",
     split_criterion: Annotated[str, _BLEND] = "gain",
     era_order: Annotated[_Order, _ORDER] = "auto",
+    time_budget: Annotated[float | None, _BUDGET] = None,
     param: Annotated[_Names, _PARAM] = None,
     random_state: Annotated[int | None, _SEED] = None,
     score: Annotated[bool, typer.Option(help="Score on held-out data.")] = True,
@@ -115,7 +121,7 @@ def fit(
     The model is a regressor or a classifier of sklearn_era.ensemble; the latter by
     default for text, booleans and two whole numbers. --param sets its parameters to
     numbers, text, true, false, none, lists or dicts; with --estimator auto, those of
-    the booster that it begins with. Parameters of the criterion are given as
+    the plain model, a booster, that its members share. Parameters of the criterion are given as
     split_criterion__min_agreement=0.1. Repeat it, or any option that takes columns, as
     needed. A blend of split criteria is a dict like '{"era": 1, "vrex": 0.5}'.
 
@@ -142,6 +148,9 @@ def fit(
         raise InputError(f"--split-criterion: '{split_criterion}' needs --era.")
     if estimator == "auto" and era is None:
         raise InputError("--estimator: 'auto' needs --era.")
+    if time_budget is not None and (estimator != "auto" or time_budget <= 0):
+        told = "is for --estimator auto, and a positive number of seconds"
+        raise InputError(f"--time-budget: {time_budget:g} {told}.")
     table = _tables.TableFile(data, sep, encoding)
     given = {"--target": target, "--era": era}
     labels = {table.find(n, x): x for x, n in given.items() if n is not None}
@@ -171,10 +180,12 @@ def fit(
     eras = None if era is None else _tables.make_eras(frame[era])
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
-        "verbose": 2 * verbose, "categorical_features": "from_dtype",
+        "verbose": 2 * (verbose and estimator != "auto"), "categorical_features": "from_dtype",
         "era_order": era_order,
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
+    if estimator == "auto":
+        model.set_params(time_budget=time_budget, verbose=int(verbose))
 
     # The estimator's own lines would break into the status.
     console = Console(stderr=True, quiet=verbose)
@@ -193,6 +204,8 @@ def fit(
         f"{count(len(y), 'row')}{of_eras} and {count(len(names), 'feature')}: "
         f"{_tables.describe_fit(model)} in {seconds:.1f} s."
     )
+    for line in _tables.describe_average(model):
+        _ui.echo(line)
     _ui.echo(f"Wrote {out}.")
     lines = _tables.score_held_out(model, X, y, eras)
     try:

@@ -275,20 +275,38 @@ def make_estimator(
         raise InputError(f"--param: {error}") from error
     if name != "auto":
         return estimator
-    own = {key: options[key] for key in ("era_order", "random_state", "n_jobs")}
-    return getattr(auto, f"AutoEra{kind}")(estimator, **own)
+    # One fit at a time, which has the threads: n_jobs bounds their number.
+    return getattr(auto, f"AutoEra{kind}")(estimator, era_order=options["era_order"])
 
 
 def describe_fit(model: Any) -> str:
-    """How far a model grew, or what was chosen."""
+    """How far a model grew, or of what it is an average."""
     if not hasattr(model, "_predictors"):
-        return f"{count(len(model.members_), 'model')} chosen"
+        n_tried = count(len(model.weights_), "model")
+        return f"an average of {len(model.members_)} of {n_tried}"
     trees = [tree for trees in model._predictors for tree in trees]
     n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
     told = count(model.n_iter_, "iteration")
     if n_split < len(trees):
         told += f" ({n_split:,} of {len(trees):,} trees have splits)"
     return told
+
+
+def describe_average(model: Any) -> Iterator[str]:
+    """The weights of an average, and its gain over the plain model; of others none."""
+    if not hasattr(model, "members_"):
+        return
+    of_all = sorted(model.weights_.items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{name} {weight:.2f}" for name, weight in of_all if weight)
+    yield f"  weights: {shown}"
+    if len(of_all) == 1:
+        yield "  there was no time for other models: the plain model is kept"
+        return
+    gain, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
+    told = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
+    if model.weights_["plain"] == 1:
+        told += ", no more than its error: the plain model is kept"
+    yield f"  loss of the average: {told}"
 
 
 def score_held_out(

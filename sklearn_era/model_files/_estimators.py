@@ -403,6 +403,7 @@ def _restore_rules(estimator: Any) -> None:
         for column, bins in (
             condition for part in rule.conjunctions for condition in part
         ):
+            _need(type(column) is type(bins) is int, "rules")
             _need(0 <= column < n_features and 0 <= bins < 2**256, "rules")
         _need(type(class_index) is int and type(text) is str, "rules")
         _need(0 <= class_index < classes.size, "rules")

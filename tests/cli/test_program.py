@@ -307,9 +307,37 @@ def test_other_estimators(frame, features, estimator):
     output = run(
         "fit", "d.csv", *base, *params(**size), "-o", "m.era", "--random-state", "0"
     )
-    assert ("3 iterations" if estimator == "forest" else "chosen in") in output
+    assert ("3 iterations" if estimator == "forest" else "an average of ") in output
     run("predict", "m.era", "d.csv", "-o", "p.csv", "--id", "row,week", "--id", "a")
     predictions = read("p.csv")
     assert list(predictions.columns) == ["row", "week", "a", "prediction"]
     model, _ = load_model("m.era")
     assert np.array_equal(predictions["prediction"], model.predict(features))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--verbose"], "AutoEra 1/7: plain, loss "),
+        (["--time-budget", "1e-9"], "  weights: plain 1.00\n  there was no time for"),
+        (params(learning_rate=1e-300, loss="absolute_error"), "no more than its error"),
+    ],
+    ids=["verbose", "no time", "kept"],
+)
+def test_an_average_tells_of_its_members(frame, given, told):
+    """As the model itself has them, beside the parameters that it was given."""
+    write(frame.assign(y=np.random.default_rng(0).poisson(2, len(frame))), "d.csv")
+    base = ["--target", "y", "--era", "week", "--estimator", "auto", *CHOICE]
+    output = run("fit", "d.csv", *base, *params(max_iter=4), *given, "-o", "m.era")
+    assert told in output
+    model, metadata = load_model("m.era")
+    assert (metadata.estimator, metadata.era) == ("AutoEraRegressor", "week")
+    assert metadata.categorical_features == ["sector", "grade"]
+    (of_weights,) = (x for x in output.splitlines() if x.startswith("  weights: "))
+    for name, weight in model.weights_.items():
+        assert (f" {name} {weight:.2f}" in of_weights) == (name in model.members_)
+    if len(model.weights_) > 1:
+        results = model.cv_results_
+        gain, error = results["mean_difference"][-1], results["se_difference"][-1]
+        assert f"loss of the average: {gain:.4g} ± {error:.2g} less than" in output
+        assert ("the plain model is kept" in output) == (gain <= error)
