@@ -121,9 +121,10 @@ def fit(
     The model is a regressor or a classifier of sklearn_era.ensemble; the latter by
     default for text, booleans and two whole numbers. --param sets its parameters to
     numbers, text, true, false, none, lists or dicts; with --estimator auto, those of
-    the plain model, a booster, that its members share. Parameters of the criterion are given as
-    split_criterion__min_agreement=0.1. Repeat it, or any option that takes columns, as
-    needed. A blend of split criteria is a dict like '{"era": 1, "vrex": 0.5}'.
+    the plain model, a booster, that its members share. Parameters of the criterion are
+    given as split_criterion__min_agreement=0.1. Repeat it, or any option that takes
+    columns, as needed. A blend of split criteria is a dict like
+    '{"era": 1, "vrex": 0.5}'.
 
     The score comes from a second model, fitted without the last fifth of the eras, in
     the order of their labels, or without a random fifth of the rows if there are none.
@@ -180,8 +181,8 @@ def fit(
     eras = None if era is None else _tables.make_eras(frame[era])
     options = {
         "n_jobs": n_jobs, "random_state": random_state, "split_criterion": criterion,
-        "verbose": 2 * (verbose and estimator != "auto"), "categorical_features": "from_dtype",
-        "era_order": era_order,
+        "verbose": 2 * (verbose and estimator != "auto"), "era_order": era_order,
+        "categorical_features": "from_dtype",
     }  # fmt: skip
     model = _tables.make_estimator(estimator, is_classes, param, options)
     if estimator == "auto":

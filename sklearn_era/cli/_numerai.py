@@ -314,11 +314,14 @@ def upload(
     Numerai's website.
     """
     with opened(config) as steps:
+        from sklearn_era.numerai.averages import check_portable
         from sklearn_era.numerai.export_check import check_portable_model
         from sklearn_era.numerai.pickle_upload import upload_pickle
 
         one = steps.config.model(model)
         path = file or steps.portable(one)
+        if file is None:
+            check_portable(one)
         if file is None and not steps.is_exported(one):
             told = "is missing or out of date: run 'sklearn-era numerai export' first"
             raise InputError(f"{path} {told}.")

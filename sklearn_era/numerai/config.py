@@ -100,6 +100,8 @@ class TrainSection(Section):
     era_offset: int = Field(default=0, ge=0)
     era_groups: int = Field(default=0, ge=0)
     random_state: int = Field(default=0, ge=0, lt=2**32)
+    estimator: Literal["boosting", "auto"] = "boosting"
+    time_budget: float = Field(default=0.0, ge=0)
     checkpoint_every: int = Field(default=100, ge=1)
     parameters: dict[str, Any] = {}
     _tables: dict[str, str] = {}
@@ -348,6 +350,13 @@ def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
         parameters |= table
     train = TrainSection.parse(*layers, ("", {"parameters": parameters}))
     train._tables = origins
+    estimator = "boosting"
+    for where, table in layers:  # what is inherited may be for others
+        estimator = table.get("estimator", estimator)
+        key = "checkpoint_every" if estimator == "auto" else "time_budget"
+        if table.get(key):
+            told = f"is of no use with estimator = {estimator!r}: remove it."
+            raise ConfigError(f"{where} {key} {told}")
     return train
 
 

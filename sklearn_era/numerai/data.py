@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -204,6 +204,30 @@ def read_blocks(
                     if stop == run.stop:
                         yield np.concatenate(parts, axis=1).T
                         parts = []
+
+
+def read_rows(
+    files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
+) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
+    """Read the features of eras, their targets, and their values in `eras`: one era
+    after the other, without rows whose target is missing.
+    """
+    pandas = import_optional("pandas", extra="numerai")
+    parts = dict[str, Any]()
+    for path in files:
+        columns = open_columns(path)
+        runs = [run for run in era_runs(columns, path) if run.label in eras]
+        targets = columns.read_numbers(target, "target")
+        for run, block in zip(
+            runs, read_blocks(columns, path, features, runs), strict=True
+        ):
+            y = targets[run.start : run.stop]
+            has = ~np.isnan(y)
+            parts[run.label] = block[has], y[has], np.full(has.sum(), eras[run.label])
+    block, y, labels = map(
+        np.concatenate, zip(*(parts[x] for x in sorted(parts)), strict=True)
+    )
+    return pandas.DataFrame(block, columns=[*features], copy=False), y, labels
 
 
 def select_eras(

@@ -4,13 +4,14 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sklearn_era._files import make_folder, put_in_place
@@ -83,6 +84,16 @@ def file_sha256(path: Path) -> str:
     """The sha256 of a file's bytes, as 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """The blake2b of arrays and their names, as hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=32)
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        # Flat in the order of memory, and so a view.
+        digest.update(array.reshape(-1, order="A").view(np.uint8).data)
+    return digest.hexdigest()
 
 
 @contextmanager

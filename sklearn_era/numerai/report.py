@@ -28,8 +28,9 @@ from sklearn_era.inspection import (
     SplitAgreementDisplay,
     split_statistics,
 )
+from sklearn_era.numerai.averages import with_splits
 from sklearn_era.numerai.config import Config, Member, Model, Workspace
-from sklearn_era.numerai.data import era_runs, open_columns, read_blocks, select_eras
+from sklearn_era.numerai.data import read_rows, select_eras
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.files import Record, plain, utc_now, write_whole
 from sklearn_era.numerai.score_table import ValidationResult
@@ -118,7 +119,8 @@ def write_report(
     if GAIN in results and results[MODEL].way == "hold-out":
         fits[GAIN] = validation.folder / GAIN
     of = "" if len(records) == 1 else f", member {member.name}"
-    estimators = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
+    loaded = {f"{x}{of}": load_fit(fits[x], member.name)[0] for x in fits}
+    estimators = dict(map(with_splits, loaded, loaded.values()))
     sample = read_training_sample(workspace, member, records[0])
     drawn = {
         "cumulative_corr": cumulative_corr(rows),
@@ -139,24 +141,13 @@ def read_training_sample(
     workspace: Workspace, member: Member, record: ModelRecord
 ) -> Sample:
     """Rows of eras that a fit was trained on, the eras at even distances."""
-    pandas = import_optional("pandas", extra="numerai")
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
     places = np.linspace(0, len(trained) - 1, min(_N_SAMPLE_ERAS, len(trained)))
-    chosen, parts = {trained[place] for place in places.round().astype(int)}, []
-    for path in files:
-        columns = open_columns(path)
-        runs = [run for run in era_runs(columns, path) if run.label in chosen]
-        targets = columns.read_numbers(record.target, "target")
-        blocks = read_blocks(columns, path, record.features, runs)
-        for run, block in zip(runs, blocks, strict=True):
-            y = targets[run.start : run.stop]
-            eras, has = np.full(y.size, run.label), ~np.isnan(y)
-            X = pandas.DataFrame(block, eras, record.features, copy=False)
-            parts.append((X[has], y[has]))
-    frames, values = zip(*parts, strict=True)
-    return Sample(pandas.concat(frames), np.concatenate(values), len(trained))
+    chosen = {x: x for x in (trained[i] for i in places.round().astype(int))}
+    X, y, eras = read_rows(files, record.features, record.target, chosen)
+    return Sample(X.set_axis(eras), y, len(trained))
 
 
 def _plain(result: ValidationResult) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sklearn_era.numerai import data, export, submission, training
 from sklearn_era.numerai.api import Numerai
+from sklearn_era.numerai.averages import check_portable
 from sklearn_era.numerai.blend import load_blend, predict_live
 from sklearn_era.numerai.config import (
     Config,
@@ -97,8 +98,11 @@ class Steps:
             is_there = (folder / f"{member.name}.json").exists()
             return None if is_there else "not trained yet"
         of: dict[str, Any] = {"files": fit.files, "features": self.features_of(fit)}
-        of["version"] = self.workspace.version
+        of |= {"version": self.workspace.version, "purge": self._purge_of(fit)}
         return training.why_train(fit, folder, member.name, **of)
+
+    def _purge_of(self, fit: TrainSection) -> int:
+        return self.config.validation.purge_of(fit.target)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
         """Train the members that there is a reason to train."""
@@ -115,6 +119,7 @@ class Steps:
                     features=self.features_of(member.train), restart=restart,
                     folder=self.workspace.model_dir(model.name), name=member.name,
                     model_name=model.name, version=self.workspace.version,
+                    purge=self._purge_of(member.train),
                     on_progress=self.told.progress,
                 )  # fmt: skip
                 self.told.step(
@@ -122,6 +127,9 @@ class Steps:
                     f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) "
                     f"and {len(record.features):,} features."
                 )
+                if record.weights:
+                    shown = ", ".join(f"{x} {w:.2f}" for x, w in record.weights.items())
+                    self.told.step(f"It averages models by the weights {shown}.")
                 if (n := record.n_trees_with_splits) < record.n_trees:
                     tell = warn if 2 * n < record.n_trees else self.told.step
                     tell(
@@ -211,6 +219,7 @@ class Steps:
         self, model: Model, *, path: Path | None = None, python: str | None = None
     ) -> None:
         """Write the model as a pickle for Numerai, once it ran as they run it."""
+        check_portable(model)
         blend, records = load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
         check = export.export_model(
@@ -233,8 +242,12 @@ class Steps:
         return False
 
     def wants_export(self, model: Model) -> bool:
-        """Whether a run keeps a pickle of the model, which knows no neutralization."""
-        return self.config.export.automatic and not model.predict.neutralize_proportion
+        """Whether a run keeps a pickle of the model, which knows no neutralization and
+        no averages.
+        """
+        trees = all(member.train.estimator == "boosting" for member in model.members)
+        share = model.predict.neutralize_proportion
+        return self.config.export.automatic and trees and not share
 
 
 def _spell(model: Model, member: Member) -> str:

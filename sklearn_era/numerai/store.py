@@ -25,6 +25,7 @@ _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
 _ADVICE = "Restore it from a backup, or delete it to train again."
 # Fields that say which fit was asked for, and which rows the files had for it.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
+_ASKED |= {"estimator", "time_budget", "purge"}
 _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
@@ -34,6 +35,7 @@ class ModelRecord(Record):
     `parameters` are those that were set; `era_bounds` are the first and the last era
     that were asked for, `first_era` and `last_era` those that were trained on; `sha256`
     is that of the model file, `data_fingerprint` that of the rows, targets and eras.
+    An average has `weights`, and its folds left out `purge` weeks.
     """
 
     model_name: str = ""
@@ -46,6 +48,9 @@ class ModelRecord(Record):
     era_offset: int = 0
     era_groups: int = 0
     random_state: int = 0
+    estimator: str = "boosting"
+    time_budget: float = 0.0
+    purge: int = 0
     parameters: dict[str, Any]
     first_era: str = ""
     last_era: str = ""
@@ -57,6 +62,7 @@ class ModelRecord(Record):
     n_trees: int = 0  # of an old record, or before the fit; so are the next two
     n_trees_with_splits: int = 0
     last_tree_with_splits: int = 0
+    weights: dict[str, float] = Field(default_factory=dict)
     sha256: str
     created: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -69,7 +75,7 @@ class ModelRecord(Record):
 
 
 def save_fit(
-    folder: Path, name: str, estimator: Regressor, record: ModelRecord
+    folder: Path, name: str, estimator: Any, record: ModelRecord
 ) -> ModelRecord:
     """Write a fit and its record, both or neither even if the process is killed; return
     the record with its sha256.
@@ -83,9 +89,11 @@ def save_fit(
         before = ModelRecord.read(document, advice=_ADVICE)
         if before is not None and before.sha256 == file_sha256(waiting):
             put_in_place(waiting, path)  # as the run that was killed did not
-    trees = estimator._predictors
-    grown = [i for i, (tree,) in enumerate(trees, 1) if len(tree.nodes) > 1]
+    models = getattr(estimator, "members_", {"": estimator}).values()
+    trees = [tree for x in models for (tree,) in getattr(x, "_predictors", ())]
+    grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
     told: dict[str, Any] = {
+        "weights": getattr(estimator, "weights_", {}),
         "n_trees": len(trees),
         "n_trees_with_splits": len(grown),
         "last_tree_with_splits": max(grown, default=0),
@@ -105,7 +113,7 @@ def save_fit(
     return record
 
 
-def load_fit(folder: Path, name: str) -> tuple[Regressor, ModelRecord]:
+def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
     """Read a fit and its record, having checked that they belong together."""
     record = read_record(folder, name)
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"

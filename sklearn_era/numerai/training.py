@@ -9,13 +9,12 @@ The JSON file is replaced once the estimator's is complete, and then the one bef
 removed: whenever the process is killed, it names a file that is there, complete.
 """
 
-import hashlib
 import secrets
 import shutil
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -34,10 +33,16 @@ from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai import store
+from sklearn_era.numerai.averages import fit_average, make_average
 from sklearn_era.numerai.config import TrainSection, check_keys
-from sklearn_era.numerai.data import check_has, decoding, open_columns, select_eras
+from sklearn_era.numerai.data import (
+    check_has,
+    decoding,
+    open_columns,
+    select_eras,
+)
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
-from sklearn_era.numerai.files import Record, file_sha256
+from sklearn_era.numerai.files import Record, arrays_digest, file_sha256
 
 _DOCUMENT = "checkpoint.json"
 
@@ -68,14 +73,16 @@ def train(
     name: str = "model",
     model_name: str = "",
     version: str = "",
+    purge: int = 0,
     restart: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> store.ModelRecord:
     """Train on Numerai's files, which are binned as they are read, and save the fit.
 
     A training that was interrupted goes on from its last checkpoint unless `restart`,
-    and makes the model of one that was not, bit for bit. `on_progress(stage, done,
-    total)` is called of ``"reading"`` with features, and of `name` with trees.
+    and makes the model of one that was not, bit for bit; an average, whose folds leave
+    out `purge` weeks, starts over. `on_progress(stage, done, total)` is called of
+    ``"reading"`` with features, and of `name` with trees, or of an average once.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
@@ -84,12 +91,67 @@ def train(
         raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)
     tell = on_progress or (lambda *_: None)
-    asked = _request(settings, paths, features, version=version, model_name=model_name)
+    asked = _request(settings, paths, features, version=version, purge=purge)
+    asked = asked.model_copy(update={"model_name": model_name})
     eras, n_unlabelled = select_eras(paths, settings)
     tell("reading", 0, len(features))
+    found: dict[str, Any] = {
+        "first_era": min(eras),
+        "last_era": max(eras),
+        "n_eras": len(eras),
+        "n_rows_without_target": n_unlabelled,
+    }
+    if settings.estimator == "auto":
+        average = make_average(estimator, settings, len(eras), purge)
+        with _told_with_table(settings):
+            found |= fit_average(average, paths, settings, features, eras, tell, name)
+        return store.save_fit(folder, name, average, asked.model_copy(update=found))
+    dataset = _read_binned(paths, features, settings, estimator, eras, tell)
+    missing = dataset.bin_mapper.missing_values_bin_idx_
+    by_name = zip(features, dataset.X_binned.T, strict=True)
+    found |= {
+        "n_rows": len(dataset),
+        "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
+        "data_fingerprint": fingerprint(dataset),
+    }
+    record = asked.model_copy(update=found)
+    due = range(0, estimator.max_iter, settings.checkpoint_every)
+    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(tell, name))
+    if not restart:
+        estimator = own.resume(estimator)
+    estimator.set_callbacks(own)
+    with _told_with_table(settings):
+        estimator.fit(dataset)
+    tell(name, estimator.max_iter, estimator.max_iter)
+    estimator.set_callbacks().set_params(warm_start=False)
+    record = store.save_fit(folder, name, estimator, record)
+    (own.folder / _DOCUMENT).unlink(missing_ok=True)  # first what makes a checkpoint
+    shutil.rmtree(own.folder, ignore_errors=True)
+    return record
+
+
+@contextmanager
+def _told_with_table(settings: TrainSection) -> Iterator[None]:
+    """Raise what a fit refuses as a ConfigError that names the table of it."""
     try:
-        with decoding(", ".join(asked.files), "Cannot train on {shown}: {reason}."):
-            dataset = BinnedDataset.from_parquet(
+        yield
+    except ValueError as error:
+        raise ConfigError(f"{settings.table_of(error)} {error}") from error
+
+
+def _read_binned(
+    paths: Sequence[Path],
+    features: list[str],
+    settings: TrainSection,
+    estimator: Regressor,
+    eras: Mapping[str, int],
+    tell: Callable[..., None],
+) -> BinnedDataset:
+    """The rows with a target, binned; of a damaged file, which of them it is."""
+    shown = ", ".join(path.name for path in paths)
+    try:
+        with decoding(shown, "Cannot train on {shown}: {reason}."):
+            return BinnedDataset.from_parquet(
                 paths,
                 target=settings.target,
                 era="era",
@@ -107,33 +169,6 @@ def train(
             with decoding(path):
                 deque(columns.iter_batches(features), maxlen=0)
         raise
-    missing = dataset.bin_mapper.missing_values_bin_idx_
-    by_name = zip(features, dataset.X_binned.T, strict=True)
-    found = {
-        "first_era": min(eras),
-        "last_era": max(eras),
-        "n_eras": len(eras),
-        "n_rows": len(dataset),
-        "n_rows_without_target": n_unlabelled,
-        "features_with_missing": [x for x, bins in by_name if (bins == missing).any()],
-        "data_fingerprint": fingerprint(dataset),
-    }
-    record = asked.model_copy(update=found)
-    due = range(0, estimator.max_iter, settings.checkpoint_every)
-    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(tell, name))
-    if not restart:
-        estimator = own.resume(estimator)
-    estimator.set_callbacks(own)
-    try:
-        estimator.fit(dataset)
-    except ValueError as error:
-        raise ConfigError(f"{settings.table_of(error)} {error}") from error
-    tell(name, estimator.max_iter, estimator.max_iter)
-    estimator.set_callbacks().set_params(warm_start=False)
-    record = store.save_fit(folder, name, estimator, record)
-    (own.folder / _DOCUMENT).unlink(missing_ok=True)  # first what makes a checkpoint
-    shutil.rmtree(own.folder, ignore_errors=True)
-    return record
 
 
 def why_train(
@@ -144,9 +179,10 @@ def why_train(
     files: Sequence[_File],  # paths, or names like "train", of any round
     features: Sequence[str],
     version: str,
+    purge: int = 0,
 ) -> str | None:
     """Return why the stored fit is not the one configured, in words; None if it is."""
-    wanted = _request(settings, files, features, version=version)
+    wanted = _request(settings, files, features, version=version, purge=purge)
     with suppress(DataError):  # of which the training warns
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
         if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
@@ -162,14 +198,16 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
     """A model's fits by the plain gain; those that are already stay as they are."""
     found = []
     for fit in fits:
-        if not CriterionPlan.of(make_estimator(fit, None)).is_plain_gain:
+        plan = CriterionPlan.of(make_estimator(fit, None))
+        if fit.estimator == "auto" or not plan.is_plain_gain:
             kept = {
                 k: v
                 for k, v in fit.parameters.items()
                 if k.split("__")[0] not in _ERA_PARAMETERS
             }
             kept["split_criterion"] = "gain"
-            fit = fit.model_copy(update={"parameters": kept})
+            changes = {"parameters": kept, "estimator": "boosting"}
+            fit = fit.model_copy(update=changes)
         found.append(fit)
     if found == [*fits]:
         raise ConfigError(
@@ -181,7 +219,9 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """The estimator of a fit, unfitted, checked as far as the features are known."""
+    """The estimator of a fit, unfitted, checked as far as the features are known; the
+    plain model of an average.
+    """
     for name in filter(_REFUSED.get, settings.parameters):
         told = f"{settings.table_of(name)} {name} cannot be set"
         raise ConfigError(f"{told}: {_REFUSED[name]}.")
@@ -214,19 +254,23 @@ def fingerprint(dataset: BinnedDataset) -> str:
         arrays[f"thresholds {i}"] = thresholds
     if dataset.eras is not None:
         arrays["eras"] = dataset.eras.codes
-    digest = hashlib.blake2b(digest_size=32)
-    for name, array in arrays.items():
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        # Flat in the order of memory, and so a view.
-        digest.update(array.reshape(-1, order="A").view(np.uint8).data)
-    return digest.hexdigest()
+    return arrays_digest(arrays)
 
 
 def _request(
-    settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: str
+    settings: TrainSection,
+    files: Sequence[_File],
+    features: Sequence[str],
+    *,
+    version: str,
+    purge: int,
 ) -> store.ModelRecord:
     """The record as far as it is known before the data are read."""
-    asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
+    asked = settings.model_dump(exclude={"first_era", "last_era"})
+    of_average = {"purge": purge, "time_budget": settings.time_budget}
+    if settings.estimator != "auto":
+        of_average = {"purge": 0, "time_budget": 0.0}
+    asked |= {"version": version, **of_average}
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]
     return store.ModelRecord(**asked, features=list(features), sha256="")

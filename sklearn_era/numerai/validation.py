@@ -219,6 +219,7 @@ class Validation:
             "files": files,
             "features": self.metadata.features(recipe.feature_set),
             "version": self.config.data.version,
+            "purge": self.config.validation.purge_of(recipe.target),
         }
         try:
             reason = why_train(recipe, **wanted)

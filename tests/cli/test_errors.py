@@ -23,6 +23,7 @@ SEE = "; see 'sklearn-era fit --help'."
 ERA = ["--era", "week"]
 NONE = "{}: there is no column '{}'; did you mean '{}'?".format
 USE = "there is no column '{}'; use 'alpha', 'beta', 'sector', 'week', 'y'.".format
+AUTO = " is for --estimator auto, and a positive number of seconds."
 BAD = "DATA: cannot read 'd.csv': "
 ONE = "--sep: '{}' is not a single ASCII character."
 
@@ -39,9 +40,9 @@ ONE = "--sep: '{}' is not a single ASCII character."
         (fit(features=["alpha,bela"]), NONE("--features", "bela", "beta")),
         (fit(features=["x_*"]), "--features: " + USE("x_*")),
         ([*fit(), *ERA, "--time-budget", "60"],
-         "--time-budget: 60 is for --estimator auto, and a positive number of seconds."),
+         "--time-budget: 60" + AUTO),
         ([*fit(), *ERA, "--estimator", "auto", "--time-budget", "-1"],
-         "--time-budget: -1 is for --estimator auto, and a positive number of seconds."),
+         "--time-budget: -1" + AUTO),
         ([*fit(), "--exclude", "sektor"], NONE("--exclude", "sektor", "sector")),
         (fit(features=["alpha,y"]),
          "--features: 'y' is the --target column; leave it out with --exclude."),

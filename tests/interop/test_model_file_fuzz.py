@@ -134,12 +134,18 @@ def forge_array(arrays, rng):
 def predict_all(model, X):
     """Predictions of rows of all types, few and many, by all methods."""
     outcomes = []
+    # Of an average, also of a column that is no more of the kind that its member knows.
+    of_average = (ValueError,) if hasattr(model, "members_") else ()
     for rows in (X, X[:1], X.astype(np.int8), np.asfortranarray(X), np.tile(X, (9, 1))):
         methods = ["predict_proba"] if is_classifier(model) else []
         for name in ["predict", *methods]:
             try:
                 outcomes.append(getattr(model, name)(rows))
-            except (TypeError, IndexError) as error:  # Python's own, of a forged file:
+            except (
+                TypeError,
+                IndexError,
+                *of_average,
+            ) as error:  # Python's own, of a forged file:
                 # text where there should be numbers, no category, or a single class.
                 outcomes.append(str(error))
     return outcomes

@@ -558,7 +558,7 @@ def test_a_splitter_is_saved_if_it_is_of_eras(cv, tmp_path):
     X, y, _, eras = make_data()
     model = EraSearchCV(BOOSTER, {"max_leaf_nodes": [4]}, cv=cv).fit(X, y, eras=eras)
     if isinstance(cv, GroupKFold):
-        with pytest.raises(ModelFileError, match="GroupKFold.* its `cv` to a number"):
+        with pytest.raises(ModelFileError, match=r"GroupKFold.* its `cv` to a number"):
             save_model(model, tmp_path / "m.era")
         return
     save_model(model, tmp_path / "m.era")

@@ -116,6 +116,15 @@ def member(*entries):
         (train(first_era="0300", last_era="0299"),
          "[train] first_era = '0300' is after last_era = '0299'."),
         (train(parameters=3), "[train.parameters] must be a table."),
+        (train(estimator="forest"), "[train] estimator = 'forest' must be 'boosting' o"),
+        (train(time_budget=-1.0), "time_budget = -1.0 must be greater than or equal"),
+        (train(time_budget=9.0), "[train] time_budget is of no use with estimator = 'b"),
+        (train(estimator="auto", checkpoint_every=100),
+         "[train] checkpoint_every is of no use with estimator = 'auto': remove it."),
+        (train(estimator="auto") | model(checkpoint_every=5),
+         "[[model]] 'a' checkpoint_every is of no use with estimator = 'auto'"),
+        (model(estimator="auto") | member({"name": "x", "time_budget": 9.0}),
+         "[[model.member]] 'x' time_budget is of no use with estimator = 'boosting'"),
         ({"validate": {"purge": -1}}, "purge = -1 must be 'auto' or a whole number"),
         ({"validate": {"purge": True}}, "purge = True must be 'auto' or a whole"),
         ({"validate": {"folds": 0}}, "[validate] folds = 0 must be greater than or"),
@@ -166,6 +175,16 @@ def test_what_is_wrong_is_told_with_its_table(tables, said):
         resolved(**tables)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_average_among_other_fits():
+    """What is set for the others is inherited, and of no use to it, or to them."""
+    tables = train(estimator="auto", time_budget=9.0)
+    tables |= member({"name": "x"}, {"name": "y", "estimator": "boosting"})
+    x, y = (one.train for one in resolved(**tables).models[0].members)
+    assert (x.estimator, x.time_budget, y.estimator) == ("auto", 9.0, "boosting")
+    (one,) = resolved(**train(checkpoint_every=5), **model(estimator="auto")).models
+    assert (one.train.estimator, one.train.time_budget) == ("auto", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -54,22 +54,25 @@ def make_settings(**changes):
 
 def train_on(
     path, folder, *, features=FEATURES, files=None, name="model", version="v5.3",
-    restart=False, on_progress=None, **changes,
+    restart=False, on_progress=None, purge=0, **changes,
 ):  # fmt: skip
     """Train on a file, or on `files`, with changes of the usual settings."""
     return train(
         make_settings(**changes), files=[path] if files is None else files,
         features=features, folder=folder, name=name, version=version, restart=restart,
-        on_progress=on_progress,
+        on_progress=on_progress, purge=purge,
     )  # fmt: skip
 
 
-def why(path, folder, *, features=FEATURES, files=None, version="v5.3", **changes):
+def why(
+    path, folder, *, features=FEATURES, files=None, version="v5.3", purge=0, **changes
+):
     """Why the usual settings, with changes, ask for a training."""
     files, settings = files or [path], make_settings(**changes)
     return why_train(
-        settings, folder, "model", files=files, features=features, version=version
-    )
+        settings, folder, "model", files=files, features=features, version=version,
+        purge=purge,
+    )  # fmt: skip
 
 
 VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"

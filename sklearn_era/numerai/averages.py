@@ -1,0 +1,86 @@
+"""Fits of ``estimator = "auto"``: averages of models, weighted by eras left out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.model_selection import EraWalkForwardSplit
+from sklearn_era.numerai.config import Model, TrainSection
+from sklearn_era.numerai.data import read_rows
+from sklearn_era.numerai.errors import ConfigError, ExportError
+from sklearn_era.numerai.files import arrays_digest
+
+_N_FOLDS = 3
+
+
+def make_average(
+    plain: Any, settings: TrainSection, n_eras: int, purge: int
+) -> AutoEraRegressor:
+    """Return an unfitted average of a plain model and others, for `n_eras` eras.
+
+    Its folds walk forward through the last half of the eras, or of their groups, and
+    `purge` weeks are left out before each, as in a validation.
+    """
+    n_labels, n_weeks = settings.era_groups or n_eras, settings.every_nth_era
+    # Between two eras that are taken lie those that are not.
+    gap = -(-(purge + 1) // n_weeks) - 1
+    gap = -(-gap // (n_eras // n_labels))
+    if n_labels < gap + _N_FOLDS + 1:
+        of = "eras" if n_labels == n_eras else f"groups of the {n_eras} eras"
+        raise ConfigError(
+            f"[train] estimator = 'auto' needs {gap + _N_FOLDS + 1} eras to learn from "
+            f"some and leave others out, with a purge of {purge} weeks, and there are "
+            f"{n_labels} {of}: use more eras, more era_groups, a lower every_nth_era or "
+            "fewer [validate] folds, or set estimator = 'boosting'."
+        )
+    n_tested = max(1, min(n_labels // (2 * _N_FOLDS), (n_labels - gap) // 4))
+    return AutoEraRegressor(
+        plain,
+        cv=EraWalkForwardSplit(_N_FOLDS, test_size=n_tested, gap=gap),
+        time_budget=settings.time_budget or None,
+        verbose=1,
+        era_order="ordered",
+    )
+
+
+def fit_average(
+    average: Any,
+    paths: Sequence[Path],
+    settings: TrainSection,
+    features: list[str],
+    eras: Mapping[str, int],
+    tell: Callable[[str, int, int], None],
+    name: str,
+) -> dict[str, Any]:
+    """Fit an average to all rows as they are; return what its record has of them."""
+    X, y, labels = read_rows(paths, features, settings.target, eras)
+    tell("reading", len(features), len(features))
+    tell(name, 0, 1)
+    average.fit(X, y, eras=labels)
+    tell(name, 1, 1)
+    return {
+        "n_rows": y.size,
+        "features_with_missing": X.columns[X.isna().any()].tolist(),
+        "data_fingerprint": arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels}),
+    }
+
+
+def with_splits(name: str, model: Any) -> tuple[str, Any]:
+    """Return a fit with its name; of an average, the first member with trees."""
+    of: Mapping[str, float] = getattr(model, "weights_", {})
+    for member in sorted(of, key=lambda x: -of[x]):  # by their weights
+        if hasattr(found := model.members_.get(member), "_predictors"):
+            return f"{name}, {member} ({of[member]:.0%} of the average)", found
+    return name, model
+
+
+def check_portable(model: Model) -> None:
+    """Raise ExportError if a fit of a model is an average, which no pickle holds."""
+    for member in model.members:
+        if member.train.estimator == "auto":
+            raise ExportError(
+                f"estimator = 'auto' of {model.name!r} cannot be exported, as a "
+                "portable model holds trees alone: submit its predictions with "
+                "'sklearn-era numerai run', or set estimator = 'boosting'."
+            )
