@@ -31,8 +31,8 @@ def make_average(
         raise ConfigError(
             f"[train] estimator = 'auto' needs {gap + _N_FOLDS + 1} eras to learn from "
             f"some and leave others out, with a purge of {purge} weeks, and there are "
-            f"{n_labels} {of}: use more eras, more era_groups, a lower every_nth_era or "
-            "fewer [validate] folds, or set estimator = 'boosting'."
+            f"{n_labels} {of}: use more eras, more era_groups, a lower every_nth_era "
+            "or fewer [validate] folds, or set estimator = 'boosting'."
         )
     n_tested = max(1, min(n_labels // (2 * _N_FOLDS), (n_labels - gap) // 4))
     return AutoEraRegressor(

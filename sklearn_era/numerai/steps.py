@@ -127,9 +127,9 @@ class Steps:
                     f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) "
                     f"and {len(record.features):,} features."
                 )
-                if record.weights:
-                    shown = ", ".join(f"{x} {w:.2f}" for x, w in record.weights.items())
-                    self.told.step(f"It averages models by the weights {shown}.")
+                if of := record.weights:
+                    weights = ", ".join(f"{x} {of[x]:.2f}" for x in of if of[x])
+                    self.told.step(f"It averages models by the weights {weights}.")
                 if (n := record.n_trees_with_splits) < record.n_trees:
                     tell = warn if 2 * n < record.n_trees else self.told.step
                     tell(

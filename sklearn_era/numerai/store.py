@@ -25,7 +25,7 @@ _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
 _ADVICE = "Restore it from a backup, or delete it to train again."
 # Fields that say which fit was asked for, and which rows the files had for it.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
-_ASKED |= {"estimator", "time_budget", "purge"}
+_ASKED |= {"estimator", "time_budget", "purge_of_folds"}
 _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
@@ -35,7 +35,7 @@ class ModelRecord(Record):
     `parameters` are those that were set; `era_bounds` are the first and the last era
     that were asked for, `first_era` and `last_era` those that were trained on; `sha256`
     is that of the model file, `data_fingerprint` that of the rows, targets and eras.
-    An average has `weights`, and its folds left out `purge` weeks.
+    An average has `weights`, and its folds left out `purge_of_folds` weeks.
     """
 
     model_name: str = ""
@@ -50,7 +50,7 @@ class ModelRecord(Record):
     random_state: int = 0
     estimator: str = "boosting"
     time_budget: float = 0.0
-    purge: int = 0
+    purge_of_folds: int = 0
     parameters: dict[str, Any]
     first_era: str = ""
     last_era: str = ""

@@ -267,9 +267,9 @@ def _request(
 ) -> store.ModelRecord:
     """The record as far as it is known before the data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"})
-    of_average = {"purge": purge, "time_budget": settings.time_budget}
+    of_average = {"purge_of_folds": purge, "time_budget": settings.time_budget}
     if settings.estimator != "auto":
-        of_average = {"purge": 0, "time_budget": 0.0}
+        of_average = {"purge_of_folds": 0, "time_budget": 0.0}
     asked |= {"version": version, **of_average}
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]

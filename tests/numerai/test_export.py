@@ -233,7 +233,7 @@ def test_the_size_of_the_pickle_is_told(tmp_path, n_bytes, size):
         patch.object(steps, "load_blend", return_value=(None, [])),
         patch.object(export, "export_model", return_value=check),
     ):
-        steps.Steps(Mock(), Mock(), told).export(Mock(), path=path)
+        steps.Steps(Mock(), Mock(), told).export(Mock(members=[]), path=path)
     assert f"portable.pkl ({size}). It predicted 40 rows" in told.step.call_args[0][0]
 
 
