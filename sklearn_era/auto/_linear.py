@@ -12,7 +12,7 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from .._tables.columns import Column, is_data_frame, read_columns
 
@@ -44,7 +44,9 @@ class _Linear(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_Linear":
         columns = self._read(X)
+        _check_feature_names(self, X, reset=True)
         self.n_features_in_ = len(columns)
+        self.is_categorical_ = np.array([column.is_categorical for column in columns])
         self._codings = [_coding_of(column, sample_weight) for column in columns]
         Z = self._design(columns)
         scale = Z.shape[0] if sample_weight is None else float(np.sum(sample_weight))
@@ -76,6 +78,7 @@ class _Linear(BaseEstimator):
     def _staged(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Predictions by each of the penalties, of raw values of all classes."""
         check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
         columns = self._read(X)
         if len(columns) != self.n_features_in_:
             raise ValueError(

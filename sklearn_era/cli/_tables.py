@@ -173,9 +173,14 @@ def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
     """Replace categories by the estimator's own of the same text; warn of others."""
     estimator = first_booster(estimator)
-    encoder = estimator._preprocessor.named_transformers_["encoder"]
+    if hasattr(estimator, "_codings"):  # of a linear model
+        parts = [x for x in estimator._codings if isinstance(x, list)]
+        of_columns = [np.array(categories, dtype=object) for categories in parts]
+    else:
+        encoder = estimator._preprocessor.named_transformers_["encoder"]
+        of_columns = encoder.categories_
     names = X.columns[estimator.is_categorical_]
-    for name, categories in zip(names, encoder.categories_, strict=True):
+    for name, categories in zip(names, of_columns, strict=True):
         is_missing = pd.isna(categories)
         known = {_spell(value): value for value in categories[~is_missing]}
         own, n_values = X[name].astype(object).map(known), X[name].count()
@@ -303,6 +308,9 @@ def describe_average(model: Any) -> Iterator[str]:
         yield "  there was no time for other models: the plain model is kept"
         return
     gain, error = (model.cv_results_[f"{x}_difference"][-1] for x in ("mean", "se"))
+    if np.isnan(error):
+        yield "  one era left out shows no gain for sure: the plain model is kept"
+        return
     told = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
     if model.weights_["plain"] == 1:
         told += ", no more than its error: the plain model is kept"

@@ -17,6 +17,7 @@ from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
+from ..auto._weights import LeftOut
 from ..criteria import Blend
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
@@ -155,7 +156,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
         if isinstance(estimator, EraSearchCV):
             estimator.scorer_, _ = estimator._get_scorers(by_era=False)
         if hasattr(estimator, "members_"):
-            _check_weights(estimator.weights_, estimator.members_)
+            _check_average(estimator.weights_, estimator.members_, estimator._left_out)
         if hasattr(estimator, "_codings"):
             _check_linear(estimator)
         return estimator
@@ -188,29 +189,43 @@ def inner_models(estimator: Any) -> list[Any]:
 
 
 def first_booster(estimator: Any) -> Any:
-    """Return the model within others that knows which columns are categorical."""
+    """Return the model within others that knows all categories, if there is one."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator
 
 
-def _check_weights(weights: dict[str, float], members: dict[str, Any]) -> None:
-    """Check that members have positive weights that add up to 1, and others 0."""
+def _check_average(
+    weights: dict[str, float], members: dict[str, Any], parts: dict[str, Any]
+) -> None:
+    """Check that weights add up to 1, of members alone, and what an update adds to."""
     _need({*members} <= {*weights}, "members and weights")
     _need(all(type(x) is str for x in weights), "names of members")
     _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
-    _need({*members} == {name for name, x in weights.items() if x > 0}, "weights")
+    _need({name for name, x in weights.items() if x > 0} <= {*members}, "weights")
     _need(np.isclose(sum(weights.values()), 1), "weights")
+    left_out = LeftOut(**parts)
+    arrays = [left_out.y, left_out.weights, left_out.codes]
+    n_rows, codes = left_out.y.size, np.unique(left_out.codes)
+    _need(all(array.shape == (n_rows,) for array in arrays), "rows left out")
+    _need(np.array_equal(codes, np.arange(codes.size)), "rows left out")
+    _need({*left_out.predicted} == {*left_out.stages} <= {*members}, "rows left out")
+    arrays += left_out.predicted.values()
+    _need(all(array.dtype.kind in "iuf" for array in arrays[1:]), "rows left out")
+    _need(all(x.shape == (1, n_rows) for x in arrays[3:]), "rows left out")
 
 
 def _check_linear(model: Any) -> None:
     """Check that a linear model has numbers for each of the columns that it makes."""
+    is_category = [type(coding) is list for coding in model._codings]
+    _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:
-        if type(coding) is tuple:
+        if type(coding) is not list:
+            _need(type(coding) is tuple, "codings")
             _need([*map(type, coding)] == [float, float, bool], "codings")
-            _need(np.isfinite(coding[:2]).all() and coding[1] > 0, "codings")
+            _need(not np.isnan(coding[0]) and coding[1] > 0, "codings")
         else:
-            _need(type(coding) is list and len({*coding}) == len(coding), "codings")
+            _need(len({*coding}) == len(coding), "codings")
     arrays = [model._intercepts, model._coefficients]
     if not is_classifier(model):
         arrays.append(model._range)

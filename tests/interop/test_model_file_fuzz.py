@@ -48,6 +48,7 @@ def models():
     small = {"max_iter": 3, "max_leaf_nodes": 8, "categorical_features": [0, 3]}
     large = {"max_iter": 2, "max_leaf_nodes": 200, "min_samples_leaf": 1}
     X[:, 3] = rng.integers(0, 6, len(X))
+    slope = np.nan_to_num(X[:, 1])  # what a linear member is best at
     regressor = make_estimator(ensemble, "real", **small, era_effects="intercept")
     fitted = [
         regressor.fit(X, y, eras=eras),
@@ -66,12 +67,11 @@ def models():
             make_estimator(ensemble, "real", **small),
             members=[("linear", LinearRegressor("squared_error", [0, 3]))],
             cv=EraWalkForwardSplit(2, gap=1),
-        ).fit(X, y, eras=eras),
+        ).fit(X, slope, eras=eras),
         AutoEraClassifier(
             make_estimator(ensemble, "multiclass", **small),
             members=[("linear", LinearClassifier("log_loss", [0, 3]))],
-            cv=EraWalkForwardSplit(2, gap=1),
-        ).fit(X, labels, eras=eras),
+        ).fit(X, np.digitize(slope, [-0.5, 0.5]), eras=eras),
     ]  # fmt: skip
     assert all("linear" in model.members_ for model in fitted[-2:])
     return fitted, X

@@ -487,8 +487,11 @@ def average(tmp_path_factory):
     linear = LinearRegressor("squared_error", [0])
     model = auto.AutoEraRegressor(BOOSTER, members=[("linear", linear)])
     path = tmp_path_factory.mktemp("average") / "model.era"
-    model.fit(X, np.nan_to_num(X[:, 1:]).sum(axis=1), eras=eras)
-    assert model.members_.keys() == {"plain", "linear"}
+    y = np.nan_to_num(X[:, 1:]).sum(axis=1)
+    model.fit(X, y, eras=eras)
+    assert model.members_.keys() == {"linear"}
+    model.members_["plain"] = clone(BOOSTER).fit(X, y)
+    model.weights_ = {"plain": 0.5, "linear": 0.5}
     save_model(model, path)
     return path
 
@@ -502,7 +505,6 @@ NAN = {"float": "nan"}
         ([("plain", 1.0)], "members and weights"), ([], "members and weights"),
         ([("plain", NAN), ("linear", 0.5)], "weights"),
         ([("plain", -0.5), ("linear", 1.5)], "weights"),
-        ([("plain", 0.0), ("linear", 1.0)], "weights"),
         ([("plain", 0.3), ("linear", 0.3)], "weights"),
         ([("plain", True), ("linear", 0.0)], "weights"),
         ([("plain", 0.5), ("linear", "0.5")], "weights"),
@@ -522,7 +524,7 @@ def test_forged_weights_are_refused(average, tmp_path, weights, message):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("_codings", lambda x: x[:-1], "coefficients"),
+        ("_codings", lambda x: x[:-1], "codings"),
         ("_codings", lambda x: [x[0][:-1], *x[1:]], "coefficients"),
         ("_codings", lambda x: [x[0][:1] * 2, *x[1:]], "codings"),
         ("_codings", lambda x: [*x[:-1], {"tuple": [0.0, 0.0, False]}], "codings"),
@@ -551,6 +553,50 @@ def test_forged_linear_members_are_refused(average, tmp_path, name, change, mess
     forgery.write(tmp_path / "m.era")
     with pytest.raises(ModelFileError, match=f"its {message} do not fit"):
         load_model(tmp_path / "m.era")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("y", lambda x: x[:-1]), ("weights", lambda x: x.astype("U9")),
+        ("codes", lambda x: x * 2**40), ("codes", lambda x: x - 1),
+        ("codes", lambda x: x + 0.5), ("y", lambda x: x[:, None]),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_forged_rows_left_out_are_refused(average, tmp_path, name, value):
+    forgery = Forgery(average)
+    number = forgery.array_of("_left_out", name)
+    forgery.arrays[number] = value(forgery.arrays[number])
+    forgery.write(tmp_path / "m.era")
+    with pytest.raises(ModelFileError, match="its rows left out do not fit"):
+        load_model(tmp_path / "m.era")
+
+
+def test_a_linear_member_alone_and_an_updated_average(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, _, _, eras = make_data()
+    X = pandas.DataFrame(X, columns=list("abcde"))
+    y = X.iloc[:, 1:].fillna(0).sum(axis=1).to_numpy()
+    X["a"] = pandas.Categorical(X["a"].map("c{:.0f}".format))
+    linear = ("linear", LinearRegressor("squared_error"))
+    old = eras < eras.max()
+    model = auto.AutoEraRegressor(BOOSTER, members=[linear])
+    model.fit(X[old], y[old], eras=eras[old])
+    assert model.members_.keys() == {"linear"}
+    save_model(model, tmp_path / "m.era")
+    loaded, metadata = load_model(tmp_path / "m.era")
+    assert (metadata.feature_names, metadata.categorical_features) == (
+        [*"abcde"], ["a"],
+    )  # fmt: skip
+    for each in (model, loaded):
+        each.update(X[~old], y[~old], eras=eras[~old])
+    save_model(loaded, tmp_path / "m.era")
+    again, _ = load_model(tmp_path / "m.era")
+    assert again.weights_ == model.weights_
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(X.rename(columns={"b": "z"}))
 
 
 @pytest.mark.parametrize("cv", [EraWalkForwardSplit(2, gap=1), GroupKFold(2)])

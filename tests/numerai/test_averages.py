@@ -140,7 +140,7 @@ def test_a_fit_of_members_for_which_there_is_time(path, tmp_path, capsys):
     train_on(path, tmp_path, **ASKED, time_budget=1e-9)
     model, record = load_fit(tmp_path, "model")
     assert model.weights_ == record.weights == {"plain": 1.0}
-    assert capsys.readouterr().out.startswith("AutoEra 1/12: plain, loss ")
+    assert capsys.readouterr().out.startswith("AutoEra 1/9: plain, loss ")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_all_steps_of_a_round(empty):
     assert (record["estimator"], record["purge_of_folds"]) == ("auto", 3)
     shown = ", ".join(f"{x} {w:.2f}" for x, w in record["weights"].items() if w)
     assert f"It averages models by the weights {shown}." in output
-    assert output.count("AutoEra 1/12: plain") == 3
+    assert output.count("AutoEra 1/9: plain") == 3
     empty.assert_submitted_once()
     assert "has submission" in empty.run("submit")
     folds = [empty.model_folder / "folds" / str(k) / "model.era" for k in (1, 2)]
