@@ -88,7 +88,9 @@ def test_unknown_categories_and_missing_values_are_predicted():
     arrays = LinearRegressor("squared_error").fit(two.to_numpy(), SIGNAL)
     frames = LinearRegressor("squared_error").fit(two, SIGNAL)
     assert_allclose(arrays.predict(two.to_numpy()), frames.predict(two))
-    with pytest.raises(ValueError, match="X has 2 features, but LinearRegressor is"):
+    with pytest.raises(ValueError, match="X has 1 features, but LinearRegressor is"):
+        arrays.predict(two[["a"]].to_numpy())
+    with pytest.raises(ValueError, match="feature names should match"):
         model.predict(two)
 
 
