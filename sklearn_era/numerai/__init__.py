@@ -5,8 +5,8 @@ A module is a step, in the order of the work:
 - ``config``, with ``numerai.toml``;
 - ``api``, by ``http``: Numerai's API;
 - ``download``, ``data``: the files of the data, and their eras;
-- ``training``, ``store``: fits; ``blend``: several fits as one model, and what it
-  predicts for the live era;
+- ``training``, with ``averages``, and ``store``: fits; ``blend``: several fits as one
+  model, and what it predicts for the live era;
 - ``submission``, ``submit``: the CSV of it, the upload;
 - ``validation``, ``score_table``, ``report``, by ``metrics`` of ``era_rows``, and
   ``scores`` at Numerai: how models do;

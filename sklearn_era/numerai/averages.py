@@ -1,15 +1,12 @@
 """Fits of ``estimator = "auto"``: averages of models, weighted by eras left out."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.model_selection import EraWalkForwardSplit
 from sklearn_era.numerai.config import Model, TrainSection
-from sklearn_era.numerai.data import read_rows
 from sklearn_era.numerai.errors import ConfigError, ExportError
-from sklearn_era.numerai.files import arrays_digest
 
 _N_FOLDS = 3
 
@@ -42,28 +39,6 @@ def make_average(
         verbose=1,
         era_order="ordered",
     )
-
-
-def fit_average(
-    average: Any,
-    paths: Sequence[Path],
-    settings: TrainSection,
-    features: list[str],
-    eras: Mapping[str, int],
-    tell: Callable[[str, int, int], None],
-    name: str,
-) -> dict[str, Any]:
-    """Fit an average to all rows as they are; return what its record has of them."""
-    X, y, labels = read_rows(paths, features, settings.target, eras)
-    tell("reading", len(features), len(features))
-    tell(name, 0, 1)
-    average.fit(X, y, eras=labels)
-    tell(name, 1, 1)
-    return {
-        "n_rows": y.size,
-        "features_with_missing": X.columns[X.isna().any()].tolist(),
-        "data_fingerprint": arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels}),
-    }
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,12 +33,13 @@ from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_files import ModelFileError, save_model
 from sklearn_era.numerai import store
-from sklearn_era.numerai.averages import fit_average, make_average
+from sklearn_era.numerai.averages import make_average
 from sklearn_era.numerai.config import TrainSection, check_keys
 from sklearn_era.numerai.data import (
     check_has,
     decoding,
     open_columns,
+    read_rows,
     select_eras,
 )
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
@@ -91,8 +92,8 @@ def train(
         raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)
     tell = on_progress or (lambda *_: None)
-    asked = _request(settings, paths, features, version=version, purge=purge)
-    asked = asked.model_copy(update={"model_name": model_name})
+    of = {"version": version, "model_name": model_name, "purge_of_folds": purge}
+    asked = _request(settings, paths, features, **of)
     eras, n_unlabelled = select_eras(paths, settings)
     tell("reading", 0, len(features))
     found: dict[str, Any] = {
@@ -103,10 +104,21 @@ def train(
     }
     if settings.estimator == "auto":
         average = make_average(estimator, settings, len(eras), purge)
+        X, y, labels = read_rows(paths, features, settings.target, eras)
+        tell("reading", len(features), len(features))
+        tell(name, 0, 1)
         with _told_with_table(settings):
-            found |= fit_average(average, paths, settings, features, eras, tell, name)
+            average.fit(X, y, eras=labels)
+        tell(name, 1, 1)
+        digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
+        found |= {"n_rows": y.size, "data_fingerprint": digest}
+        found["features_with_missing"] = X.columns[X.isna().any()].tolist()
         return store.save_fit(folder, name, average, asked.model_copy(update=found))
-    dataset = _read_binned(paths, features, settings, estimator, eras, tell)
+    dataset = _read_binned(
+        paths, features, target=settings.target, max_bins=estimator.max_bins,
+        random_state=settings.random_state, keep_eras=eras,
+        on_progress=partial(tell, "reading"),
+    )  # fmt: skip
     missing = dataset.bin_mapper.missing_values_bin_idx_
     by_name = zip(features, dataset.X_binned.T, strict=True)
     found |= {
@@ -140,27 +152,14 @@ def _told_with_table(settings: TrainSection) -> Iterator[None]:
 
 
 def _read_binned(
-    paths: Sequence[Path],
-    features: list[str],
-    settings: TrainSection,
-    estimator: Regressor,
-    eras: Mapping[str, int],
-    tell: Callable[..., None],
+    paths: Sequence[Path], features: list[str], **options: Any
 ) -> BinnedDataset:
     """The rows with a target, binned; of a damaged file, which of them it is."""
     shown = ", ".join(path.name for path in paths)
     try:
         with decoding(shown, "Cannot train on {shown}: {reason}."):
             return BinnedDataset.from_parquet(
-                paths,
-                target=settings.target,
-                era="era",
-                features=features,
-                max_bins=estimator.max_bins,
-                random_state=settings.random_state,
-                drop_missing_target=True,
-                keep_eras=eras,
-                on_progress=partial(tell, "reading"),
+                paths, features=features, era="era", drop_missing_target=True, **options
             )
     except DataError:
         for path in paths:  # says which of them is damaged, if one is
@@ -182,7 +181,8 @@ def why_train(
     purge: int = 0,
 ) -> str | None:
     """Return why the stored fit is not the one configured, in words; None if it is."""
-    wanted = _request(settings, files, features, version=version, purge=purge)
+    of = {"version": version, "purge_of_folds": purge}
+    wanted = _request(settings, files, features, **of)
     with suppress(DataError):  # of which the training warns
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
         if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
@@ -258,19 +258,12 @@ def fingerprint(dataset: BinnedDataset) -> str:
 
 
 def _request(
-    settings: TrainSection,
-    files: Sequence[_File],
-    features: Sequence[str],
-    *,
-    version: str,
-    purge: int,
+    settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
 ) -> store.ModelRecord:
     """The record as far as it is known before the data are read."""
-    asked = settings.model_dump(exclude={"first_era", "last_era"})
-    of_average = {"purge_of_folds": purge, "time_budget": settings.time_budget}
-    if settings.estimator != "auto":
-        of_average = {"purge_of_folds": 0, "time_budget": 0.0}
-    asked |= {"version": version, **of_average}
+    asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
+    if settings.estimator != "auto":  # what is of averages alone
+        asked |= {"purge_of_folds": 0, "time_budget": 0.0}
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]
     return store.ModelRecord(**asked, features=list(features), sha256="")
