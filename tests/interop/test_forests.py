@@ -116,7 +116,7 @@ def test_a_model_file_has_the_whole_forest(make, parameters, tmp_path):
 def test_a_score_of_ones_own_does_not_go_into_a_file(tmp_path):
     X, y, _ = make_data()
     model = regressor(n_estimators=40, oob_score=lambda y, p: 0.0).fit(X, y)
-    with pytest.raises(ModelFileError, match="set its `oob_score` to a bool"):
+    with pytest.raises(ModelFileError, match="its `oob_score` to a bool"):
         save_model(model, tmp_path / "f.era")
 
 
