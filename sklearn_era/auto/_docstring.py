@@ -47,7 +47,9 @@ DOC = """The average of models for {task}, weighted by eras that they have not s
 
     cv, n_jobs, era_order :
         As in :class:`~sklearn_era.model_selection.EraSearchCV`. Eras whose numbers are
-        mere names (hospitals, shops) need ``era_order="unordered"``.
+        mere names (hospitals, shops) need ``era_order="unordered"``. Targets that span
+        several eras need an :class:`~sklearn_era.model_selection.EraWalkForwardSplit`
+        with a ``gap`` as `cv`: there are no folds of rows then, which would leak.
 
     Attributes
     ----------

@@ -143,7 +143,8 @@ class _AutoEra(BaseEstimator):
             params["cv"] = KFold(3, shuffle=True, random_state=0)
             by_rows = MemberSearch(plain, lambda *_: alike, loss, deadline, **params)
             with no_value_noted():  # of which the first search has warned
-                if by_eras.has_folds_of_eras:
+                # With a gap, targets of neighbouring eras overlap, and rows leak.
+                if by_eras.has_folds_of_eras and not getattr(self.cv, "gap", 0):
                     by_rows.fit(X, y, **known)
                     of_rows = gather(by_rows, y, codes, weights)
                 are_ordered = by_eras.era_order_ == "ordered"

@@ -508,3 +508,13 @@ def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
     few = AutoEraRegressor(plain, members=["level", "linear"], cv=2)
     few.fit(X[eras < 4], y[eras < 4], eras=eras[eras < 4])
     assert list(few.weights_) == ["plain", "linear"]
+
+
+def test_targets_that_overlap_have_no_folds_of_rows(capsys):
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    folds = EraWalkForwardSplit(3, test_size=2, gap=2, era_order="ordered")
+    model = AutoEraRegressor(plain, members=["linear"], cv=folds, verbose=1)
+    model.fit(X, y, eras=eras)
+    assert "in rows left out" not in capsys.readouterr().out
+    assert model.era_labels_.tolist() == [10, 11, 12, 13, 14, 15]
