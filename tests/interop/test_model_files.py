@@ -540,7 +540,7 @@ def test_forged_weights_are_refused(average, tmp_path, weights, message):
         ("_range", lambda x: x[:1], "range"),
         ("_range", lambda x: x.astype("f4"), "coefficients"),
     ],
-    ids=str,
+    ids=range(15),
 )  # fmt: skip
 def test_forged_linear_members_are_refused(average, tmp_path, name, change, message):
     forgery = Forgery(average)
