@@ -17,7 +17,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.model_selection import KFold
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -116,8 +116,9 @@ class _AutoEra(BaseEstimator):
         start = time.perf_counter()
         X, eras = take_era_column(X, eras)
         plain = self._plain_model()
+        plain._validate_params()
         loss = loss_of(plain)
-        X, y = indexable(X, y)
+        X, y = indexable(X, self._as_target(y))
         make = partial(make_members, plain, self.members, loss, _num_samples(X))
         known = {"eras": eras, "sample_weight": sample_weight}
         deadline = None if self.time_budget is None else start + self.time_budget
@@ -131,7 +132,7 @@ class _AutoEra(BaseEstimator):
                     clone(plain).fit(X, y, **known)
                 raise
             weights = by_eras.routed.estimator.fit.get("sample_weight")
-            codes, y = read_eras(eras, X).codes, np.asarray(y)
+            codes = read_eras(eras, X).codes
             of_eras = gather(by_eras, y, codes, weights)
             of_rows = of_eras
             alike = {
@@ -173,13 +174,15 @@ class _AutoEra(BaseEstimator):
         differences = self.era_scores_ - self.era_scores_[0]
         mean = mean_and_error(differences)[0]
         error = np.array([error_of_mean(x, are_ordered) for x in differences])
-        if not mean[-1] > error[-1]:
+        keeps_plain = not mean[-1] > error[-1]
+        if keeps_plain:
+            found.predicted[0] = of_eras.predicted[PLAIN][-1]
             stages[PLAIN] = of_eras.stages[PLAIN][-1]
             weights = dict.fromkeys(names, 0.0) | {PLAIN: 1.0}
         self.weights_ = weights
         self._left_out = of_eras._replace(
             predicted={
-                name: values[np.newaxis].astype(np.float32)
+                name: values[np.newaxis]
                 for name, values in zip(names, found.predicted, strict=True)
                 if weights[name] > 0
             },
@@ -195,7 +198,7 @@ class _AutoEra(BaseEstimator):
             "weight": np.array([*weights.values(), 1.0]),
         }
         if self.verbose:
-            kept = "" if weights[PLAIN] < 1 else ": the plain model is kept"
+            kept = ": the plain model is kept" if keeps_plain else ""
             print(
                 f"AutoEra: the average's loss is {mean[-1]:.3g} ± {error[-1]:.2g} less "
                 f"than the plain model's{kept}"
@@ -255,16 +258,27 @@ class _AutoEra(BaseEstimator):
         Raises
         ------
         ValueError
-            If all eras were seen before.
+            If all eras were seen before, or one lies before the last of them and eras
+            are ordered; if new eras have no weight, or classes that the fit lacks.
         """
         check_is_fitted(self)
+        if eras is None or y is None:
+            raise ValueError("update needs targets and eras: pass X, y and eras=...")
         X, eras = take_era_column(X, eras)
-        X, y = indexable(X, y)
+        X, y = indexable(X, self._as_target(y))
         log = self.__dict__.get("update_log_", [])
         loss = loss_of(self._plain_model())
-        entry = update_average(self, X, y, eras, sample_weight, loss)
+        with config_context(enable_metadata_routing=False):
+            entry = update_average(self, X, y, eras, sample_weight, loss)
         self.update_log_ = [*log, entry]
         return self
+
+    def _as_target(self, y: Any) -> Any:
+        """Return targets as a vector, of float64 in regression."""
+        if y is None:
+            return None
+        y = column_or_1d(np.asarray(y), warn=True)
+        return y.astype(np.float64) if is_regressor(self) else y
 
     def _plain_model(self) -> Any:
         if self.estimator is None:

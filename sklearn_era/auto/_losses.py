@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 Rows = NDArray[np.float64]
 # Probabilities and means of counts are no closer to 0, where their losses have no end.
@@ -41,6 +42,11 @@ def loss_of(plain: Any) -> Loss:
     return _LOSSES[plain.loss]
 
 
+def _gamma_deviance(ratio: Rows) -> Rows:
+    """Half the deviance of targets by their ratio to what was predicted."""
+    return ratio - np.log(ratio) - 1
+
+
 _LOSSES = {
     loss.name: loss
     for loss in (
@@ -48,12 +54,12 @@ _LOSSES = {
         Loss("absolute_error", lambda y, p: abs(y - p), lambda y, p: np.sign(p - y)),
         Loss(
             "poisson",
-            lambda y, p: p - y * np.log(np.maximum(p, _LEAST)),
+            lambda y, p: p - y + xlogy(y, y / np.maximum(p, _LEAST)),
             lambda y, p: 1 - y / np.maximum(p, _LEAST),
         ),
         Loss(
             "gamma",
-            lambda y, p: y / np.maximum(p, _LEAST) + np.log(np.maximum(p, _LEAST)),
+            lambda y, p: _gamma_deviance(y / np.maximum(p, _LEAST)),
             lambda y, p: (p - y) / np.maximum(p, _LEAST) ** 2,
         ),
         Loss(

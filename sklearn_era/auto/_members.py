@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import _num_samples
 
+from ..criteria import Gain
 from ..effects import Intercepts
 from ..ensemble import EraForestClassifier, EraForestRegressor
 from ..ensemble._boosters.estimators import (
@@ -44,12 +45,17 @@ _OF_ERAS = ("level", "last_levels", "directional")
 
 
 def uses_eras(name: str, model: Any) -> bool:
-    """Whether a member is a default one that uses eras, or another whose fit takes
-    them.
+    """Whether a member has intercepts of eras or a criterion other than the gain, or,
+    if it is none of ours, a fit that takes eras.
     """
-    if isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
-        return name in _OF_ERAS
-    return name_in_fit(model, "eras") is not None
+    if not isinstance(model, (*BOOSTERS, EraForestClassifier, EraForestRegressor)):
+        return name_in_fit(model, "eras") is not None
+    criterion = model.split_criterion
+    has_gain = (
+        criterion == "gain" if isinstance(criterion, str) else type(criterion) is Gain
+    )
+    has_effects = getattr(model, "era_effects", None) is not None
+    return name in _OF_ERAS or has_effects or not has_gain
 
 
 def cost_of(name: str) -> float:
@@ -115,7 +121,7 @@ def at_stage(model: Any, stage: int) -> Any:
 
 
 def default_members(
-    plain: Any, loss: Loss, n_rows: int, n_eras: int, are_ordered: bool
+    plain: Any, loss: Loss, n_eras: int, are_ordered: bool
 ) -> dict[str, Any]:
     """Return the members beside the plain model, by their names in `_DEFAULT`."""
 
@@ -149,8 +155,7 @@ def default_members(
             categorical_features=columns,
             random_state=0 if plain.random_state is None else plain.random_state,
         )
-    names = [name for name in _DEFAULT if name in members]
-    return {name: members[name] for name in names[: n_rows // _ROWS_PER_MEMBER]}
+    return {name: members[name] for name in _DEFAULT if name in members}
 
 
 def _is_free(plain: Any) -> bool:
@@ -164,15 +169,23 @@ def make_members(
 ) -> dict[str, Any]:
     """Return the plain model and all others, by their names, unfitted."""
     pairs: list[Any] = [given] if isinstance(given, str) else list(given)
-    if plain.early_stopping == "auto" and n_rows <= 10_000:
-        plain = clone(plain).set_params(early_stopping=False)  # which is the same
+    if plain.early_stopping == "auto":  # in folds as in a fit to all rows
+        plain = clone(plain).set_params(early_stopping=n_rows > 10_000)
     members = {PLAIN: plain}
-    default = default_members(plain, loss, n_rows, n_eras, are_ordered)
+    default = default_members(plain, loss, n_eras, are_ordered)
     for pair in pairs:
         if isinstance(pair, str) and pair == "default":
-            found = default
+            names = list(default)[: n_rows // _ROWS_PER_MEMBER]
+            found = {name: default[name] for name in names}
+        elif isinstance(pair, str) and pair in default:
+            found = {pair: default[pair]}
         elif isinstance(pair, str) and pair in _DEFAULT:
-            found = {pair: default[pair]} if pair in default else {}
+            raise ValueError(
+                f"members has {pair!r}, which these data or the plain model do not "
+                "have: level, last_levels and directional need six eras, last_levels "
+                "ordered ones; linear and forest need a loss whose best prediction is "
+                "a mean, and no constraints on columns."
+            )
         elif isinstance(pair, tuple | list) and len(pair) == 2:
             found = {pair[0]: _checked(pair[0], pair[1], plain)}
         else:

@@ -48,7 +48,10 @@ class _Scorer(ScorerByEra):
         model = estimator.model_
         predicted = respond(model, X, y[0], stages_of(model))
         losses = self.loss(np.asarray(y[0]), predicted[-1])
-        score = -np.average(losses, weights=params.get("sample_weight"))
+        weights = params.get("sample_weight")
+        if weights is not None and not np.any(weights):
+            weights = None
+        score = -np.average(losses, weights=weights)
         return Responses(score, predicted, params["rows"])
 
 
@@ -166,7 +169,8 @@ def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> Left
     if PLAIN not in found:
         raise ValueError(
             "The plain model, with which members are compared, cannot be fitted or "
-            "scored in some fold."
+            "scored in some fold, as the warnings say; fewer folds have more eras to "
+            "train on."
         )
     rows = np.concatenate([fold.rows for fold in found[PLAIN]])
     codes = np.unique(codes[rows], return_inverse=True)[1]

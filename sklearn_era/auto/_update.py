@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 from scipy.stats import t as t_distribution
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+)
 
 from .._eras import read_eras
 from .._warnings import warn_user
+from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
 from ._members import Member, respond
 from ._weights import LeftOut, update_weights
@@ -26,28 +31,25 @@ def update_average(
 ) -> dict[str, Any]:
     """Take in rows of new eras, and return what was changed, and why."""
     check_consistent_length(X, y, eras)
-    encoded, y = read_eras(eras, X), np.asarray(y)
+    encoded, y = read_eras(eras, X), _check_y(y, estimator=model)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    labels = encoded.labels
-    known = {*model._known_eras.tolist()}
-    is_new = np.array([label not in known for label in labels.tolist()])
-    if not is_new.any():
-        raise ValueError(
-            f"eras holds {labels.size} eras, all of which the model has seen; pass "
-            "rows of an era that is new, or call fit."
-        )
+    known_labels, labels = alike(model._known_eras, encoded.labels)
+    known, keys = {*as_keys(known_labels)}, as_keys(labels)
+    check_kinds(keys, as_keys(known_labels))
+    is_new = np.array([key not in known for key in keys])
     rows = np.flatnonzero(is_new[encoded.codes])
     X_new, y_new = _safe_indexing(X, rows), y[rows]
     codes, weights = encoded.codes[rows], weights[rows]
+    _check_new(model, labels, is_new, known_labels, y, weights)
     before = LeftOut(**model._left_out)
     after = _with_new_eras(model, before, X_new, y_new, codes, weights)
     shares = np.array([model.weights_[name] for name in before.predicted])
     losses = after.by_era(loss(after.y, shares @ after.at_end()))
-    entry = {"eras": labels[is_new].tolist()}
+    entry: dict[str, Any] = {"eras": as_keys(labels[is_new])}
     entry |= _compare(losses, np.unique(before.codes).size)
     refit = False
     if entry["p_value"] < _LEAST_P_VALUE:
-        refit = known <= {*labels.tolist()}
+        refit = known <= {*keys}
         if not refit:
             warn_user(
                 f"The loss in {len(entry['eras'])} new eras, {entry['loss']:.4g}, is "
@@ -69,8 +71,35 @@ def update_average(
     if refit:
         members = _refitted(model, X, y, labels[encoded.codes], sample_weight)
     model.members_, model._left_out = members, after._asdict()
-    model._known_eras = np.concatenate([model._known_eras, labels[is_new]])
+    model._known_eras = np.concatenate([known_labels, labels[is_new]])
     return entry
+
+
+def _check_new(
+    model: Any, labels: Any, is_new: Any, known: Any, y: Any, weights: Any
+) -> None:
+    """Raise ValueError for eras that an update cannot take in."""
+    if not is_new.any():
+        raise ValueError(
+            f"eras holds {labels.size} eras, all of which the model has seen; pass "
+            "rows of an era that is new, or call fit."
+        )
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is 0 in all new eras, which then say nothing; pass weights "
+            "above 0."
+        )
+    is_ordered = model.era_order_ == "ordered" and labels.dtype.kind in "iufmM"
+    if is_ordered and (early := labels[is_new].min()) < known.max():
+        raise ValueError(
+            f"eras holds {early}, which is new but lies before the last known era, "
+            f"{known.max()}: levels go on from the last one, so call fit with all rows."
+        )
+    if is_classifier(model) and (unseen := {*y.tolist()} - {*model.classes_.tolist()}):
+        raise ValueError(
+            f"y holds the class {sorted(unseen, key=repr)[0]!r}, which the fit has not "
+            "seen: call fit with all rows."
+        )
 
 
 def _with_new_eras(
@@ -101,7 +130,8 @@ def _with_new_eras(
 
 def _compare(losses: NDArray[np.float64], n_before: int) -> dict[str, Any]:
     """Return the mean loss of new eras, and what was to be expected by those before."""
-    of_before, of_new = losses[:n_before], losses[n_before:]
+    of_before, of_new = (x[np.isfinite(x)] for x in np.split(losses, [n_before]))
+    n_before = of_before.size
     expected, loss = float(of_before.mean()), float(of_new.mean())
     error, p_value = float("nan"), 1.0
     if n_before > 1:

@@ -50,8 +50,9 @@ class LeftOut(NamedTuple):
         return np.array([values[-1] for values in self.predicted.values()])
 
     def by_era(self, values: Array) -> Array:
-        """Return means by era of values of rows, the last axis."""
+        """Return means by era of values of rows, the last axis; NaN without weight."""
         totals = np.bincount(self.codes, self.weights)
+        totals[totals == 0] = np.nan
         sums = [
             np.bincount(self.codes, self.weights * x) for x in np.atleast_2d(values)
         ]
@@ -80,11 +81,8 @@ def weigh(
     differences = eras.by_era(loss(eras.y, mean_of_rows) - loss(eras.y, mean))
     share = _share(differences, are_ordered)
     for name in best_of_rows:
-        relative = (
-            share * of_eras[name] / of_eras[name].min()
-            + (1 - share) * of_rows[name] / of_rows[name].min()
-        )
-        best[name] = int(relative.argmin())
+        by_eras, by_rows = (_relative(x[name]) for x in (of_eras, of_rows))
+        best[name] = int(np.argmin(share * by_eras + (1 - share) * by_rows))
     weights = share * _average(eras, best, loss)
     is_of_rows = np.array([name in best_of_rows for name in names])
     stages_of_rows = {name: best[name] for name in best_of_rows}
@@ -130,6 +128,11 @@ def _share(differences: Array, are_ordered: bool) -> float:
         return float(mean > 0)
     low, high = _ERRORS
     return float(np.clip((mean / error - low) / (high - low), 0.0, 1.0))
+
+
+def _relative(losses: Array) -> Array:
+    """Return how much larger losses are than the least one, in shares of it."""
+    return (losses - losses.min()) / (losses.min() or 1.0)
 
 
 def _at(left_out: LeftOut, stages: dict[str, int]) -> Array:

@@ -312,7 +312,7 @@ def describe_average(model: Any) -> Iterator[str]:
         yield "  one era left out shows no gain for sure: the plain model is kept"
         return
     told = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
-    if model.weights_["plain"] == 1:
+    if not gain > error:
         told += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {told}"
 

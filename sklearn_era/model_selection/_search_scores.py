@@ -166,7 +166,7 @@ def prediction(method: str, returned: str) -> Callable[..., Any]:
         Returns
         -------
         predicted : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the best model's `{method}` has it.
+            As the `{method}` of scikit-learn's models has them.
         """
     return predict
 

@@ -6,9 +6,12 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
+from sklearn._loss.loss import HalfSquaredError
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     log_loss,
@@ -24,13 +27,14 @@ from sklearn.tree import DecisionTreeRegressor
 
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
 from sklearn_era.auto._losses import loss_of
-from sklearn_era.auto._members import stages_of
+from sklearn_era.auto._members import stages_of, uses_eras
 from sklearn_era.auto._weights import LeftOut, update_weights, weigh
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from sklearn_era.model_files import load_model, save_model
 from sklearn_era.model_selection import EraSearchDisplay, EraWalkForwardSplit
 
 SMALL = {"max_iter": 6, "min_samples_leaf": 5, "random_state": 0}
@@ -181,8 +185,8 @@ def test_members_of_eras_alone_have_no_weight_by_rows():
     [
         ({}, mean_squared_error),
         ({"loss": "absolute_error"}, mean_absolute_error),
-        ({"loss": "poisson"}, lambda y, p: np.mean(p - y * np.log(p))),
-        ({"loss": "gamma"}, lambda y, p: np.mean(y / p + np.log(p))),
+        ({"loss": "poisson"}, lambda y, p: mean_poisson_deviance(y, p) / 2),
+        ({"loss": "gamma"}, lambda y, p: mean_gamma_deviance(y, p) / 2),
         ({"loss": "quantile", "quantile": 0.8}, partial(mean_pinball_loss, alpha=0.8)),
     ],
 )
@@ -206,15 +210,18 @@ def test_losses_are_the_plain_model_s(params, metric):
     np.testing.assert_allclose(loss.derivative(1.1, p), slope, rtol=1e-5)
 
 
-def test_losses_of_means_agree_with_scikit_learn_s_deviances():
-    y, p = np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 2.0])
-    for name, deviance in (
-        ("poisson", mean_poisson_deviance),
-        ("gamma", mean_gamma_deviance),
-    ):
-        loss = loss_of(HistGradientBoostingRegressor(loss=name))
-        found = 2 * np.mean(loss(y, p) - loss(y, y))
-        assert found == pytest.approx(deviance(y, p))
+def test_counts_get_the_number_of_trees_of_least_deviance():
+    """Log likelihoods, which may have either sign, would turn shares of them around."""
+    rng = np.random.default_rng(0)
+    eras, X = np.repeat(range(8), 40), rng.normal(size=(320, 3))
+    y = rng.poisson(20 * np.exp(X[:, 0] / 2)).astype(float)
+    plain = HistGradientBoostingRegressor(loss="poisson", max_iter=10, random_state=0)
+    model = AutoEraRegressor(plain, members=["leaves_8"]).fit(X, y, eras=eras)
+    assert model.cv_results_["stage"][1] > 10
+    with pytest.warns(UserWarning, match="larger than expected"):
+        model.update(X[eras > 5], 4 * y[eras > 5], eras=eras[eras > 5] + 2)
+    constant = AutoEraRegressor(members=["leaves_8"]).fit(X, np.ones(320), eras=eras)
+    assert (constant.predict(X) == 1).all()
 
 
 def test_averages_of_classes_are_of_probabilities():
@@ -393,7 +400,7 @@ def test_a_member_that_fails_is_left_out():
         (lambda: AutoEraRegressor(time_budget=0), "time_budget"),
         (
             lambda: AutoEraRegressor(
-                HistGradientBoostingRegressor(loss=loss_of(HistGradientBoostingRegressor()))
+                HistGradientBoostingRegressor(loss=HalfSquaredError())
             ),
             "by its name",
         ),
@@ -506,8 +513,8 @@ def test_default_members_are_chosen_by_name_and_folds_of_rows_are_enough():
     expected = [-np.mean((y - p)[eras == era] ** 2) for era in range(16)]
     np.testing.assert_allclose(model.era_scores_[3], expected)
     few = AutoEraRegressor(plain, members=["level", "linear"], cv=2)
-    few.fit(X[eras < 4], y[eras < 4], eras=eras[eras < 4])
-    assert list(few.weights_) == ["plain", "linear"]
+    with pytest.raises(ValueError, match=r"members has 'level', which these data.*six"):
+        few.fit(X[eras < 4], y[eras < 4], eras=eras[eras < 4])
 
 
 def test_targets_that_overlap_have_no_folds_of_rows(capsys):
@@ -518,3 +525,89 @@ def test_targets_that_overlap_have_no_folds_of_rows(capsys):
     model.fit(X, y, eras=eras)
     assert "in rows left out" not in capsys.readouterr().out
     assert model.era_labels_.tolist() == [10, 11, 12, 13, 14, 15]
+
+
+def make_update(eras, **params):
+    """A model of the first 12 eras of 16, and the rows."""
+    X, y, codes = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    model = AutoEraRegressor(plain, members=["level"], **params)
+    labels = eras(codes)
+    return model.fit(X[codes < 12], y[codes < 12], eras=labels[codes < 12]), X, y, codes
+
+
+@pytest.mark.filterwarnings("ignore:The loss in")
+def test_dates_are_known_in_any_unit_and_saved(tmp_path):
+    def days(codes):
+        return np.datetime64("2024-01-01") + 7 * codes.astype("m8[D]")
+
+    model, X, y, codes = make_update(lambda codes: days(codes).astype("M8[ns]"))
+    model.update(X, y, eras=days(codes))
+    assert model.update_log_[0]["eras"] == list(days(np.arange(12, 16)))
+    assert model._known_eras.size == 16
+    save_model(model, tmp_path / "model.era")
+    loaded, _ = load_model(tmp_path / "model.era")
+    assert loaded.update_log_[0]["eras"] == list(days(np.arange(12, 16)))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"eras": lambda codes: codes.astype(str)}, "of type str, but the eras"),
+        ({"eras": lambda codes: codes - 20}, "-8, which is new but lies before the"),
+        ({"weights": lambda y: 0 * y}, "at least one non-zero number"),
+        ({"y": lambda y: np.where(y > 0, np.nan, y)}, "contains NaN"),
+        ({"eras": None}, "update needs targets and eras"),
+    ],
+)
+def test_what_an_update_cannot_take_in(change, match):
+    model, X, y, codes = make_update(lambda codes: codes)
+    before, new = pickle.dumps(model), codes >= 12
+    given = {"eras": codes[new], "y": y[new], "weights": np.ones(new.sum())}
+    for name, make in change.items():
+        given[name] = None if make is None else make(given[name])
+    with pytest.raises(ValueError, match=match):
+        model.update(X[new], given["y"], eras=given["eras"],
+                     sample_weight=given["weights"])  # fmt: skip
+    assert pickle.dumps(model) == before
+
+
+def test_classes_that_the_fit_lacks_are_refused():
+    X, y, eras = make_levels()
+    classes = np.where(y > 0.5, "c", np.where(y > 0, "b", "a"))
+    old = (eras < 12) & (classes != "c")
+    model = AutoEraClassifier(HistGradientBoostingClassifier(**SMALL), members=[])
+    model.fit(X[old], classes[old], eras=eras[old])
+    with pytest.raises(ValueError, match="the class 'c', which the fit has not seen"):
+        model.update(X, classes, eras=eras)
+
+
+def test_eras_without_weight_count_for_nothing():
+    X, y, eras = make_levels()
+    weights = np.where(np.isin(eras, [3, 15]), 0.0, 1.0)
+    plain = HistGradientBoostingRegressor(**SMALL)
+    model = AutoEraRegressor(plain, members=["leaves_8"], cv=3)
+    old = eras < 14
+    model.fit(X[old], y[old], eras=eras[old], sample_weight=weights[old])
+    model.fit(X, y, eras=eras, sample_weight=weights)
+    assert np.isnan(model.era_scores_).sum() == 3  # of the last era
+    assert np.isfinite(model.cv_results_["mean_era_score"]).all()
+
+
+def test_targets_of_any_container():
+    X, y, eras = make_levels()
+    plain = HistGradientBoostingRegressor(**SMALL)
+    expected = AutoEraRegressor(plain, members=["level"]).fit(X, y, eras=eras)
+    for other in (pl.Series(y), y.astype(object)):
+        model = clone(expected).fit(X, other, eras=eras)
+        assert (model.predict(X) == expected.predict(X)).all()
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        clone(expected).fit(X, y[:, np.newaxis], eras=eras)
+
+
+def test_members_that_use_eras_have_no_folds_of_rows():
+    has_level = HistGradientBoostingRegressor(era_effects="intercept")
+    assert uses_eras("mine", has_level)
+    assert uses_eras("mine", HistGradientBoostingRegressor(split_criterion="era"))
+    assert not uses_eras("mine", HistGradientBoostingRegressor())
+    assert not uses_eras("mine", Ridge())

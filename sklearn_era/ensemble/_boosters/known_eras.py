@@ -43,7 +43,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
     index = {label: j for j, label in enumerate(as_keys(known))}
     keys = as_keys(labels)
     if keys and not any(label in index for label in keys):
-        _check_kinds(keys, list(index))
+        check_kinds(keys, list(index))
     _warn_of_misspelt([label for label in keys if label not in index], list(index))
     of_labels = np.zeros((labels.size, estimator._era_forecast.size))
     if hasattr(estimator, "_era_level"):
@@ -68,7 +68,7 @@ def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
     return copied
 
 
-def _check_kinds(given: list[Any], known: list[Any]) -> None:
+def check_kinds(given: list[Any], known: list[Any]) -> None:
     """ValueError for labels of another kind than those of training."""
     if {_kind(label) for label in given}.isdisjoint(_kind(label) for label in known):
         raise ValueError(
