@@ -142,7 +142,7 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
 
     See Also
     --------
-    sklearn_era.auto.AutoEraRegressor : A search with candidates of its own.
+    sklearn_era.auto.AutoEraRegressor : An average, weighted by eras left out.
     EraWalkForwardSplit : The folds of ordered eras.
 
     Examples
