@@ -302,10 +302,15 @@ def test_the_level_of_later_eras_is_found(early_stopping):
 
 @pytest.mark.slow
 def test_a_shortcut_is_seen_through():
+    """By a member whose splits every era has to agree on."""
     data = make_synthetic_memorization(random_state=0)
-    model = AutoEraClassifier(
-        HistGradientBoostingClassifier(max_iter=30), era_order="unordered", cv=2
-    ).fit(data.X_train, data.y_train, eras=data.eras_train)
+    booster = HistGradientBoostingClassifier(max_iter=30, early_stopping=False)
+    agreed = clone(booster).set_params(
+        split_criterion="directional", min_era_coverage=1.0, min_gain_share=0.0
+    )
+    members = ["default", ("agreed", agreed)]
+    model = AutoEraClassifier(booster, members=members, era_order="unordered", cv=2)
+    model.fit(data.X_train, data.y_train, eras=data.eras_train)
     plain = HistGradientBoostingClassifier(max_iter=30).fit(data.X_train, data.y_train)
     assert model.score(data.X_test, data.y_test) > plain.score(data.X_test, data.y_test)
     assert model.predict_proba(data.X_test).shape == (2000, 2)
