@@ -132,8 +132,8 @@ class _AutoEra(BaseEstimator):
                     clone(plain).fit(X, y, **known)
                 raise
             weights = by_eras.routed.estimator.fit.get("sample_weight")
-            codes = read_eras(eras, X).codes
-            of_eras = gather(by_eras, y, codes, weights)
+            encoded = read_eras(eras, X)
+            of_eras = gather(by_eras, y, encoded.codes, weights)
             of_rows = of_eras
             alike = {
                 name: model
@@ -147,7 +147,7 @@ class _AutoEra(BaseEstimator):
                 # With a gap, targets of neighbouring eras overlap, and rows leak.
                 if by_eras.has_folds_of_eras and not getattr(self.cv, "gap", 0):
                     by_rows.fit(X, y, **known)
-                    of_rows = gather(by_rows, y, codes, weights)
+                    of_rows = gather(by_rows, y, encoded.codes, weights)
                 are_ordered = by_eras.era_order_ == "ordered"
                 self._weigh(of_eras, of_rows, loss, are_ordered)
                 self._fit_members(by_eras, X, y)
@@ -158,7 +158,7 @@ class _AutoEra(BaseEstimator):
         self.cv_results_["fit_time"] = np.array([*seconds, sum(seconds)])
         self.era_labels_, self.era_order_ = by_eras.era_labels_, by_eras.era_order_
         self.__dict__.pop("update_log_", None)
-        self._known_eras = read_eras(eras, X).labels
+        self._known_eras = encoded.labels
         return self
 
     def _weigh(

@@ -17,7 +17,7 @@ from ..model_selection._search import EraSearchCV
 from ..model_selection._search_scores import ScorerByEra
 from ._losses import Loss
 from ._members import PLAIN, Member, cost_of, respond, stages_of
-from ._weights import LeftOut
+from ._weights import LeftOut, equal_eras
 
 
 class Responses(float):
@@ -176,8 +176,7 @@ def gather(search: MemberSearch, y: Any, codes: Any, sample_weight: Any) -> Left
     codes = np.unique(codes[rows], return_inverse=True)[1]
     weights = np.ones(rows.size) if sample_weight is None else sample_weight[rows]
     if search.has_folds_of_eras:  # all of which count the same
-        totals = np.bincount(codes, weights)
-        weights = weights / np.where(totals > 0, totals, 1.0)[codes]
+        weights = equal_eras(codes, weights)
     return LeftOut(
         {
             name: np.concatenate([fold.predicted for fold in folds], axis=1)

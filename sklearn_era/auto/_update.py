@@ -20,7 +20,7 @@ from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
 from ._members import Member, respond
-from ._weights import LeftOut, update_weights
+from ._weights import LeftOut, equal_eras, update_weights
 
 # Of a loss in new eras as large as that, if nothing has changed.
 _LEAST_P_VALUE = 0.05
@@ -109,11 +109,9 @@ def _with_new_eras(
     fitted either.
     """
     codes = np.unique(codes, return_inverse=True)[1]
-    totals = np.bincount(codes, weights)
-    weights = weights / np.where(totals > 0, totals, 1.0)[codes]
     n_eras = np.unique(before.codes).size
     # All eras count the same.
-    weights = np.concatenate([before.weights * n_eras, weights])
+    weights = np.concatenate([before.weights * n_eras, equal_eras(codes, weights)])
     return LeftOut(
         {
             name: np.concatenate(

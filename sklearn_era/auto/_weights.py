@@ -67,6 +67,12 @@ class Weighted(NamedTuple):
     predicted: Array  # of shape (n_members, n_rows)
 
 
+def equal_eras(codes: NDArray[np.intp], weights: Array) -> Array:
+    """Return weights of rows that add up to 1 in each era that has weight."""
+    totals = np.bincount(codes, weights)
+    return weights / np.where(totals > 0, totals, 1.0)[codes]
+
+
 def weigh(
     eras: LeftOut, rows: LeftOut, loss: Loss, are_ordered: bool = False
 ) -> Weighted:
@@ -191,4 +197,11 @@ def _minimum(
     return weights if better else start
 
 
-__all__ = ["LeftOut", "Weighted", "error_of_mean", "update_weights", "weigh"]
+__all__ = [
+    "LeftOut",
+    "Weighted",
+    "equal_eras",
+    "error_of_mean",
+    "update_weights",
+    "weigh",
+]
