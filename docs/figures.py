@@ -19,7 +19,6 @@ from sklearn.metrics import r2_score
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.datasets import load_bike_sharing, make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.inspection import DecisionSurfaceDisplay
 from sklearn_era.metrics import era_scores
 
 DOCS = Path(__file__).parent
@@ -42,7 +41,10 @@ def _draw_spirals(axes: list) -> None:
     """Accuracy where the shortcut is noise, and what is predicted over the spiral."""
     data = make_synthetic_memorization(random_state=0)
     X, y = data.X_train, data.y_train
-    shortcut = dict.fromkeys(range(2, X.shape[1]), 0.0)
+    # A grid over the plane of the spiral, with the shortcut at 0.
+    sides = [np.linspace(x.min(), x.max(), 200) for x in X[:, :2].T]
+    plane = np.zeros((200 * 200, X.shape[1]))
+    plane[:, :2] = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     rule = {"min_era_coverage": 1.0, "min_gain_share": 0.0}  # DeLise's
     for ax, (criterion, parameters) in zip(
         axes, {"gain": {}, "directional": rule}.items(), strict=True
@@ -53,10 +55,8 @@ def _draw_spirals(axes: list) -> None:
         )  # fmt: skip
         model.fit(X, y, eras=data.eras_train)
         accuracy = np.mean((model.predict(data.X_test) > 0.5) == data.y_test)
-        DecisionSurfaceDisplay.from_estimator(
-            model, X, (0, 1), fixed=shortcut, grid_resolution=200, ax=ax,
-            plot_method="pcolormesh", cmap="coolwarm", vmin=-0.5, vmax=1.5,
-        )  # fmt: skip
+        predicted = model.predict(plane).reshape(200, 200)
+        ax.pcolormesh(*sides, predicted, cmap="coolwarm", vmin=-0.5, vmax=1.5)
         ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=3, edgecolors="none")
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(f'"{criterion}": {accuracy:.0%} right in new eras')

@@ -24,7 +24,6 @@ import numpy as np
 
 from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingClassifier
-from sklearn_era.inspection import DecisionSurfaceDisplay
 
 data = make_synthetic_memorization(random_state=0)
 
@@ -72,13 +71,13 @@ models = {name: make_model(name).fit(X, y, eras=eras) for name in criteria}
 # The probability of class 1 over the plane of the spiral, with the shortcut at 0, which
 # is between the classes. Nothing of the spiral is left in the model of the pooled gain.
 
-shortcut = dict.fromkeys(range(2, data.X_train.shape[1]), 0.0)
+sides = [np.linspace(x.min(), x.max(), 100) for x in X[:, :2].T]
+plane = np.zeros((100 * 100, X.shape[1]))
+plane[:, :2] = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 style = {"cmap": "coolwarm", "levels": np.linspace(0, 1, 11)}
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 for ax, (criterion, model) in zip(axes, models.items(), strict=True):
-    DecisionSurfaceDisplay.from_estimator(
-        model, X, (0, 1), fixed=shortcut, ax=ax, **style
-    )
+    ax.contourf(*sides, model.predict_proba(plane)[:, 1].reshape(100, 100), **style)
     ax.set_title(f"{criterion}: {model.score(data.X_test, data.y_test):.2f}")
 fig.suptitle("Probability of class 1, and accuracy on the test set")
 

@@ -284,17 +284,21 @@ def demo(
     In each of 16 eras, a different shortcut separates the two classes; only the spiral
     holds in all of them. In the test rows, the shortcut is noise.
     """
+    import numpy as np
+
     from sklearn_era.criteria import Era
     from sklearn_era.criteria._criteria import CRITERIA
     from sklearn_era.datasets import make_synthetic_memorization
     from sklearn_era.ensemble import HistGradientBoostingRegressor
-    from sklearn_era.inspection import DecisionSurfaceDisplay
 
     figures = import_optional("matplotlib.figure", extra="plot")
     _ui.check_output(out, (".png", ".pdf", ".svg"))
     data = make_synthetic_memorization(random_state=random_state)
     X, y = data.X_train, data.y_train
-    shortcut: dict[int | str, Any] = dict.fromkeys(range(2, X.shape[1]), 0.0)
+    # A grid over the plane of the spiral, with the shortcut at 0.
+    axes = [np.linspace(x.min(), x.max(), 300) for x in X[:, :2].T]
+    plane = np.zeros((300 * 300, X.shape[1]))
+    plane[:, :2] = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     # Without pyplot, which would choose a backend for the whole process.
     n_rows = -(-len(CRITERIA) // 4)
     figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
@@ -315,11 +319,9 @@ def demo(
         train = ((model.predict(X) > 0.5) == y).mean()
         test = ((model.predict(data.X_test) > 0.5) == data.y_test).mean()
         typer.echo(f"{name:12}  {train:14.1%}  {test:13.1%}  {seconds:6.2f} s")
-        DecisionSurfaceDisplay.from_estimator(
-            model, X, (0, 1), fixed=shortcut, grid_resolution=300, ax=ax,
-            plot_method="pcolormesh", cmap="coolwarm", vmin=-0.5, vmax=1.5,
-            xlabel=data.feature_names[0], ylabel=data.feature_names[1],
-        )  # fmt: skip
+        predicted = model.predict(plane).reshape(300, 300)
+        ax.pcolormesh(*axes, predicted, cmap="coolwarm", vmin=-0.5, vmax=1.5)
+        ax.set(xlabel=data.feature_names[0], ylabel=data.feature_names[1])
         ax.scatter(*X[::8, :2].T, c=y[::8], cmap="coolwarm", s=2)
         ax.label_outer()
         ax.set_title(f"{name}: {test:.1%}")

@@ -4,9 +4,7 @@ And what they make of the data before there is a model: which values eras share,
 well rows tell their era.
 """
 
-from sklearn_era.inspection._decision_surface_display import DecisionSurfaceDisplay
 from sklearn_era.inspection._domain_classifier import domain_classifier_auc
-from sklearn_era.inspection._domain_classifier_display import DomainClassifierDisplay
 from sklearn_era.inspection._era_score_display import EraScoreDisplay
 from sklearn_era.inspection._importances import era_feature_importances
 from sklearn_era.inspection._split_agreement_display import SplitAgreementDisplay
@@ -15,8 +13,6 @@ from sklearn_era.inspection._support_match import support_match
 from sklearn_era.inspection._support_match_display import SupportMatchDisplay
 
 __all__ = [
-    "DecisionSurfaceDisplay",
-    "DomainClassifierDisplay",
     "EraScoreDisplay",
     "SplitAgreementDisplay",
     "SupportMatchDisplay",

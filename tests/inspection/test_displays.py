@@ -21,7 +21,6 @@ from helpers.inspection import (
 from sklearn_era._optional import MissingPackageError
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.inspection import (
-    DecisionSurfaceDisplay,
     EraScoreDisplay,
     SplitAgreementDisplay,
     split_statistics,
@@ -254,7 +253,6 @@ def test_matplotlib_is_asked_for_by_name(monkeypatch):
     for draw in (
         lambda: EraScoreDisplay(scores=[1], era_labels=[0]).plot(),
         lambda: SplitAgreementDisplay.from_estimator(model, X, y, eras=eras),
-        lambda: DecisionSurfaceDisplay.from_estimator(model, X, (0, 1)),
     ):
         with pytest.raises(MissingPackageError, match=r"sklearn-era\[plot\]"):
             draw()

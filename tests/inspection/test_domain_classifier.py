@@ -1,4 +1,4 @@
-"""The domain classifier: its AUC, what it tells by, its figure, its refusals."""
+"""The domain classifier: its AUC, what it tells by, its refusals."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 from sklearn.svm import LinearSVC
 
-from sklearn_era.inspection import DomainClassifierDisplay, domain_classifier_auc
+from sklearn_era.inspection import domain_classifier_auc
 
 
 def make_sets(shift=1.0, n_samples=400, random_state=0):
@@ -155,54 +155,6 @@ def test_domain_classifier_refuses(parameters, message):
     X, _ = make_sets()
     with pytest.raises(ValueError, match=message):
         domain_classifier_auc(X, **parameters)
-
-
-def test_bars_of_eras_span_their_folds(ax):
-    rng = np.random.default_rng(0)
-    eras = np.arange(300) % 3
-    X = rng.normal(size=(300, 2)) + (eras == 1)[:, np.newaxis]
-    options = {"estimator": LogisticRegression(), "random_state": 0}
-    display = DomainClassifierDisplay.from_data(X, eras=eras, ax=ax, **options)
-    result = domain_classifier_auc(X, eras=eras, **options)
-    assert_allclose([bar.get_height() for bar in display.bars_], result.aucs)
-    assert display.auc == result.auc
-    (lines,) = display.bars_.errorbar.lines[2]
-    for segment, folds in zip(lines.get_segments(), result.fold_aucs, strict=True):
-        assert_allclose(segment[:, 1], [folds.min(), folds.max()])
-    assert_allclose(display.chance_line_.get_ydata(), 0.5)
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "1", "2"]
-    with pytest.raises(ValueError, match=r"none were computed; pass n_repeats=5"):
-        display.plot(kind="importances")
-
-
-def test_bars_of_importances_begin_with_the_largest(pyplot):
-    options = {"estimator": LogisticRegression(), "n_repeats": 2, "max_features": 2}
-    display = DomainClassifierDisplay.from_data(
-        *make_sets(2.0), kind="importances", **options
-    )
-    names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert (names[0], len(names)) == ("x1", 2)
-    widths = [bar.get_width() for bar in display.bars_]
-    assert_allclose(widths[0], display.importances[0, 1])
-    assert_array_equal(display.feature_names, ["x0", "x1", "x2"])
-    assert display.importances[0, 1] > 0.2
-    assert np.all(np.abs(display.importances[0, [0, 2]]) < 0.05)
-    assert display.chance_line_ is None
-    assert pyplot.get_fignums() == [display.figure_.number]
-
-
-def test_display_refuses(ax):
-    with pytest.raises(ValueError, match=r"shape \(2,\) with 2 domain_labels"):
-        DomainClassifierDisplay(fold_aucs=[0.5, 0.6], domain_labels=[1, 2])
-    with pytest.raises(ValueError, match="1 domain_labels and 0 feature_names"):
-        DomainClassifierDisplay(
-            fold_aucs=[[0.5]], domain_labels=[1], importances=[[0.1]]
-        )
-    display = DomainClassifierDisplay(fold_aucs=[[0.5]], domain_labels=[1])
-    with pytest.raises(ValueError, match="kind must be 'auc' or 'importances'"):
-        display.plot(ax, kind="pie")
-    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
-        display.plot(ax, max_features=0)
 
 
 def test_a_column_without_a_value_is_one_warning():

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.inspection import PartialDependenceDisplay
 
 from sklearn_era.auto import AutoEraRegressor
 from sklearn_era.ensemble import (
@@ -14,7 +15,6 @@ from sklearn_era.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn_era.inspection import (
-    DecisionSurfaceDisplay,
     EraScoreDisplay,
     SplitAgreementDisplay,
     era_feature_importances,
@@ -97,7 +97,7 @@ def look_into_splits(model, _):
 def draw(model, _):
     y = CLASSES if hasattr(model, "classes_") else Y
     EraScoreDisplay.from_estimator(model, X, y, eras=ERAS)
-    DecisionSurfaceDisplay.from_estimator(model, X, (0, 1))
+    PartialDependenceDisplay.from_estimator(model, X, [(0, 1)], grid_resolution=3)
     plt.close("all")
 
 
