@@ -7,9 +7,9 @@ knows what a code stands for.
 """
 
 from cython.parallel import prange
-from libc.stdint cimport uint16_t
+from libc.stdint cimport uint16_t, uint32_t, uint8_t
 
-from sklearn.utils._typedefs cimport intp_t, uint8_t, uint32_t
+from .._arrays cimport intp_t
 
 # Columns that lie beside each other share cache lines: 64 columns of 8 bits are a line.
 # With as many rows as that, what a tile reads and writes stays in the L1 cache.

@@ -9,7 +9,8 @@ from libc.math cimport INFINITY, isnan
 
 import numpy as np
 
-from sklearn.utils._typedefs cimport intp_t, uint8_t
+from libc.stdint cimport uint8_t
+from .._arrays cimport intp_t
 
 cdef enum:
     AT_ONCE = 64

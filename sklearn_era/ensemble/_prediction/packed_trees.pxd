@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
+from .._arrays cimport node_struct
 
 cdef enum:
     MAX_LEAVES = 64  # of a small tree: bits of a word

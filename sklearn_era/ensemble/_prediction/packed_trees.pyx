@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, malloc
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
+from .._arrays cimport node_struct
 
 cdef object ndarray = np.ndarray, memmap = np.memmap  # asked for with each tree
 

@@ -17,13 +17,12 @@ The module is compiled once for each instruction set (`instruction_sets`).
 from cpython.buffer cimport PyBUF_STRIDED_RO, PyBuffer_Release, PyObject_GetBuffer
 from cython.parallel import prange
 from libc.math cimport isnan
-from libc.stdint cimport int16_t, uint32_t, uint64_t, uintptr_t
+from libc.stdint cimport int16_t, int8_t, uint32_t, uint64_t, uint8_t, uintptr_t
 from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport node_struct
-from sklearn.utils._typedefs cimport int8_t, uint8_t
+from .._arrays cimport node_struct
 
 from .packed_trees import UNSOUND, damaged
 

@@ -1,4 +1,4 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from .._arrays cimport X_BINNED_DTYPE_C
 
 
 cdef enum:

@@ -13,8 +13,8 @@ import numpy as np
 
 from sklearn.ensemble._hist_gradient_boosting.common import X_BINNED_DTYPE
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
-from sklearn.utils._typedefs cimport uint8_t
+from libc.stdint cimport uint8_t
+from .._arrays cimport X_BINNED_DTYPE_C
 
 from .rows cimport zeros
 from .._criteria.formulas cimport LANES

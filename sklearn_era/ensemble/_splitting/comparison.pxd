@@ -7,7 +7,7 @@
 from cython.parallel cimport parallel, prange
 from libc.math cimport INFINITY
 
-from sklearn.utils._openmp_helpers cimport omp_get_thread_num
+from .._arrays cimport omp_get_thread_num
 
 from .candidates.best cimport rank_splits
 from .candidates.listing cimport keep_best, list_splits, prune_column

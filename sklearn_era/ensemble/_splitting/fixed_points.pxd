@@ -2,7 +2,7 @@
 
 from libc.math cimport llrint
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from .._arrays cimport G_H_DTYPE_C
 
 
 cdef extern from *:

@@ -13,7 +13,7 @@ from libc.math cimport fabs, frexp, isfinite, ldexp
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from .._arrays cimport G_H_DTYPE_C
 
 cdef enum:
     # A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.

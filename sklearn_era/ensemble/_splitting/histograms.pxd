@@ -6,7 +6,7 @@
 from cython.parallel cimport parallel, prange
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from .._arrays cimport X_BINNED_DTYPE_C
 
 from .bundles cimport MAX_SPLIT_LANES, FeatureBundles, bundle_struct
 from .fixed_points cimport summed_values, unpack

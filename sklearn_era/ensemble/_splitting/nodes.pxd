@@ -1,11 +1,8 @@
 # A tree being grown, as scikit-learn's grower and splitter describe it, its nodes and
 # their splits, pooled over eras.
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C, X_BINNED_DTYPE_C,
-)
-from sklearn.utils._bitset cimport BITSET_DTYPE_C
-from sklearn.utils._typedefs cimport uint8_t
+from libc.stdint cimport uint8_t
+from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
 
 from .._criteria.criterion cimport split_rank
 from .._criteria.formulas cimport bounded, node_value, pooled_gain

@@ -1,6 +1,6 @@
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from .._arrays cimport G_H_DTYPE_C
 
 from .fixed_points cimport summed_values
 

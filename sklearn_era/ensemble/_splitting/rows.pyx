@@ -26,7 +26,7 @@ import math
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from .._arrays cimport G_H_DTYPE_C
 
 from .._exchange import ALONE
 from .fixed_points cimport fix_points, fixed_point, low_point, n_words_of, sum_all

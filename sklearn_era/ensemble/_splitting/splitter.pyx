@@ -22,7 +22,7 @@ from libc.math cimport ceil
 
 import numpy as np
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport G_H_DTYPE_C
+from .._arrays cimport G_H_DTYPE_C
 from sklearn.ensemble._hist_gradient_boosting.splitting import SplitInfo
 
 from .._exchange import ALONE

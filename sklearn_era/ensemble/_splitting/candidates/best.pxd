@@ -2,7 +2,7 @@
 
 from cython.parallel cimport prange
 from libc.math cimport INFINITY
-from sklearn.utils._bitset cimport init_bitset
+from ..._arrays cimport init_bitset
 
 from .orders cimport set_left_categories, set_orders
 from .splits cimport CandidateSplits, feature_bins, split_order, threads_for

@@ -5,7 +5,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from ..._arrays cimport X_BINNED_DTYPE_C
 
 from .best cimport gains_of_order, rank_splits
 from .orders cimport set_orders

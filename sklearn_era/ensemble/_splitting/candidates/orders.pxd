@@ -7,10 +7,9 @@
 
 from libc.stdlib cimport qsort
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    X_BINNED_DTYPE_C, hist_struct,
+from ..._arrays cimport (
+    BITSET_DTYPE_C, X_BINNED_DTYPE_C, hist_struct, in_bitset, init_bitset, set_bitset,
 )
-from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset, init_bitset, set_bitset
 
 from .splits cimport CandidateSplits, feature_bins, split_order
 from ..fixed_points cimport gradient_of_sums, hessian_of_sums

@@ -1,5 +1,5 @@
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
-from sklearn.utils._typedefs cimport uint8_t
+from libc.stdint cimport uint8_t
+from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport FeatureBundles
 from ..lanes.functions cimport bin_order, era_batch, lane_column, lane_functions

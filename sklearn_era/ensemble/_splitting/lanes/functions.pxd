@@ -1,7 +1,7 @@
 # What is compiled for several instruction sets: loops over the candidate splits of a
 # node, each in the lane of a vector.
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..fixed_points cimport MAX_PLANES, summed_values

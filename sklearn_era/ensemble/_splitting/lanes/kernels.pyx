@@ -8,7 +8,7 @@ contracted or reordered.
 from cpython.pycapsule cimport PyCapsule_New
 from libc.math cimport INFINITY
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport MonotonicConstraint
+from ..._arrays cimport NO_CST
 
 from .eras cimport add_directions, add_masked_directions, sum_eras
 from .functions cimport (
@@ -35,7 +35,7 @@ cdef double find_gains(
 ) noexcept nogil:
     """Find the left side of each split and its gain; return the largest gain."""
     set_sides(node, node.bins + first_bin, n_codes, order, sides)
-    if monotonic_cst == MonotonicConstraint.NO_CST:
+    if monotonic_cst == NO_CST:
         return gains_of_sides(False, 0, order.n_splits, tree, node, sides)
     return gains_of_sides(True, monotonic_cst, order.n_splits, tree, node, sides)
 

@@ -8,7 +8,7 @@
 
 from libc.string cimport memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport X_BINNED_DTYPE_C
+from ..._arrays cimport X_BINNED_DTYPE_C
 
 from ..bundles cimport MAX_BUNDLE_CELLS, bundle_struct
 from ..rows cimport packed_rows, row_block

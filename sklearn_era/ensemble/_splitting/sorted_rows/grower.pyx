@@ -18,11 +18,10 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 
 from libc.math cimport INFINITY
 from libc.string cimport memset
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C, node_struct as node_record,
+from libc.stdint cimport uint64_t
+from ..._arrays cimport (
+    BITSET_DTYPE_C, G_H_DTYPE_C, in_bitset, node_struct as node_record,
 )
-from sklearn.utils._bitset cimport BITSET_DTYPE_C, in_bitset
-from sklearn.utils._typedefs cimport uint64_t
 
 from .eras cimport find_eras, small_eras
 from .node cimport (

@@ -12,10 +12,9 @@
 
 from libc.string cimport memcpy, memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    G_H_DTYPE_C, X_BINNED_DTYPE_C, node_struct as node_record,
+from ..._arrays cimport (
+    BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C, node_struct as node_record,
 )
-from sklearn.utils._bitset cimport BITSET_DTYPE_C
 
 from ..fixed_points cimport fixed_point
 from ..nodes cimport (

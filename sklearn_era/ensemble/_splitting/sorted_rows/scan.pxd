@@ -7,10 +7,8 @@
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
-from sklearn.ensemble._hist_gradient_boosting.common cimport (
-    X_BINNED_DTYPE_C, hist_struct,
-)
-from sklearn.utils._typedefs cimport uint64_t
+from libc.stdint cimport uint64_t
+from ..._arrays cimport X_BINNED_DTYPE_C, hist_struct
 
 from .eras cimport ask_eras, move_rows, small_eras, start_order
 from .node cimport MAX_ROWS, code_of, keys_of, row_of, small_node, small_rows
