@@ -1,7 +1,7 @@
 """Check what an sdist and its wheels hold: ``check_distributions.py DIR``.
 
-The sdist must hold no source of scikit-learn's, all must hold the licences, and a
-wheel must hold the type marker and nothing that only a build needs.
+None may hold a source of scikit-learn's, all must hold the licences, and a wheel must
+hold the patches, the type marker and nothing that only a build needs.
 """
 
 import sys
@@ -10,9 +10,16 @@ import zipfile
 from pathlib import Path
 
 NOTICES = ("LICENSE", "LICENSES/scikit-learn-COPYING.txt")
-VENDORED = (
+UPSTREAM = (
     "_hist_gradient_boosting/grower.py",
     "_hist_gradient_boosting/gradient_boosting.py",
+)
+NEEDED = (
+    *NOTICES,
+    "sklearn_era/py.typed",
+    "_hist_gradient_boosting/UPSTREAM",
+    "_hist_gradient_boosting/series",
+    "_hist_gradient_boosting/grower-accept-era-splitter.patch",
 )
 
 
@@ -27,23 +34,24 @@ def problems(folder: Path) -> list[str]:
 
     found = [] if wheels else [f"{folder} holds no wheel"]
     found += [f"sdist lacks {name}" for name in NOTICES if lacks(in_sdist, name)]
-    found += [
-        f"sdist holds upstream's {name}"
-        for name in VENDORED
-        if not lacks(in_sdist, name)
-    ]
+    held = {sdist.name: in_sdist}
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
-            in_wheel = archive.namelist()
-        needed = (*NOTICES, *VENDORED, "sklearn_era/py.typed")
+            in_wheel = held[wheel.name] = archive.namelist()
         found += [
-            f"{wheel.name} lacks {name}" for name in needed if lacks(in_wheel, name)
+            f"{wheel.name} lacks {name}" for name in NEEDED if lacks(in_wheel, name)
         ]
         found += [
             f"{wheel.name} holds {name}"
             for name in in_wheel
             if name.startswith(("patches/", "tests/")) or name.endswith((".pyx", ".c"))
         ]
+    found += [
+        f"{file} holds upstream's {name}"
+        for file, names in held.items()
+        for name in UPSTREAM
+        if not lacks(names, name)
+    ]
     return found
 
 

@@ -1,96 +1,183 @@
-"""The patch series of this folder: what it is pinned to, and its order.
+"""The patch series: read, checked and applied, in memory.
 
-Neither scikit-learn nor NumPy is imported: the installed distribution is located and
-its files are read.
+It is installed, with ``UPSTREAM``, ``series`` and the patches, and applied to the
+installed scikit-learn where its modules are first imported. A patch file is a header
+in plain text, a blank line, and a unified diff that modifies files. A hunk applies
+where its lines are, which is to be one place, whatever its line numbers: so one series
+serves releases that differ elsewhere.
 """
 
 import hashlib
-import importlib.metadata
 import re
-import sys
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-import unified_diff
-from unified_diff import Patch, PatchError
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@(?: .*)?")
 
-FOLDER = Path(__file__).resolve().parent
+
+class PatchError(Exception):
+    """A series that cannot be read, applied or exported; the message says where."""
+
+
+class Patch(NamedTuple):
+    """A patch file: its name, its header, and the hunks of each file by its path."""
+
+    name: str
+    header: str
+    # Lines, each with its ' ', '-' or '+'.
+    files: dict[str, list[list[str]]]
+
+    @property
+    def size(self) -> int:
+        """Number of lines added and removed."""
+        hunks = [lines for hunks in self.files.values() for lines in hunks]
+        return sum(line[0] != " " for lines in hunks for line in lines)
 
 
 class Pin(NamedTuple):
-    """The release of scikit-learn to build with, and its files that are pinned."""
+    """Releases of scikit-learn with the same bytes, and these by path in the wheel."""
 
-    version: str
-    hashes: dict[str, str]  # SHA-256 of the text, by the path in the wheel
-
-    @property
-    def taken(self) -> list[str]:
-        """The files to patch; declarations are compiled against where they are."""
-        return [path for path in self.hashes if not path.endswith(".pxd")]
-
-    def rename(self, text: str) -> str:
-        """Move the modules taken, and no others, to ``sklearn_era``."""
-        modules = "|".join(
-            re.escape(PurePosixPath(path).with_suffix("").as_posix().replace("/", "."))
-            for path in self.taken
-        )
-        return re.sub(rf"(?<![\w.])(?=(?:{modules})\b)sklearn\.", "sklearn_era.", text)
+    versions: list[str]
+    hashes: dict[str, str]  # SHA-256 of the text
 
 
-def read_text(path: Path) -> str:
+def read_text(file: Any) -> str:
     r"""Read a UTF-8 file and turn ``\r\n`` into ``\n``, and nothing else."""
     try:
-        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+        return file.read_bytes().decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise PatchError(f"{path}: not UTF-8: {error}") from error
+        raise PatchError(f"{file}: not UTF-8: {error}") from error
 
 
-def read_pin(folder: Path) -> Pin:
-    """Read ``UPSTREAM``."""
-    lines = _entries(folder / "UPSTREAM")
-    text = "\n".join(lines)
-    versions = re.findall(r"^version (\S+)$", text, re.MULTILINE)
-    pins = re.findall(r"^([0-9a-f]{64})  (sklearn/\S+)$", text, re.MULTILINE)
-    if len(versions) != 1 or not pins or len(lines) != 1 + len(pins):
+def read_pins(folder: Any) -> list[Pin]:
+    """Read ``UPSTREAM``, whose releases come in ascending order."""
+    pins: list[Pin] = []
+    for line in _entries(folder / "UPSTREAM"):
+        digest, _, path = line.partition("  ")
+        if line.startswith("versions "):
+            pins.append(Pin(line.split()[1:], {}))
+        elif pins and re.fullmatch(r"[0-9a-f]{64}  sklearn/\S+", line):
+            pins[-1].hashes[path] = digest
+        else:
+            pins = []
+            break
+    if not pins or any(pin.hashes.keys() != pins[0].hashes.keys() for pin in pins):
         raise PatchError(
-            f"{folder / 'UPSTREAM'}: expected one line 'version X', and one line "
-            "'SHA-256  sklearn/PATH' for each file"
+            f"{folder / 'UPSTREAM'}: expected lines 'versions X ...', each with "
+            "a line 'SHA-256  sklearn/PATH' below it for each of the same files"
         )
-    return Pin(versions[0], {path: digest for digest, path in pins})
+    return pins
 
 
-def read_series(folder: Path) -> list[Patch]:
+def read_series(folder: Any) -> list[Patch]:
     """Read the patches that ``series`` lists, in the order of application."""
     names = _entries(folder / "series")
-    return [unified_diff.parse(name, read_text(folder / name)) for name in names]
+    return [parse(name, read_text(folder / name)) for name in names]
 
 
-def _entries(path: Path) -> list[str]:
+def _entries(file: Any) -> list[str]:
     """Return the lines of a list, less blanks and ``#`` comments."""
-    lines = read_text(path).split("\n")
+    lines = read_text(file).split("\n")
     return [line.rstrip() for line in lines if line.strip() and line[0] != "#"]
 
 
-def locate_upstream(pin: Pin) -> dict[str, Path]:
-    """Find the pinned files in the installed scikit-learn, which is the one pinned."""
-    needed = f"scikit-learn {pin.version} is needed to build"
-    try:
-        found = importlib.metadata.distribution("scikit-learn")
-    except importlib.metadata.PackageNotFoundError as error:
-        raise PatchError(f"{needed}, found none for {sys.executable}") from error
-    if found.version != pin.version:
-        raise PatchError(f"{needed}, found {found.version} at {found.locate_file('')}")
-    return {path: Path(found.locate_file(path)) for path in pin.hashes}
+def read_upstream(pins: Sequence[Pin], site: Any, version: str) -> dict[str, str]:
+    """Read the pinned files below the folder `site`, whose bytes are to be a pin's."""
+    texts = {path: read_text(site / path) for path in pins[0].hashes}
+    hashes = {path: sha256(text) for path, text in texts.items()}
+    if not any(hashes == pin.hashes for pin in pins):
+        known = ", ".join(version for pin in pins for version in pin.versions)
+        raise PatchError(
+            f"sklearn_era.ensemble works with scikit-learn {known}, and the installed "
+            f"{version} has other files: install one of these"
+        )
+    return texts
 
 
-def read_upstream(pin: Pin) -> dict[str, str]:
-    """Check all pinned files; return the texts of those taken, by path in the wheel."""
-    texts = {path: read_text(file) for path, file in locate_upstream(pin).items()}
-    for path, expected in pin.hashes.items():
-        found = hashlib.sha256(texts[path].encode("utf-8")).hexdigest()
-        if found != expected:
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def parse(name: str, text: str) -> Patch:
+    """Read the text of a patch file; refuse one that is malformed or cut off."""
+    header: list[str] = []
+    files: dict[str, list[list[str]]] = {}
+    path = None
+    old = new = 0  # lines that the hunk still lacks
+    *lines, tail = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if old > 0 or new > 0:
+            old -= line.startswith((" ", "-"))
+            new -= line.startswith((" ", "+"))
+            if not line.startswith((" ", "-", "+")) or min(old, new) < 0:
+                raise PatchError(
+                    f"{name}:{number}: {line!r} is not a line that its hunk counts"
+                )
+            files[path][-1].append(line)
+        elif line.startswith("--- a/"):
+            path = line.removeprefix("--- a/")
+        elif path is None:
+            header.append(line)
+        elif line == f"+++ b/{path}":
+            files.setdefault(path, [])
+        elif path in files and (match := _HUNK.fullmatch(line)):
+            old, new = (int(match[i] or 1) for i in (2, 3))
+            files[path].append([])
+        else:
             raise PatchError(
-                f"{path}: not the file of scikit-learn {pin.version} that "
-                f"patches/UPSTREAM pins: expected SHA-256 {expected}, found {found}"
+                f"{name}:{number}: expected a hunk, or '--- a/PATH' and '+++ b/PATH', "
+                f"found {line!r}"
             )
-    return {path: texts[path] for path in pin.taken}
+    if tail or old or new or path not in files or not all(files.values()):
+        raise PatchError(
+            f"{name}: empty or cut off: expected '--- a/PATH', '+++ b/PATH' and whole "
+            "hunks, to the newline at the end"
+        )
+    return Patch(name, "\n".join(header).strip("\n"), files)
+
+
+def apply(patch: Patch, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return `texts`, by path, with those changed that `patch` names."""
+    result = dict(texts)
+    for path, hunks in patch.files.items():
+        if path not in texts:
+            raise PatchError(f"{patch.name}: {path}: not listed in patches/UPSTREAM")
+        done, text = "\n", "\n" + result[path]
+        for number, lines in enumerate(hunks, start=1):
+            before, after = (
+                "".join(f"\n{line[1:]}" for line in lines if line[0] != mark) + "\n"
+                for mark in "+-"
+            )
+            # The newline before the lines is that after the lines before them.
+            places = text.count(before)
+            if places != 1:
+                raise PatchError(
+                    f"{patch.name}: {path}: the lines of hunk {number} are in {places} "
+                    f"places, and not in one, below line {done.count(chr(10))}: "
+                    + repr(before.strip("\n"))
+                )
+            head, _, text = text.partition(before)
+            done, text = done[:-1] + head + after, "\n" + text
+        result[path] = (done[:-1] + text)[1:]
+    return result
+
+
+def rename(texts: Mapping[str, str]) -> dict[str, str]:
+    """Have patched modules import one another from ``sklearn_era``, and all else from
+    scikit-learn by its full name.
+    """
+    modules = [path.removesuffix(".py").replace("/", ".") for path in texts]
+    own = re.compile(
+        rf"(?<![\w.])(?=(?:{'|'.join(map(re.escape, modules))})\b)sklearn\."
+    )
+    renamed = {}
+    for (path, text), module in zip(texts.items(), modules, strict=True):
+        packages = module.split(".")
+        for n_dots in range(1, len(packages)):
+            package = ".".join(packages[:-n_dots])
+            from_it = re.compile(rf"(?m)^from \.{{{n_dots}}}(?!\.)(?=(\w?))")
+            text = from_it.sub(
+                lambda x, p=package: f"from {p}" + "." * bool(x[1]), text
+            )
+        renamed[path] = own.sub("sklearn_era.", text)
+    return renamed

@@ -2,15 +2,13 @@
 
 All of it happens in a scratch folder. There, `wheel` holds the release, `site` what it
 installs, `series` the series rebased, as a git repository, `checkout` a copy of this
-repository that is pinned to the release, and `venv` is where that is built and tested.
+repository that takes the release too, and `venv` is where that is built and tested.
 """
 
 import contextlib
 import difflib
-import hashlib
 import importlib.metadata
 import io
-import itertools
 import os
 import re
 import shutil
@@ -24,14 +22,9 @@ from pathlib import Path
 
 import patch_series
 import repository
-import unified_diff
 import used_names
-from patch_series import Pin
+from patch_series import Patch, PatchError, Pin
 from repository import BASE, BRANCH, git
-from unified_diff import Patch, PatchError
-
-# What names the pinned release.
-PINNED = ("patches/UPSTREAM", "pyproject.toml")
 
 # By default, fits are scikit-learn's bit for bit; brute force finds the same splits;
 # scikit-learn's own tests pass with our classes. A minute or two.
@@ -97,31 +90,26 @@ def _fetch(version: str, scratch: Path) -> str:
 
 def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
     """Print files, patches and names; return the numbers of conflicts and of names."""
-    pin = patch_series.read_pin(folder)
-    patch_series.read_upstream(pin)  # The release installed is the one pinned.
+    pins = patch_series.read_pins(folder)
+    version, installed = repository.read_installed(folder)
     site, package = scratch / "site", folder.parent / "sklearn_era"
-    pinned = Path(importlib.metadata.distribution("scikit-learn").locate_file(""))
-    print(f"scikit-learn {release}, where {pin.version} is pinned\n\nFiles")
-    for path in dict.fromkeys([*pin.hashes, *used_names.declarations(package)]):
-        state = "gone"
-        if (site / path).is_file():
-            old, new = (patch_series.read_text(root / path) for root in (pinned, site))
-            state = "same" if old == new else "changed"
-        elif path in pin.taken:
-            raise PatchError(f"{path}: pinned in UPSTREAM, not in release {release}")
-        print(f"  {state:8}  {path}")
-    found = [path for path in pin.hashes if (site / path).is_file()]
-    texts = {path: patch_series.read_text(site / path) for path in found}
-    _repin(scratch / "checkout", pin, release, texts)
-    texts = {path: texts[path] for path in pin.taken}
+    print(f"scikit-learn {release}, beside {version}\n\nFiles")
+    texts = {}
+    for path, text in installed.items():
+        if not (site / path).is_file():
+            raise PatchError(f"{path}: patched, and not in release {release}")
+        texts[path] = patch_series.read_text(site / path)
+        print(f"  {'same' if texts[path] == text else 'changed':8}  {path}")
     print("\nPatches")
     n_conflicts = _rebase(folder, release, texts, scratch / "series")
     if not n_conflicts:
-        sys.path.insert(0, str(site))  # what is pinned has to be what is installed
+        _take(scratch / "checkout", pins, release, texts)
+        sys.path.insert(0, str(site))  # what is exported is of what is installed
         with contextlib.redirect_stdout(io.StringIO()):
             repository.export(scratch / "checkout/patches", scratch / "series")
         sys.path.remove(str(site))
-    missing, changed = used_names.compare(package, pinned, site)
+    before = Path(str(importlib.metadata.distribution("scikit-learn").locate_file("")))
+    missing, changed = used_names.compare(package, before, site)
     for title, names in (
         ("Names used here and missing there", missing),
         ("Names used here that have other parameters there", changed),
@@ -130,17 +118,24 @@ def _compare(folder: Path, release: str, scratch: Path) -> tuple[int, int]:
     return n_conflicts, len(missing)
 
 
-def _repin(checkout: Path, pin: Pin, release: str, texts: dict[str, str]) -> None:
-    """Have the copy require the release, and pin the bytes of its files."""
-    marks = ("version ", "scikit-learn==")
-    edits = {mark + pin.version: mark + release for mark in marks}
-    for path, text in texts.items():
-        edits[pin.hashes[path]] = hashlib.sha256(text.encode("utf-8")).hexdigest()
-    for path in filter(Path.is_file, map(checkout.joinpath, PINNED)):
-        content = path.read_text(encoding="utf-8")
-        for old, new in edits.items():
-            content = content.replace(old, new)
-        path.write_text(content, encoding="utf-8")
+def _take(checkout: Path, pins: list[Pin], release: str, texts: dict[str, str]) -> None:
+    """Have the copy list the release, and require no older one than it."""
+    hashes = {path: patch_series.sha256(text) for path, text in texts.items()}
+    upstream, project = checkout / "patches/UPSTREAM", checkout / "pyproject.toml"
+    listed = upstream.read_text(encoding="utf-8")
+    alike = [pin.versions for pin in pins if pin.hashes == hashes]
+    if not alike:
+        lines = [f"\nversions {release}"]
+        lines += [f"{digest}  {path}" for path, digest in hashes.items()]
+        listed += "\n".join([*lines, ""])
+    elif release not in alike[0]:
+        old = f"versions {' '.join(alike[0])}\n"
+        listed = listed.replace(old, f"{old[:-1]} {release}\n")
+    upstream.write_text(listed, encoding="utf-8")
+    if project.is_file():
+        text = project.read_text(encoding="utf-8")
+        text = re.sub(r"(scikit-learn>=[\d.]+),<[\d.]+", r"\1", text)
+        project.write_text(text, encoding="utf-8")
 
 
 def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> int:
@@ -173,14 +168,9 @@ def _rebase(folder: Path, release: str, texts: dict[str, str], target: Path) -> 
 
 
 def _fit(patch: Patch, diff: str) -> str:
-    """Say how far the hunks of a patch moved, or that git merged it."""
-    picked = unified_diff.parse(patch.name, f"\n{diff}")
-    old, new = ([*itertools.chain(*p.files.values())] for p in (patch, picked))
-    if [lines for _, lines in old] != [lines for _, lines in new]:
-        return "merged by git, to be read"
-    moves = {after - before for (before, _), (after, _) in zip(old, new, strict=True)}
-    by = " to ".join(f"{n:+d}" for n in sorted({min(moves), max(moves)}))
-    return f"offset {by}" if any(moves) else "strict"
+    """Whether a patch applies as it is, or git merged it."""
+    picked = patch_series.parse(patch.name, f"\n{diff}")
+    return "applies" if picked.files == patch.files else "merged by git, to be read"
 
 
 def _conflicts(patch: Patch, target: Path) -> list[str]:
@@ -201,7 +191,8 @@ def _build(scratch: Path, test: bool) -> list[str]:
     """Build the copy in an environment of its own; return what failed, if anything."""
     checkout, python = scratch / "checkout", str(scratch / "venv/bin/python")
     # Optimisation of the code changes no result and takes most of the time.
-    install = [python, "-m", "pip", "install", f"--find-links={scratch / 'wheel'}", "."]
+    (wheel,) = (scratch / "wheel").iterdir()
+    install = [python, "-m", "pip", "install", str(wheel), "."]
     install += ["--config-settings=setup-args=-Doptimization=1"]
     steps = {
         "environment": (scratch, [sys.executable, "-m", "venv", "venv"]),

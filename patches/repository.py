@@ -1,13 +1,14 @@
 """The series as a git repository, one commit a patch: to edit, and to write back."""
 
+import importlib.metadata
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import patch_series
-import unified_diff
-from unified_diff import PatchError
+from patch_series import PatchError
 
 BASE = "upstream"  # the tag of the commit that holds scikit-learn's own files
 BRANCH = "series"
@@ -19,15 +20,27 @@ _GIT = (
 )
 
 
+def read_installed(folder: Path) -> tuple[str, dict[str, str]]:
+    """Return the version of the installed scikit-learn, and the files to patch."""
+    try:
+        found = importlib.metadata.distribution("scikit-learn")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise PatchError(
+            f"no scikit-learn is installed for {sys.executable}"
+        ) from error
+    site = Path(str(found.locate_file("")))
+    pins = patch_series.read_pins(folder)
+    return found.version, patch_series.read_upstream(pins, site, found.version)
+
+
 def materialise(folder: Path, target: Path) -> None:
     """Make a git repository, with one commit a patch, in an absent or empty folder."""
     if target.exists() and any(target.iterdir()):
         raise PatchError(f"{target}: exists and is not an empty folder")
-    pin = patch_series.read_pin(folder)
-    texts = patch_series.read_upstream(pin)
-    commits = [(f"scikit-learn {pin.version}", texts)]
+    version, texts = read_installed(folder)
+    commits = [(f"scikit-learn {version}", texts)]
     for patch in patch_series.read_series(folder):
-        texts = unified_diff.apply(patch, texts)
+        texts = patch_series.apply(patch, texts)
         commits.append((patch.header, texts))
     target.mkdir(parents=True, exist_ok=True)
     git(target, "init", "--quiet", f"--initial-branch={BRANCH}")
@@ -52,10 +65,10 @@ def add_commit(target: Path, message: str, texts: dict[str, str]) -> None:
 def export(folder: Path, target: Path) -> None:
     """Write the commits after the tag back as patches and ``series``.
 
-    A commit belongs to the patch that has its subject, which stays as it is if it says
-    the same. Nothing is written unless every commit can be.
+    A commit belongs to the patch that has its subject, which stays as it is if it has
+    the same lines. Nothing is written unless every commit can be.
     """
-    texts = patch_series.read_upstream(patch_series.read_pin(folder))
+    _, texts = read_installed(folder)
     old = patch_series.read_series(folder)
     names = {patch.header.partition("\n")[0]: patch.name for patch in old}
     new: dict[str, str] = {}
@@ -66,8 +79,8 @@ def export(folder: Path, target: Path) -> None:
         if name in new:
             raise PatchError(f"commit {commit}: a second one for {name}")
         new[name] = f"{header}\n\n{diff}"
-        patch = unified_diff.parse(name, new[name])
-        texts = unified_diff.apply(patch, texts)
+        patch = patch_series.parse(name, new[name])
+        texts = patch_series.apply(patch, texts)
         if patch in old:
             new[name] = patch_series.read_text(folder / name)
     series = patch_series.read_text(folder / "series")
@@ -88,7 +101,7 @@ def _read_commits(target: Path, pinned: dict[str, str]) -> list[tuple[str, str, 
         raise PatchError(f"{target}: expected {state}; git status says {status}")
     for path, text in pinned.items():
         if git(target, "cat-file", "blob", f"{BASE}:{path}") != text:
-            raise PatchError(f"{path}: tag {BASE} is not what patches/UPSTREAM pins")
+            raise PatchError(f"{path}: tag {BASE} is not the installed scikit-learn")
     commits = []
     previous = git(target, "rev-parse", f"{BASE}^{{commit}}").strip()
     options = ("--reverse", "--topo-order", "--parents", f"{BASE}..{BRANCH}")

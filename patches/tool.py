@@ -11,10 +11,10 @@ from pathlib import Path
 
 import patch_series
 import rehearsal
-import unified_diff
-from repository import export, materialise
-from unified_diff import Patch, PatchError
+from patch_series import Patch, PatchError
+from repository import export, materialise, read_installed
 
+FOLDER = Path(__file__).resolve().parent
 MAX_PATCHES = 12
 MAX_PATCH_LINES = 80
 MAX_SERIES_LINES = 400
@@ -22,7 +22,7 @@ REASONS = ("build", "seam", "behaviour")
 FIELDS = ("Why-not-subclass", "Reason", "Drop-when", "Invariant", "Tested-by")
 
 
-def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) -> int:
+def main(argv: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
@@ -54,12 +54,14 @@ def main(argv: Sequence[str] | None = None, folder: Path = patch_series.FOLDER) 
 
 
 def check(folder: Path) -> list[str]:
-    """Apply the series, print its size and return the rules that it breaks."""
-    texts = patch_series.read_upstream(patch_series.read_pin(folder))
+    """Apply the series to the installed scikit-learn, print its size and return the
+    rules that it breaks.
+    """
+    _, texts = read_installed(folder)
     patches = patch_series.read_series(folder)
     problems = []
     for patch in patches:
-        texts = unified_diff.apply(patch, texts)
+        texts = patch_series.apply(patch, texts)
         found = _patch_problems(patch, folder.parent)
         problems += [f"{patch.name}: {problem}" for problem in found]
     total = sum(patch.size for patch in patches)

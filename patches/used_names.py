@@ -13,16 +13,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from patch_series import read_text
-from unified_diff import PatchError
+from patch_series import PatchError, read_text
 
 _IMPORT = re.compile(
-    r"^ *from (sklearn(?:\.[\w.]+)?) (c?)import (\([^)]*\)|.*)", re.MULTILINE
+    r"^ *from (sklearn(?:\.[\w.]+)?) import (\([^)]*\)|.*)", re.MULTILINE
 )
 # A private member that is defined, and its parameters if it is a function.
 _MEMBER = re.compile(
     r"(?:def |self\.|^ +)(_[a-z]\w*) *(?:(\([^)]*\))|[:=])", re.MULTILINE
 )
+BY_RELEASE = "_scikit_learn.py"  # has other ways for the names that a release lacks
 _HIST = "sklearn.ensemble._hist_gradient_boosting"  # whose classes ours derive from
 
 # Prints the parameters of what can be imported, if it has some, and null for the rest.
@@ -53,9 +53,7 @@ Found = dict[Use, str]  # the parameters, where they are known
 def compare(package: Path, pinned: Path, release: Path) -> tuple[list[str], list[str]]:
     """Name what `package` uses and a release lacks, or has with other parameters."""
     missing, changed = {}, {}  # keys in order, once each
-    for look, users in zip(
-        (_import, _declared, _defined), _read_uses(package), strict=True
-    ):
+    for look, users in zip((_import, _defined), _read_uses(package), strict=True):
         had, has = look(pinned, users), look(release, users)
         for use in sorted(users.keys() & had):
             first, *more = sorted(users[use])
@@ -68,33 +66,28 @@ def compare(package: Path, pinned: Path, release: Path) -> tuple[list[str], list
     return list(missing), list(changed)
 
 
-def declarations(package: Path) -> list[str]:
-    """List what our Cython is compiled against, by the path in the wheel."""
-    return sorted({_declaration(module) for module, _ in _read_uses(package)[1]})
-
-
-def _read_uses(package: Path) -> tuple[Users, Users, Users]:
-    """Find imports, cimports, and private members of whatever object."""
-    imports, cimports, members = (defaultdict(set) for _ in range(3))
+def _read_uses(package: Path) -> tuple[Users, Users]:
+    """Find imports, and private members of whatever object."""
+    imports, members = defaultdict(set), defaultdict(set)
     private: defaultdict[str, set[str]] = defaultdict(set)
     own: set[str] = set()
     for file in package.rglob("*.p*"):
-        if file.suffix not in (".py", ".pyx", ".pxd"):
+        if file.suffix not in (".py", ".pyx", ".pxd") or file.name == BY_RELEASE:
             continue
         where = file.relative_to(package).as_posix()
         text = re.sub("#.*", "", read_text(file))
-        for module, c, names in _IMPORT.findall(text):
+        for module, names in _IMPORT.findall(text):
             for name, alias in re.findall(r"(\w+)(?: +as +(\w+))?", names):
                 attributes = re.findall(rf"(?<![\w.]){alias or name}\.(\w+)", text)
                 for use in (name, *(f"{name}.{attribute}" for attribute in attributes)):
-                    (cimports if c else imports)[module, use].add(where)
+                    imports[module, use].add(where)
         code = re.sub(r"^ *(?:from|c?import) .*", "", text, flags=re.MULTILINE)
         own.update(name for name, _ in _MEMBER.findall(code))
         for name in re.findall(r"(?:\.|def )(_[a-z]\w*)", code):
             private[name].add(where)
     for name, files in private.items():
         members[_HIST if name in own else "", name] = files
-    return imports, cimports, members
+    return imports, members
 
 
 def _import(release: Path, uses: Iterable[Use]) -> Found:
@@ -112,20 +105,6 @@ def _import(release: Path, uses: Iterable[Use]) -> Found:
         raise PatchError(f"{release}: sklearn cannot be imported: {reason}")
     found = zip(uses, json.loads(done.stdout), strict=True)
     return {use: parameters for use, parameters in found if parameters is not None}
-
-
-def _declared(release: Path, uses: Iterable[Use]) -> Found:
-    """Look for the name as a word in the module's declarations."""
-    return {
-        (module, name): ""
-        for module, name in uses
-        if (file := release / _declaration(module)).is_file()
-        and re.search(rf"\b{re.escape(name)}\b", read_text(file))
-    }
-
-
-def _declaration(module: str) -> str:
-    return f"{module.replace('.', '/')}.pxd"
 
 
 def _defined(release: Path, uses: Iterable[Use]) -> Found:

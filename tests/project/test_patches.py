@@ -1,7 +1,10 @@
-"""The patch series: how it is applied, what the build calls, how it is edited."""
+"""The patch series: how it is applied at import, and how it is edited."""
 
-import os
+import inspect
+import linecache
+import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from hashlib import sha256
@@ -9,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
+from sklearn_era.ensemble._hist_gradient_boosting import gradient_boosting
+
 PATCHES = Path(__file__).resolve().parents[2] / "patches"
 
 with pytest.MonkeyPatch.context() as context:
     # `patches` holds scripts, which find each other beside them, and is no package.
     context.setattr(sys, "path", [str(PATCHES), *sys.path])
+    import patch_series
     import repository
     import tool
-    import used_names
-    import vendor
 
-ALPHA, BETA = "sklearn/wood/alpha.pyx", "sklearn/wood/beta.py"
-GRAIN = "sklearn/wood/grain.pxd"  # compiled against, and not taken
-DECLARED = "cdef struct grain\n"
+ALPHA, BETA = "sklearn/wood/alpha.py", "sklearn/wood/beta.py"
 LINES = "".join(f"line {n}\n" for n in range(1, 21))
 IMPORTS = "import sklearn.wood.alpha, sklearn.wood.alphabet, my_sklearn.wood.beta\n"
+RELATIVE = "from . import alpha\nfrom .alpha import x\nfrom ..base import clone\n"
 PATCH = f"""\
 Grow line 5
 
@@ -48,13 +51,12 @@ FILES = {
     "site/scikit_learn-9.9.dist-info/METADATA": "Name: scikit-learn\nVersion: 9.9\n",
     f"site/{ALPHA}": LINES.replace("\n", "\r\n"),  # as in the Windows wheel
     f"site/{BETA}": LINES + IMPORTS,
-    f"site/{GRAIN}": DECLARED,
     "repository/tests/test_wood.py": "",
     "repository/tests/test_bark.py": "",
-    "repository/patches/UPSTREAM": "version 9.9\n"
+    "repository/patches/UPSTREAM": f"versions 9.7\n{'0' * 64}  {ALPHA}\n"
+    f"{'0' * 64}  {BETA}\n\nversions 9.8 9.9\n"
     f"{sha256(LINES.encode()).hexdigest()}  {ALPHA}\n"
-    f"{sha256((LINES + IMPORTS).encode()).hexdigest()}  {BETA}\n"
-    f"{sha256(DECLARED.encode()).hexdigest()}  {GRAIN}\n",
+    f"{sha256((LINES + IMPORTS).encode()).hexdigest()}  {BETA}\n",
     "repository/patches/series": "# order\n\nalpha.patch\n",
     "repository/patches/alpha.patch": PATCH,
 }
@@ -80,8 +82,11 @@ def read(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def run_vendor(folder, out):
-    return vendor.main(["--out", str(out), "--depfile", f"{out}.d"], folder)
+def patched(folder):
+    _, texts = repository.read_installed(folder)
+    for patch in patch_series.read_series(folder):
+        texts = patch_series.apply(patch, texts)
+    return texts
 
 
 @pytest.fixture
@@ -101,65 +106,61 @@ def test_the_series_of_this_repository_holds_to_the_rules():
     assert tool.check(PATCHES) == []
 
 
-def test_vendor_writes_patched_and_renamed_files(folder, tmp_path, capsys):
-    assert vendor.main(["--list"], folder) == 0
-    assert capsys.readouterr().out == "alpha.pyx\nbeta.py\n"
-    assert run_vendor(folder, tmp_path / "a build") == 0
-    assert read(tmp_path / "a build") == {
-        "alpha.pyx": LINES.replace("line 5", "line 50"),
-        "beta.py": LINES + IMPORTS.replace("sklearn", "sklearn_era", 1),
+def test_a_hunk_applies_in_the_one_place_of_its_lines(folder, tmp_path):
+    assert patched(folder) == {
+        ALPHA: LINES.replace("line 5", "line 50"),
+        BETA: LINES + IMPORTS,
     }
-    targets, _, sources = (tmp_path / "a build.d").read_text().partition(":")
-    out = f"{tmp_path}/a\\ build"
-    assert targets == f"{out}/alpha.pyx {out}/beta.py"
-    scripts = [PATCHES / n for n in ("vendor.py", "patch_series.py", "unified_diff.py")]
-    pinned = [tmp_path / "site" / path for path in (ALPHA, BETA, GRAIN)]
-    expected = {str(path) for path in [*folder.iterdir(), *scripts, *pinned]}
-    assert set(sources.replace("\\\n", "").split()) == expected
+    edit(folder / "alpha.patch", "-3,5 +3,5", "-9,5 +9,5")
+    assert "line 50\n" in patched(folder)[ALPHA]
 
 
-def test_vendor_lists_nothing_with_another_scikit_learn(folder, capsys):
-    edit(folder / "UPSTREAM", " 9.9", " 9.8")
-    assert vendor.main(["--list"], folder) == 1
-    listed = capsys.readouterr()
-    assert listed.out == ""
-    assert "scikit-learn 9.8 is needed to build, found 9.9 at" in listed.err
+def test_patched_modules_import_one_another_from_this_package():
+    texts = {ALPHA: IMPORTS, BETA: RELATIVE + IMPORTS}
+    own = IMPORTS.replace("sklearn", "sklearn_era", 1)
+    assert patch_series.rename(texts) == {
+        ALPHA: own,
+        BETA: "from sklearn.wood import alpha\nfrom sklearn_era.wood.alpha import x\n"
+        "from sklearn.base import clone\n" + own,
+    }
 
 
-def test_vendor_lists_nothing_where_a_declaration_has_other_bytes(
-    folder, tmp_path, capsys
-):
-    edit(tmp_path / "site" / GRAIN, "grain", "knot")
-    assert vendor.main(["--list"], folder) == 1
-    listed = capsys.readouterr()
-    assert listed.out == ""
-    assert f"{GRAIN}: not the file of scikit-learn 9.9 that patches/UP" in listed.err
+def test_lines_of_a_traceback_are_those_of_the_patched_text():
+    fit = gradient_boosting.BaseHistGradientBoosting.fit
+    assert "eras=None" in inspect.getsource(fit)
+    code = inspect.unwrap(fit).__code__
+    assert "def fit(" in linecache.getline(code.co_filename, code.co_firstlineno + 1)
 
 
-def test_all_that_cython_is_compiled_against_is_pinned():
-    declared = used_names.declarations(PATCHES.parent / "sklearn_era")
-    pinned = tool.patch_series.read_pin(PATCHES).hashes
-    assert declared == sorted(path for path in pinned if path.endswith(".pxd"))
-
-
-def test_vendor_leaves_unchanged_files_untouched(folder, tmp_path):
-    run_vendor(folder, tmp_path / "out")
-    alpha, beta = sorted((tmp_path / "out").iterdir())
-    for path in (alpha, beta):
-        os.utime(path, ns=(1, 1))
-    edit(folder / "alpha.patch", "line 50", "line 51")
-    run_vendor(folder, tmp_path / "out")
-    assert alpha.stat().st_mtime_ns > beta.stat().st_mtime_ns == 1
-
-
-def test_vendor_writes_nothing_when_a_patch_fails(folder, tmp_path, capsys):
-    edit(folder / "alpha.patch", " line 6\n", " line six\n")
-    assert run_vendor(folder, tmp_path / "out") == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"repository", "site"}
-    assert capsys.readouterr().err == (
-        f"error: cannot patch scikit-learn: alpha.patch: {ALPHA}:6: "
-        "expected 'line six', found 'line 6'\n"
+def test_an_unknown_release_is_refused_and_the_rest_imports(tmp_path):
+    """In a process that takes the installed scikit-learn for one with other files."""
+    script = """
+import sklearn_era.environments, sklearn_era.metrics, sklearn_era.model_selection, sys
+assert not any(str(getattr(m, "__file__", "")).endswith((".so", ".pyd"))
+               for n, m in [*sys.modules.items()] if n.startswith("sklearn_era"))
+import sklearn
+from pathlib import Path
+wood = Path("sklearn/ensemble/_hist_gradient_boosting")
+wood.mkdir(parents=True)
+for name in ("grower.py", "gradient_boosting.py"):
+    (wood / name).write_text("changed")
+sklearn.__file__ = str(Path("sklearn/__init__.py").resolve())
+sklearn.__version__ = "9.9"
+import sklearn_era.ensemble
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: sklearn_era.ensemble works with scikit-learn 1.7.0, 1.7.1, "
+        "1.7.2, 1.8.0, 1.9.0, 1.9.1, and the installed 9.9 has other files: install "
+        "one of these."
+    )
+
+
+def test_nothing_is_compiled_against_scikit_learn():
+    for file in (PATCHES.parent / "sklearn_era").rglob("*.p[yx][xd]"):
+        assert not re.search(r"from sklearn\.\S+ cimport", file.read_text()), file
 
 
 @pytest.mark.parametrize(
@@ -174,17 +175,17 @@ def test_vendor_writes_nothing_when_a_patch_fails(folder, tmp_path, capsys):
         (" line 7\n", " line 7\n line", "alpha.patch: empty or cut off"),
         (" line 7\n", f" line 7\n--- a/{BETA}\n", "alpha.patch: empty or cut off"),
         ("+++ b/", "+++ ", "alpha.patch:11: expected a hunk, or '--- a/PATH' and "),
-        # It applies at its line numbers, or not at all.
-        ("-3,5", "-2,5", f"{ALPHA}:2: expected 'line 3', found 'line 2'"),
-        ("7\n", "7\n@@ -2,0 +2 @@\n+x\n", f"{ALPHA}:3: a hunk outside lines 8 to 20"),
-        ("7\n", "7\n@@ -21,0 +22 @@\n+x\n",
-         f"{ALPHA}:22: a hunk outside lines 8 to 20"),
+        # It applies in one place, below the hunk before it.
+        (" line 6", " line six", f"{ALPHA}: the lines of hunk 1 are in 0 places"),
+        ("7\n", "7\n@@ -3 +3,2 @@\n line 3\n+x\n",
+         "the lines of hunk 2 are in 0 places, and not in one, below line 8: "),
         (f"a/{ALPHA}\n+++ b/{ALPHA}", "a/x\n+++ b/x", "alpha.patch: x: not listed in"),
         # The files are those pinned.
-        ("version 9.9\n", "", "UPSTREAM: expected one line 'version X'"),
-        (" 9.9", " 9.8", "scikit-learn 9.8 is needed to build, found 9.9 at"),
-        ("  sklearn/", "  /sklearn/", "one line 'SHA-256  sklearn/PATH' for each file"),
-        (f"  {BETA}", f"  {ALPHA}", f"{ALPHA}: not the file of scikit-learn 9.9 that"),
+        ("versions 9.7\n", "", "UPSTREAM: expected lines 'versions X ...', each with"),
+        ("  sklearn/", "  /sklearn/", "a line 'SHA-256  sklearn/PATH' below it for"),
+        (f"{'0' * 64}  {BETA}\n", "", "below it for each of the same files"),
+        (sha256(LINES.encode()).hexdigest(), "1" * 64,
+         "works with scikit-learn 9.7, 9.8, 9.9, and the installed 9.9 has other"),
         # The series lists all patches, and their headers have all fields.
         ("\nalpha", "\nbeta", "beta.patch"),
         ("\nalpha.patch\n", "", "alpha.patch: not listed in series"),
@@ -203,7 +204,7 @@ def test_check_refuses(folder, refusal, old, new, message):
 def test_check_needs_scikit_learn_and_caps_the_sizes(refusal, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "path", [])
-        assert "scikit-learn 9.9 is needed to build, found none for" in refusal("check")
+        assert "no scikit-learn is installed for" in refusal("check")
     for limit in ("MAX_PATCHES", "MAX_PATCH_LINES", "MAX_SERIES_LINES"):
         monkeypatch.setattr(tool, limit, 0)
     assert refusal("check").count("over 0\n") == 3
@@ -236,8 +237,7 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
     assert read(folder)["series"] == "# order\n\nrest-at-ease.patch\nalpha.patch\n"
     assert read(folder)["alpha.patch"] == PATCH
     assert tool.check(folder) == []
-    run_vendor(folder, tmp_path / "out")
-    assert "line 8\nrest\nline 10\n" in read(tmp_path / "out")["beta.py"]
+    assert "line 8\nrest\nline 10\n" in patched(folder)[BETA]
     repository.git(clone, "reset", "--hard", "HEAD~")
     assert tool.main(["export", str(clone)], folder) == 0
     assert read(folder).keys() == {"UPSTREAM", "series", "rest-at-ease.patch"}
@@ -249,7 +249,7 @@ def test_export_follows_the_commits(folder, clone, tmp_path):
         (f"rm {BETA}", "and no uncommitted changes; git status says"),
         ("checkout --detach", "expected branch series, no rebase and no"),
         ("reset --hard upstream", "no commit after tag upstream"),
-        ("tag --no-sign -f upstream", "is not what patches/UPSTREAM pins"),
+        ("tag --no-sign -f upstream", "is not the installed scikit-learn"),
         ("commit --allow-empty -m Rest", "rest.patch: empty or cut off"),
         ("commit --allow-empty -C HEAD", "a second one for alpha.patch"),
         (f"mv {BETA} x && commit -m Move", "more than modify: delete mode 100644"),
@@ -274,7 +274,6 @@ BARK = {
     "sklearn/wood/__init__.py": "",
     "sklearn/wood/bark.py": "age = 9\nclass Bark:\n    _rings = 3\n"
     "    def grow(self): pass\n",
-    "sklearn/wood/bark.pxd": "cdef int grow()\ncdef int shed()\n",
 }
 OWN_MODULE = """\
 from sklearn.wood import bark
@@ -286,8 +285,7 @@ Skin.grow, Skin.rough, bark.age, Skin()._rings, Skin()._leaves
 """
 OWN = {
     "sklearn_era/own.py": OWN_MODULE,
-    "sklearn_era/own.pyx": "from sklearn.wood.bark cimport grow, shed\n",
-    "pyproject.toml": 'requires = ["scikit-learn==9.9"]\n',
+    "pyproject.toml": 'dependencies = ["scikit-learn>=9.7,<9.10"]\n',
 }
 
 
@@ -337,32 +335,33 @@ SHIFT = (ALPHA, "line 1\n", "new\nline 1\n")
 @pytest.mark.parametrize(
     ("edits", "state"),
     [
-        ([], "alpha.patch: strict"),
-        ([SHIFT], "alpha.patch: offset +1"),
+        ([], "alpha.patch: applies"),
+        ([SHIFT], "alpha.patch: applies"),
         (
             [(ALPHA, "line 3\n", "line three\n")],
             "alpha.patch: merged by git, to be read",
         ),
     ],
-    ids=["strict", "offset", "merged"],
+    ids=["same", "moved", "merged"],
 )
 def test_try_leaves_the_series_ready_for_the_release(
-    attempt, monkeypatch, edits, state, tmp_path
+    attempt, monkeypatch, edits, state
 ):
     status, out, err, keep = attempt(edits)
     assert (status, err) == (0, "")
-    assert out.splitlines()[0] == "scikit-learn 9.10, where 9.9 is pinned"
+    assert out.splitlines()[0] == "scikit-learn 9.10, beside 9.9"
     assert f"\n  {'changed ' if edits else 'same    '}  {ALPHA}\n" in out
     assert f"\n  same      {BETA}\n" in out
     assert f"\n  {state}\n" in out
     verdict = "scikit-learn 9.10 fits: the series applies, names are there"
     assert out.splitlines()[-1] == verdict
     copy = keep / "checkout"
-    assert "scikit-learn==9.10" in (copy / "pyproject.toml").read_text()
+    assert 'scikit-learn>=9.7"' in (copy / "pyproject.toml").read_text()
+    *_, last = patch_series.read_pins(copy / "patches")
+    assert last.versions == (["9.10"] if edits else ["9.8", "9.9", "9.10"])
     monkeypatch.syspath_prepend(keep / "site")
     assert tool.check(copy / "patches") == []
-    run_vendor(copy / "patches", tmp_path / "out")
-    assert "\nline 50\n" in read(tmp_path / "out")["alpha.pyx"]
+    assert "\nline 50\n" in patched(copy / "patches")[ALPHA]
 
 
 def test_try_shows_conflicts_and_leaves_the_rebase_to_be_done(attempt):
@@ -387,14 +386,11 @@ def test_try_names_what_is_missing_and_what_has_other_parameters(attempt):
     bark = "sklearn/wood/bark.py"
     edits = [(bark, old, new) for old, new in (
         ("age", "years"), ("_rings", "_bands"), ("self", "self, by"))]  # fmt: skip
-    edits += [("sklearn/wood/bark.pxd", "cdef int shed()\n", "")]
     status, out, err, _ = attempt(edits)
     assert status == 1
-    assert err == "error: scikit-learn 9.10 does not fit: names missing: 3\n"
-    assert "\n  changed   sklearn/wood/bark.pxd\n" in out
+    assert err == "error: scikit-learn 9.10 does not fit: names missing: 2\n"
     assert out.partition("\n\nNames used here and missing there\n")[2] == (
         "  sklearn.wood.bark.age: own.py\n"
-        "  sklearn.wood.bark.shed: own.pyx\n"
         "  _rings: own.py\n\n"
         "Names used here that have other parameters there\n"
         "  sklearn.wood.bark.Bark.grow: own.py\n\n"
@@ -409,7 +405,7 @@ def test_try_refuses(attempt, folder, refusal, tmp_path):
     message = refusal("try", "0.0")
     assert "scikit-learn 0.0: pip download failed: ERROR: No matching distri" in message
     _, _, message, _ = attempt([(BETA,)])
-    assert message == f"error: {BETA}: pinned in UPSTREAM, not in release 9.10\n"
+    assert message == f"error: {BETA}: patched, and not in release 9.10\n"
 
 
 @pytest.mark.slow

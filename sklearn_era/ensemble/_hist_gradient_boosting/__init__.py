@@ -1,5 +1,60 @@
-"""scikit-learn's own ``gradient_boosting`` and ``grower``, patched at build time.
+"""scikit-learn's own ``gradient_boosting`` and ``grower``, patched at import.
 
-The patches are in ``patches/`` of the repository. Binning, histograms, the plain
-splitter and the predictors are imported from the installed scikit-learn.
+The patches, which are installed here, are in ``patches/`` of the repository. Binning,
+histograms, the plain splitter and the predictors are the installed scikit-learn's.
 """
+
+import sys
+from importlib import resources
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+from pathlib import Path
+
+import sklearn
+
+from .patch_series import (
+    PatchError,
+    apply,
+    read_pins,
+    read_series,
+    read_upstream,
+    rename,
+)
+
+
+class _Loader(InspectLoader):
+    """Runs a patched text, whose lines tracebacks and debuggers ask it for."""
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+
+_FOLDER = resources.files(__name__)
+# The releases of scikit-learn that the patches are for, in ascending order.
+RELEASES = [version for pin in read_pins(_FOLDER) for version in pin.versions]
+
+
+def _import_patched() -> None:
+    try:
+        site = Path(sklearn.__file__).parents[1]
+        texts = read_upstream(read_pins(_FOLDER), site, sklearn.__version__)
+        for patch in read_series(_FOLDER):
+            texts = apply(patch, texts)
+    except (PatchError, OSError) as error:
+        raise ImportError(f"{error}.") from error
+    for path, text in rename(texts).items():
+        name = Path(path).stem
+        origin = str(Path(__file__).with_name(f"{name}.py"))
+        spec = ModuleSpec(f"{__name__}.{name}", _Loader(text), origin=origin)
+        spec.has_location = True  # in a file that is not there
+        module = module_from_spec(spec)
+        sys.modules[spec.name] = module
+        exec(compile(text, origin, "exec", dont_inherit=True), module.__dict__)
+        globals()[name] = module
+
+
+_import_patched()
