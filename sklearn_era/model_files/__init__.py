@@ -3,7 +3,7 @@
 A file is a zip archive of JSON and plain .npy arrays, of which ``_estimators`` makes
 the estimator anew, ``_values`` its parameters and attributes, and ``_trees`` its trees,
 each checked. The metadata are a member of their own, read first: a file of another
-format, or of another minor version of scikit-learn, is refused before all else.
+format, or of a scikit-learn that is not supported, is refused before all else.
 """
 
 import json
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 import sklearn_era
 
 from .._files import printable, put_in_place
+from ..ensemble._hist_gradient_boosting import RELEASES
 from ._estimators import CLASSES, first_booster
 from ._values import ValueReader, ValueWriter
 
@@ -204,9 +205,8 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     ----------
     path : str or path-like
         A file that `save_model` wrote, with this version of sklearn_era or an older
-        one, and with the minor version of scikit-learn that is installed here: its
-        fitted attributes are no public format, and those of another version may be read
-        without an error and predict nonsense.
+        one, and with any release of scikit-learn that this version works with. The
+        scikit-learn that is installed here may be another one of them.
 
     Returns
     -------
@@ -218,18 +218,18 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     Raises
     ------
     ModelFileError
-        If the file is not a model file; if it is of another format, or of another minor
-        version of scikit-learn; or if it is damaged or forged.
+        If the file is not a model file; if it is of another format, or of a
+        scikit-learn that is not supported; or if it is damaged or forged.
     OSError
         If the file cannot be read.
     """
     metadata = read_metadata(path)
     written = printable(str(metadata.versions.get("scikit-learn")))
-    if _minor(written) != _minor(sklearn.__version__):
+    if _minor(written) not in map(_minor, RELEASES):
         raise ModelFileError(
-            f"{path} was written with scikit-learn {written}, and this is scikit-learn "
-            f"{sklearn.__version__}: fit the model again, or install scikit-learn "
-            f"{_minor(written)}."
+            f"{path} was written with scikit-learn {written}, and this version of "
+            f"sklearn_era works with {', '.join(RELEASES)}: fit the model again, or "
+            "install a version that works with both."
         )
     try:
         with zipfile.ZipFile(path) as archive:
@@ -320,5 +320,5 @@ def _versions() -> dict[str, str]:
 
 
 def _minor(version: str) -> str:
-    """The minor version of a version: 1.9 of 1.9.1."""
+    """Return 1.9 for 1.9.1."""
     return ".".join(version.split(".")[:2])
