@@ -20,7 +20,7 @@ PICTURE = Path(__file__).with_suffix(".svg")
 LAYERS = {
     "Beneath all": (
         "#8290a6",
-        "_optional _files _plotting _warnings _threads _fit_attributes "
+        "_scikit_learn _optional _files _plotting _warnings _threads _fit_attributes "
         "_renamed _parameter_object effects _eras _era_arguments _era_columns _tables "
         "_trees",
     ),

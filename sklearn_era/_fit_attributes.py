@@ -9,8 +9,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 # Ours, and what scikit-learn leaves of a fit that failed: with `_in_fit` it would take
-# rows to predict for bins, and with `_raw_predict` ignore them.
-RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict")
+# rows to predict for bins, and with `_raw_predict` ignore them. A `_follower` of the
+# iterations is set for the next fit.
+RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
 # What scikit-learn keeps on an estimator for the callbacks of a running fit.
 RUNNING_CALLBACKS = (
     "_callback_fit_ctx",

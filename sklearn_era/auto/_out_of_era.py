@@ -107,10 +107,11 @@ class MemberSearch(EraSearchCV):
         self.members = self.make_members(n_eras, self.era_order_ == "ordered")
         self.names: list[str] = []
         to_come = list(self.members)
-        n_at_once = -(-effective_n_jobs(self.n_jobs) // self.n_splits_)
         verbose, self.verbose = self.verbose, max(0, self.verbose - 1)
         while to_come:
-            n = n_at_once if self.names else 1
+            n = 1
+            if self.names:
+                n = -(-effective_n_jobs(self.n_jobs) // len(self.found[0]))
             batch, to_come = to_come[:n], to_come[n:]
             before = time.perf_counter()
             models = [{"model": self.members[name]} for name in batch]

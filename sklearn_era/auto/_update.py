@@ -10,12 +10,12 @@ from scipy.stats import t as t_distribution
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
 )
 
 from .._eras import read_eras
+from .._scikit_learn import check_sample_weight
 from .._warnings import warn_user
 from ..ensemble._boosters.known_eras import alike, as_keys, check_kinds
 from ._losses import Loss
@@ -32,7 +32,7 @@ def update_average(
     """Take in rows of new eras, and return what was changed, and why."""
     check_consistent_length(X, y, eras)
     encoded, y = read_eras(eras, X), _check_y(y, estimator=model)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    weights = check_sample_weight(sample_weight, X, dtype=np.float64)
     known_labels, labels = alike(model._known_eras, encoded.labels)
     known, keys = {*as_keys(known_labels)}, as_keys(labels)
     check_kinds(keys, as_keys(known_labels))

@@ -14,11 +14,11 @@ from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
-    _check_categorical_features,
     _check_monotonic_cst,
     _check_y,
 )
 
+from .._scikit_learn import check_categorical_features
 from .._warnings import warn_user
 from ..ensemble._binning.errors import blame_column, feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
@@ -128,7 +128,7 @@ class ClusterFit:
     ) -> list[NDArray[np.float64] | None] | None:
         """Let the estimator learn the columns of X; returns the known categories."""
         estimator, rows = self.estimator, summaries[0].head
-        is_categorical = _check_categorical_features(
+        is_categorical = check_categorical_features(
             rows, estimator.categorical_features
         )
         if is_categorical is not None:

@@ -14,10 +14,11 @@ from dask import delayed
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import check_consistent_length
 
 from .._era_arguments import warn_of_row_order
 from .._eras import _missing_rows, check_eras, encode_eras, ordered_categories
+from .._scikit_learn import check_sample_weight
 
 
 @dataclass
@@ -124,7 +125,7 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
             f"y has missing or infinite values in {n_missing} rows; drop these rows."
         )
     if sample_weight is not None and y.size:
-        sample_weight = _check_sample_weight(
+        sample_weight = check_sample_weight(
             sample_weight,
             X,
             dtype=np.float64,

@@ -161,7 +161,7 @@ class ShardFitMixin(EraFitMixin):
         return share_means(super()._get_loss(sample_weight), self._exchange)
 
     def _bin_data(
-        self, X: ShardRows, sample_weight: Any, is_training_data: bool
+        self, X: ShardRows, sample_weight: Any = None, *, is_training_data: bool
     ) -> NDArray[np.uint8]:
         if is_training_data:
             self._bin_mapper = copy.copy(self._shard_mapper)

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.callback import CallbackContext, ScoringMonitor
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils._metadata_requests import _routing_enabled
-from sklearn.utils.validation import _check_sample_weight
 
 from .._eras import EncodedEras
 from .._fit_attributes import Snapshot
+from .._scikit_learn import ScoringMonitor, check_sample_weight
 from ._binning.dataset import BinnedDataset
 from ._fit_state import asks_for_eras
 
@@ -33,24 +32,31 @@ def begin_tasks(
     attributes of an estimator whose fit stopped here, or None if it cannot predict.
     """
     if not hasattr(estimator, "_skl_callbacks"):
-        return Tasks(estimator)
+        return Tasks(estimator, fitted)
     return _ReportedTasks(estimator, rows, n_tasks, fitted)
 
 
 class Tasks:
-    """The tasks of a fit that nobody follows."""
+    """The tasks of a fit, in which `_follower` may follow the iterations without
+    scikit-learn's callbacks, which older releases lack.
+    """
 
-    def __init__(self, estimator: Any):
+    def __init__(self, estimator: Any, fitted: Callable[[], dict[str, Any] | None]):
         self._estimator = estimator
+        self._fitted = fitted
+        self._follower = getattr(estimator, "_follower", None)
 
     def begin_iteration(self) -> None:
-        pass
+        if self._follower is not None:
+            self._follower.begin_iteration(self._estimator)
 
     def end_iteration(self) -> bool:
         """Whether a callback asks to stop."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
+        if self._follower is not None:
+            self._follower.end_iteration(self._estimator, self._fitted)
         return False
 
     def end(self) -> None:
@@ -67,21 +73,19 @@ class _ReportedTasks(Tasks):
         n_tasks: int,
         fitted: Callable[[], dict[str, Any] | None],
     ):
-        super().__init__(estimator)
-        self._fitted = fitted
+        super().__init__(estimator, fitted)
         # Functions, which are called if a callback asks for what they return.
         self._data = {
             "X": lambda: rows.X,
             "y": lambda: rows.y,
             "metadata": lambda: rows.metadata,
         }
-        self._fit: CallbackContext = estimator._init_callback_context(
-            max_subtasks=n_tasks
-        )
-        self._iteration: CallbackContext = None
+        self._fit = estimator._init_callback_context(max_subtasks=n_tasks)
+        self._iteration: Any = None
         self._call(self._fit.call_on_fit_task_begin)
 
     def begin_iteration(self) -> None:
+        super().begin_iteration()
         self._iteration = self._fit.subcontext(task_name="iteration")
         self._call(
             self._iteration.call_on_fit_task_begin,
@@ -161,7 +165,7 @@ class TrainingRows:
         metadata = {}
         if self._sample_weight is not None:
             # Those of `fit` have the weights of classes in them.
-            sample_weight = _check_sample_weight(
+            sample_weight = check_sample_weight(
                 self._sample_weight, self._y, dtype=np.float64
             )
             metadata["sample_weight"] = self._take(sample_weight)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._scikit_learn import CallbackSupportMixin
 from .._threads import ThreadsMixin
 from .._trees.walk import gains_by_column
 from ._binning.hooks import BinningMixin

@@ -28,7 +28,6 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
     check_is_fitted,
@@ -36,6 +35,7 @@ from sklearn.utils.validation import (
 
 from .._era_arguments import take_era_column
 from .._fit_attributes import fits_or_fails
+from .._scikit_learn import check_sample_weight
 from .._tables.no_value import no_value_noted
 from .._warnings import warn_user
 from ..model_selection._fit_arguments import name_in_fit
@@ -202,7 +202,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     f"{name} is a {type(estimator).__name__}, which is no classifier: "
                     "JustTrainTwice needs one."
                 )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = check_sample_weight(sample_weight, X, dtype=np.float64)
         given = None if sample_weight is None else weights
         # Before the first fit, which may take long.
         self._arguments("estimator", self.estimator, weights, fit_params)

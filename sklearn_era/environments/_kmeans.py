@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.validation import _check_sample_weight
 
+from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era.environments._numeric import check_numbers, number_by_size
 
 
@@ -99,7 +99,7 @@ def kmeans_partition(
     values = check_numbers(X, missing)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight,
             values,
             ensure_non_negative=True,

@@ -12,13 +12,13 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     _num_samples,
     check_is_fitted,
 )
 
 from sklearn_era._eras import EncodedEras, is_fixed, read_eras, weigh_eras
+from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._threads import openmp_threads
 from sklearn_era._trees.walk import (
     leaf_indices,
@@ -82,7 +82,7 @@ def check_replay_data(
         raise ValueError("eras is None; pass one label a row of X.")
     encoded_eras = read_eras(eras, X)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)
     encoded_y = _encode_targets(estimator, y)
     weights = estimator._finalize_sample_weight(sample_weight, encoded_y)
     if is_fixed(weighting := getattr(estimator, "era_weighting", "rows")):

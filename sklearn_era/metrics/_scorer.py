@@ -3,7 +3,7 @@
 import inspect
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -187,7 +187,12 @@ class _EraMetric:
 class EraScorer(_Scorer):
     """A metric, era by era, as a scorer: the result of :func:`make_era_scorer`."""
 
-    __metadata_request__score: ClassVar = {"eras": True}
+    def _get_metadata_request(self) -> Any:
+        requests = super()._get_metadata_request()
+        for name, request in {"eras": True, "sample_weight": None}.items():
+            if requests.score.requests.get(name) is None:
+                requests.score.add_request(param=name, alias=request)
+        return requests
 
     def __call__(
         self,

@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, _safe_indexing
 from sklearn.utils._param_validation import StrOptions, validate_params
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _num_samples
 
 from sklearn_era._eras import (
     TIME_ONLY,
@@ -23,6 +23,7 @@ from sklearn_era._eras import (
     check_order,
     read_eras,
 )
+from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.metrics import EraScorer
 from sklearn_era.model_selection._fit_arguments import (
@@ -275,7 +276,7 @@ def _weights(weights: Any, X: Any, name: str) -> NDArray[Any] | None:
             f"{name} has {_num_samples(weights)} values, but there are "
             f"{_num_samples(X)} rows; pass one a row."
         )
-    return _check_sample_weight(weights, np.empty((_num_samples(X), 1)))
+    return check_sample_weight(weights, np.empty((_num_samples(X), 1)))
 
 
 def _test_set(

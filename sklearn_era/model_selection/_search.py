@@ -12,7 +12,7 @@ from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._era_arguments import (
     eras_by_name,
@@ -21,6 +21,7 @@ from sklearn_era._era_arguments import (
 )
 from sklearn_era._fit_attributes import fits_or_fails
 from sklearn_era._renamed import refuses_moved
+from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.no_value import no_value_noted, warn_of_no_value
 from sklearn_era.model_selection._fit_arguments import (
     check_target,
@@ -288,22 +289,23 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
                 "makes folds of eras: leave groups out, or pass a splitter."
             )
         if params.get("sample_weight") is not None:
-            params["sample_weight"] = _check_sample_weight(params["sample_weight"], X)
+            params["sample_weight"] = check_sample_weight(params["sample_weight"], X)
         with no_value_noted() as empty:
             for message in _IGNORED:
                 warnings.filterwarnings("ignore", message=message)
             if effective_n_jobs(self.n_jobs) > 1:  # it cannot be noted there
                 warnings.filterwarnings("ignore", "X: column", UserWarning, "joblib")
-            given: Any = self.estimator
-            self.estimator: Any = with_order(given, self.era_order_)
+            given: Any = self.estimator, self.cv
+            self.estimator: Any = with_order(self.estimator, self.era_order_)
             try:
                 super().fit(X, y, eras=eras, **params)
             finally:
-                self.estimator = given
+                self.estimator, self.cv = given
         warn_of_no_value(empty, "rows that some fold trains on")
         self.era_labels_ = encoded.labels[self._test_codes]
         self.scorer_ = self._get_scorers(by_era=False)[0]
-        del self._codes, self._test_codes, self._checked_cv_orig
+        for name in {"_codes", "_test_codes", "_checked_cv_orig"} & {*vars(self)}:
+            delattr(self, name)
         return self
 
     predict = available_if(_search_estimator_has("predict"))(

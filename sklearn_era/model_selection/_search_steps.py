@@ -77,19 +77,15 @@ class SearchByEra(BaseSearchCV):
         """Whether `cv` is a number, of folds of whole eras."""
         return self.cv is None or isinstance(self.cv, Integral)
 
-    def _check_input_parameters(self, X: Any, y: Any, split_params: Any) -> None:
-        """Put folds of whole eras in the place of scikit-learn's of rows."""
-        if not self._splits_eras():
-            return
-        n_eras = np.unique(split_params["groups"]).size
+    def _folds_of_eras(self) -> Any:
+        """Return what splits whole eras, in place of scikit-learn's folds of rows."""
+        n_eras = np.unique(self._codes).size
         n_folds = 5 if self.cv is None else self.cv
         if self.era_order_ == "unordered":
-            self._checked_cv_orig = GroupKFold(min(n_folds, n_eras))
-            return
+            return GroupKFold(min(n_folds, n_eras))
         n_folds = min(n_folds, n_eras - 1)
         n_tested = max(1, n_eras // (2 * n_folds))
-        walk = EraWalkForwardSplit(n_folds, test_size=n_tested, gap=self.gap)
-        self._checked_cv_orig = walk
+        return EraWalkForwardSplit(n_folds, test_size=n_tested, gap=self.gap)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         """Hand eras to whom they are for, by scikit-learn's routing or without."""
@@ -104,6 +100,7 @@ class SearchByEra(BaseSearchCV):
         routed.scorer.score["era_codes"] = self._codes
         if self._splits_eras():
             of_split["groups"] = self._codes
+            self.cv = self._folds_of_eras()
         elif of_split.get("groups") is None and (
             not hasattr(self.cv, "split") or takes(self.cv.split, "groups")
         ):
@@ -135,9 +132,14 @@ class SearchByEra(BaseSearchCV):
         is_regression = is_regressor(self.estimator)
         return get_scorer("neg_mean_squared_error") if is_regression else None
 
-    def _run_search(self, evaluate_candidates: Any, *, callback_ctx: Any) -> None:
+    def _run_search(
+        self, evaluate_candidates: Any, *, callback_ctx: Any = None
+    ) -> None:
         """Fit the candidates, all at once."""
         candidates = self._list_candidates()
+        if callback_ctx is None:  # before scikit-learn 1.9
+            evaluate_candidates(candidates)
+            return
         context = callback_ctx.subcontext(
             task_name="search",
             max_subtasks=len(candidates) * self.n_splits_,

@@ -131,11 +131,11 @@ def train(
     own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(tell, name))
     if not restart:
         estimator = own.resume(estimator)
-    estimator.set_callbacks(own)
+    estimator._follower = own
     with _told_with_table(settings):
         estimator.fit(dataset)
     tell(name, estimator.max_iter, estimator.max_iter)
-    estimator.set_callbacks().set_params(warm_start=False)
+    estimator.set_params(warm_start=False)
     record = store.save_fit(folder, name, estimator, record)
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # first what makes a checkpoint
     shutil.rmtree(own.folder, ignore_errors=True)
@@ -297,7 +297,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 
 @dataclass(eq=False)
 class Checkpoints:
-    """The checkpoint a fit resumes from, and the callback that writes the next."""
+    """The checkpoint a fit resumes from; it follows the fit, and writes the next."""
 
     folder: Path
     fit: store.ModelRecord
@@ -324,22 +324,17 @@ class Checkpoints:
         warnings.warn(f"{told} ({reason}).", stacklevel=3)
         return estimator
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        pass
+    def begin_iteration(self, estimator: Any) -> None:
+        self.on_tree(self.n_trees, estimator.max_iter)
+        self.n_trees += 1
 
-    teardown = setup
+    def end_iteration(self, estimator: Any, fitted: Callable[[], Any]) -> None:
+        if self.n_trees in self.due:
+            stopped_here = clone(estimator)
+            vars(stopped_here).update(fitted())
+            self._save(stopped_here)
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        if context.task_name == "iteration":
-            self.on_tree(self.n_trees, estimator.max_iter)
-            self.n_trees += 1
-
-    @property
-    def on_fit_task_end(self) -> Callable[..., None]:
-        """The hook, looked up each time: naming `fitted_estimator` costs a copy."""
-        return self._save if self.n_trees in self.due else self.setup
-
-    def _save(self, estimator: Any, context: Any, *, fitted_estimator: Any) -> None:
+    def _save(self, fitted_estimator: Any) -> None:
         """Write a checkpoint, which replaces the one before it once it is complete."""
         n_trees, document = self.n_trees, self.folder / _DOCUMENT
         file = self.folder / f"trees-{n_trees:06}.era"

@@ -17,13 +17,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
 )
 
 from .._eras import check_eras, encode_eras
 from .._fit_attributes import undone_on_failure
+from .._scikit_learn import check_sample_weight
 from .._threads import N_JOBS_CONSTRAINTS, openmp_threads
 from .._warnings import warn_user
 from ..ensemble._feature_penalty import penalties_by_column
@@ -185,7 +185,7 @@ class RuleEnsembleClassifier(
                 f"{MAX_ROWS - 1:,}: fit to fewer rows."
             )
         check_classification_targets(y)
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight,
             values,
             dtype=np.float64,

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
     check_is_fitted,
 )
 
 from .._eras import check_eras, encode_eras
+from .._scikit_learn import check_sample_weight
 from ._preprocessing import ColumnsMixin
 from ._rates import WeightedRule, rate_rules, rates_frame
 
@@ -159,7 +159,7 @@ class RulePredictionMixin(ColumnsMixin):
                 f"y holds {unknown.tolist()[0]!r}, which is no class of the fit; those "
                 f"are {', '.join(map(repr, self.classes_.tolist()))}."
             )
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             sample_weight, values, dtype=np.float64, ensure_non_negative=True
         )
         table = rate_rules(

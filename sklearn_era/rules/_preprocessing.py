@@ -9,6 +9,7 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 
+from .._scikit_learn import check_categorical_features
 from ..ensemble._binning.hooks import BinningMixin
 from ..ensemble._binning.rare_categories import (
     codes_of_categories,
@@ -22,12 +23,16 @@ class ColumnsMixin(BaseEstimator):
 
     is_categorical_: NDArray[np.bool_] | None
     _preprocessor: Any
+    categorical_features: Any
 
     # Borrowed: to inherit from its class would be to be taken for trees. It asks for
     # this number, the most bins of a column of categories.
     max_bins = 255
     _preprocess_X = BaseHistGradientBoosting._preprocess_X
     _check_categories = BinningMixin._check_categories
+
+    def _check_categorical_features(self, X: Any) -> NDArray[np.bool_] | None:
+        return check_categorical_features(X, self.categorical_features)
 
     def _columns_of(
         self, X: Any, *, reset: bool

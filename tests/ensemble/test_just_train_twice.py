@@ -25,6 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from helpers.data import make_data
 from helpers.estimators import ours
+from helpers.releases import from_1_9
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -42,6 +43,7 @@ def make_groups(n_rows, minority, seed):
     return np.column_stack([shortcut, sign + rng.normal(size=n_rows)]), y, lacks_it
 
 
+@from_1_9
 def test_minority_gains():
     X, y, _ = make_groups(4000, 0.05, seed=0)
     X_test, y_test, lacks_it = make_groups(4000, 0.5, seed=1)
@@ -124,6 +126,7 @@ def test_first_fit_is_short_where_it_goes_in_steps(estimator, name, n_iter):
     assert model.estimator_.get_params()[name] == given
 
 
+@from_1_9
 def test_first_fit_without_an_error_is_warned_of():
     X, y, *_ = make_data("binary")
     tree = DecisionTreeClassifier(random_state=0)

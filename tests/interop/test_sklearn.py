@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from sklearn import config_context, ensemble
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer, r2_score
 from sklearn.utils.validation import check_is_fitted
@@ -100,6 +99,7 @@ def test_the_attributes_are_those_that_scikit_learns_own_fit_leaves(
 
 
 def test_what_belongs_to_fits_is_left_behind():
+    ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
     X, y, _, eras = make_data()
     model = HistGradientBoostingRegressor(max_iter=3, split_criterion="era")
     monitor = ScoringMonitor(scoring=make_scorer(r2_score))

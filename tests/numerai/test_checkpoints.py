@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -335,14 +334,15 @@ def test_a_full_disk_costs_the_checkpoint_not_the_training(
     assert_same_model(*(load_fit(x, "model")[0] for x in (tmp_path, trained)))
 
 
-def test_copies_are_asked_for_only_where_one_is_due(tmp_path):
+def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
     kept = training.Checkpoints(tmp_path, None, range(4, 8, 4), lambda *_: None, 2)
-    due = []
+    monkeypatch.setattr(kept, "_save", lambda model: None)
+    fitted = Mock(return_value={})
     for _ in range(6):
-        task = SimpleNamespace(task_name="iteration")
-        kept.on_fit_task_begin(SimpleNamespace(max_iter=8), task)
-        due.append(kept.on_fit_task_end.__name__ == "_save")
-    assert due == [False, True, False, False, False, False]  # 4 trees; 8 are the model
+        kept.begin_iteration(training.Regressor(max_iter=8))
+        kept.end_iteration(training.Regressor(max_iter=8), fitted)
+        assert fitted.called == (kept.n_trees >= 4)
+    assert fitted.call_count == 1  # of 4 trees; 8 are the model
 
 
 @pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])

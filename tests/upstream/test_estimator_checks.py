@@ -28,6 +28,8 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.model_selection import EraSearchCV
 from sklearn_era.rules import RuleEnsembleClassifier
 
+pytest.importorskip("sklearn.callback", reason="checks are those of scikit-learn 1.9")
+
 DOCS = Path(__file__).parents[2] / "docs" / "differences.md"
 
 

@@ -11,14 +11,13 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
-    _check_categorical_features,
-    _check_sample_weight,
     _get_feature_names,
     check_consistent_length,
 )
 
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, _missing_rows, read_eras
+from ..._scikit_learn import check_categorical_features, check_sample_weight
 from .floats import FloatColumns, fit_and_bin_columns
 from .integer_columns import as_integer_columns
 from .integers import allocate_binned, bin_columns, fit_bin_mapper
@@ -158,7 +157,7 @@ class BinnedDataset:
         if isinstance(X, BinnedDataset):
             raise ValueError("X is a BinnedDataset already: pass it to fit.")
         X, eras = take_era_column(X, eras)
-        if _check_categorical_features(X, "from_dtype") is not None:
+        if check_categorical_features(X, "from_dtype") is not None:
             raise ValueError(
                 "X has categorical columns, which a BinnedDataset does not hold. "
                 "Encode them as numbers or drop them, or fit to the raw rows."
@@ -174,7 +173,7 @@ class BinnedDataset:
         if y.dtype.kind == "f":
             y = y.astype(np.float64, copy=False)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
+            sample_weight = check_sample_weight(
                 sample_weight,
                 y,
                 dtype=np.float64,

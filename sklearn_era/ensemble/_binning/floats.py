@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting._binning import _map_to_bins
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import check_array
 
+from ..._scikit_learn import is_pandas_df, is_polars_df
 from .integer_columns import is_pyarrow_table
 from .integers import allocate_binned
 from .search import search_bins

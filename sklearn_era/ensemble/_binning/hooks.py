@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.utils.validation import _check_categorical_features, validate_data
+from sklearn.utils.validation import validate_data
 
+from ..._scikit_learn import check_categorical_features
 from .dataset import BinnedDataset
 from .errors import feature_columns
 from .floats import fit_float_mapper, transform
@@ -99,7 +100,7 @@ class BinningMixin(BaseHistGradientBoosting):
         if columns is None:
             return self._encode(X, reset)
         if reset:
-            self.is_categorical_ = _check_categorical_features(
+            self.is_categorical_ = check_categorical_features(
                 X, self.categorical_features
             )
             if self.is_categorical_ is not None:
@@ -164,7 +165,11 @@ class BinningMixin(BaseHistGradientBoosting):
         return known
 
     def _bin_data(
-        self, X: Any, sample_weight: NDArray[Any] | None, is_training_data: bool
+        self,
+        X: Any,
+        sample_weight: NDArray[Any] | None = None,
+        *,
+        is_training_data: bool,
     ) -> NDArray[np.uint8]:
         """As in scikit-learn, but the matrix may be X's own memory, read-only. Training
         rows are Fortran-ordered, validation rows C-ordered.

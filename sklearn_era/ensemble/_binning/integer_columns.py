@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 
+from ..._scikit_learn import is_pandas_df, is_polars_df
 from ..._tables.columns import SMALL_DTYPES
 
 _BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES}

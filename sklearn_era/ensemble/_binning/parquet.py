@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-from sklearn.utils.validation import _check_sample_weight
 
 from ..._eras import EncodedEras, _missing_rows, check_eras, encode_eras
+from ..._scikit_learn import check_sample_weight
 from ..._tables.parquet import ParquetColumns, as_list
 from .codes import map_codes
 from .floats import bin_floats
@@ -48,7 +48,7 @@ def bin_parquet(
     weights = None
     if sample_weight is not None:
         weights = columns.read_numbers(sample_weight, "sample_weight")[rows]
-        weights = _check_sample_weight(
+        weights = check_sample_weight(
             weights, y, dtype=np.float64, copy=True, ensure_non_negative=True
         )
     if eras is not None:

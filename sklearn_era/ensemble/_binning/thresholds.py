@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.stats import _weighted_percentile
 
+from ..._scikit_learn import BINS_ARE_WEIGHTED
 from ..._tables.no_value import warn_of_no_value
 
 
@@ -31,10 +32,10 @@ def draw_rows(
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None
     probabilities = None
-    if sample_weight is not None:
+    if sample_weight is not None and BINS_ARE_WEIGHTED:
         probabilities = sample_weight / np.sum(sample_weight)
     return check_random_state(mapper.random_state).choice(
-        n_samples, mapper.subsample, p=probabilities, replace=True
+        n_samples, mapper.subsample, p=probabilities, replace=BINS_ARE_WEIGHTED
     )
 
 
@@ -75,6 +76,8 @@ def find_thresholds(
     the running sums of these are made once for all quantiles.
     """
     is_known = ~np.isnan(values)
+    if not BINS_ARE_WEIGHTED:
+        sample_weight = None
     if sample_weight is not None:
         is_known &= sample_weight != 0
         sample_weight = sample_weight[is_known]
@@ -84,6 +87,8 @@ def find_thresholds(
         return None
     if categories is not None:
         return categories
+    if not BINS_ARE_WEIGHTED:  # quantiles are other ones, and not found faster
+        return _find_binning_thresholds(values, max_bins)
     if sample_weight is None:
         ordered = np.sort(values)
     else:

@@ -8,7 +8,6 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
     check_is_fitted,
@@ -16,6 +15,7 @@ from sklearn.utils.validation import (
 
 from ..._era_arguments import take_era_column
 from ..._eras import EncodedEras, read_eras
+from ..._scikit_learn import check_sample_weight
 from ...effects import intercepts_of
 from .._exchange import ALONE, Exchange
 from .._fit_state import FitState, HeldOut
@@ -83,7 +83,7 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
         check_consistent_length(X, y)
         y = self._encode_y_val(y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         weights = self._finalize_sample_weight(sample_weight, y)
         bins = self._bin_mapper.transform(self._preprocess_X(X, reset=False))
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))

@@ -16,7 +16,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
-    _check_sample_weight,
     _check_y,
     check_consistent_length,
     check_is_fitted,
@@ -30,6 +29,7 @@ from ..._era_arguments import (
 )
 from ..._eras import weigh_eras
 from ..._fit_attributes import copy_attributes, undone_on_failure
+from ..._scikit_learn import check_sample_weight
 from ..._threads import openmp_threads
 from .._binning.errors import blame_column
 from .._callbacks import Tasks, TrainingRows, begin_tasks
@@ -160,7 +160,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         y = self._encode_y(_check_y(y, estimator=self))
         check_consistent_length(X, y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
+            sample_weight = check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         sample_weight = self._finalize_sample_weight(sample_weight, y)

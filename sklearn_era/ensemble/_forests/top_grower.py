@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-from sklearn.utils._bitset import set_raw_bitset_from_binned_bitset
 
+from ..._scikit_learn import set_raw_bitset_from_binned_bitset
 from .._hist_gradient_boosting.grower import TreeGrower
 from .._splitting.sorted_rows.grower import (
     MIN_SUPPORT,

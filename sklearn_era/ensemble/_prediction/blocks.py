@@ -9,7 +9,6 @@ from sklearn import get_config
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
     BaseHistGradientBoosting,
 )
-from sklearn.utils._dataframe import is_pandas_df, is_polars_df
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.validation import (
     _get_feature_names,
@@ -18,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ..._scikit_learn import is_pandas_df, is_polars_df
 from .._binning.integer_columns import is_pyarrow_table
 from .._splitting.lanes.instruction_sets import lane_module
 from .packed_trees import check_trees

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.callback import ScoringMonitor
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 from helpers.callbacks import Hook
@@ -364,6 +363,7 @@ class AsksForNoRows(Hook):
 
 
 def test_callbacks():
+    ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
     dataset, *_ = datasets_of()
     hook = Mock()
     model = Regressor(max_iter=2, early_stopping=False)

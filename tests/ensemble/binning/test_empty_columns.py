@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 from helpers.criteria import CRITERIA, RATIO
 from helpers.estimators import ours, stock
+from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, trees_of
 from sklearn_era._tables.no_value import NoValueWarning
 from sklearn_era.ensemble import (
@@ -130,6 +131,7 @@ def test_just_train_twice_warns_once():
 MATRIX = FRAME[["a", "never", "b"]].to_numpy()
 
 
+@from_1_9
 @pytest.mark.parametrize(
     ("X", "column"),
     [
@@ -194,6 +196,7 @@ def test_many_columns_are_counted():
         Regressor(max_iter=1).fit(X, Y)
 
 
+@from_1_9
 def test_values_of_rows_without_weight_do_not_count():
     X = FRAME.assign(never=np.where(ERAS < 3, 1.5, np.nan))
     X["neither"] = pd.Categorical(np.where(ERAS < 3, "x", None))

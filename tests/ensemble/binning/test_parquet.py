@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from helpers.grids import grid, slow
+from helpers.releases import from_1_9
 from sklearn_era._tables import parquet as parquet_columns
 from sklearn_era.ensemble import BinnedDataset, HistGradientBoostingRegressor
 from sklearn_era.ensemble._binning import parquet as parquet_binning
@@ -420,6 +421,7 @@ def test_pyarrow_is_asked_for(monkeypatch):
         BinnedDataset.from_parquet("rows.parquet", target="y")
 
 
+@from_1_9
 def test_columns_without_a_value(tmp_path):
     """Of any type, null too; in all files, or in all batches but the last."""
     n = 300

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
@@ -18,6 +17,8 @@ from helpers.estimators import ours, stock
 from helpers.grids import grid
 from helpers.trees import assert_same_model
 from sklearn_era.ensemble import HistGradientBoostingRegressor
+
+ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
 TARGETS = ["real", "binary", "multiclass"]
 

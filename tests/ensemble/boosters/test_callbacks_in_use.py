@@ -2,8 +2,7 @@
 
 import pytest
 import sklearn
-from sklearn import callback, ensemble
-from sklearn.callback import ScoringMonitor
+from sklearn import ensemble
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import get_scorer, make_scorer, r2_score
 from sklearn.model_selection import GridSearchCV
@@ -14,6 +13,9 @@ from helpers.callbacks import MAX_ITER, Hook, Propagated, Recorder, logged
 from helpers.data import make_data
 from helpers.estimators import ours
 from sklearn_era.metrics import era_scores, make_era_scorer
+
+callback = pytest.importorskip("sklearn.callback")
+ScoringMonitor = callback.ScoringMonitor
 
 # Eras and scores
 

@@ -12,6 +12,7 @@ from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
+from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, assert_same_splits
 from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.effects import GroupDRO, Recency
@@ -396,6 +397,7 @@ def test_what_it_needs():
         EraForestRegressor(2, **DRO).fit(X, y, eras=eras)
 
 
+@from_1_9
 def test_copies_keep_the_weights_of_their_iterations(tmp_path):
     X, y, _, eras = make_data()
     recorder = Recorder()

@@ -13,6 +13,7 @@ from sklearn.inspection import partial_dependence
 from helpers.criteria import COVER_ALL, NAMES
 from helpers.data import make_data, make_only_category
 from helpers.estimators import ours, stock
+from helpers.releases import from_1_9
 from helpers.trees import assert_same_model
 from sklearn_era.criteria import Era
 from sklearn_era.ensemble import EraForestClassifier, EraForestRegressor
@@ -259,6 +260,7 @@ def test_unusable_X_is_refused(X, message, split_criterion):
         ours(split_criterion=split_criterion).fit(X, np.arange(len(X)), eras=eras)
 
 
+@from_1_9
 def test_columns_of_one_name_are_refused_by_scikit_learn():
     X = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
     with pytest.raises(ValueError, match="Expected unique column names"):

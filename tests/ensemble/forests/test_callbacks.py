@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.metrics import accuracy_score
 
 from helpers.callbacks import Hook, Recorder, logged
 from helpers.forests import classifier, make_classes, make_data, regressor
 from helpers.trees import assert_same_trees
+
+ScoringMonitor = pytest.importorskip("sklearn.callback").ScoringMonitor
 
 N_TREES = 6
 ON_THREADS = pytest.mark.parametrize("n_jobs", [1, 2])

@@ -13,6 +13,7 @@ from helpers.kernel_fits import (
     hessians_that_vary,
     make_eras,
 )
+from helpers.releases import from_1_9
 from helpers.trees import assert_same_splits, rows_of_nodes, trees_of
 from sklearn_era.criteria import Gain
 from sklearn_era.ensemble import (
@@ -327,6 +328,7 @@ GAIN_FITS = {
 }
 
 
+@from_1_9
 @pytest.mark.parametrize("case", GAIN_FITS.values(), ids=GAIN_FITS)
 def test_the_fast_gain_grows_the_trees_of_the_plain_one(case):
     params = {"max_iter": 6, "random_state": 0, "early_stopping": False} | case

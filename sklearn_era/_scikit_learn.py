@@ -1,0 +1,72 @@
+"""Where the releases of scikit-learn differ that this package works with."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import sklearn
+from sklearn.utils.validation import _check_sample_weight
+
+try:  # from 1.9
+    from sklearn.callback import CallbackSupportMixin, ScoringMonitor
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Takes no callbacks."""
+
+    ScoringMonitor = ()
+
+try:  # from 1.8
+    from sklearn.utils._dataframe import is_pandas_df, is_polars_df
+except ImportError:
+    from sklearn.utils.validation import _is_pandas_df as is_pandas_df
+    from sklearn.utils.validation import _is_polars_df as is_polars_df
+
+try:  # from 1.9
+    from sklearn.utils._bitset import set_raw_bitset_from_binned_bitset
+except ImportError:
+    from sklearn.ensemble._hist_gradient_boosting._bitset import (
+        set_raw_bitset_from_binned_bitset,
+    )
+
+_IS_1_9 = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+
+# Weights of rows count for the thresholds of bins, and for the rows drawn.
+BINS_ARE_WEIGHTED = _IS_1_9
+
+
+def check_categorical_features(X: Any, categorical_features: Any) -> Any:
+    """Return which columns are categorical, or None: before 1.9, a booster's method."""
+    if _IS_1_9:
+        from sklearn.utils.validation import _check_categorical_features
+
+        return _check_categorical_features(X, categorical_features)
+    from sklearn.ensemble._hist_gradient_boosting import gradient_boosting
+
+    booster = SimpleNamespace(categorical_features=categorical_features)
+    base: Any = gradient_boosting.BaseHistGradientBoosting
+    return base._check_categorical_features(booster, X)
+
+
+def check_sample_weight(
+    sample_weight: Any, X: Any, *, allow_all_zero_weights: bool = False, **options: Any
+) -> Any:
+    """Return the weights, checked; before 1.9, all of them might be 0."""
+    if _IS_1_9:
+        options["allow_all_zero_weights"] = allow_all_zero_weights
+        return _check_sample_weight(sample_weight, X, **options)
+    checked = _check_sample_weight(sample_weight, X, **options)
+    if not allow_all_zero_weights and checked.size and not checked.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return checked
+
+
+__all__ = [
+    "BINS_ARE_WEIGHTED",
+    "CallbackSupportMixin",
+    "ScoringMonitor",
+    "check_categorical_features",
+    "check_sample_weight",
+    "is_pandas_df",
+    "is_polars_df",
+    "set_raw_bitset_from_binned_bitset",
+]
