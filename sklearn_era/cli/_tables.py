@@ -35,13 +35,16 @@ from sklearn_era.cli._ui import (
     writable,
 )
 from sklearn_era.ensemble._parameter_table import MOVED
-from sklearn_era.metrics import era_scores
+from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster
 from sklearn_era.model_selection import EraWalkForwardSplit
 
 # How names end, with the separator of those that are text.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
+
+# Of fewer scores the spread of eras is hardly known.
+_LEAST_ERAS = 3
 
 # As a float is written that is whole, and no other text.
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
@@ -315,6 +318,11 @@ def describe_average(model: Any) -> Iterator[str]:
     if not gain > error:
         told += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {told}"
+    if (n := model.era_labels_.size) >= _LEAST_ERAS:
+        forecast = EraScoreForecast().fit(model)
+        low, high = forecast.interval()
+        told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
+        yield f"  its loss in the next era, by {n} left out: {told}"
 
 
 def score_held_out(
@@ -357,4 +365,10 @@ def score_held_out(
                 worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
                 line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
                 line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
+            if np.isfinite(scores).sum() >= _LEAST_ERAS:
+                order = "ordered" if follow else "unordered"
+                forecast = EraScoreForecast(era_order=order).fit(found)
+                low, high = forecast.interval()
+                told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+                line += f"\n    in the next era: {told}"
         yield line

@@ -22,7 +22,7 @@ from sklearn_era._plotting import (
     axes_or_new,
     label_places,
 )
-from sklearn_era.metrics import EraScorer, era_scores
+from sklearn_era.metrics import EraScoreForecast, EraScorer, era_scores
 from sklearn_era.metrics._aggregation import check_direction
 from sklearn_era.metrics._metric import find_direction, metric_name
 
@@ -66,6 +66,9 @@ class EraScoreDisplay:
     mean_line_ : matplotlib Line2D
         The line at the mean.
 
+    forecast_ : matplotlib Line2D or None
+        The mark at the forecast's mean; None without a forecast.
+
     ax_ : matplotlib Axes
         The axes.
 
@@ -89,6 +92,7 @@ class EraScoreDisplay:
     bars_: Any
     line_: Any
     mean_line_: Any
+    forecast_: Any
     ax_: Any
     figure_: Any
 
@@ -121,7 +125,12 @@ class EraScoreDisplay:
         self.worst = int(defined[worst(self.scores[defined])])
 
     def plot(
-        self, ax: Any = None, *, kind: str = "bar", **kwargs: Any
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "bar",
+        forecast: EraScoreForecast | None = None,
+        **kwargs: Any,
     ) -> "EraScoreDisplay":
         """Draw the scores.
 
@@ -134,6 +143,10 @@ class EraScoreDisplay:
 
         kind : {'bar', 'line'}, default='bar'
             What to draw; a line suits many eras.
+
+        forecast : EraScoreForecast, default=None
+            What to expect of the next era, which is drawn after the last one: the mean
+            with the intervals of 80 % and, thin, of 95 %.
 
         **kwargs : dict
             Passed to the ``bar`` or ``plot`` of the axes.
@@ -183,6 +196,15 @@ class EraScoreDisplay:
         self.mean_line_ = ax.axhline(
             self.mean, color=GRAY, linestyle="--", label=mean_label
         )
+        self.forecast_ = None
+        if forecast is not None:
+            next_place, ends = scores.size, forecast.interval(0.8)
+            ax.vlines(next_place, *forecast.interval(0.95), color=ORANGE, linewidth=1)
+            ax.vlines(next_place, *ends, color=ORANGE, linewidth=4)
+            label = f"next: {forecast.mean_:.4g}, 80 % {ends[0]:.4g} to {ends[1]:.4g}"
+            (self.forecast_,) = ax.plot(
+                next_place, forecast.mean_, "D", color=ORANGE, label=label
+            )
         step, style = label_places(ax, texts)
         ax.set_xticks(places[::step], texts[::step], **style)
         ax.set_xlabel("era")
@@ -242,7 +264,7 @@ class EraScoreDisplay:
             What to draw.
 
         **kwargs : dict
-            Passed to the ``bar`` or ``plot`` of the axes.
+            Passed to :meth:`plot`: a forecast, or what the axes take.
 
         Returns
         -------
@@ -326,7 +348,7 @@ class EraScoreDisplay:
             What to draw.
 
         **kwargs : dict
-            Passed to the ``bar`` or ``plot`` of the axes.
+            Passed to :meth:`plot`: a forecast, or what the axes take.
 
         Returns
         -------

@@ -4,9 +4,14 @@ from typing import TYPE_CHECKING
 
 from sklearn_era._renamed import renamed
 from sklearn_era.metrics._era_scores import EraScores, era_scores
+from sklearn_era.metrics._forecast import EraScoreForecast
 from sklearn_era.metrics._scorer import EraScorer, make_era_scorer
+from sklearn_era.metrics._spread import era_standard_errors
 
-__all__ = ["EraScorer", "EraScores", "era_scores", "make_era_scorer"]
+__all__ = [
+    "EraScoreForecast", "EraScorer", "EraScores", "era_scores", "era_standard_errors",
+    "make_era_scorer",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     _NEW = "era_scores(...).mean(), .worst() or .aggregate(...)"

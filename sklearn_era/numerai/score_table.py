@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sklearn_era._optional import import_optional
 from sklearn_era._tables.parquet import ParquetColumns
-from sklearn_era.metrics import EraScores
+from sklearn_era.metrics import EraScoreForecast, EraScores
 from sklearn_era.metrics._aggregation import aggregate
 from sklearn_era.numerai import metrics
-from sklearn_era.numerai.config import Workspace
+from sklearn_era.numerai.config import Workspace, horizon_of
 from sklearn_era.numerai.data import (
     META_MODEL_COLUMN,
     EraRun,
@@ -45,6 +45,8 @@ _METRICS = {
     "fnc": "[validate] fnc_feature_set is ''.",
     _EXPOSURE: "it needs a model that was trained here.",
 }
+# With fewer eras apart, nothing is told of a coming round.
+_LEAST_APART = 5
 # A row of others' predictions that has fewer of the eras would cut the table short.
 _MIN_COVERAGE = 0.25
 
@@ -219,6 +221,8 @@ def make_results(
     for name, scores in table.items():
         exposures = rows[name].mean_exposures()
         remarks = _remarks(scores, of_model=bool(exposures))
+        if exposures:
+            remarks += _expect_of_round(scores["corr"].scores, common["target"])
         results[name] = ValidationResult(
             scores=scores,
             summary={
@@ -248,6 +252,24 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
             if scores.size:
                 summary[name] = aggregate(scores, np.arange(scores.size), name)
     return summary | {"n_eras": scores.size}
+
+
+def _expect_of_round(corr: NDArray[np.float64], target: str) -> list[str]:
+    """The CORR of a coming round, by eras whose targets do not overlap: an era is of
+    five business days.
+    """
+    step = -(-(horizon_of(target) or 20) // 5)
+    apart = corr[::-step][::-1]
+    if np.isfinite(apart).sum() < _LEAST_APART:
+        return []
+    forecast = EraScoreForecast().fit(apart, eras=np.arange(apart.size))
+    low, high = forecast.interval()
+    above = forecast.probability_above(0.0)
+    return [
+        f"The CORR of a coming round is {forecast.mean_:.4f} as expected by every "
+        f"{step}th era, whose targets do not overlap: with 80 % from {low:.4f} to "
+        f"{high:.4f}, and above 0 with {above:.0%}."
+    ]
 
 
 def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:

@@ -1,0 +1,403 @@
+"""What to expect of the next era: its score, an interval and a probability."""
+
+import math
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_era._eras import (
+    EncodedEras,
+    encode_eras,
+    follow_each_other,
+    label_texts,
+    read_eras,
+)
+from sklearn_era.metrics._era_scores import EraScores
+from sklearn_era.metrics._spread import (
+    INDEPENDENT,
+    RELATED,
+    AnyEras,
+    Mixture,
+    make_link,
+)
+
+Array = NDArray[np.float64]
+
+_MOST_ERAS = 10_000
+_GROUPS = "pass era_order='unordered' for groups, such as hospitals, or trend='none'"
+
+
+class EraScoreForecast(BaseEstimator):
+    """Predict the score of a model in an era that it has not seen.
+
+    The scores are of eras that the model had not seen: how good will it be in the next
+    one? The standard error of their mean is no answer, as it shrinks with each era,
+    while eras stay as different as they are. In a random-effects model (Higgins,
+    Thompson, Spiegelhalter 2009),
+
+        s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
+
+    with the mean m, the spread T of eras, and sampling errors se_j, by finitely many
+    rows. T has its confidence distribution (Viechtbauer 2007; Nagashima, Noma, Furukawa
+    2019). With M scores of equal error, or of none, an interval is
+
+        mean(s) ± t_{M-1} std(s) sqrt(1 + 1 / M).
+
+    K is the identity for groups. Eras that follow each other may have a slope, or
+    resemble their neighbours, ``K_ij = rho^|i-j|``, with rho of .3 to .95; beforehand,
+    neither has a probability of 1/2, and the others have 1/4. These are weighed by
+    their restricted likelihoods (Hoeting et al. 1999): as far as the scores have it so,
+    the last eras count for more, and intervals widen with the horizon.
+
+    Parameters
+    ----------
+    trend : {'auto', 'none'}, default='auto'
+        Whether eras that follow each other may be related. By 'none' they are not.
+
+    bounds : tuple of (float or None, float or None), default=None
+        Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
+        for an area under the ROC curve, (None, 1) for R^2, (0, None) for an error,
+        (-1, 1) for a correlation. The model is then of ``log((s - low) / (high - s))``,
+        or the part of it that has an end (Snell et al. 2018, for areas), and `mean_` is
+        a median. None is for scores as they are.
+
+    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
+        As of :class:`~sklearn_era.model_selection.EraSearchCV`; by 'auto' a search has
+        settled it.
+
+    Attributes
+    ----------
+    mean_ : float
+        The score to expect of the next era.
+
+    spread_ : float
+        T, the standard deviation between eras, without sampling errors: the median of
+        its distribution, in units of the score at `mean_`.
+
+    sampling_error_ : float
+        The root mean square of `standard_errors`; 0 where there are none.
+
+    related_ : float
+        The probability of a slope, or of neighbours alike; 0 for groups.
+
+    optimism_ : float
+        What was taken off the scores, as the model was chosen by them.
+
+    scores_, eras_ : ndarray of shape (n_eras,)
+        The scores, `optimism_` not taken off, and the labels, sorted.
+
+    See Also
+    --------
+    era_scores : Scores by era.
+    era_standard_errors : Their sampling errors.
+    sklearn_era.inspection.EraScoreDisplay : Draws the scores and the forecast.
+
+    Examples
+    --------
+    >>> from sklearn_era.metrics import EraScoreForecast
+    >>> areas = [0.71, 0.78, 0.74, 0.69, 0.80, 0.75]  # in six hospitals
+    >>> forecast = EraScoreForecast(bounds=(0, 1)).fit(areas)
+    >>> low, high = forecast.interval(level=0.8)
+    >>> f"{forecast.mean_:.2f}, 80 % interval {low:.2f} to {high:.2f}"
+    '0.75, 80 % interval 0.68 to 0.81'
+    >>> round(forecast.probability_above(0.7), 2)
+    0.84
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "trend": [StrOptions({"auto", "none"})],
+        "bounds": [tuple, list, None],
+        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+    }
+
+    def __init__(
+        self, trend: str = "auto", *, bounds: Any = None, era_order: str = "auto"
+    ) -> None:
+        self.trend = trend
+        self.bounds = bounds
+        self.era_order = era_order
+
+    def fit(
+        self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
+    ) -> "EraScoreForecast":
+        """Estimate the mean and the spread.
+
+        Parameters
+        ----------
+        scores : EraScores, fitted search or AutoEra, or array-like of shape (n_eras,) \
+or (n_candidates, n_eras)
+            Scores of one metric in eras that the model had not seen; NaN are left out.
+            Of several rows, candidates, that of the best mean was chosen, greater being
+            better. Choosing without era j may take another one, whose score in j is
+            less: the mean difference over all j is `optimism_`. A search has such rows;
+            of an ``AutoEra`` the average is taken as it is.
+
+        standard_errors : array-like of shape (n_eras,), default=None
+            Sampling errors, as of :func:`era_standard_errors`. By None they are a part
+            of the spread, and the new era is one of about as many rows.
+
+        eras : array-like of shape (n_eras,), default=None
+            Labels of the eras; None takes those of `scores`. An array without labels
+            has no order.
+
+        Returns
+        -------
+        self : object
+            The forecast, fitted.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two scores; if lengths differ; if an error is
+            negative or missing; if a score is not within `bounds`; if `scores` are of
+            several metrics; or if the order of the labels is not known.
+        """
+        self._validate_params()
+        source, encoded, order = _read(scores, eras)
+        table, errors = _table(source, standard_errors)
+        is_ordered = False
+        if encoded is not None:
+            if encoded.labels.size < errors.size:
+                raise ValueError("eras has a label twice: pass one score an era.")
+            table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
+            order = order if self.era_order == "auto" else self.era_order
+            is_ordered = self.trend == "auto" and follow_each_other(
+                encoded, order, "trend='auto'", _GROUPS
+            )
+        self.eras_ = np.arange(errors.size) if encoded is None else encoded.labels
+        best, self.optimism_ = _best(source, table)
+        self.scores_ = table[best]
+        places = np.flatnonzero(np.isfinite(self.scores_))
+        if places.size < 2:
+            raise ValueError(
+                f"scores has {places.size} known score(s), and a spread takes two or "
+                "more: score more eras."
+            )
+        values, errors = self.scores_[places] - self.optimism_, errors[places]
+        if not np.all(errors >= 0):
+            era = label_texts(self.eras_[places])[int(np.argmin(errors >= 0))]
+            raise ValueError(
+                f"standard_errors of era {era} is negative or missing: pass one of at "
+                "least 0, or leave the era out by a score of NaN."
+            )
+        self._link = make_link(self.bounds, values)
+        ways = RELATED if is_ordered and places.size > 2 else INDEPENDENT
+        of_link = self._link(values), errors * self._link.slope(values)
+        self._model = AnyEras(*of_link, places.astype(np.float64), ways)
+        self._last = self.scores_.size - 1
+        self.related_ = float(1 - self._model.weights[0])
+        self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
+        ahead = self._model.predict(self._last + 1.0, 0.0)
+        self.mean_ = self._link.inverse(float(ahead.weights @ ahead.means))
+        self.spread_ = self._model.spread() / float(self._link.slope(self.mean_))
+        return self
+
+    def _ahead(self, horizon: int, standard_error: float | None) -> Mixture:
+        """The distribution of the score of an era to come, on the scale of the link."""
+        check_is_fitted(self)
+        check_scalar(horizon, "horizon", Integral, min_val=1)
+        error = self.sampling_error_
+        if standard_error is not None:
+            error = check_scalar(standard_error, "standard_error", Real, min_val=0)
+        error *= float(self._link.slope(self.mean_))
+        return self._model.predict(float(self._last + horizon), error)
+
+    def interval(
+        self,
+        level: float = 0.8,
+        *,
+        horizon: int = 1,
+        standard_error: float | None = None,
+    ) -> tuple[float, float]:
+        """Return the interval that has the score of a new era with a probability.
+
+        Parameters
+        ----------
+        level : float, default=0.8
+            The probability, between 0 and 1.
+
+        horizon : int, default=1
+            The new era's place after the last one, where eras follow each other.
+
+        standard_error : float, default=None
+            Sampling error of the new score, the less the more rows, and 0 for the score
+            of endlessly many. None is `sampling_error_`.
+
+        Returns
+        -------
+        low, high : float
+            Both ends.
+
+        Raises
+        ------
+        NotFittedError
+            If the forecast is not fitted.
+        ValueError
+            If a parameter is out of its range.
+        """
+        ahead = self._ahead(horizon, standard_error)
+        tail = (1 - _check_level(level)) / 2
+        low, high = (self._link.inverse(ahead.quantile(x)) for x in (tail, 1 - tail))
+        return low, high
+
+    def probability_above(
+        self,
+        threshold: float,
+        *,
+        horizon: int = 1,
+        standard_error: float | None = None,
+    ) -> float:
+        """Return the probability that the score of a new era is above a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            The threshold. Of an error, one minus the result is the probability that it
+            is no larger.
+
+        horizon : int, default=1
+            As of :meth:`interval`.
+
+        standard_error : float, default=None
+            As of :meth:`interval`.
+
+        Returns
+        -------
+        probability : float
+            From 0 to 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the forecast is not fitted.
+        ValueError
+            If a parameter is out of its range.
+        """
+        check_scalar(threshold, "threshold", Real)
+        ahead = self._ahead(horizon, standard_error)
+        if threshold <= self._link.low or threshold >= self._link.high:
+            return float(threshold <= self._link.low)
+        return 1 - ahead.below(float(self._link(threshold)))
+
+    def eras_needed(
+        self, width: float, level: float = 0.8, *, of: str = "next_era"
+    ) -> float:
+        """Return how many eras make an interval as narrow as a width.
+
+        Of M eras that are spread as these, and not related, intervals have a width of
+        about ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, and of
+        ``2 t_{M-1} sqrt(V / M)`` for the mean of all that there might be, with
+        ``V = spread_^2 + sampling_error_^2``. The former tends to ``2 z sqrt(V)``, and
+        not to 0: no number of eras makes the next one known.
+
+        Parameters
+        ----------
+        width : float
+            The distance of both ends that is wanted.
+
+        level : float, default=0.8
+            The probability that the interval has what it is for.
+
+        of : {'next_era', 'mean'}, default='next_era'
+            What the interval is for.
+
+        Returns
+        -------
+        n_eras : int or float
+            The number of eras in all, at least 2; infinity if 10,000 are too few.
+
+        Raises
+        ------
+        NotFittedError
+            If the forecast is not fitted.
+        ValueError
+            If a parameter is out of its range.
+        """
+        check_is_fitted(self)
+        check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
+        if of not in ("next_era", "mean"):
+            raise ValueError(f"of must be 'next_era' or 'mean'; got {of!r}.")
+        n = np.arange(2, _MOST_ERAS + 1)
+        deviation = np.hypot(self.spread_, self.sampling_error_)
+        deviations = deviation * np.sqrt((of == "next_era") + 1 / n)
+        is_enough = (
+            2 * t.ppf((1 + _check_level(level)) / 2, n - 1) * deviations <= width
+        )
+        return int(n[is_enough.argmax()]) if is_enough.any() else math.inf
+
+
+def _check_level(level: Any) -> float:
+    return check_scalar(
+        level, "level", Real, min_val=0, max_val=1, include_boundaries="neither"
+    )
+
+
+def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras | None, str]:
+    """Scores, or what has them, the labels of eras, and whether these are ordered."""
+    labels, order = eras, "auto"
+    if isinstance(scores, EraScores):
+        if isinstance(scores.scores, dict) or len(scores.levels) > 1:
+            raise ValueError(
+                "scores are of several metrics or by several columns of labels: pass "
+                "those of one, such as scores.scores['r2_score'], with eras=..., or "
+                "scores.mean(by=...)."
+            )
+        [own] = scores._columns.values()
+        scores = scores.scores
+    elif hasattr(scores, "era_scores_"):
+        if isinstance(scores.era_scores_, dict):
+            raise ValueError(
+                f"scores is a search by several metrics, {[*scores.era_scores_]}: pass "
+                "the row of one of them, with eras=search.era_labels_."
+            )
+        own, order = encode_eras(scores.era_labels_), scores.era_order_
+    else:
+        own = None
+    if labels is not None:
+        own = read_eras(labels, np.atleast_2d(scores)[0], X_name="scores")
+    return scores, own, order
+
+
+def _table(source: Any, standard_errors: Any) -> tuple[Array, Array]:
+    """Scores by candidate and era, and the errors of eras."""
+    scores = getattr(source, "era_scores_", source)
+    table = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+    errors = np.zeros(table.shape[-1])
+    if standard_errors is not None:
+        errors = np.asarray(standard_errors, dtype=np.float64)
+    if table.ndim != 2 or errors.shape != table.shape[1:]:
+        raise ValueError(
+            f"scores has the shape {table.shape}, and standard_errors {errors.shape}: "
+            "pass one score and one error an era."
+        )
+    return table, errors
+
+
+def _best(scores: Any, table: Array) -> tuple[int, float]:
+    """The row of the model that was chosen, and how much better it seems for it."""
+    if hasattr(scores, "weights_"):  # the average is the last one
+        is_plain = scores.weights_[next(iter(scores.weights_))] == 1
+        return (0 if is_plain else len(table) - 1), 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of candidates that failed in all eras
+        means = np.nanmean(table, axis=1)
+    best = int(np.nanargmax(means)) if np.isfinite(means).any() else 0
+    chosen = getattr(scores, "best_index_", best)
+    rivals = table[np.isfinite(means)]
+    if chosen != best or len(rivals) < 2:
+        return chosen, 0.0
+    known = np.flatnonzero(np.isfinite(rivals).all(axis=0))
+    without = [np.nanmean(np.delete(rivals, j, axis=1), axis=1).argmax() for j in known]
+    gains = table[best, known] - rivals[without, known]
+    return best, max(0.0, float(gains.mean())) if known.size else 0.0
+
+
+__all__ = ["EraScoreForecast"]

@@ -1,0 +1,286 @@
+"""How scores of eras are spread, beside the errors with which each was measured."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp, ndtr
+from scipy.stats import chi2
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import validate_params
+
+from sklearn_era._era_columns import encode_groups
+from sklearn_era.metrics._era_scores import era_scores
+from sklearn_era.metrics._metric import Metric
+
+Array = NDArray[np.float64]
+
+_N_GROUPS = 20
+# What may relate eras: the correlation of neighbours, and the variance of a slope, by
+# the spread and by the standard deviation of places; and how likely it is beforehand.
+INDEPENDENT = {(0.0, 0.0): 1.0}
+RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
+RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
+# Quantiles of chi-squared that stand for its distribution, and places of the integral.
+_N_QUANTILES = 400
+_N_SPREADS = 400
+# What stands for a sampling error of 0, in standard deviations of the scores.
+_LEAST_ERROR = 1e-3
+
+
+class Link(NamedTuple):
+    """A scale on which scores have no bounds: log odds, or logarithms."""
+
+    low: float
+    high: float
+
+    def __call__(self, scores: Any) -> Any:
+        below = np.log(self.high - scores) if np.isfinite(self.high) else 0.0
+        if np.isfinite(self.low):
+            return np.log(scores - self.low) - below
+        return -below if np.isfinite(self.high) else scores
+
+    def slope(self, scores: Any) -> Any:
+        slope = 1 / (scores - self.low) + 1 / (self.high - scores)
+        return slope if np.isfinite(self).any() else np.ones_like(scores)
+
+    def inverse(self, value: float) -> float:
+        if np.isfinite(self).all():
+            return self.low + (self.high - self.low) * float(expit(value))
+        if np.isfinite(self.low):
+            return self.low + float(np.exp(value))
+        return self.high - float(np.exp(-value)) if np.isfinite(self.high) else value
+
+
+def make_link(bounds: Any, scores: Array) -> Link:
+    """Return the scale of bounds, within which scores have to be."""
+    try:
+        low, high = (None, None) if bounds is None else bounds
+        link = Link(-np.inf if low is None else low, np.inf if high is None else high)
+        is_range = bool(link.low < link.high)
+    except (TypeError, ValueError):
+        is_range = False
+    if not is_range:
+        raise ValueError(
+            "bounds must be the two ends of a range, such as (0, 1) or (None, 1); got "
+            f"{bounds!r}."
+        )
+    outside = scores[~((scores > link.low) & (scores < link.high))]
+    if outside.size:
+        raise ValueError(
+            f"scores has {outside[0]:.6g}, which is not between the bounds {bounds!r}: "
+            "pass bounds=None, or leave that era out by a score of NaN."
+        )
+    return link
+
+
+class Mixture(NamedTuple):
+    """A mixture of normal distributions."""
+
+    weights: Array
+    means: Array
+    deviations: Array
+
+    def below(self, value: float) -> float:
+        return float(self.weights @ ndtr((value - self.means) / self.deviations))
+
+    def quantile(self, share: float) -> float:
+        low = float((self.means - 40 * self.deviations).min())
+        high = float((self.means + 40 * self.deviations).max())
+        return float(brentq(lambda x: self.below(x) - share, low, high))
+
+
+class RelatedEras:
+    """Scores s = m + e, where e has the covariance S + T² K: S is diagonal, with the
+    squares of sampling errors, T is the spread, and K is of eras related in one way.
+
+    With ``e' (S + T² K)^-1 e``, Cochran's Q at the best m, of a chi-squared
+    distribution with M - 1 degrees of freedom, each quantile of the latter belongs to a
+    spread: together they are T's confidence distribution (Viechtbauer 2007; Nagashima,
+    Noma, Furukawa 2019). Where even T = 0 has too small a Q, the scores differ less
+    than their errors, and covariances are multiplied by the ratio (Hartung, Knapp
+    2001): with equal errors, T's part is that of Student's t, whatever T is.
+    """
+
+    def __init__(
+        self, scores: Array, errors: Array, places: Array, rho: float, slope: float
+    ) -> None:
+        self.rho, self.slope, self.places = rho, slope, places
+        n = scores.size
+        scale = max(scores.std(ddof=1), 1e-9 * abs(scores).max(), 1e-150)
+        errors = np.maximum(errors, _LEAST_ERROR * scale)
+        correlations = self._correlations(places)
+        # In whose coordinates all covariances are diagonal.
+        values, vectors = np.linalg.eigh(correlations / np.outer(errors, errors))
+        self._values = np.maximum(values, 0.0)
+        self._whiten = vectors.T / errors
+        self._scores, self._ones = self._whiten @ scores, self._whiten.sum(axis=1)
+        quantiles = chi2.ppf((np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES, n - 1)
+        typical = np.sqrt(np.mean(errors**2))
+        most = 30 * max(scale, typical) * np.sqrt((n - 1) / quantiles[0])
+        grid = np.geomspace(min(scale, typical) / 30, most, _N_SPREADS)
+        weights, precision, _, q = self._solve(np.append(0.0, grid))
+        self.spreads = np.interp(-quantiles, -q, np.append(0.0, grid))
+        self.factors = np.minimum(1.0, q[0] / quantiles)
+        # The restricted likelihood, by Jeffreys' prior of T (Bodnar et al. 2017).
+        determinant = np.log(precision) - np.log(weights).sum(axis=1)
+        prior = np.log(((1 - weights[1:]) ** 2).sum(axis=1))
+        self.log_evidence = logsumexp((prior - determinant[1:] - q[1:]) / 2) + np.log(
+            np.log(grid[1] / grid[0])
+        )
+
+    def _solve(self, spreads: Array) -> tuple[Array, Array, Array, Array]:
+        """For each spread: weights, precision of the mean, the mean, and Q."""
+        weights = 1 / (1 + spreads[:, np.newaxis] ** 2 * self._values)
+        precision = weights @ self._ones**2
+        mean = weights @ (self._scores * self._ones) / precision
+        residuals = self._scores - mean[:, np.newaxis] * self._ones
+        return weights, precision, mean, (weights * residuals**2).sum(axis=1)
+
+    def _correlations(self, to: Array) -> Array:
+        """Covariances of eras with eras at some places, in squares of the spread."""
+        center, width = self.places.mean(), self.places.std()
+        steps = abs(self.places[:, np.newaxis] - to)
+        of_slope = np.outer(self.places - center, to - center) / width**2
+        return np.where(steps, self.rho**steps, 1.0) + self.slope * of_slope
+
+    def predict(self, place: float, error: float) -> tuple[Array, Array]:
+        """Means and variances of the score of an era with a sampling error, a spread
+        each: the best linear unbiased prediction (Robinson 1991).
+        """
+        weights, precision, mean, _ = self._solve(self.spreads)
+        shared = self._whiten @ self._correlations(np.array([place]))[:, 0]
+        squares = self.spreads**2
+        residuals = self._scores - mean[:, np.newaxis] * self._ones
+        distance = (place - self.places.mean()) / self.places.std()
+        variance = squares * (1 + self.slope * distance**2) + error**2
+        variance -= squares**2 * (weights @ shared**2)
+        of_mean = 1 - squares * (weights @ (shared * self._ones))
+        variance += of_mean**2 / precision
+        predicted = mean + squares * ((weights * residuals) @ shared)
+        return predicted, self.factors * np.maximum(variance, 1e-300)
+
+
+class AnyEras:
+    """Scores of eras that may be related in several ways, each as likely as it seems.
+
+    `ways` has the prior of each; the posteriors are the models' weights.
+    """
+
+    def __init__(
+        self, scores: Array, errors: Array, places: Array, ways: dict[Any, float]
+    ) -> None:
+        self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
+        logs = np.log([*ways.values()]) + [x.log_evidence for x in self.models]
+        self.weights = np.exp(logs - logsumexp(logs))
+
+    def spread(self) -> float:
+        """The median of the spread's distribution."""
+        spreads = np.concatenate([model.spreads for model in self.models])
+        order = np.argsort(spreads)
+        shares = np.repeat(self.weights, _N_QUANTILES)[order].cumsum() / _N_QUANTILES
+        return float(np.interp(0.5, shares, spreads[order]))
+
+    def predict(self, place: float, error: float) -> Mixture:
+        """The distribution of the score of an era with a sampling error."""
+        parts = [model.predict(place, error) for model in self.models]
+        means, variances = map(np.concatenate, zip(*parts, strict=True))
+        weights = np.repeat(self.weights / _N_QUANTILES, _N_QUANTILES)
+        return Mixture(weights, means, np.sqrt(variances))
+
+
+@validate_params(
+    {"y_true": ["array-like"], "y_pred": ["array-like"], "metric": [callable],
+     "sample_weight": ["array-like", None]},
+    prefer_skip_nested_validation=True,
+)  # fmt: skip
+def era_standard_errors(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    eras: Any,
+    metric: Metric,
+    sample_weight: ArrayLike | None = None,
+    **metric_params: Any,
+) -> NDArray[np.float64]:
+    """Estimate the standard error of a metric in each era, by its finitely many rows.
+
+    By the jackknife (Tukey 1958) with groups of rows: the rows of an era are dealt at
+    random into G = 20 groups, or fewer where there are fewer rows. With ``s_g`` the
+    metric without group g, and their mean ``s``,
+
+        error^2 = (G - 1) / G  sum_g (s_g - s)^2.
+
+    Of a mean over rows its expectation is the usual ``std / sqrt(n)``; it serves any
+    metric that changes little with few rows, such as R^2, a correlation, or the area
+    under the ROC curve, for which it agrees with DeLong's. Rows are taken for
+    independent.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets; and what `metric` compares with them.
+
+    eras : array-like of shape (n_samples,) or (n_samples, n_columns), or dict of such
+        Era of each row, as :func:`era_scores` takes it.
+
+    metric : callable
+        ``metric(y_true, y_pred, **metric_params) -> float``.
+
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights, handed to `metric`.
+
+    **metric_params : dict
+        Further arguments of the metric.
+
+    Returns
+    -------
+    errors : ndarray of shape (n_eras,), dtype=float64
+        In the order of the scores of :func:`era_scores`. NaN where there are not two
+        groups without which the metric is defined.
+
+    Raises
+    ------
+    ValueError
+        As :func:`era_scores` does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.metrics import mean_squared_error
+    >>> from sklearn_era.metrics import era_standard_errors
+    >>> y, eras = np.tile([1.0, 3.0], 20), np.repeat(["a", "b"], 20)
+    >>> era_standard_errors(y, np.zeros(40), eras=eras, metric=mean_squared_error)
+    array([0.91766294, 0.91766294])
+    """
+    groups = encode_groups(eras, y_true, "y_true")[1]
+    codes, n = groups.codes, groups.codes.size
+    # Each era's rows at random places, one after another.
+    order = np.lexsort((np.random.default_rng(0).permutation(n), codes))
+    dealt = np.empty(n, dtype=np.intp)
+    dealt[order] = (np.arange(n) - groups.offsets[:-1][codes[order]]) % _N_GROUPS
+    without = np.full((_N_GROUPS, groups.labels.size), np.nan)
+    for group in range(min(_N_GROUPS, int(groups.counts.max()))):
+        # An era that has no row in the group is none to leave it out of.
+        rows = np.flatnonzero((dealt != group) & (groups.counts > group)[codes])
+        if not rows.size:
+            continue
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an era that has a single class
+            found = era_scores(
+                _safe_indexing(y_true, rows), _safe_indexing(y_pred, rows),
+                eras=codes[rows], metric=metric, sample_weight=weights, **metric_params,
+            )  # fmt: skip
+        without[group, found.eras] = found.scores
+    n_known = np.isfinite(without).sum(axis=0)
+    errors, has = np.full(n_known.size, np.nan), n_known > 1
+    errors[has] = np.sqrt((n_known[has] - 1) * np.nanvar(without[:, has], axis=0))
+    return errors
+
+
+__all__ = [
+    "INDEPENDENT", "RELATED", "AnyEras", "Mixture", "era_standard_errors", "make_link",
+]  # fmt: skip

@@ -1,0 +1,296 @@
+"""What is expected of the next era, against formulas and dense linear algebra."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.stats import chi2, t
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import mean_absolute_error, mean_squared_error, roc_auc_score
+
+from sklearn_era.auto import AutoEraRegressor
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.metrics import EraScoreForecast, era_scores, era_standard_errors
+from sklearn_era.metrics._spread import RelatedEras
+from sklearn_era.model_selection import EraSearchCV
+
+SCORES = np.array([0.31, 0.42, 0.28, 0.55, 0.40, 0.37, 0.48])
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("error", [None, 0.01, 0.1, 3.0])
+def test_with_equal_errors_intervals_are_those_of_student(n, error):
+    scores, errors = SCORES[:n], None if error is None else np.full(n, error)
+    forecast = EraScoreForecast().fit(scores, errors)
+    deviation = scores.std(ddof=1) * np.sqrt(1 + 1 / n)
+    for level in (0.5, 0.8, 0.95):
+        half = t.ppf((1 + level) / 2, n - 1) * deviation
+        low, high = forecast.interval(level)
+        expected = scores.mean() - half, scores.mean() + half
+        assert_allclose([low, high], expected, rtol=2e-3 * half / abs(expected[0]))
+        assert forecast.probability_above(high) == pytest.approx((1 - level) / 2)
+    assert forecast.mean_ == pytest.approx(scores.mean())
+
+
+def dense(model, errors, spread, to):
+    """Covariances of eras and of an era to come, computed one by one."""
+    places = np.append(model.places, to)
+    middle, width = model.places.mean(), model.places.std()
+    related = [
+        [
+            (model.rho ** abs(x - y) if x != y else 1.0)
+            + model.slope * (x - middle) * (y - middle) / width**2
+            for y in places
+        ]
+        for x in places
+    ]
+    return spread**2 * np.array(related) + np.diag(np.append(errors, 0.0) ** 2)
+
+
+@pytest.mark.parametrize(("rho", "slope"), [(0.0, 0.0), (0.7, 0.0), (0.0, 1.0)])
+def test_predictions_are_those_of_dense_matrices(rho, slope):
+    errors = np.array([0.05, 0.2, 0.1, 0.04, 0.03, 0.3, 0.1]) / 4
+    places = np.array([0.0, 1, 2, 4, 5, 6, 8])
+    n, ones = SCORES.size, np.ones(SCORES.size)
+    model = RelatedEras(SCORES, errors, places, rho, slope)
+    means, variances = model.predict(10.0, 0.07)
+
+    def solve(spread):
+        whole = dense(model, errors, spread, 10.0)
+        inverse = np.linalg.inv(whole[:n, :n])
+        mean = ones @ inverse @ SCORES / (ones @ inverse @ ones)
+        residuals = SCORES - mean
+        return whole, inverse, mean, residuals @ inverse @ residuals
+
+    for k in (20, 200, 390):
+        whole, inverse, mean, q = solve(model.spreads[k])
+        share = inverse @ whole[:n, n]
+        of_mean = (1 - ones @ share) ** 2 / (ones @ inverse @ ones)
+        variance = whole[n, n] - share @ whole[:n, n] + of_mean + 0.07**2
+        assert_allclose(means[k], mean + share @ (SCORES - mean), rtol=1e-6)
+        assert_allclose(variances[k] / model.factors[k], variance, rtol=1e-6)
+        quantile = chi2.ppf((k + 0.5) / 400, n - 1)
+        if model.spreads[k] > 0:
+            assert_allclose(q, quantile, rtol=2e-3)
+        else:
+            assert_allclose(model.factors[k], q / quantile, rtol=1e-6)
+
+    def likelihood(log_spread):
+        spread = np.exp(log_spread)
+        whole, inverse, _, q = solve(spread)
+        part = whole[:n, :n] - np.diag(errors**2)
+        prior = np.sqrt(np.trace(inverse @ part @ inverse @ part))
+        determinant = np.linalg.slogdet(whole[:n, :n])[1] - 2 * np.log(errors).sum()
+        precision = ones @ inverse @ ones
+        return prior * np.exp(-(determinant + np.log(precision) + q) / 2)
+
+    expected = quad(likelihood, -12, 6, limit=500, points=[-4, -2, 0])[0]
+    assert_allclose(model.log_evidence, np.log(expected), atol=0.01)
+
+
+def test_eras_in_time_may_be_related():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=40)
+    weeks = np.arange(40)
+    level = np.cumsum(rng.normal(size=40))
+    related = {
+        name: EraScoreForecast().fit(scores, eras=eras)
+        for name, scores, eras in [
+            ("groups", weeks + noise, None),
+            ("noise", noise, weeks),
+            ("slope", weeks + noise, weeks),
+            ("level", level + noise / 4, weeks),
+        ]
+    }
+    found = {name: forecast.related_ for name, forecast in related.items()}
+    assert found["groups"] == 0
+    assert found["noise"] < 0.5
+    assert min(found["slope"], found["level"]) > 0.99
+    slope, level_ahead = related["slope"], related["level"]
+    assert slope.mean_ == pytest.approx(40, abs=1)
+    # As far as it is a slope, ten eras later the score is ten higher.
+    far = np.mean(slope.interval(horizon=11))
+    assert far == pytest.approx(50, abs=1.5)
+    low, high = level_ahead.interval()
+    assert low < level[-1] < high
+    far = level_ahead.interval(horizon=10)
+    assert far[0] < low
+    assert far[1] > high
+    without = EraScoreForecast(trend="none").fit(level, eras=weeks)
+    assert without.related_ == 0
+    assert without.mean_ == pytest.approx(level.mean())
+
+
+@pytest.mark.parametrize(
+    ("bounds", "to", "back"),
+    [
+        ((0, 1), lambda s: np.log(s / (1 - s)), lambda x: 1 / (1 + np.exp(-x))),
+        ((None, 1), lambda s: -np.log(1 - s), lambda x: 1 - np.exp(-x)),
+        ((0, None), np.log, np.exp),
+        ((-1, 1), np.arctanh, np.tanh),
+    ],
+)
+def test_bounded_scores_are_compared_where_they_have_no_bounds(bounds, to, back):
+    forecast = EraScoreForecast(bounds=bounds).fit(SCORES)
+    free = EraScoreForecast().fit(to(SCORES))
+    expected = [back(x) for x in (free.mean_, *free.interval(0.95))]
+    assert_allclose([forecast.mean_, *forecast.interval(0.95)], expected)
+    above = forecast.probability_above(0.4)
+    assert above == pytest.approx(free.probability_above(to(0.4)))
+    assert forecast.probability_above(7 if bounds[1] else -7) == (not bounds[1])
+    # By the slope of the scale at the mean.
+    step = 1e-5
+    slope = (to(forecast.mean_ + step) - to(forecast.mean_ - step)) / (2 * step)
+    assert forecast.spread_ == pytest.approx(free.spread_ / slope, rel=1e-4)
+    few = EraScoreForecast(bounds=bounds).fit(SCORES, 0.02 / np.sqrt(1 + SCORES))
+    narrow, wide = (few.interval(standard_error=x) for x in (0.0, 0.2))
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+def test_a_choice_by_the_same_scores_is_corrected():
+    table = np.random.default_rng(1).normal(size=(6, 9))
+    table[2, 4] = np.nan
+    gains = []
+    best = int(np.nanargmax(np.nanmean(table, axis=1)))
+    for j in (0, 1, 2, 3, 5, 6, 7, 8):
+        others = np.delete(table, j, axis=1)
+        gains.append(table[best, j] - table[np.nanmean(others, axis=1).argmax(), j])
+    forecast = EraScoreForecast().fit(table)
+    assert forecast.optimism_ == pytest.approx(np.mean(gains))
+    assert np.mean(gains) > 0
+    assert_allclose(forecast.scores_, table[best])
+    expected = np.nanmean(table[best]) - forecast.optimism_
+    assert forecast.mean_ == pytest.approx(expected)
+
+
+def test_scores_are_taken_from_what_has_them():
+    rng = np.random.default_rng(0)
+    weeks, X = np.repeat(np.arange(12), 30), rng.normal(size=(360, 2))
+    y = X[:, 0] + rng.normal(size=360)
+    scores = era_scores(y, X[:, 0], eras=weeks, metric=mean_squared_error)
+    by_era = EraScoreForecast().fit(scores)
+    backward = EraScoreForecast().fit(scores.scores[::-1], eras=weeks[::-30])
+    assert by_era.mean_ == pytest.approx(backward.mean_)
+    assert by_era.eras_.tolist() == backward.eras_.tolist() == [*range(12)]
+    # Of ordered eras only what has no order differs.
+    groups = EraScoreForecast(era_order="unordered").fit(scores)
+    assert groups.mean_ == pytest.approx(scores.mean())
+    for make in (pd.Series, pl.Series, list):
+        again = EraScoreForecast().fit(make(scores.scores), eras=make(range(12)))
+        assert again.interval() == by_era.interval()
+    plain = HistGradientBoostingRegressor(max_iter=5)
+    search = EraSearchCV(plain, {"max_leaf_nodes": [2, 3]}, rule="best")
+    search.fit(X, y, eras=weeks)
+    found = EraScoreForecast().fit(search)
+    assert_allclose(found.scores_, search.era_scores_[search.best_index_])
+    assert found.eras_.tolist() == search.era_labels_.tolist()
+    assert found.related_ > 0
+    table = EraScoreForecast().fit(search.era_scores_, eras=search.era_labels_)
+    assert found.interval() == table.interval()
+    auto = AutoEraRegressor(plain, members=["leaves_4"], era_order="unordered")
+    auto.fit(X, y, eras=weeks)
+    kept = 0 if auto.weights_["plain"] == 1 else -1
+    found = EraScoreForecast().fit(auto)
+    assert_allclose(found.scores_, auto.era_scores_[kept])
+    assert found.related_ == found.optimism_ == 0
+    copied = pickle.loads(pickle.dumps(found))
+    assert copied.interval() == found.interval()
+    assert clone(found).get_params() == EraScoreForecast().get_params()
+
+
+def test_more_eras_make_intervals_narrow():
+    forecast = EraScoreForecast().fit(SCORES, np.full(7, 0.05))
+    variance = forecast.spread_**2 + 0.05**2
+    for of, share in (("mean", 0.0), ("next_era", 1.0)):
+        for width in (0.26, 0.3, 0.6):
+            n = forecast.eras_needed(width, level=0.8, of=of)
+            expected = [
+                2 * t.ppf(0.9, m - 1) * np.sqrt(variance * (share + 1 / m))
+                for m in (n, n - 1)
+            ]
+            assert expected[0] <= width
+            assert n == 2 or expected[1] > width
+    assert forecast.eras_needed(0.1) == np.inf
+
+
+def test_standard_errors_are_those_of_the_jackknife():
+    rng = np.random.default_rng(0)
+    eras = np.repeat(["b", "a", "c"], [15, 400, 12])
+    y, p = rng.integers(0, 2, 427), rng.normal(size=427)
+    y[-12:] = 1  # of a single class
+    weights = rng.uniform(1, 2, 427)
+    given = {"eras": eras, "sample_weight": weights}
+    of_mean = era_standard_errors(y, p, metric=mean_squared_error, **given)
+    area = era_standard_errors(y, p, metric=roc_auc_score, eras=eras)
+    own = eras == "b"  # in which each group is a row
+    for metric, found, weight in (
+        (mean_squared_error, of_mean, weights), (roc_auc_score, area, np.ones(427)),
+    ):  # fmt: skip
+        left = [
+            metric(*(np.delete(x[own], i) for x in (y, p)),
+                   sample_weight=np.delete(weight[own], i))
+            for i in range(15)
+        ]  # fmt: skip
+        assert found[1] == pytest.approx(np.sqrt(14 * np.var(left)))
+    assert np.isnan(area[2])
+    assert not np.isnan(of_mean).any()
+    own = eras == "a"
+    # DeLong, DeLong, Clarke-Pearson (1988).
+    above = (p[own][y[own] == 1][:, None] > p[own][y[own] == 0]).mean
+    parts = [above(axis=axis).var(ddof=1) / (above(axis=axis).size) for axis in (0, 1)]
+    assert area[0] == pytest.approx(np.sqrt(sum(parts)), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "told"),
+    [
+        ({}, {"scores": [1.0]}, "scores has 1 known score"),
+        ({}, {"scores": [1.0, 2.0], "standard_errors": [1.0]}, "one error an era"),
+        (
+            {},
+            {"scores": [1, 2], "standard_errors": [1, -1], "eras": ["a", "b"]},
+            "standard_errors of era b is negative",
+        ),
+        ({}, {"scores": [1, 2], "eras": [3, 3]}, "eras has a label twice"),
+        ({}, {"scores": [1, 2], "eras": [1]}, "eras has 1 labels, but scores has 2"),
+        ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "era_order='unordered'"),
+        ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "scores has 1, which is not"),
+        ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "bounds must be the two ends"),
+        ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
+        (
+            {},
+            {"scores": era_scores([1, 2], [1, 2], eras=[1, 2],
+                                  metric=[mean_absolute_error, mean_squared_error])},
+            "scores are of several metrics",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_fitted_is_refused(options, given, told):
+    if given.get("eras") == ["x", "y", "z"]:
+        EraScoreForecast(era_order="unordered").fit(**given)
+    elif given.get("eras") == ["a", "b"]:
+        options = {"era_order": "unordered"}
+    with pytest.raises(ValueError, match=told):
+        EraScoreForecast(**options).fit(**given)
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda x: x.interval(1.0), "level == 1.0, must be < 1"),
+        (lambda x: x.interval(horizon=0), "horizon == 0, must be >= 1"),
+        (lambda x: x.interval(standard_error=-1.0), "standard_error == -1.0"),
+        (lambda x: x.eras_needed(0.0), "width == 0.0, must be > 0"),
+        (lambda x: x.eras_needed(1.0, of="median"), "of must be 'next_era' or"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(ask, told):
+    with pytest.raises(NotFittedError):
+        EraScoreForecast().interval()
+    with pytest.raises(ValueError, match=told):
+        ask(EraScoreForecast().fit(SCORES))
