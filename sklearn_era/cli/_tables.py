@@ -329,7 +329,7 @@ def score_held_out(
     estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: NDArray[Any] | None
 ) -> Iterator[str]:
     """Hold out eras or rows, and score a clone: lines to print, or a ValueError."""
-    is_classes, n_test = is_classifier(estimator), 0
+    is_classes, n_test = is_classifier(estimator), 1
     if eras is None:
         rows, by = np.arange(y.size), y if is_classes else None
         train, test = train_test_split(rows, test_size=0.2, random_state=0, stratify=by)
@@ -358,17 +358,19 @@ def score_held_out(
         metrics["log loss"] = loss, model.predict_proba(X)
     for name, (metric, predicted) in metrics.items():
         line = f"  {name}: {metric(y, predicted):.4f}"
-        if n_test > 1:
-            found = era_scores(y, predicted, eras=eras, metric=metric)
-            # R² of a single row is undefined.
-            if not np.isnan(scores := found.scores).all():
-                worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
-                line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
-                line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
-            if np.isfinite(scores).sum() >= _LEAST_ERAS:
-                order = "ordered" if follow else "unordered"
-                forecast = EraScoreForecast(era_order=order).fit(found)
-                low, high = forecast.interval()
-                told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
-                line += f"\n    in the next era: {told}"
+        if n_test == 1:
+            yield line
+            continue
+        found = era_scores(y, predicted, eras=eras, metric=metric)
+        # R² of a single row is undefined.
+        if not np.isnan(scores := found.scores).all():
+            worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
+            line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"
+            line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
         yield line
+        if np.isfinite(scores).sum() >= _LEAST_ERAS:
+            order = "ordered" if follow else "unordered"
+            forecast = EraScoreForecast(era_order=order).fit(found)
+            low, high = forecast.interval()
+            told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+            yield f"    in the next era: {told}"

@@ -222,7 +222,7 @@ def make_results(
         exposures = rows[name].mean_exposures()
         remarks = _remarks(scores, of_model=bool(exposures))
         if exposures:
-            remarks += _expect_of_round(scores["corr"].scores, common["target"])
+            remarks += coming_round(scores["corr"].scores, common["target"])
         results[name] = ValidationResult(
             scores=scores,
             summary={
@@ -254,7 +254,7 @@ def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
     return summary | {"n_eras": scores.size}
 
 
-def _expect_of_round(corr: NDArray[np.float64], target: str) -> list[str]:
+def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
     """The CORR of a coming round, by eras whose targets do not overlap: an era is of
     five business days.
     """

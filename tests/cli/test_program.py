@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.model_selection import train_test_split
 from typer.testing import CliRunner
@@ -24,6 +25,7 @@ from sklearn_era.cli._tables import parse_value
 from sklearn_era.effects import Intercepts
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
 from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
+from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files import load_model, read_metadata
 
 CHOICE = ["--exclude", "row,y,up,class", "--categorical", "sector,grade", "--no-score"]
@@ -216,6 +218,31 @@ def test_score_is_that_of_rows_held_out(small, Model, with_eras):
             expected += f"; by era {np.mean(values):.4f} ± {np.std(values):.4f}, "
             expected += f"worst {by_era[worst]:.4f} in era {worst}"
         assert line == expected
+
+
+@pytest.mark.parametrize("estimator", ["boosting", "auto"])
+def test_the_score_of_the_next_era_is_forecast(small, estimator):
+    weeks = np.arange(60) % 15
+    write(small.assign(week=weeks), "d.csv")
+    options = ["--era", "week", "--estimator", estimator, *params(max_iter=3)]
+    *_, last = lines = run(*fit(), *options).splitlines()
+    model = load_model("new.era")[0]
+    X, y = small[["alpha", "beta"]], small["y"].to_numpy()
+    fitted = clone(model).fit(X[weeks < 12], y[weeks < 12], eras=weeks[weeks < 12])
+    own = era_scores(
+        y[weeks > 11], fitted.predict(X[weeks > 11]), eras=weeks[weeks > 11],
+        metric=r2_score,
+    )  # fmt: skip
+    forecast = EraScoreForecast().fit(own)
+    low, high = forecast.interval()
+    told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+    assert last == f"    in the next era: {told}"
+    if estimator == "auto":
+        model.fit(X, y, eras=weeks)
+        forecast = EraScoreForecast().fit(model)
+        low, high = forecast.interval()
+        told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
+        assert f"  its loss in the next era, by 6 left out: {told}" in lines
 
 
 @pytest.mark.parametrize("week", [0, 1])

@@ -25,7 +25,7 @@ from sklearn_era.inspection import (
     SplitAgreementDisplay,
     split_statistics,
 )
-from sklearn_era.metrics import make_era_scorer
+from sklearn_era.metrics import EraScoreForecast, make_era_scorer
 
 
 def test_scores_of_an_estimator_by_era(ax):
@@ -60,6 +60,20 @@ def test_scoring_and_weights_reach_the_scorer(ax):
     ]
     assert_allclose(display.scores, expected)
     assert ax.get_ylabel() == "neg_mean_squared_error"
+
+
+def test_the_forecast_is_drawn_after_the_last_era(ax):
+    forecast = EraScoreForecast().fit(SCORES := [0.3, 0.5, 0.4])
+    display = EraScoreDisplay(scores=SCORES, era_labels=["a", "b", "c"])
+    display.plot(ax, forecast=forecast)
+    assert_allclose(display.forecast_.get_xydata(), [[3, forecast.mean_]])
+    drawn = [lines.get_segments()[0] for lines in ax.collections]
+    for (low, high), level in zip(drawn, (0.95, 0.8), strict=True):
+        assert_allclose([low, high], [[3, x] for x in forecast.interval(level)])
+    low, high = forecast.interval()
+    label = f"next: {forecast.mean_:.4g}, 80 % {low:.4g} to {high:.4g}"
+    assert label in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert display.plot(ax).forecast_ is None
 
 
 @pytest.mark.parametrize("greater_is_better", [True, False])

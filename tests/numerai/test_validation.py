@@ -10,12 +10,13 @@ from numerai_tools import scoring
 from scipy.stats import norm, rankdata
 
 from helpers.grids import slow
+from sklearn_era.metrics import EraScoreForecast
 from sklearn_era.numerai import validation
 from sklearn_era.numerai.blend import Blend, Part, load_blend
 from sklearn_era.numerai.data import META_MODEL_COLUMN, read_features
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError
 from sklearn_era.numerai.metrics import numerai_corr
-from sklearn_era.numerai.score_table import EXAMPLE, summarize
+from sklearn_era.numerai.score_table import EXAMPLE, coming_round, summarize
 from sklearn_era.numerai.store import load_fit, read_record
 from sklearn_era.numerai.validation import GAIN, MODEL, Validation
 
@@ -260,6 +261,19 @@ def test_summary_is_of_the_defined_scores(scores, expected):
     summary = summarize(np.array(scores))
     names = ("n_eras", "mean", "std", "sharpe", "max_drawdown")
     assert [summary[name] for name in names] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "step"), [("target_amber_20", 4), ("target_amber_60", 12)]
+)
+def test_a_coming_round_is_forecast_by_targets_that_do_not_overlap(target, step):
+    corr = np.random.default_rng(0).normal(0.02, 0.02, size=12 * 5)
+    assert coming_round(corr[-4 * step :], target) == []
+    forecast = EraScoreForecast().fit(corr[::-1][::step][::-1], eras=range(60 // step))
+    low, high = forecast.interval()
+    [note] = coming_round(corr, target)
+    assert f"{forecast.mean_:.4f} as expected by every {step}th era" in note
+    assert f"with 80 % from {low:.4f} to {high:.4f}, and above 0 with" in note
 
 
 def test_scores_too_good_to_be_true_are_noted(own, given):

@@ -1,0 +1,187 @@
+"""Scores by era of the natural sets: out of era in training, and of test eras."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from experiments._natural_eras_controls import TunedByEras, losses, predict
+from experiments._natural_eras_data import Scenario, Task
+from experiments._natural_eras_measure import _adapt, score_rows, splits, thinned
+from experiments.common import ExperimentError, seed_of
+from experiments.natural_eras import MODELS, booster
+from sklearn_era.metrics import era_standard_errors
+
+PLAIN, TUNED, AUTO = "plain", "tuned", "AutoEra"
+# Of the tuned model, the plain one first.
+GRID = [
+    {"max_leaf_nodes": leaves, "learning_rate": rate}
+    for rate in (0.1, 0.05)
+    for leaves in (31, 15, 8)
+]
+OUT_OF_ERA, TEST = "out of era", "test"
+METRICS = ("score", "loss")
+_COLUMNS = ["scenario", "split", "model", "candidate", "part", "metric", "era",
+            "n_rows", "value", "error"]  # fmt: skip
+
+Values = NDArray[np.float64]
+
+
+def _score(task: Task, metric: str, y: Values, p: Values) -> float:
+    is_score = metric == "score"
+    return score_rows(task, y, p) if is_score else float(losses(task, y, p).mean())
+
+
+def _by_era(
+    task: Task, y: Values, p: Values, eras: NDArray, with_errors: bool, **cell: Any
+) -> Iterator[dict]:
+    """Scores of the eras by each metric, and the errors if they are wanted."""
+    for metric in METRICS:
+
+        def score(y: Values, p: Values, metric: str = metric) -> float:
+            return _score(task, metric, y, p)
+
+        labels, n_rows = np.unique(eras, return_counts=True)
+        values = [score(y[eras == era], p[eras == era]) for era in labels]
+        errors = np.full(labels.size, np.nan)
+        if with_errors:
+            errors = era_standard_errors(y, p, eras=eras, metric=score)
+        for row in zip(labels, n_rows, values, errors, strict=True):
+            named = zip(("era", "n_rows", "value", "error"), row, strict=True)
+            yield {**cell, "metric": metric, **dict(named)}
+
+
+class _Split:
+    """A split of a scenario: rows to train on, in folds of whole eras, and to test."""
+
+    def __init__(self, name: str, scenario: Scenario, split: int, data_dir: Any,
+                 quick: bool) -> None:  # fmt: skip
+        self.X, self.y, self.eras, self.categories = scenario.load(data_dir)
+        self.task, self.is_of_groups = scenario.task, scenario.kind == "groups"
+        train, self.test = list(splits(scenario, self.eras))[split]
+        self.seed = seed_of("natural eras", name, split, 0)
+        most = 1_000 if quick else scenario.most_rows
+        self.train = thinned(train, self.eras, most, self.seed)
+        self.labels = self.eras.astype(str) if self.is_of_groups else self.eras
+        labels = self.labels[self.train]
+        folds = TunedByEras(self.task, None, {})._folds(labels)
+        self.folds = [
+            (self.train[fitted], self.train[left_out])
+            for fitted, left_out in folds.split(labels, groups=labels)
+        ]
+        self.out = np.concatenate([left_out for _, left_out in self.folds])
+        self.cell = {"scenario": name, "split": split}
+
+    def fit(self, model: Any, rows: Any) -> Any:
+        labels = self.labels[rows]
+        _adapt(model, labels, self.is_of_groups, self.categories)
+        return model.fit(self.X[rows], self.y[rows], eras=labels)
+
+    def scores(
+        self, p: Values, rows: Any, with_errors: bool, **cell: Any
+    ) -> list[dict]:
+        y, eras = self.y[rows], self.eras[rows]
+        return [*_by_era(self.task, y, p, eras, with_errors, **self.cell, **cell)]
+
+    def of_fitted(self, fitted: Any, p: Values, **cell: Any) -> list[dict]:
+        """Scores of what was predicted out of era, and of the test eras."""
+        of_test = predict(self.task, fitted, self.X[self.test])
+        return [
+            *self.scores(p, self.out, True, part=OUT_OF_ERA, **cell),
+            *self.scores(of_test, self.test, True, part=TEST, **cell),
+        ]
+
+    def of_auto(self) -> list[dict]:
+        model = self.fit(MODELS["AutoEra"](self.task, self.seed), self.train)
+        left = model._left_out
+        codes = np.unique(self.eras[self.out], return_inverse=True)[1]
+        np.testing.assert_array_equal(left["codes"], codes)
+        parts = left["predicted"].items()
+        p = np.sum([model.weights_[x] * each[-1] for x, each in parts], axis=0)
+        if self.task == "classification":  # of the class that the row has
+            p = np.where(self.y[self.out] == 1, p, 1 - p)
+        return self.of_fitted(model, p, model=AUTO, candidate=0)
+
+    def of_grid(self) -> list[dict]:
+        """Scores of all candidates out of era, and of the best ones in test eras."""
+        tables, found, best = [], [], {0}
+        for parameters in GRID:
+            model = booster(**parameters)(self.task, self.seed)
+            parts = [
+                predict(self.task, self.fit(model, fitted), self.X[left_out])
+                for fitted, left_out in self.folds
+            ]
+            tables.append(np.concatenate(parts))
+        for number, p in enumerate(tables):
+            cell = {"model": TUNED, "candidate": number, "part": OUT_OF_ERA}
+            found.append(self.scores(p, self.out, False, **cell))
+        for metric, sign in {"score": 1, "loss": -1}.items():
+            means = [
+                np.nanmean([sign * x["value"] for x in rows if x["metric"] == metric])
+                for rows in found
+            ]
+            best.add(int(np.argmax(means)))
+        for number in best:
+            model = booster(**GRID[number])(self.task, self.seed)
+            cell = {"model": TUNED, "candidate": number}
+            found[number] = self.of_fitted(
+                self.fit(model, self.train), tables[number], **cell
+            )
+        return [row for rows in found for row in rows]
+
+
+def _measure(
+    auto: bool, name: str, scenario: Scenario, split: int, data_dir: Path | None,
+    quick: bool, cache: Path | None,
+) -> list[dict] | str:  # fmt: skip
+    """Scores by era, which are added to the cache, or why there are none."""
+    try:
+        rows = _Split(name, scenario, split, data_dir, quick)
+    except ExperimentError as error:
+        return f"{name} is left out. {error}"
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # as natural_eras does
+        found = rows.of_auto() if auto else rows.of_grid()
+    if cache is not None:
+        frame = pd.DataFrame(found)[_COLUMNS]
+        frame.to_csv(cache, mode="a", header=False, index=False)
+    return found
+
+
+def collect(
+    scenarios: dict[str, Scenario],
+    *,
+    data_dir: Path | None,
+    quick: bool = False,
+    cache: Path | None = None,
+    n_jobs: int | None = None,
+) -> pd.DataFrame:
+    """Scores by era of all models; those in the cache are not measured again."""
+    known = pd.DataFrame(columns=_COLUMNS)
+    if cache is not None:
+        if not cache.is_file():
+            known.to_csv(cache, index=False)
+        known = pd.read_csv(cache)
+    done = {
+        *zip(known["scenario"], known["split"], known["model"] == AUTO, strict=True)
+    }
+    calls = (
+        delayed(_measure)(auto, name, scenario, split, data_dir, quick, cache)
+        for auto in (False, True)
+        for name, scenario in scenarios.items()
+        for split in range(1 if quick else scenario.n_splits)
+        if (name, split, auto) not in done
+    )
+    parts = [known]
+    for found in Parallel(n_jobs)(calls):
+        if isinstance(found, str):
+            warnings.warn(found, stacklevel=1)
+        else:
+            parts.append(pd.DataFrame(found)[_COLUMNS])
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
