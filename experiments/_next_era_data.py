@@ -1,5 +1,6 @@
 """Scores by era of the natural sets: out of era in training, and of test eras."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,7 +182,7 @@ def collect(
     parts = [known]
     for found in Parallel(n_jobs)(calls):
         if isinstance(found, str):
-            warnings.warn(found, stacklevel=1)
+            print(found, file=sys.stderr)
         else:
             parts.append(pd.DataFrame(found)[_COLUMNS])
     return pd.concat([part for part in parts if len(part)], ignore_index=True)

@@ -38,7 +38,7 @@ from scipy.stats import norm
 
 from experiments._natural_eras_data import FILES, Scenario
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
-from experiments.common import COLORS, ExperimentError, seed_of
+from experiments.common import COLORS, ExperimentError, find_data_file, seed_of
 from experiments.natural_eras import FRESH, SCENARIOS
 from sklearn_era.metrics import EraScoreForecast
 
@@ -210,8 +210,10 @@ def run(
     Raises
     ------
     ExperimentError
-        If none of the scenarios has its data.
+        If `data_dir` has none of the data files.
     """
+    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
+        find_data_file(DATA_FILES[0], data_dir)
     scenarios = SCENARIOS | FRESH
     if quick:
         scenarios = {"bike rentals, months": scenarios["bike rentals, months"]}

@@ -225,7 +225,6 @@ class EraScoreDisplay:
         sample_weight: Any = None,
         score_name: str | None = None,
         ax: Any = None,
-        kind: str = "bar",
         **kwargs: Any,
     ) -> "EraScoreDisplay":
         """Score a fitted model in each era, and draw that.
@@ -260,11 +259,8 @@ class EraScoreDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
 
-        kind : {'bar', 'line'}, default='bar'
-            What to draw.
-
         **kwargs : dict
-            Passed to :meth:`plot`: a forecast, or what the axes take.
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -297,7 +293,7 @@ class EraScoreDisplay:
         display = cls(
             scores=result.scores, era_labels=result.eras, score_name=score_name
         )
-        return display.plot(ax, kind=kind, **kwargs)
+        return display.plot(ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -311,7 +307,6 @@ class EraScoreDisplay:
         sample_weight: Any = None,
         score_name: str | None = None,
         ax: Any = None,
-        kind: str = "bar",
         **kwargs: Any,
     ) -> "EraScoreDisplay":
         """Score predictions in each era, and draw that.
@@ -344,11 +339,8 @@ class EraScoreDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
 
-        kind : {'bar', 'line'}, default='bar'
-            What to draw.
-
         **kwargs : dict
-            Passed to :meth:`plot`: a forecast, or what the axes take.
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -377,7 +369,7 @@ class EraScoreDisplay:
             score_name=score_name,
             greater_is_better=bool(is_score),
         )
-        return display.plot(ax, kind=kind, **kwargs)
+        return display.plot(ax, **kwargs)
 
 
 def _scorer_of_an_era(estimator: Any, scoring: Any) -> tuple[Any, str]:

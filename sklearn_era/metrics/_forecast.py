@@ -21,13 +21,7 @@ from sklearn_era._eras import (
     read_eras,
 )
 from sklearn_era.metrics._era_scores import EraScores
-from sklearn_era.metrics._spread import (
-    INDEPENDENT,
-    RELATED,
-    AnyEras,
-    Mixture,
-    make_link,
-)
+from sklearn_era.metrics._spread import AnyEras, Mixture, make_link
 
 Array = NDArray[np.float64]
 
@@ -38,10 +32,9 @@ _GROUPS = "pass era_order='unordered' for groups, such as hospitals, or trend='n
 class EraScoreForecast(BaseEstimator):
     """Predict the score of a model in an era that it has not seen.
 
-    The scores are of eras that the model had not seen: how good will it be in the next
-    one? The standard error of their mean is no answer, as it shrinks with each era,
-    while eras stay as different as they are. In a random-effects model (Higgins,
-    Thompson, Spiegelhalter 2009),
+    The standard error of the mean of scores shrinks with each era, while eras stay as
+    different as they are. In a random-effects model (Higgins, Thompson, Spiegelhalter
+    2009),
 
         s_j = m + e_j + d_j,    e ~ N(0, T^2 K),    d_j ~ N(0, se_j^2),
 
@@ -156,13 +149,20 @@ or (n_candidates, n_eras)
         Raises
         ------
         ValueError
-            If there are fewer than two scores; if lengths differ; if an error is
-            negative or missing; if a score is not within `bounds`; if `scores` are of
-            several metrics; or if the order of the labels is not known.
+            If there are fewer than two scores, lengths differ, a label comes twice, an
+            error is negative or missing, a score is not within `bounds`, `scores` are
+            of several metrics, or the order of the labels is not known.
         """
         self._validate_params()
-        source, encoded, order = _read(scores, eras)
-        table, errors = _table(source, standard_errors)
+        table, encoded, order = _read(scores, eras)
+        errors = np.zeros(table.shape[-1])
+        if standard_errors is not None:
+            errors = np.asarray(standard_errors, dtype=np.float64)
+        if table.ndim != 2 or errors.shape != table.shape[1:]:
+            raise ValueError(
+                f"scores has the shape {table.shape}, and standard_errors "
+                f"{errors.shape}: pass one score and one error an era."
+            )
         is_ordered = False
         if encoded is not None:
             if encoded.labels.size < errors.size:
@@ -173,7 +173,7 @@ or (n_candidates, n_eras)
                 encoded, order, "trend='auto'", _GROUPS
             )
         self.eras_ = np.arange(errors.size) if encoded is None else encoded.labels
-        best, self.optimism_ = _best(source, table)
+        best, self.optimism_ = _best(scores, table)
         self.scores_ = table[best]
         places = np.flatnonzero(np.isfinite(self.scores_))
         if places.size < 2:
@@ -189,9 +189,9 @@ or (n_candidates, n_eras)
                 "least 0, or leave the era out by a score of NaN."
             )
         self._link = make_link(self.bounds, values)
-        ways = RELATED if is_ordered and places.size > 2 else INDEPENDENT
         of_link = self._link(values), errors * self._link.slope(values)
-        self._model = AnyEras(*of_link, places.astype(np.float64), ways)
+        is_related = is_ordered and places.size > 2
+        self._model = AnyEras(*of_link, places.astype(np.float64), is_related)
         self._last = self.scores_.size - 1
         self.related_ = float(1 - self._model.weights[0])
         self.sampling_error_ = float(np.sqrt(np.mean(errors**2)))
@@ -238,10 +238,8 @@ or (n_candidates, n_eras)
 
         Raises
         ------
-        NotFittedError
-            If the forecast is not fitted.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is out of its range, or the forecast is not fitted.
         """
         ahead = self._ahead(horizon, standard_error)
         tail = (1 - _check_level(level)) / 2
@@ -263,10 +261,7 @@ or (n_candidates, n_eras)
             The threshold. Of an error, one minus the result is the probability that it
             is no larger.
 
-        horizon : int, default=1
-            As of :meth:`interval`.
-
-        standard_error : float, default=None
+        horizon, standard_error : int and float
             As of :meth:`interval`.
 
         Returns
@@ -276,10 +271,8 @@ or (n_candidates, n_eras)
 
         Raises
         ------
-        NotFittedError
-            If the forecast is not fitted.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is out of its range, or the forecast is not fitted.
         """
         check_scalar(threshold, "threshold", Real)
         ahead = self._ahead(horizon, standard_error)
@@ -292,19 +285,15 @@ or (n_candidates, n_eras)
     ) -> float:
         """Return how many eras make an interval as narrow as a width.
 
-        Of M eras that are spread as these, and not related, intervals have a width of
-        about ``2 t_{M-1} sqrt(V (1 + 1 / M))`` for the next era, and of
-        ``2 t_{M-1} sqrt(V / M)`` for the mean of all that there might be, with
-        ``V = spread_^2 + sampling_error_^2``. The former tends to ``2 z sqrt(V)``, and
-        not to 0: no number of eras makes the next one known.
+        Of M unrelated eras, spread as these, intervals of the next one are as wide as
+        ``2 t_{M-1} sqrt(V (1 + 1 / M))``, which never comes near 0, and of the mean of
+        all there might be as ``2 t_{M-1} sqrt(V / M)``, with
+        ``V = spread_^2 + sampling_error_^2``.
 
         Parameters
         ----------
-        width : float
-            The distance of both ends that is wanted.
-
-        level : float, default=0.8
-            The probability that the interval has what it is for.
+        width, level : float
+            The width, and the interval's probability, by default 0.8.
 
         of : {'next_era', 'mean'}, default='next_era'
             What the interval is for.
@@ -312,14 +301,12 @@ or (n_candidates, n_eras)
         Returns
         -------
         n_eras : int or float
-            The number of eras in all, at least 2; infinity if 10,000 are too few.
+            Eras in all, at least 2; infinity if 10,000 are too few.
 
         Raises
         ------
-        NotFittedError
-            If the forecast is not fitted.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is out of its range, or the forecast is not fitted.
         """
         check_is_fitted(self)
         check_scalar(width, "width", Real, min_val=0, include_boundaries="neither")
@@ -341,44 +328,23 @@ def _check_level(level: Any) -> float:
 
 
 def _read(scores: Any, eras: Any) -> tuple[Any, EncodedEras | None, str]:
-    """Scores, or what has them, the labels of eras, and whether these are ordered."""
-    labels, order = eras, "auto"
+    """Scores, the labels of eras, and what is known of their order."""
+    found: Any = getattr(scores, "era_scores_", scores)
+    own, order = None, getattr(scores, "era_order_", "auto")
     if isinstance(scores, EraScores):
-        if isinstance(scores.scores, dict) or len(scores.levels) > 1:
-            raise ValueError(
-                "scores are of several metrics or by several columns of labels: pass "
-                "those of one, such as scores.scores['r2_score'], with eras=..., or "
-                "scores.mean(by=...)."
-            )
-        [own] = scores._columns.values()
-        scores = scores.scores
-    elif hasattr(scores, "era_scores_"):
-        if isinstance(scores.era_scores_, dict):
-            raise ValueError(
-                f"scores is a search by several metrics, {[*scores.era_scores_]}: pass "
-                "the row of one of them, with eras=search.era_labels_."
-            )
-        own, order = encode_eras(scores.era_labels_), scores.era_order_
-    else:
-        own = None
-    if labels is not None:
-        own = read_eras(labels, np.atleast_2d(scores)[0], X_name="scores")
-    return scores, own, order
-
-
-def _table(source: Any, standard_errors: Any) -> tuple[Array, Array]:
-    """Scores by candidate and era, and the errors of eras."""
-    scores = getattr(source, "era_scores_", source)
-    table = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-    errors = np.zeros(table.shape[-1])
-    if standard_errors is not None:
-        errors = np.asarray(standard_errors, dtype=np.float64)
-    if table.ndim != 2 or errors.shape != table.shape[1:]:
+        found, [own, *others] = scores.scores, scores._columns.values()
+        found = {} if others else found
+    elif found is not scores:
+        own = encode_eras(scores.era_labels_)
+    if isinstance(found, dict):
         raise ValueError(
-            f"scores has the shape {table.shape}, and standard_errors {errors.shape}: "
-            "pass one score and one error an era."
+            "scores are of several metrics, or by several columns of labels: pass an "
+            "array of those of one, and eras=..."
         )
-    return table, errors
+    table = np.atleast_2d(np.asarray(found, dtype=np.float64))
+    if eras is not None:
+        own = read_eras(eras, table[0], X_name="scores")
+    return table, own, order
 
 
 def _best(scores: Any, table: Array) -> tuple[int, float]:

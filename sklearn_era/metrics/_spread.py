@@ -20,9 +20,9 @@ Array = NDArray[np.float64]
 _N_GROUPS = 20
 # What may relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
-INDEPENDENT = {(0.0, 0.0): 1.0}
-RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
-RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
+_INDEPENDENT = {(0.0, 0.0): 1.0}
+_RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
+_RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
 # Quantiles of chi-squared that stand for its distribution, and places of the integral.
 _N_QUANTILES = 400
 _N_SPREADS = 400
@@ -56,24 +56,17 @@ class Link(NamedTuple):
 
 def make_link(bounds: Any, scores: Array) -> Link:
     """Return the scale of bounds, within which scores have to be."""
-    try:
-        low, high = (None, None) if bounds is None else bounds
+    ends = (None, None) if bounds is None else tuple(bounds)
+    if len(ends) == 2:
+        low, high = ends
         link = Link(-np.inf if low is None else low, np.inf if high is None else high)
-        is_range = bool(link.low < link.high)
-    except (TypeError, ValueError):
-        is_range = False
-    if not is_range:
-        raise ValueError(
-            "bounds must be the two ends of a range, such as (0, 1) or (None, 1); got "
-            f"{bounds!r}."
-        )
-    outside = scores[~((scores > link.low) & (scores < link.high))]
-    if outside.size:
-        raise ValueError(
-            f"scores has {outside[0]:.6g}, which is not between the bounds {bounds!r}: "
-            "pass bounds=None, or leave that era out by a score of NaN."
-        )
-    return link
+        if link.low < scores.min() and scores.max() < link.high:
+            return link
+    raise ValueError(
+        f"bounds={bounds!r} must be two ends of a range, such as (0, 1) or (None, 1), "
+        f"with all scores between them, which go from {scores.min():.6g} to "
+        f"{scores.max():.6g}: pass bounds=None, or leave an era out by a score of NaN."
+    )
 
 
 class Mixture(NamedTuple):
@@ -164,14 +157,12 @@ class RelatedEras:
 
 
 class AnyEras:
-    """Scores of eras that may be related in several ways, each as likely as it seems.
-
-    `ways` has the prior of each; the posteriors are the models' weights.
-    """
+    """Scores of eras that may be related in several ways, weighed by their evidence."""
 
     def __init__(
-        self, scores: Array, errors: Array, places: Array, ways: dict[Any, float]
+        self, scores: Array, errors: Array, places: Array, are_related: bool
     ) -> None:
+        ways = _RELATED if are_related else _INDEPENDENT
         self.models = [RelatedEras(scores, errors, places, *way) for way in ways]
         logs = np.log([*ways.values()]) + [x.log_evidence for x in self.models]
         self.weights = np.exp(logs - logsumexp(logs))
@@ -207,16 +198,13 @@ def era_standard_errors(
 ) -> NDArray[np.float64]:
     """Estimate the standard error of a metric in each era, by its finitely many rows.
 
-    By the jackknife (Tukey 1958) with groups of rows: the rows of an era are dealt at
-    random into G = 20 groups, or fewer where there are fewer rows. With ``s_g`` the
-    metric without group g, and their mean ``s``,
+    By the jackknife (Tukey 1958): the rows of an era are dealt at random into G = 20
+    groups, or one a row. With ``s_g`` the metric without group g, and their mean ``s``,
 
-        error^2 = (G - 1) / G  sum_g (s_g - s)^2.
+        error^2 = (G - 1) / G  sum_g (s_g - s)^2,
 
-    Of a mean over rows its expectation is the usual ``std / sqrt(n)``; it serves any
-    metric that changes little with few rows, such as R^2, a correlation, or the area
-    under the ROC curve, for which it agrees with DeLong's. Rows are taken for
-    independent.
+    which of a mean over rows has the expectation ``std^2 / n``, and serves any metric
+    that changes little with few rows. Rows are taken for independent.
 
     Parameters
     ----------
@@ -238,8 +226,8 @@ def era_standard_errors(
     Returns
     -------
     errors : ndarray of shape (n_eras,), dtype=float64
-        In the order of the scores of :func:`era_scores`. NaN where there are not two
-        groups without which the metric is defined.
+        In the order of :func:`era_scores`; NaN where the metric is not defined without
+        any group, or all but one.
 
     Raises
     ------
@@ -281,6 +269,4 @@ def era_standard_errors(
     return errors
 
 
-__all__ = [
-    "INDEPENDENT", "RELATED", "AnyEras", "Mixture", "era_standard_errors", "make_link",
-]  # fmt: skip
+__all__ = ["AnyEras", "Mixture", "era_standard_errors", "make_link"]
