@@ -1,0 +1,49 @@
+"""The shares of test eras inside their intervals, of scores that are made up."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t
+
+from experiments import next_era_scores
+from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED
+
+TRAINED, TESTED = np.linspace(0.7, 0.8, 8), np.array([0.6, 0.75, 0.82])
+
+
+@pytest.fixture(scope="module")
+def intervals():
+    """Of two candidates, the second better by a constant, in all parts and eras."""
+    rows = [
+        {"scenario": "votes, states", "split": 0, "model": model, "metric": "score",
+         "candidate": candidate, "part": part, "era": era, "n_rows": 50,
+         "value": value + 0.1 * candidate, "error": 0.01}
+        for model, candidate in ((TUNED, 0), (TUNED, 1), (AUTO, 0))
+        for part, values in ((OUT_OF_ERA, TRAINED), (TEST, TESTED))
+        for era, value in enumerate(values, 100 * (part == TEST))
+    ]  # fmt: skip
+    return next_era_scores.forecast_all(pd.DataFrame(rows))
+
+
+def test_intervals_are_of_the_chosen_candidate(intervals):
+    own = intervals[intervals["way"] == next_era_scores.FORECAST]
+    for level in next_era_scores.LEVELS:
+        half = TRAINED.std(ddof=1) * np.sqrt(1 + 1 / 8) * t.ppf((1 + level) / 2, 7)
+        inside = abs(TESTED - TRAINED.mean()) <= half
+        for model in (PLAIN, TUNED, AUTO):
+            found = own[(own["level"] == level) & (own["model"] == model)]
+            assert found["inside"].tolist() == inside.tolist()
+            assert found["width"].to_numpy() == pytest.approx(2 * half, rel=1e-3)
+            assert found["gap"].to_numpy() == pytest.approx(TESTED - TRAINED.mean())
+
+
+def test_sets_count_the_same(intervals):
+    other = intervals[intervals["era"] == 101].assign(
+        scenario="leaving clients, states"
+    )
+    table = next_era_scores.summarize_natural(pd.concat([intervals, other]))
+    found = table.set_index(["kind", "model", "way", "level"])["inside"]
+    cell = intervals[(intervals["level"] == 0.8) & (intervals["model"] == PLAIN)]
+    share = cell[cell["way"] == next_era_scores.FORECAST]["inside"].mean()
+    expected = 100 * np.mean([share, 1.0])
+    assert found["all", PLAIN, next_era_scores.FORECAST, 0.8] == pytest.approx(expected)
