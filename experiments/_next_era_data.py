@@ -20,12 +20,15 @@ from experiments.natural_eras import MODELS, booster
 from sklearn_era.metrics import era_standard_errors
 
 PLAIN, TUNED, AUTO = "plain", "tuned", "AutoEra"
-# Of the tuned model, the plain one first.
-GRID = [
-    {"max_leaf_nodes": leaves, "learning_rate": rate}
-    for rate in (0.1, 0.05)
-    for leaves in (31, 15, 8)
+# Boosters of a tuned model, and shares of their trees; the plain model comes first.
+GRID: list[dict[str, Any]] = [
+    {"max_leaf_nodes": 31, "max_iter": 100},
+    {"max_leaf_nodes": 15, "max_iter": 150},
+    {"max_leaf_nodes": 8, "max_iter": 300},
+    {"max_leaf_nodes": 4, "max_iter": 400},
+    {"max_leaf_nodes": 15, "max_iter": 150, "learning_rate": 0.05},
 ]
+SHARES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3)
 OUT_OF_ERA, TEST = "out of era", "test"
 METRICS = ("score", "loss")
 _COLUMNS = ["scenario", "split", "model", "candidate", "part", "metric", "era",
@@ -90,13 +93,21 @@ class _Split:
         y, eras = self.y[rows], self.eras[rows]
         return [*_by_era(self.task, y, p, eras, with_errors, **self.cell, **cell)]
 
-    def of_fitted(self, fitted: Any, p: Values, **cell: Any) -> list[dict]:
+    def of_model(self, out: Values, on_test: Values, **cell: Any) -> list[dict]:
         """Scores of what was predicted out of era, and of the test eras."""
-        of_test = predict(self.task, fitted, self.X[self.test])
         return [
-            *self.scores(p, self.out, True, part=OUT_OF_ERA, **cell),
-            *self.scores(of_test, self.test, True, part=TEST, **cell),
+            *self.scores(out, self.out, True, part=OUT_OF_ERA, **cell),
+            *self.scores(on_test, self.test, True, part=TEST, **cell),
         ]
+
+    def staged(self, parameters: dict, fitted: Any, asked: Any) -> Values:
+        """What a booster predicts after shares of its trees, of shape (7, n_rows)."""
+        model = self.fit(booster(**parameters)(self.task, self.seed), fitted)
+        is_number = self.task == "regression"
+        name = "staged_predict" if is_number else "staged_predict_proba"
+        stages = [*getattr(model, name)(self.X[asked])]
+        wanted = [stages[round(share * len(stages)) - 1] for share in SHARES]
+        return np.array([x if is_number else x[:, 1] for x in wanted])
 
     def of_auto(self) -> list[dict]:
         model = self.fit(MODELS["AutoEra"](self.task, self.seed), self.train)
@@ -107,21 +118,23 @@ class _Split:
         p = np.sum([model.weights_[x] * each[-1] for x, each in parts], axis=0)
         if self.task == "classification":  # of the class that the row has
             p = np.where(self.y[self.out] == 1, p, 1 - p)
-        return self.of_fitted(model, p, model=AUTO, candidate=0)
+        on_test = predict(self.task, model, self.X[self.test])
+        return self.of_model(p, on_test, model=AUTO, candidate=0)
 
     def of_grid(self) -> list[dict]:
         """Scores of all candidates out of era, and of the best ones in test eras."""
-        tables, found, best = [], [], {0}
+        out, on_test = [], []
         for parameters in GRID:
-            model = booster(**parameters)(self.task, self.seed)
-            parts = [
-                predict(self.task, self.fit(model, fitted), self.X[left_out])
-                for fitted, left_out in self.folds
-            ]
-            tables.append(np.concatenate(parts))
-        for number, p in enumerate(tables):
-            cell = {"model": TUNED, "candidate": number, "part": OUT_OF_ERA}
-            found.append(self.scores(p, self.out, False, **cell))
+            parts = [self.staged(parameters, *fold) for fold in self.folds]
+            out += [*np.concatenate(parts, axis=1)]
+            on_test += [*self.staged(parameters, self.train, self.test)]
+        found = [
+            self.scores(
+                p, self.out, False, model=TUNED, candidate=number, part=OUT_OF_ERA
+            )
+            for number, p in enumerate(out)
+        ]
+        best = {0}
         for metric, sign in {"score": 1, "loss": -1}.items():
             means = [
                 np.nanmean([sign * x["value"] for x in rows if x["metric"] == metric])
@@ -129,11 +142,8 @@ class _Split:
             ]
             best.add(int(np.argmax(means)))
         for number in best:
-            model = booster(**GRID[number])(self.task, self.seed)
             cell = {"model": TUNED, "candidate": number}
-            found[number] = self.of_fitted(
-                self.fit(model, self.train), tables[number], **cell
-            )
+            found[number] = self.of_model(out[number], on_test[number], **cell)
         return [row for rows in found for row in rows]
 
 

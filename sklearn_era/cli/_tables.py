@@ -318,11 +318,11 @@ def describe_average(model: Any) -> Iterator[str]:
     if not gain > error:
         told += ", no more than its error: the plain model is kept"
     yield f"  loss of the average: {told}"
-    if (n := model.era_labels_.size) >= _LEAST_ERAS:
+    if model.era_labels_.size >= _LEAST_ERAS:
         forecast = EraScoreForecast().fit(model)
         low, high = forecast.interval()
         told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
-        yield f"  its loss in the next era, by {n} left out: {told}"
+        yield f"  its loss in the next era: {told}"
 
 
 def score_held_out(

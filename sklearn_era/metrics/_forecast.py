@@ -57,10 +57,10 @@ class EraScoreForecast(BaseEstimator):
 
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
-        for an area under the ROC curve, (None, 1) for R^2, (0, None) for an error,
-        (-1, 1) for a correlation. The model is then of ``log((s - low) / (high - s))``,
-        or the part of it that has an end (Snell et al. 2018, for areas), and `mean_` is
-        a median. None is for scores as they are.
+        for an area under the ROC curve, (None, 1) for R^2, (-1, 1) for a correlation,
+        and (0, None) for an error, which is the one to gain most. The model is then of
+        ``log((s - low) / (high - s))``, or the part of it that has an end (Snell et al.
+        2018, for areas), and `mean_` is a median. None is for scores as they are.
 
     era_order : {'auto', 'ordered', 'unordered'}, default='auto'
         As of :class:`~sklearn_era.model_selection.EraSearchCV`; by 'auto' a search has
@@ -161,7 +161,7 @@ or (n_candidates, n_eras)
         if table.ndim != 2 or errors.shape != table.shape[1:]:
             raise ValueError(
                 f"scores has the shape {table.shape}, and standard_errors "
-                f"{errors.shape}: pass one score and one error an era."
+                f"{errors.shape}: pass one of each an era."
             )
         is_ordered = False
         if encoded is not None:
@@ -178,15 +178,14 @@ or (n_candidates, n_eras)
         places = np.flatnonzero(np.isfinite(self.scores_))
         if places.size < 2:
             raise ValueError(
-                f"scores has {places.size} known score(s), and a spread takes two or "
-                "more: score more eras."
+                f"scores has {places.size} known score(s): a spread takes two or more."
             )
         values, errors = self.scores_[places] - self.optimism_, errors[places]
         if not np.all(errors >= 0):
             era = label_texts(self.eras_[places])[int(np.argmin(errors >= 0))]
             raise ValueError(
-                f"standard_errors of era {era} is negative or missing: pass one of at "
-                "least 0, or leave the era out by a score of NaN."
+                f"standard_errors of era {era} is negative or missing: leave the era "
+                "out by a score of NaN."
             )
         self._link = make_link(self.bounds, values)
         of_link = self._link(values), errors * self._link.slope(values)
