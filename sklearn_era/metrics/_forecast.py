@@ -102,7 +102,7 @@ class EraScoreForecast(BaseEstimator):
     >>> f"{forecast.mean_:.2f}, 80 % interval {low:.2f} to {high:.2f}"
     '0.75, 80 % interval 0.68 to 0.81'
     >>> round(forecast.probability_above(0.7), 2)
-    0.84
+    0.82
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
