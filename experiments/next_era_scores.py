@@ -9,7 +9,8 @@ deviation `spread`, measured with errors whose squares are gamma around 1, or wi
 errors; one more is predicted. As groups without an order, and as eras in time of which
 the forecast has to find out that they are independent; further, in time, an AR(1) of
 rho = 0.7 and a slope of a third of the spread an era, without errors. The share inside
-is to be within two points of the nominal one. Widths are in those of the oracle, who
+is to be within two points of the nominal one. The exact score, without the last error,
+is forecast too. Widths are in those of the oracle, who
 knows m, the spread and, of an AR(1) or a slope, these.
 
 Natural eras: all sets and splits of natural_eras but for the second fresh ones.
@@ -50,7 +51,7 @@ N_RUNS = 20
 LEVELS = (0.8, 0.95)
 SIZES = (5, 10, 30)
 SPREADS = (0.0, 0.5, 1.0, 4.0, np.inf)
-FORECAST = "forecast"
+FORECAST, EXACT = "forecast", "forecast of the exact score"
 BOUNDED, NO_TREND = "forecast, with bounds", "forecast, trend='none'"
 NO_ERRORS, UNCORRECTED = "forecast, no errors", "forecast, choice not corrected"
 OF_MEAN, OF_ERAS = "mean ± z sd / sqrt(M)", "mean ± z sd"
@@ -84,8 +85,8 @@ def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
         for era in times[1:]:
             effects[era] *= np.sqrt(1 - rho**2)
             effects[era] += rho * effects[era - 1]
-        scores = spread * effects + slope * times
-        scores += errors * rng.normal(size=n_eras + 1)
+        exact = spread * effects + slope * times
+        scores = exact + errors * rng.normal(size=n_eras + 1)
         forecast = EraScoreForecast().fit(
             scores[:-1],
             errors[:-1] if has_errors else None,
@@ -94,12 +95,14 @@ def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
         unknown = np.hypot(spread * np.sqrt(1 - rho**2), errors[-1])
         for level in LEVELS:
             ends = {FORECAST: forecast.interval(level, standard_error=errors[-1])}
+            ends[EXACT] = forecast.interval(level, standard_error=0.0)
             ends |= _plug_in(scores[:-1], level)
             oracle = 2 * norm.isf((1 - level) / 2) * unknown
             for way, (low, high) in ends.items():
+                score = exact[-1] if way == EXACT else scores[-1]
                 rows.append({
                     "part": kind, "n_eras": n_eras, "spread": cell[2], "way": way,
-                    "level": level, "inside": 100.0 * (low <= scores[-1] <= high),
+                    "level": level, "inside": 100.0 * (low <= score <= high),
                     "width": (high - low) / oracle,
                 })  # fmt: skip
     return rows

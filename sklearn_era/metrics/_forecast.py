@@ -131,7 +131,7 @@ or (n_candidates, n_eras)
             Of several rows, candidates, that of the best mean was chosen, greater being
             better. Choosing without era j may take another one, whose score in j is
             less: the mean difference over all j is `optimism_`. A search has such rows;
-            of an ``AutoEra`` the average is taken as it is.
+            the average of an ``AutoEra`` is taken as it is, a little too good.
 
         standard_errors : array-like of shape (n_eras,), default=None
             Sampling errors, as of :func:`era_standard_errors`. By None they are a part
