@@ -369,8 +369,8 @@ def score_held_out(
             line += f", worst {scores[worst]:.4f} in era {found.eras[worst]}"
         yield line
         if np.isfinite(scores).sum() >= _LEAST_ERAS:
-            order = "ordered" if follow else "unordered"
-            forecast = EraScoreForecast(era_order=order).fit(found)
+            order = np.arange(scores.size) if follow else None
+            forecast = EraScoreForecast().fit(scores, eras=order)
             low, high = forecast.interval()
             told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
             yield f"    in the next era: {told}"

@@ -26,7 +26,7 @@ from sklearn_era.metrics._spread import AnyEras, Mixture, make_link
 Array = NDArray[np.float64]
 
 _MOST_ERAS = 10_000
-_GROUPS = "pass era_order='unordered' for groups, such as hospitals, or trend='none'"
+_GROUPS = "pass trend='none' for groups, such as hospitals"
 
 
 class EraScoreForecast(BaseEstimator):
@@ -53,7 +53,8 @@ class EraScoreForecast(BaseEstimator):
     Parameters
     ----------
     trend : {'auto', 'none'}, default='auto'
-        Whether eras that follow each other may be related. By 'none' they are not.
+        Whether eras that follow each other, by their labels, may be related. By 'none',
+        for groups too, they are not.
 
     bounds : tuple of (float or None, float or None), default=None
         Ends of the metric's range, None for no end, within which intervals stay: (0, 1)
@@ -61,10 +62,6 @@ class EraScoreForecast(BaseEstimator):
         and (0, None) for an error, which is the one to gain most. The model is then of
         ``log((s - low) / (high - s))``, or the part of it that has an end (Snell et al.
         2018, for areas), and `mean_` is a median. None is for scores as they are.
-
-    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
-        As of :class:`~sklearn_era.model_selection.EraSearchCV`; by 'auto' a search has
-        settled it.
 
     Attributes
     ----------
@@ -108,15 +105,11 @@ class EraScoreForecast(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "trend": [StrOptions({"auto", "none"})],
         "bounds": [tuple, list, None],
-        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
     }
 
-    def __init__(
-        self, trend: str = "auto", *, bounds: Any = None, era_order: str = "auto"
-    ) -> None:
+    def __init__(self, trend: str = "auto", *, bounds: Any = None) -> None:
         self.trend = trend
         self.bounds = bounds
-        self.era_order = era_order
 
     def fit(
         self, scores: Any, standard_errors: ArrayLike | None = None, eras: Any = None
@@ -151,7 +144,7 @@ or (n_candidates, n_eras)
         ValueError
             If there are fewer than two scores, lengths differ, a label comes twice, an
             error is negative or missing, a score is not within `bounds`, `scores` are
-            of several metrics, or the order of the labels is not known.
+            of several metrics, or labels are text, which has no known order.
         """
         self._validate_params()
         table, encoded, order = _read(scores, eras)
@@ -168,7 +161,6 @@ or (n_candidates, n_eras)
             if encoded.labels.size < errors.size:
                 raise ValueError("eras has a label twice: pass one score an era.")
             table, errors = (x[..., encoded.codes.argsort()] for x in (table, errors))
-            order = order if self.era_order == "auto" else self.era_order
             is_ordered = self.trend == "auto" and follow_each_other(
                 encoded, order, "trend='auto'", _GROUPS
             )

@@ -178,7 +178,7 @@ def test_scores_are_taken_from_what_has_them():
     assert by_era.mean_ == pytest.approx(backward.mean_)
     assert by_era.eras_.tolist() == backward.eras_.tolist() == [*range(12)]
     # Of ordered eras only what has no order differs.
-    groups = EraScoreForecast(era_order="unordered").fit(scores)
+    groups = EraScoreForecast(trend="none").fit(scores)
     assert groups.mean_ == pytest.approx(scores.mean())
     for make in (pd.Series, pl.Series, list):
         again = EraScoreForecast().fit(make(scores.scores), eras=make(range(12)))
@@ -258,7 +258,7 @@ def test_standard_errors_are_those_of_the_jackknife():
         ),
         ({}, {"scores": [1, 2], "eras": [3, 3]}, "eras has a label twice"),
         ({}, {"scores": [1, 2], "eras": [1]}, "eras has 1 labels, but scores has 2"),
-        ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "era_order='unordered'"),
+        ({}, {"scores": [1, 2, 3], "eras": ["x", "y", "z"]}, "pass trend='none'"),
         ({"bounds": (0, 1)}, {"scores": [0.5, 1.0]}, "which go from 0.5 to 1: pass"),
         ({"bounds": (1, 0)}, {"scores": [0.5, 0.6]}, "must be two ends of a range"),
         ({"trend": "linear"}, {"scores": [1, 2]}, "The 'trend' parameter"),
@@ -272,9 +272,9 @@ def test_standard_errors_are_those_of_the_jackknife():
 )  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(options, given, told):
     if given.get("eras") == ["x", "y", "z"]:
-        EraScoreForecast(era_order="unordered").fit(**given)
+        EraScoreForecast(trend="none").fit(**given)
     elif given.get("eras") == ["a", "b"]:
-        options = {"era_order": "unordered"}
+        options = {"trend": "none"}
     with pytest.raises(ValueError, match=told):
         EraScoreForecast(**options).fit(**given)
 
