@@ -39,7 +39,13 @@ from scipy.stats import norm
 
 from experiments._natural_eras_data import FILES, Scenario
 from experiments._next_era_data import AUTO, OUT_OF_ERA, PLAIN, TEST, TUNED, collect
-from experiments.common import COLORS, ExperimentError, find_data_file, seed_of
+from experiments.common import (
+    COLORS,
+    ExperimentError,
+    find_data_file,
+    seed_of,
+    summarize,
+)
 from experiments.natural_eras import FRESH, SCENARIOS
 from sklearn_era.metrics import EraScoreForecast
 
@@ -55,7 +61,7 @@ FORECAST, EXACT = "forecast", "forecast of the exact score"
 BOUNDED, NO_TREND = "forecast, with bounds", "forecast, trend='none'"
 NO_ERRORS, UNCORRECTED = "forecast, no errors", "forecast, choice not corrected"
 OF_MEAN, OF_ERAS = "mean ± z sd / sqrt(M)", "mean ± z sd"
-NATURAL = "natural"
+ALL = "all sets"
 
 Values = NDArray[np.float64]
 
@@ -101,15 +107,15 @@ def _simulate(cell: tuple[str, int, float], seed: int, n: int) -> list[dict]:
             for way, (low, high) in ends.items():
                 score = exact[-1] if way == EXACT else scores[-1]
                 rows.append({
-                    "part": kind, "n_eras": n_eras, "spread": cell[2], "way": way,
-                    "level": level, "inside": 100.0 * (low <= score <= high),
-                    "width": (high - low) / oracle,
+                    "part": kind, "cell": f"M = {n_eras}, spread {cell[2]:g}",
+                    "model": "none", "way": way, "level": level,
+                    "inside": low <= score <= high, "width": (high - low) / oracle,
                 })  # fmt: skip
     return rows
 
 
 def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFrame:
-    """Shares inside and mean widths, a row for each cell, way and level."""
+    """A row for each score that is drawn, way and level: whether it is inside."""
     cells = [(k, m, s) for k in ("groups", "time") for m in SIZES for s in SPREADS]
     cells += [(kind, m, np.inf) for kind in ("AR(1)", "slope") for m in SIZES]
     calls = (
@@ -117,9 +123,7 @@ def simulate(n_runs: int, quick: bool, n_jobs: int | None = None) -> pd.DataFram
         for cell in (cells[:1] if quick else cells)
         for i in range(n_runs)
     )
-    rows = pd.DataFrame([row for found in Parallel(n_jobs)(calls) for row in found])
-    by = ["part", "n_eras", "spread", "way", "level"]
-    return rows.groupby(by, sort=False)[["inside", "width"]].mean().reset_index()
+    return pd.DataFrame([row for found in Parallel(n_jobs)(calls) for row in found])
 
 
 def forecast_all(rows: pd.DataFrame) -> pd.DataFrame:
@@ -210,7 +214,7 @@ def run(
     Returns
     -------
     table : DataFrame
-        Rows of `simulate`, and those of `forecast_all`, whose part is "natural".
+        See `tabulate`.
 
     Raises
     ------
@@ -227,59 +231,56 @@ def run(
     )
     if rows.empty:
         raise ExperimentError("None of the scenarios has its data.")
-    natural = forecast_all(rows).assign(part=NATURAL)
-    return pd.concat([simulate(n_runs, quick, n_jobs), natural], ignore_index=True)
+    return tabulate(simulate(n_runs, quick, n_jobs), forecast_all(rows))
 
 
-def summarize_natural(table: pd.DataFrame) -> pd.DataFrame:
-    """Shares inside, and median widths in s.d. of scores, where sets count the same."""
-    by = ["metric", "model", "way", "level"]
-    table = table.assign(
-        inside=100.0 * table["inside"],
-        width=table["width"] / table["sd"],
-        gap=table["gap"] / table["sd"],
-    )
-    of_sets = table.groupby(["kind", *by, "scenario"], sort=False)
-    means = of_sets[["inside", "width", "gap"]].mean().reset_index()
-    both = pd.concat([means, means.assign(kind="all")])
-    found = both.groupby(["kind", *by], sort=False)
-    return found.agg(
-        n=("inside", "size"), inside=("inside", "mean"), width=("width", "median"),
-        gap=("gap", "mean"),
-    ).reset_index()  # fmt: skip
+def tabulate(drawn: pd.DataFrame, natural: pd.DataFrame) -> pd.DataFrame:
+    """Mean shares inside, in %, widths and gaps, a row for each cell and number.
+
+    Widths of drawn scores are in those of the oracle. Those of natural ones, and how
+    far scores are above what was expected, are in standard deviations of the scores in
+    training; sets, which are the runs, count the same.
+    """
+    by = ["part", "cell", "model", "way", "level"]
+    sizes = {name: natural[name] / natural["sd"] for name in ("width", "gap")}
+    natural = natural.assign(cell=natural["metric"], **sizes)
+    of_set = natural.groupby(["kind", "scenario", *by[1:]], sort=False)
+    means = of_set[["inside", "width", "gap"]].mean().reset_index()
+    parts = [means.assign(part=means[name]) for name in ("kind", "scenario")]
+    rows = pd.concat([drawn, means.assign(part=ALL), *parts], ignore_index=True)
+    rows["inside"] = 100.0 * rows["inside"].astype(float)
+    rows["level"] = [f"{level:.0%}" for level in rows["level"]]
+    rows = rows.melt(by, ["inside", "width", "gap"], var_name="of").dropna()
+    return summarize(rows, by=[*by, "of"], value="value")
 
 
 def show(frame: pd.DataFrame) -> str:
-    """The tables as text: simulated, then natural ones, and sets that drift."""
-    natural = frame["part"] == NATURAL
-    simulated = frame[~natural].pivot_table(
-        index=["part", "n_eras", "spread"], columns=["level", "way"],
-        values=["inside", "width"], sort=False,
-    )  # fmt: skip
-    table = summarize_natural(frame[natural])
-    shares = table.pivot_table(
-        index=["metric", "kind", "way"], columns=["level", "model"],
-        values=["inside", "width", "gap"], sort=False,
-    )  # fmt: skip
-    of_sets = frame[natural & (frame["way"] == FORECAST)]
-    of_sets = of_sets.assign(inside=100.0 * of_sets["inside"]).pivot_table(
-        index=["scenario"], columns=["level", "metric", "model"], values="inside"
+    """The tables as text: drawn scores, then natural ones, and single sets."""
+    is_drawn = frame["model"] == "none"
+    is_set = frame["part"].isin([*SCENARIOS, *FRESH])
+    drawn = frame[is_drawn].pivot_table(
+        "mean", ["part", "cell"], ["of", "level", "way"], sort=False
     )
-    tables = (simulated.round(2), shares.round(2), of_sets.round(0))
-    return "\n\n".join(each.to_string() for each in tables)
+    natural = frame[~is_drawn & ~is_set].pivot_table(
+        "mean", ["cell", "part", "way"], ["of", "level", "model"], sort=False
+    )
+    of_sets = frame[is_set & (frame["way"] == FORECAST) & (frame["of"] == "inside")]
+    sets = of_sets.pivot_table("mean", "part", ["cell", "level", "model"], sort=False)
+    tables = (drawn.round(2), natural.round(2), sets.round(0))
+    return "\n\n".join(table.to_string() for table in tables)
 
 
 def draw(frame: pd.DataFrame, figure: Figure) -> None:
-    """Draw how many scores of natural eras are inside, by way, metric and model."""
-    table = summarize_natural(frame[frame["part"] == NATURAL])
-    table = table[table["kind"] == "all"]
+    """Draw how many scores of natural eras are inside, by way and model."""
+    table = frame[(frame["part"] == ALL) & (frame["of"] == "inside")]
+    table = table[table["cell"] == "score"]
     panels = figure.subplots(1, len(LEVELS), sharey=True)
     for axes, level in zip(panels, LEVELS, strict=True):
-        own = table[table["level"] == level]
+        own = table[table["level"] == f"{level:.0%}"]
         ways = list(dict.fromkeys(own["way"]))
         for color, (model, each) in zip(COLORS, own.groupby("model"), strict=False):
             places = [ways.index(way) for way in each["way"]]
-            axes.plot(each["inside"], places, "o", color=color, label=model)
+            axes.plot(each["mean"], places, "o", color=color, label=model)
         axes.axvline(100 * level, color="0.5", linewidth=1)
         axes.set(title=f"{level:.0%} intervals", xlabel="% inside", xlim=(0, 100))
         axes.set_yticks(range(len(ways)), ways)

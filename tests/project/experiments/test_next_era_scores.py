@@ -41,9 +41,20 @@ def test_sets_count_the_same(intervals):
     other = intervals[intervals["era"] == 101].assign(
         scenario="leaving clients, states"
     )
-    table = next_era_scores.summarize_natural(pd.concat([intervals, other]))
-    found = table.set_index(["kind", "model", "way", "level"])["inside"]
-    cell = intervals[(intervals["level"] == 0.8) & (intervals["model"] == PLAIN)]
-    share = cell[cell["way"] == next_era_scores.FORECAST]["inside"].mean()
-    expected = 100 * np.mean([share, 1.0])
-    assert found["all", PLAIN, next_era_scores.FORECAST, 0.8] == pytest.approx(expected)
+    drawn = pd.DataFrame({
+        "part": "groups", "cell": "M", "model": "none", "way": "x", "level": 0.8,
+        "inside": [True, False, True, True], "width": 2.0,
+    })  # fmt: skip
+    table = next_era_scores.tabulate(drawn, pd.concat([intervals, other]))
+    found = table.set_index(["part", "cell", "model", "way", "level", "of"])["mean"]
+    assert found["groups", "M", "none", "x", "80%", "inside"] == 75
+    own = intervals[(intervals["level"] == 0.8) & (intervals["model"] == PLAIN)]
+    own = own[own["way"] == next_era_scores.FORECAST]
+    of_set = own["inside"].mean()
+    cell = "score", PLAIN, next_era_scores.FORECAST, "80%"
+    assert found["votes, states", *cell, "inside"] == pytest.approx(100 * of_set)
+    expected = 100 * np.mean([of_set, own["inside"].iloc[1]])
+    assert found["all sets", *cell, "inside"] == pytest.approx(expected)
+    width = own["width"].iloc[0] / TRAINED.std(ddof=1)
+    assert found["all sets", *cell, "width"] == pytest.approx(width)
+    assert "votes, states" in next_era_scores.show(table)
