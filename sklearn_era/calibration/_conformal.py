@@ -1,0 +1,307 @@
+"""Prediction intervals and sets, by residuals in eras that models have not seen."""
+
+import math
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import HasMethods, Interval, validate_params
+from sklearn.utils.validation import check_is_fitted
+
+from .._warnings import warn_user
+from ..model_selection._search_scores import prediction
+from ._out_of_era import DOC, Array, LeftOut, OutOfEra
+
+_LEVELS = {
+    "level": [Interval(Real, 0, 1, closed="neither")],
+    "share_of_eras": [Interval(Real, 0, 1, closed="neither"), None],
+}
+# Sums of masses differ from theirs by rounding.
+_ROUNDING = 1e-9
+# Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
+_Atoms = tuple[Array, Array]
+
+_NOTES = """
+    Notes
+    -----
+    Where new eras are exchangeable with those left out, a random row of a new era is
+    covered with the probability `level`; with `share_of_eras`, that share of the new
+    eras have a coverage of `level` or more [2]_, where eras have as many rows. This is
+    exact for a :class:`~sklearn.frozen.FrozenEstimator`, fitted to other eras. Else
+    models have seen the other eras, and of a level 1 - a, 1 - 2a is proven [1]_, up to
+    a term for folds of many eras [3]_; in use it is close to 1 - a. With M eras left
+    out, a level or share has to be at most M / (M + 1): 0.9 needs 9. Nothing is
+    guaranteed where eras drift, nor of any one row or era.
+
+    References
+    ----------
+    .. [1] Y. Lee, R. F. Barber, R. Willett (2023), Distribution-free inference with
+       hierarchical data. :arxiv:`2306.06342`. Before them R. Dunn, L. Wasserman,
+       A. Ramdas (2018), :arxiv:`1809.07441`
+    .. [2] J. C. Duchi, S. Gupta, K. Jiang, P. Sur (2024), Predictive inference in
+       multi-environment scenarios. :arxiv:`2403.16336`
+    .. [3] R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani (2021), Predictive
+       inference with the jackknife+. :arxiv:`1905.02928`
+"""
+
+
+def coverage_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the share of targets that lie in their intervals, or in their sets.
+
+    A metric, of which :func:`~sklearn_era.metrics.era_scores` makes a table by era, and
+    :class:`~sklearn_era.inspection.EraScoreDisplay` a picture.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets or classes.
+
+    y_pred : array-like of shape (n_samples, 2) or (n_samples, n_classes)
+        Both ends of each interval, which belong to it; or, with `classes`, booleans.
+
+    classes : array-like of shape (n_classes,), default=None
+        The labels of the columns of sets, such as `classes_`.
+
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of rows.
+
+    Returns
+    -------
+    coverage : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from sklearn_era.calibration import coverage_score
+    >>> coverage_score([1.0, 2.0], [[0.5, 1.5], [2.5, 3.0]])
+    0.5
+    """
+    y, found = np.asarray(y_true), np.asarray(y_pred)
+    shape = (y.size, 2 if classes is None else np.size(classes))
+    if found.shape != shape:
+        raise ValueError(f"y_pred must be of shape {shape}; got {found.shape}.")
+    if classes is None:
+        is_in = (found[:, 0] <= y) & (y <= found[:, 1])
+    else:
+        is_in = (found & (y[:, np.newaxis] == np.asarray(classes))).any(axis=1)
+    return float(np.average(is_in, weights=sample_weight))
+
+
+class _Conformal(OutOfEra):
+    """What intervals and sets share: scores of rows, their masses and quantiles.
+
+    Each of M eras left out has the mass 1 / (M + 1), which its rows share, and the rest
+    is at infinity, for the new era (Lee, Barber, Willett 2023).
+    """
+
+    _if_too_few: ClassVar[str]
+
+    def _learn(self, left_out: LeftOut, n_eras: int) -> None:
+        self.conformity_scores_ = self._score_rows(left_out)
+        n_folds = len(self.estimators_)
+        self._pairs = left_out.codes * n_folds + left_out.folds
+        totals = np.bincount(self._pairs, left_out.weights, n_folds * n_eras)
+        n_tests = np.count_nonzero(totals.reshape(n_eras, n_folds), axis=1)
+        self._masses = left_out.weights / np.where(totals > 0, totals, 1)[self._pairs]
+        self._masses /= (n_eras + 1) * n_tests[left_out.codes]
+        self._folds = left_out.folds
+
+    def _score_rows(self, left_out: LeftOut) -> Array:
+        raise NotImplementedError
+
+    def _models(self) -> list[Any]:
+        """The models whose predictions scores are added to, each with its own: of
+        ordered eras the model of all rows, which has seen the last ones.
+        """
+        return self.estimators_ if self.era_order_ == "unordered" else [self.estimator_]
+
+    def _atoms(self, level: float, share: float | None) -> tuple[list[_Atoms], float]:
+        """Return the scores of each model, and the mass that an end has below it.
+
+        With a share of eras, an era has one score, the quantile of its own at `level`.
+        """
+        scores, masses, folds = self.conformity_scores_, self._masses, self._folds
+        if share is not None:
+            order = np.lexsort((scores, self._pairs))
+            starts = np.flatnonzero(np.diff(self._pairs[order])) + 1
+            rows, totals = [], []
+            for own in np.split(order, starts):
+                sums = np.cumsum(masses[own])
+                rows.append(own[np.searchsorted(sums, (level - _ROUNDING) * sums[-1])])
+                totals.append(sums[-1])
+            scores, folds, masses = scores[rows], folds[rows], np.array(totals)
+            level = share
+        n_eras, n_needed = self.era_labels_.size, level / (1 - level) - _ROUNDING
+        if n_eras < n_needed:
+            warn_user(
+                f"{n_eras} eras were left out, and a level or share of {level:g} needs "
+                f"{math.ceil(n_needed)}: {self._if_too_few}. Ask for at most "
+                f"{n_eras / (n_eras + 1):.3g}, or fit to more eras."
+            )
+        if self.era_order_ == "ordered":
+            folds = np.zeros_like(folds)
+        found = []
+        for fold in range(len(self._models())):
+            own = np.flatnonzero((folds == fold) & (masses > 0))
+            own = own[np.argsort(scores[own], kind="stable")]
+            found.append((scores[own], np.append(0.0, np.cumsum(masses[own]))))
+        return found, level - _ROUNDING
+
+
+class EraConformalRegressor(RegressorMixin, _Conformal):
+    __doc__ = (
+        """Make prediction intervals that cover targets in eras not yet seen.
+
+    Models are fitted in folds of whole eras, and a row left out has the score |y -
+    prediction|. The upper end of an interval is the quantile of prediction plus score,
+    each by the model of its fold (CV+ [3]_), or by that of all rows where eras are
+    ordered; the lower end likewise. Eras weigh the same, and the new one counts as one
+    more, with an infinite score [1]_."""
+        + DOC.format(
+            task="regressor",
+            attributes="""
+    conformity_scores_ : ndarray of shape (n_rows_left_out,)
+        The scores, one fold after another.
+""",
+        )
+        + _NOTES
+        + """
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn_era.calibration import EraConformalRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> shops = np.repeat([f"shop {i}" for i in range(20)], 30)
+    >>> X = rng.normal(size=(600, 1))
+    >>> y = X[:, 0] + np.repeat(rng.normal(size=20), 30)
+    >>> model = EraConformalRegressor(LinearRegression(), era_order="unordered")
+    >>> model.fit(X, y, eras=shops).predict_interval([[0.0], [1.0]], level=0.8).round(1)
+    array([[-1.6,  1.2],
+           [-0.6,  2.2]])
+    """
+    )
+    _if_too_few = "intervals are infinite"
+
+    def _score_rows(self, left_out: LeftOut) -> Array:
+        return np.abs(left_out.y - left_out.predicted)
+
+    @validate_params(_LEVELS, prefer_skip_nested_validation=True)
+    def predict_interval(
+        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return intervals for the targets of rows of new eras.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        level : float, default=0.9
+            The share of rows to cover: of a random new era, or of each of a share.
+
+        share_of_eras : float, default=None
+            The share of new eras to be covered at `level` or more, each by itself.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2)
+            Lower and upper ends, infinite with a warning where there are too few eras.
+        """
+        check_is_fitted(self)
+        atoms, mass = self._atoms(level, share_of_eras)
+        centres = np.array([self._respond(model, X) for model in self._models()])
+        lower, upper = (_upper_ends(x, atoms, mass) for x in (-centres, centres))
+        return np.column_stack([-lower, upper])
+
+
+def _upper_ends(centres: Array, atoms: list[_Atoms], least: float) -> Array:
+    """Return the smallest sums of a centre and one of its scores that have a mass of
+    `least` at or below them. Of each model's sums the first one is found by halving.
+    """
+    ends = np.full(centres.shape[1], np.inf)
+    for own, (scores, masses) in enumerate(atoms):
+        low, high = np.zeros(ends.size, int), np.full(ends.size, scores.size)
+        scores = np.append(scores, np.inf)
+        while (is_open := low < high).any():
+            middle = (low + high) // 2
+            found = centres[own] + scores[middle]
+            mass = masses[np.minimum(middle + 1, masses.size - 1)]
+            for other, (others, sums) in enumerate(atoms):
+                if other != own:
+                    places = np.searchsorted(others, found - centres[other], "right")
+                    mass = mass + sums[places]
+            is_enough = mass >= least
+            high = np.where(is_open & is_enough, middle, high)
+            low = np.where(is_open & ~is_enough, middle + 1, low)
+        ends = np.minimum(ends, centres[own] + scores[low])
+    return ends
+
+
+class EraConformalClassifier(ClassifierMixin, _Conformal):
+    __doc__ = (
+        """Make sets of classes that cover the true one in eras not yet seen.
+
+    Models are fitted in folds of whole eras, and a row left out has the score 1 - p,
+    with p the probability of its class. A class is in the set of a row unless scores
+    below its own reach the level, each compared by the model of its fold, or by that of
+    all rows where eras are ordered. Eras weigh the same, and the new one counts as one
+    more, with an infinite score [1]_. A set may be empty, where no class is as probable
+    as true ones mostly are."""
+        + DOC.format(
+            task="classifier with `predict_proba`",
+            attributes="""
+    conformity_scores_ : ndarray of shape (n_rows_left_out,)
+        The scores, one fold after another.
+""",
+        )
+        + _NOTES
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutOfEra._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+    }
+    _if_too_few = "sets have all classes"
+    predict_proba = prediction("predict_proba", "the probabilities of classes")
+
+    def _score_rows(self, left_out: LeftOut) -> Array:
+        columns = np.searchsorted(self.classes_, left_out.y)
+        return 1 - np.take_along_axis(left_out.predicted, columns[:, None], 1)[:, 0]
+
+    @validate_params(_LEVELS, prefer_skip_nested_validation=True)
+    def predict_set(
+        self, X: Any, level: float = 0.9, *, share_of_eras: float | None = None
+    ) -> NDArray[np.bool_]:
+        """Return the sets of classes of rows of new eras.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        level, share_of_eras : float
+            As :meth:`EraConformalRegressor.predict_interval` takes them.
+
+        Returns
+        -------
+        sets : ndarray of shape (n_samples, n_classes), dtype=bool
+            Whether each class is in the set; all, with a warning, if eras are too few.
+        """
+        check_is_fitted(self)
+        atoms, mass = self._atoms(level, share_of_eras)
+        below: Any = 0.0
+        for model, (scores, sums) in zip(self._models(), atoms, strict=True):
+            places = np.searchsorted(scores, 1 - self._respond(model, X), "left")
+            below = below + sums[places]
+        return below < mass
+
+
+__all__ = ["EraConformalClassifier", "EraConformalRegressor", "coverage_score"]

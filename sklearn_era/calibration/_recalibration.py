@@ -1,0 +1,295 @@
+"""Level and slope of probabilities in each era, and recalibration by them."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from .._era_arguments import take_era_column
+from .._eras import check_eras, read_eras
+from ..metrics import EraScores
+from ..model_selection._search_scores import prediction
+from ._out_of_era import DOC, Array, LeftOut, OutOfEra
+
+_LARGEST_LOGIT = 15.0  # of probabilities of 0 and 1
+# Steps of the algorithm, Newton's within each, and the change to end with.
+_N_STEPS = 500
+_TOLERANCE = 1e-5
+
+
+class RandomEffects(NamedTuple):
+    """Levels and slopes of eras, and the normal distribution that they are drawn from.
+
+    With z the log-odds that were predicted, and c their mean, in era j ::
+
+        logit P(y = 1) = c + level_j + slope_j (z - c)
+    """
+
+    center: float
+    mean: Array  # of shape (2,)
+    covariance: Array  # of shape (2, 2), between eras
+    effects: Array  # of shape (n_eras, 2), shrunk to the mean
+    errors: Array  # of shape (n_eras, 2, 2), their covariances
+
+    @classmethod
+    def fit(
+        cls, y: Array, p: Array, weights: Array, codes: NDArray[Any], n_eras: int
+    ) -> "RandomEffects":
+        """Fit them to outcomes y and probabilities p of rows of eras 0..n_eras-1.
+
+        An EM algorithm whose E-step is normal at the largest posterior (Stiratelli,
+        Laird, Ware 1984). Squares around the mean are divided by n_eras - 1, which is
+        restricted likelihood where eras are as large.
+        """
+        center = float(np.average(_logit(p), weights=weights))
+        x = np.stack([np.ones_like(p), _logit(p) - center])
+        mean, covariance = np.array([0.0, 1.0]), np.eye(2) / 4
+        effects = np.tile(mean, (n_eras, 1))
+
+        def sums(values: Array) -> Array:
+            flat = [np.bincount(codes, v, n_eras) for v in values.reshape(-1, p.size)]
+            return np.reshape(flat, (*values.shape[:-1], n_eras)).T
+
+        errors = np.empty((n_eras, 2, 2))
+        for _ in range(_N_STEPS):
+            precision = np.linalg.inv(covariance)
+            for _ in range(_N_STEPS):
+                now = expit(center + (effects[codes].T * x).sum(axis=0))
+                gradient = sums(weights * (y - now) * x) + (mean - effects) @ precision
+                curvature = sums(weights * now * (1 - now) * x * x[:, np.newaxis])
+                errors = np.linalg.inv(curvature + precision)
+                step = np.clip((errors @ gradient[..., np.newaxis])[..., 0], -1, 1)
+                effects = effects + step
+                if np.abs(step).max() < _TOLERANCE:
+                    break
+            before, mean = np.append(mean, covariance), effects.mean(axis=0)
+            squares = (effects - mean).T @ (effects - mean) / max(1, n_eras - 1)
+            covariance = squares + errors.mean(axis=0)
+            if np.abs(np.append(mean, covariance) - before).max() < _TOLERANCE:
+                break
+        return cls(center, mean, covariance, effects, errors)
+
+    def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
+        """Return P(y = 1) in eras, of code -1 in a new one: the mean over the normal
+        distribution of effects, about (MacKay 1992, The evidence framework applied to
+        classification networks, equation 10).
+        """
+        z = _logit(p) - self.center
+        level, slope = np.vstack([self.effects, self.mean])[codes].T
+        spread = np.concatenate([self.errors, self.covariance[np.newaxis]])[codes]
+        variance = spread[:, 0, 0] + z * (2 * spread[:, 0, 1] + z * spread[:, 1, 1])
+        z = self.center + level + slope * z
+        return expit(z / np.sqrt(1 + np.pi / 8 * variance))
+
+
+def _logit(p: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(p) - np.log1p(-p), -_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+
+class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
+    __doc__ = (
+        """Recalibrate probabilities by era, and for new eras by the mean over eras.
+
+    Logistic regression with random effects [1]_, of probabilities in eras that models
+    have not seen: with z their log-odds and c the mean of z, in era j ::
+
+        logit P(y = 1) = c + level_j + slope_j (z - c)
+
+    and levels and slopes are drawn from a normal distribution. An era that is given to
+    ``predict_proba`` has its own, shrunk to the mean by how well its rows determine
+    them. Others have the mean probability over the distribution, which is nearer to 1/2
+    the more eras differ. Of more than two classes, each is recalibrated against all
+    others, and probabilities are scaled to a sum of 1, as
+    :class:`~sklearn.calibration.CalibratedClassifierCV` does."""
+        + DOC.format(
+            task="classifier with `predict_proba`",
+            attributes="""
+    effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
+        Levels and slopes of eras; of two classes, those of the second one alone.
+
+    mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)
+        Their means and standard deviations in the distribution over eras.
+""",
+        )
+        + """
+    References
+    ----------
+    .. [1] R. Stiratelli, N. Laird, J. H. Ware (1984), Random-effects models for serial
+       observations with binary response. Biometrics 40, 961-971.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_era.calibration import EraCalibratedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> clinics = np.repeat(np.arange(20), 50)
+    >>> X = rng.normal(size=(1000, 1))
+    >>> y = X[:, 0] + rng.normal(size=20)[clinics] + rng.logistic(size=1000) > 0
+    >>> model = EraCalibratedClassifier(LogisticRegression(), era_order="unordered")
+    >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]]).round(2)
+    array([[0.32, 0.68]])
+    """
+    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutOfEra._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+    }
+
+    def _learn(self, left_out: LeftOut, n_eras: int) -> None:
+        n_classes = self.classes_.size
+        if n_classes < 2:
+            raise ValueError(
+                "y has one class, of which there is nothing to calibrate: pass rows of "
+                "two classes or more."
+            )
+        self._columns = [1] if n_classes == 2 else list(range(n_classes))
+        _, _, y, weights, p = left_out
+        self._calibrators = [
+            RandomEffects.fit(
+                1.0 * (y == self.classes_[i]), p[:, i], weights, left_out.codes, n_eras
+            )
+            for i in self._columns
+        ]
+        self.effects_ = np.array([one.effects for one in self._calibrators])
+        self.mean_effects_ = np.array([one.mean for one in self._calibrators])
+        self.spread_effects_ = np.sqrt(
+            [np.diagonal(one.covariance) for one in self._calibrators]
+        )
+
+    predict_proba = prediction("predict_proba", "probabilities in given or new eras")
+
+    def _ask(self, method: str, X: Any, eras: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        X, eras = take_era_column(X, eras)
+        p = self._respond(self.estimator_, X)
+        codes = np.full(p.shape[0], -1)
+        if eras is not None:
+            known = {label: code for code, label in enumerate(self.era_labels_)}
+            codes = np.array([known.get(x, -1) for x in check_eras(eras, X)], int)
+        pairs = zip(self._columns, self._calibrators, strict=True)
+        found = np.array([one.probabilities(p[:, i], codes) for i, one in pairs])
+        p = np.vstack([1 - found, found]) if len(found) == 1 else found
+        p = (p / p.sum(axis=0)).T
+        return p if method == "predict_proba" else self.classes_[p.argmax(axis=1)]
+
+
+class EraCalibration(EraScores):
+    """Calibration of probabilities by era: the result of :func:`era_calibration`.
+
+    A mapping of labels to dicts, as :class:`~sklearn_era.metrics.EraScores` is: of
+    ``level`` and ``slope``, ``level_error`` and ``slope_error``, and of the shares
+    ``observed`` and ``predicted``.
+
+    Attributes
+    ----------
+    typical, spread : dict of str to float
+        Mean and standard deviation of the distribution of ``level`` and ``slope`` over
+        eras, without the error that an era's few rows leave.
+    """
+
+    typical: dict[str, float]
+    spread: dict[str, float]
+
+
+def era_calibration(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    eras: Any,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> EraCalibration:
+    """Estimate level and slope of probabilities in each era, and their spread.
+
+    By the model of :class:`EraCalibratedClassifier`, of probabilities that are at hand.
+    The level is how much too low log-odds are, at their mean: calibration in the large.
+    The slope is below 1 where they are too extreme [1]_. Those of an era are shrunk to
+    the mean of all, the more the fewer rows it has.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True classes, of two.
+
+    y_prob : array-like of shape (n_samples,)
+        Probabilities of the positive class, by a model that has not seen the rows.
+
+    eras : array-like of shape (n_samples,)
+        Era of each row.
+
+    pos_label : int, float, bool or str, default=None
+        The positive class; None is the larger label.
+
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts.
+
+    Returns
+    -------
+    calibration : EraCalibration
+        Numbers by era, their means and spread.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, probabilities are none, or classes are not two.
+
+    References
+    ----------
+    .. [1] B. Van Calster et al. (2016), A calibration hierarchy for risk models was
+       defined. Journal of Clinical Epidemiology 74, 167-176.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.calibration import era_calibration
+    >>> rng = np.random.default_rng(0)
+    >>> p, clinics = rng.uniform(size=4000), np.repeat(["a", "b", "c", "d"], 1000)
+    >>> y = rng.uniform(size=4000) < np.where(clinics == "a", p / 2, p)
+    >>> found = era_calibration(y, p, eras=clinics)
+    >>> round(found["a"]["level"], 1), round(found["b"]["level"], 1)
+    (-1.1, -0.0)
+    """
+    y, p = column_or_1d(y_true), column_or_1d(y_prob, dtype=np.float64)
+    check_consistent_length(y, p)
+    classes = np.unique(y)
+    pos_label = classes[-1] if pos_label is None else pos_label
+    if classes.size != 2 or pos_label not in classes:
+        raise ValueError(
+            "y_true must have two classes, and pos_label be one of them; got "
+            f"{classes.tolist()} and pos_label={pos_label!r}."
+        )
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(
+            f"y_prob must be in [0, 1]; got values from {p.min():.3g} to {p.max():.3g}."
+        )
+    encoded = read_eras(eras, y, X_name="y_true")
+    weights, codes = _check_sample_weight(sample_weight, y), encoded.codes
+    is_pos = (y == pos_label).astype(np.float64)
+    of_eras = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
+    level_error, slope_error = np.sqrt(np.diagonal(of_eras.errors, axis1=1, axis2=2)).T
+    totals = np.bincount(codes, weights)
+    totals[totals == 0] = np.nan
+    table = {
+        "level": of_eras.effects[:, 0],
+        "slope": of_eras.effects[:, 1],
+        "level_error": level_error,
+        "slope_error": slope_error,
+        "observed": np.bincount(codes, weights * is_pos) / totals,
+        "predicted": np.bincount(codes, weights * p) / totals,
+    }
+    directions = dict.fromkeys(table)
+    found = EraCalibration(encoded.labels, table, encoded.counts, directions=directions)
+    found.typical = dict(zip(table, of_eras.mean.tolist(), strict=False))
+    deviations = np.sqrt(np.diagonal(of_eras.covariance)).tolist()
+    found.spread = dict(zip(table, deviations, strict=False))
+    return found
+
+
+__all__ = ["EraCalibratedClassifier", "EraCalibration", "era_calibration"]
