@@ -36,8 +36,9 @@ LAYERS = {
     ),
     "What uses these": (
         "#ca8a04",
-        "datasets environments metrics model_selection auto _just_train_twice "
-        "causal rules inspection interop model_files numerai dask cli",
+        "datasets environments metrics model_selection calibration auto "
+        "_just_train_twice causal rules inspection interop model_files numerai dask "
+        "cli",
     ),
 }
 ROOMS = [room for _, rooms in LAYERS.values() for room in rooms.split()]

@@ -17,6 +17,7 @@ level and slope over them, of the plain booster, of `EraCalibratedClassifier` an
 """
 
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from experiments._natural_eras_data import FILES, SCENARIOS, Scenario
 from experiments._natural_eras_fresh import FRESH
 from experiments._natural_eras_measure import splits, thinned
-from experiments.common import COLORS, ExperimentError, seed_of
+from experiments.common import COLORS, ExperimentError, find_data_file, seed_of
 from experiments.natural_eras import booster
 from sklearn_era.calibration import (
     EraCalibratedClassifier,
@@ -58,6 +59,7 @@ MAPIE = "MAPIE"
 HAS_MAPIE = find_spec("mapie") is not None
 NUMBERS_OF_ERAS = (5, 10, 20, 50)
 
+SHARE = "share >= .85"
 _LEAST_ROWS = 30
 _MOST_ROWS = 5_000
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
@@ -68,15 +70,17 @@ _CALIBRATION = ("log loss", "level", "slope")
 
 def _by_mapie(model: Any, X: Any, y: Any, eras: Any, X_test: Any) -> Any:
     """MAPIE's intervals, or sets of two classes, by CV+ in folds of eras."""
-    from mapie.classification import CrossConformalClassifier
-    from mapie.regression import CrossConformalRegressor
-
+    kinds = (("regression", "Regressor"), ("classification", "Classifier"))
+    make_regressor, make_classifier = (
+        getattr(import_module(f"mapie.{task}"), f"CrossConformal{kind}")
+        for task, kind in kinds
+    )
     folds = GroupKFold(min(5, np.unique(eras).size))
     if not hasattr(model, "predict_proba"):
-        regressor = CrossConformalRegressor(model, confidence_level=LEVEL, cv=folds)
+        regressor = make_regressor(model, confidence_level=LEVEL, cv=folds)
         regressor.fit_conformalize(X, y, groups=eras)
         return regressor.predict_interval(X_test)[1][:, :, 0]
-    classifier = CrossConformalClassifier(model, confidence_level=LEVEL, cv=folds)
+    classifier = make_classifier(model, confidence_level=LEVEL, cv=folds)
     classifier.fit_conformalize(X, y.astype(int), groups=eras)
     return classifier.predict_set(X_test, agg_scores="crossval")[1][:, :, 0]
 
@@ -217,6 +221,8 @@ def run(
     table : DataFrame
         A row for each part, method and quantity: see `show`.
     """
+    if data_dir is None or not any((data_dir / name).is_file() for name in DATA_FILES):
+        find_data_file(DATA_FILES[0], data_dir)
     scenarios = SCENARIOS | FRESH
     if quick:
         scenarios = {name: scenarios[name] for name in _QUICK}
@@ -238,7 +244,9 @@ def run(
         raise ExperimentError("None of the scenarios has its data.")
     n = 2 if quick else 100 * n_runs
     drawn = pd.DataFrame([x for m in NUMBERS_OF_ERAS for x in _simulate(m, n)])
-    return pd.concat([_summarize(natural), _summarize_simulated(drawn)])
+    table = pd.concat([_summarize(natural), _summarize_simulated(drawn)])
+    table = table.melt(["part", "method"], var_name="quantity", value_name="mean")
+    return table.dropna(subset="mean").assign(n_runs=n_runs, paper=np.nan)
 
 
 def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
@@ -249,22 +257,22 @@ def _summarize(rows: pd.DataFrame) -> pd.DataFrame:
         split = ["data", "split"]
         sizes = of_part.groupby([*split, "method"])["size"].first().unstack()
         # What suffices for a row does for a share of eras of the same size.
-        is_finite = np.isfinite(sizes).all(axis=1)
+        is_finite: pd.Series = sizes.abs().max(axis=1) < np.inf
         ours = of_part.set_index(split)
-        ours = ours[is_finite.reindex(ours.index).to_numpy()]
+        ours = ours.loc[is_finite.reindex(ours.index).to_numpy()]
         for method, own in ours.groupby("method"):
             ratios = (sizes[method] / sizes.get(MAPIE, sizes[ROWS]))[is_finite]
             shares = own["coverage"].astype(float)
             tables.append({
                 "part": part, "method": method, "data sets": ours.index.unique(0).size,
                 "infinite splits": int((~is_finite).sum()), "eras": len(own),
-                "share >= .85": np.mean(shares >= ENOUGH - 1e-9),
+                SHARE: np.mean(shares >= ENOUGH - 1e-9),
                 "share >= .9": np.mean(shares >= LEVEL - 1e-9),
                 "coverage": shares.mean(), "size": np.exp(np.log(ratios).mean()),
             })  # fmt: skip
-    for (part, what, method), own in rows[of_calibration].groupby(
-        ["part", "era", "method"]
-    ):
+    names = ["part", "era", "method"]
+    for names_of, own in rows[of_calibration].groupby(names):
+        part, what, method = map(str, names_of)
         tables.append({"part": f"{part}: {what}", "method": method, "eras": len(own),
                        "data sets": own["data"].nunique(),
                        "coverage": own["coverage"].astype(float).mean()})  # fmt: skip
@@ -280,18 +288,19 @@ def _summarize_simulated(rows: pd.DataFrame) -> pd.DataFrame:
 
 def show(frame: pd.DataFrame) -> str:
     """The table as text."""
-    return frame.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.3f}")
+    table = frame.pivot(index=["part", "method"], columns="quantity", values="mean")
+    return table.to_string(na_rep="", float_format=lambda x: f"{x:.3f}")
 
 
 def draw(frame: pd.DataFrame, figure: Figure) -> None:
     """Draw the shares of eras that are covered."""
-    rows = frame[frame["share >= .85"].notna()]
+    rows = frame[frame["quantity"] == SHARE]
     axes = figure.add_subplot()
     parts, methods = (list(dict.fromkeys(rows[x])) for x in ("part", "method"))
     for i, method in enumerate(methods):
         own = rows[rows["method"] == method]
         places = [parts.index(part) + 0.15 * i for part in own["part"]]
-        axes.bar(places, own["share >= .85"], 0.13, color=COLORS[i], label=method)
+        axes.bar(places, own["mean"], 0.13, color=COLORS[i], label=method)
     axes.axhline(LEVEL, color="0.35", linestyle="--")
     axes.set_xticks(range(len(parts)), parts)
     axes.set(ylabel="share of new eras with a coverage of 85 % or more", ylim=(0, 1))

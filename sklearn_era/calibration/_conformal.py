@@ -23,23 +23,24 @@ _ROUNDING = 1e-9
 # Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
 _Atoms = tuple[Array, Array]
 
+_ATTRIBUTES = """
+    conformity_scores_ : ndarray of shape (n_rows_left_out,)
+        The scores, one fold after another.
+"""
 _NOTES = """
     Notes
     -----
-    Where new eras are exchangeable with those left out, a random row of a new era is
-    covered with the probability `level`; with `share_of_eras`, that share of the new
-    eras have a coverage of `level` or more [2]_, where eras have as many rows. This is
-    exact for a :class:`~sklearn.frozen.FrozenEstimator`, fitted to other eras. Else
-    models have seen the other eras, and of a level 1 - a, 1 - 2a is proven [1]_, up to
-    a term for folds of many eras [3]_; in use it is close to 1 - a. With M eras left
-    out, a level or share has to be at most M / (M + 1): 0.9 needs 9. Nothing is
-    guaranteed where eras drift, nor of any one row or era.
+    Where new eras are exchangeable with those left out, a random row of a new one is
+    covered with the probability `level`; with `share_of_eras`, so many new eras are
+    covered at `level` or more [2]_, where eras have as many rows. This is exact of a
+    :class:`~sklearn.frozen.FrozenEstimator` of other eras. Of models of folds, 1 - 2a
+    is proven for a level 1 - a [1]_, about [3]_, and 1 - a is usual. With M eras left
+    out, a level or share is at most M / (M + 1). Nothing is guaranteed under drift.
 
     References
     ----------
     .. [1] Y. Lee, R. F. Barber, R. Willett (2023), Distribution-free inference with
-       hierarchical data. :arxiv:`2306.06342`. Before them R. Dunn, L. Wasserman,
-       A. Ramdas (2018), :arxiv:`1809.07441`
+       hierarchical data. :arxiv:`2306.06342`. Before: Dunn et al. :arxiv:`1809.07441`
     .. [2] J. C. Duchi, S. Gupta, K. Jiang, P. Sur (2024), Predictive inference in
        multi-environment scenarios. :arxiv:`2403.16336`
     .. [3] R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani (2021), Predictive
@@ -52,24 +53,21 @@ def coverage_score(
     y_pred: ArrayLike,
     *,
     classes: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Any = None,
 ) -> float:
     """Return the share of targets that lie in their intervals, or in their sets.
 
-    A metric, of which :func:`~sklearn_era.metrics.era_scores` makes a table by era, and
-    :class:`~sklearn_era.inspection.EraScoreDisplay` a picture.
+    A metric, as :func:`~sklearn_era.metrics.era_scores` and
+    :class:`~sklearn_era.inspection.EraScoreDisplay` take it.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         True targets or classes.
-
     y_pred : array-like of shape (n_samples, 2) or (n_samples, n_classes)
         Both ends of each interval, which belong to it; or, with `classes`, booleans.
-
     classes : array-like of shape (n_classes,), default=None
         The labels of the columns of sets, such as `classes_`.
-
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of rows.
 
@@ -89,7 +87,7 @@ def coverage_score(
     if found.shape != shape:
         raise ValueError(f"y_pred must be of shape {shape}; got {found.shape}.")
     if classes is None:
-        is_in = (found[:, 0] <= y) & (y <= found[:, 1])
+        is_in: Any = (found[:, 0] <= y) & (y <= found[:, 1])
     else:
         is_in = (found & (y[:, np.newaxis] == np.asarray(classes))).any(axis=1)
     return float(np.average(is_in, weights=sample_weight))
@@ -167,10 +165,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     more, with an infinite score [1]_."""
         + DOC.format(
             task="regressor",
-            attributes="""
-    conformity_scores_ : ndarray of shape (n_rows_left_out,)
-        The scores, one fold after another.
-""",
+            attributes=_ATTRIBUTES,
         )
         + _NOTES
         + """
@@ -185,8 +180,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     >>> y = X[:, 0] + np.repeat(rng.normal(size=20), 30)
     >>> model = EraConformalRegressor(LinearRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=shops).predict_interval([[0.0], [1.0]], level=0.8).round(1)
-    array([[-1.6,  1.2],
-           [-0.6,  2.2]])
+    array([[-1.4,  1.1],
+           [-0.4,  2.1]])
     """
     )
     _if_too_few = "intervals are infinite"
@@ -258,12 +253,24 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     as true ones mostly are."""
         + DOC.format(
             task="classifier with `predict_proba`",
-            attributes="""
-    conformity_scores_ : ndarray of shape (n_rows_left_out,)
-        The scores, one fold after another.
-""",
+            attributes=_ATTRIBUTES,
         )
         + _NOTES
+        + """
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_era.calibration import EraConformalClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 1))
+    >>> y = X[:, 0] + rng.logistic(size=600) > 0
+    >>> shops = np.repeat([f"shop {i}" for i in range(20)], 30)
+    >>> model = EraConformalClassifier(LogisticRegression(), era_order="unordered")
+    >>> model.fit(X, y, eras=shops).predict_set([[-3.0], [0.0]])
+    array([[ True, False],
+           [ True,  True]])
+    """
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutOfEra._parameter_constraints,

@@ -28,14 +28,12 @@ DOC = """
         Any {task}, whose `fit` is passed the eras if it takes them.
 
     cv : int, splitter or iterable, default=5
-        A number of folds of whole eras, 5 for None; of ordered eras, later ones are
-        left out, five sixths by default
-        (:class:`~sklearn_era.model_selection.EraWalkForwardSplit`), of others each once
-        (:class:`~sklearn.model_selection.GroupKFold`). A splitter gets them as groups.
+        Folds of whole eras: of ordered ones :class:`EraWalkForwardSplit
+        <sklearn_era.model_selection.EraWalkForwardSplit>`, which leaves out the later
+        five sixths by default, and else :class:`~sklearn.model_selection.GroupKFold`.
 
     era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
-        Whether eras follow each other, in the order of their labels: see
-        :class:`~sklearn_era.model_selection.EraSearchCV`.
+        As in :class:`~sklearn_era.model_selection.EraSearchCV`.
 
     n_jobs : int, default=None
         Folds to fit at once.
@@ -45,14 +43,11 @@ DOC = """
     estimator_, estimators_ : object, list of object
         The model of all rows, and those of folds.
 
-    era_labels_ : ndarray of shape (n_eras_left_out,)
-        The eras left out, without those that have no weight.
-
-    era_order_ : {{'ordered', 'unordered'}}
-        How eras were taken.
+    era_labels_, era_order_ : ndarray of shape (n_eras_left_out,), str
+        The eras left out, and how eras were taken: 'ordered' or 'unordered'.
 {attributes}
     classes_, n_features_in_, feature_names_in_ :
-        Those of the estimator, if it has them.
+        Those of the estimator.
 """
 
 
@@ -136,17 +131,10 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         self.era_order_ = "ordered" if are_ordered else "unordered"
         folds = list(self._splitter(encoded, y).split(X, y, groups=encoded.codes))
         weights = _check_sample_weight(sample_weight, X)
-        model = with_order(self.estimator, self.era_order_)
-        of_fit = fit_arguments(model, eras, None if sample_weight is None else weights)
-        self.estimators_ = cross_validate(
-            model, X, y, cv=folds, n_jobs=self.n_jobs, params=of_fit,
-            scoring=lambda *_: 0.0, return_estimator=True, error_score="raise",
-        )["estimator"]  # fmt: skip
-        self.estimator_ = model.fit(X, y, **of_fit)
-        for attribute in ("classes_", "n_features_in_", "feature_names_in_"):
-            vars(self).pop(attribute, None)
-            if hasattr(self.estimator_, attribute):
-                setattr(self, attribute, getattr(self.estimator_, attribute))
+        params = {"eras": eras, "sample_weight": sample_weight}
+        if sample_weight is not None:
+            params["sample_weight"] = weights
+        self._fit_models(X, y, folds, params)
         parts = [
             (np.full(rows.size, i), encoded.codes[rows], y[rows], weights[rows],
              self._respond(self.estimators_[i], _safe_indexing(X, rows)))
@@ -159,6 +147,19 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         codes = np.cumsum(has_weight)[left_out.codes] - 1
         self._learn(left_out._replace(codes=codes), self.era_labels_.size)
         return self
+
+    def _fit_models(self, X: Any, y: Any, folds: Any, params: dict[str, Any]) -> None:
+        model = with_order(self.estimator, self.era_order_)
+        params = fit_arguments(model, **params)
+        self.estimators_ = cross_validate(
+            model, X, y, cv=folds, n_jobs=self.n_jobs, params=params,
+            scoring=lambda *_: 0.0, return_estimator=True, error_score="raise",
+        )["estimator"]  # fmt: skip
+        self.estimator_ = model.fit(X, y, **params)
+        for attribute in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(attribute, None)
+            if hasattr(self.estimator_, attribute):
+                setattr(self, attribute, getattr(self.estimator_, attribute))
 
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         raise NotImplementedError

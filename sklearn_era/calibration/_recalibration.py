@@ -96,17 +96,16 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     __doc__ = (
         """Recalibrate probabilities by era, and for new eras by the mean over eras.
 
-    Logistic regression with random effects [1]_, of probabilities in eras that models
-    have not seen: with z their log-odds and c the mean of z, in era j ::
+    Logistic regression with random effects [1]_, on predictions out of era: with z
+    their log-odds and c the mean of z, in era j ::
 
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
-    and levels and slopes are drawn from a normal distribution. An era that is given to
-    ``predict_proba`` has its own, shrunk to the mean by how well its rows determine
-    them. Others have the mean probability over the distribution, which is nearer to 1/2
-    the more eras differ. Of more than two classes, each is recalibrated against all
-    others, and probabilities are scaled to a sum of 1, as
-    :class:`~sklearn.calibration.CalibratedClassifierCV` does."""
+    and levels and slopes are normal. An era that is given to ``predict_proba`` has its
+    own, shrunk to the mean by how well its rows determine them. Others have the mean
+    probability over the distribution, nearer to 1/2 the more eras differ. Of more than
+    two classes, each is recalibrated against the others, as by
+    :class:`~sklearn.calibration.CalibratedClassifierCV`."""
         + DOC.format(
             task="classifier with `predict_proba`",
             attributes="""
@@ -133,8 +132,8 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     >>> X = rng.normal(size=(1000, 1))
     >>> y = X[:, 0] + rng.normal(size=20)[clinics] + rng.logistic(size=1000) > 0
     >>> model = EraCalibratedClassifier(LogisticRegression(), era_order="unordered")
-    >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]]).round(2)
-    array([[0.32, 0.68]])
+    >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]], eras=[7]).round(2)
+    array([[0.16, 0.84]])
     """
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -183,15 +182,13 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
 class EraCalibration(EraScores):
     """Calibration of probabilities by era: the result of :func:`era_calibration`.
 
-    A mapping of labels to dicts, as :class:`~sklearn_era.metrics.EraScores` is: of
-    ``level`` and ``slope``, ``level_error`` and ``slope_error``, and of the shares
-    ``observed`` and ``predicted``.
+    :class:`~sklearn_era.metrics.EraScores` of ``level`` and ``slope``, ``level_error``
+    and ``slope_error``, and of the mean outcome, ``observed``, and ``predicted``.
 
     Attributes
     ----------
     typical, spread : dict of str to float
-        Mean and standard deviation of the distribution of ``level`` and ``slope`` over
-        eras, without the error that an era's few rows leave.
+        Mean and standard deviation of the levels and slopes that eras are drawn from.
     """
 
     typical: dict[str, float]
@@ -217,16 +214,12 @@ def era_calibration(
     ----------
     y_true : array-like of shape (n_samples,)
         True classes, of two.
-
     y_prob : array-like of shape (n_samples,)
-        Probabilities of the positive class, by a model that has not seen the rows.
-
+        Probabilities of the positive class, by a model that has not seen the eras.
     eras : array-like of shape (n_samples,)
         Era of each row.
-
     pos_label : int, float, bool or str, default=None
         The positive class; None is the larger label.
-
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
 
@@ -254,7 +247,7 @@ def era_calibration(
     >>> y = rng.uniform(size=4000) < np.where(clinics == "a", p / 2, p)
     >>> found = era_calibration(y, p, eras=clinics)
     >>> round(found["a"]["level"], 1), round(found["b"]["level"], 1)
-    (-1.1, -0.0)
+    (-1.2, 0.1)
     """
     y, p = column_or_1d(y_true), column_or_1d(y_prob, dtype=np.float64)
     check_consistent_length(y, p)

@@ -220,9 +220,9 @@ def test_docstring_of_a_room_names_each_module_once(room):
 # Docstrings of all that is public: examples run, parameters are all there.
 
 MODULES = [
-    "causal", "criteria", "datasets", "effects", "ensemble", "environments",
-    "inspection", "interop", "metrics", "model_files", "model_selection", "numerai",
-    "numerai.metrics", "rules",
+    "calibration", "causal", "criteria", "datasets", "effects", "ensemble",
+    "environments", "inspection", "interop", "metrics", "model_files",
+    "model_selection", "numerai", "numerai.metrics", "rules",
 ]  # fmt: skip
 
 
@@ -268,7 +268,8 @@ def test_every_estimator_and_function_has_an_example():
     public = {name for name in OBJECTS if name.count(".") == 1}
     assert public - {*WITH_EXAMPLES} == {
         # What these hold or read, another example makes.
-        "ensemble.InvariantForestClassifier", "ensemble.TimeRobustForestClassifier",
+        "calibration.EraCalibration", "ensemble.InvariantForestClassifier",
+        "ensemble.TimeRobustForestClassifier",
         "metrics.EraScorer", "metrics.EraScores", "model_files.ModelFileError",
         "model_files.ModelMetadata", "model_files.load_model",
         "model_files.read_metadata", "model_files.save_model",

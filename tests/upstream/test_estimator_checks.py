@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._test_common.instance_generator import PER_ESTIMATOR_XFAIL_CHECKS
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import _num_samples
 
 from sklearn_era.auto import AutoEraClassifier, AutoEraRegressor
+from sklearn_era.calibration import (
+    EraCalibratedClassifier,
+    EraConformalClassifier,
+    EraConformalRegressor,
+)
 from sklearn_era.effects import GroupDRO
 from sklearn_era.ensemble import (
     EraForestClassifier,
@@ -75,6 +80,18 @@ class SearchWithEras(WithThreeEras, EraSearchCV):
     pass
 
 
+class IntervalsWithEras(WithThreeEras, EraConformalRegressor):
+    pass
+
+
+class SetsWithEras(WithThreeEras, EraConformalClassifier):
+    pass
+
+
+class CalibratedWithEras(WithThreeEras, EraCalibratedClassifier):
+    pass
+
+
 BOOSTERS = (Classifier, Regressor)
 BOOSTERS_WITH_ERAS = (ClassifierWithEras, RegressorWithEras)
 FORESTS = (EraForestClassifier, EraForestRegressor)
@@ -115,6 +132,9 @@ ESTIMATORS = [
         scoring="r2",
         error_score="raise",
     ),
+    IntervalsWithEras(Ridge(), era_order="unordered"),
+    SetsWithEras(LogisticRegression(C=1.0), era_order="unordered"),
+    CalibratedWithEras(LogisticRegression(C=1.0), era_order="unordered"),
 ]
 OTHER_ESTIMATORS = [
     *each(BOOSTERS),
@@ -148,6 +168,7 @@ OTHER_ESTIMATORS = [
 ]
 
 EQUIVALENCE = "check_sample_weight_equivalence_on_dense_data"
+EQUIVALENCE_OF_SPARSE = EQUIVALENCE.replace("dense", "sparse")
 ONE_ROW = "check_fit2d_1sample"
 CLASS_WEIGHT = "check_class_weight_classifiers"
 # Which estimators fail which check, and why: docs/differences.md has this table.
@@ -171,6 +192,13 @@ EXPECTED_FAILURES = {
         "The boosters inside fail it, and the eras, which are dealt out in turn, are "
         "others where rows are repeated."
     ),
+    **dict.fromkeys(
+        [
+            ("`EraCalibratedClassifier`", x)
+            for x in (EQUIVALENCE, EQUIVALENCE_OF_SPARSE)
+        ],
+        "The eras, which are dealt out in turn, are others where rows are repeated.",
+    ),
 }
 
 
@@ -180,6 +208,8 @@ def groups_of(estimator) -> list[str]:
         return groups_of(estimator.estimator)
     if isinstance(estimator, (EraSearchCV, AutoEraClassifier, AutoEraRegressor)):
         return ["`EraSearchCV`, `AutoEra*`"]
+    if isinstance(estimator, EraCalibratedClassifier):
+        return ["`EraCalibratedClassifier`"]
     if isinstance(estimator, RuleEnsembleClassifier):
         return ["boosters, rules"]
     groups = []
@@ -252,8 +282,8 @@ def test_the_docs_list_the_expected_failures():
 
 
 def test_every_public_estimator_is_checked():
-    rooms = ("causal", "ensemble", "environments", "inspection", "metrics",
-             "model_selection", "rules")  # fmt: skip
+    rooms = ("calibration", "causal", "ensemble", "environments", "inspection",
+             "metrics", "model_selection", "rules")  # fmt: skip
     modules = [importlib.import_module(f"sklearn_era.{room}") for room in rooms]
     things = [getattr(module, name) for module in modules for name in module.__all__]
     public = {x for x in things if inspect.isclass(x) and hasattr(x, "fit")}

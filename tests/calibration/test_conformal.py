@@ -1,0 +1,237 @@
+"""Intervals and sets against brute force, and as often right as they promise."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GroupKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_era.calibration import (
+    EraConformalClassifier,
+    EraConformalRegressor,
+    coverage_score,
+)
+from sklearn_era.inspection import EraScoreDisplay
+from sklearn_era.model_files import save_model
+from sklearn_era.model_selection import EraWalkForwardSplit
+
+
+def make_rows(n_eras, n_rows=12, seed=0):
+    """Rows of eras that have an intercept each, with labels in no order."""
+    rng = np.random.default_rng(seed)
+    eras = rng.permutation(np.repeat(np.arange(n_eras), n_rows))
+    X = rng.normal(size=(eras.size, 2))
+    y = X[:, 0] + rng.normal(size=n_eras)[eras] + 0.5 * rng.normal(size=eras.size)
+    return X, y, eras
+
+
+def thirds(y):
+    return np.array(["a", "b", "c"])[np.searchsorted([-0.7, 0.7], y)]
+
+
+def left_out(model, X, y, eras, weights, ordered):
+    """Scores of rows left out with the masses of rows, and predictions of new rows."""
+    folds = EraWalkForwardSplit(4) if ordered else GroupKFold(4)
+    parts = list(folds.split(X, groups=eras))
+    fits = [clone(model).fit(X[i], y[i], sample_weight=weights[i]) for i, _ in parts]
+    n_eras = np.unique(np.concatenate([eras[test] for _, test in parts])).size
+    rows = []
+    for fit, (_, test) in zip(fits, parts, strict=True):
+        for i in test:
+            own = weights[test][eras[test] == eras[i]].sum()
+            rows.append((fit, i, weights[i] / own / (n_eras + 1)))
+    whole = clone(model).fit(X, y, sample_weight=weights)
+    return [(whole if ordered else fit, fit, i, mass) for fit, i, mass in rows]
+
+
+def one_for_each_era(rows, eras, level):
+    """The quantile of each era, with all of its mass."""
+    found = []
+    for era in dict.fromkeys(eras[i] for _, _, i, _ in rows):
+        own = sorted((row for row in rows if eras[row[2]] == era), key=lambda x: x[1])
+        total, below = sum(mass for *_, mass in own), 0.0
+        for center, score, i, mass in own:
+            below += mass
+            if below >= level * total - 1e-9:
+                found.append((center, score, i, total))
+                break
+    return found
+
+
+def quantile(values, masses, level):
+    order = np.argsort(values)
+    is_enough = np.cumsum(masses[order]) >= level - 1e-9
+    return values[order][is_enough][0] if is_enough.any() else np.inf
+
+
+CASES = [(o, w, s) for o in (False, True) for w in (False, True) for s in (None, 0.75)]
+
+
+@pytest.mark.parametrize(("ordered", "weighted", "share"), CASES)
+def test_ends_and_sets_are_those_of_brute_force(ordered, weighted, share):
+    X, y, eras = make_rows(11)
+    new = make_rows(2, seed=1)[0]
+    weights = np.ones(y.size)
+    if weighted:
+        weights = np.random.default_rng(2).uniform(0, 2, y.size)
+    params = {"cv": 4, "era_order": "ordered" if ordered else "unordered"}
+    of_fit = {"eras": eras, "sample_weight": weights if weighted else None}
+
+    model = EraConformalRegressor(Ridge(), **params).fit(X, y, **of_fit)
+    ends = model.predict_interval(new, 0.7, share_of_eras=share)
+    rows = [
+        (center, abs(y[i] - fit.predict(X[[i]])[0]), i, mass)
+        for center, fit, i, mass in left_out(Ridge(), X, y, eras, weights, ordered)
+    ]
+    assert sorted(model.conformity_scores_) == pytest.approx(sorted(x[1] for x in rows))
+    if share is not None:
+        rows = one_for_each_era(rows, eras, 0.7)
+    scores, masses = (np.array([row[k] for row in rows]) for k in (1, 3))
+    centers = np.array([center.predict(new) for center, *_ in rows])
+    level = 0.7 if share is None else share
+    for j in range(len(new)):
+        upper = quantile(centers[:, j] + scores, masses, level)
+        lower = -quantile(scores - centers[:, j], masses, level)
+        assert ends[j] == pytest.approx([lower, upper])
+
+    z = thirds(0.3 * y + 0.7 * X[:, 0])
+    model = EraConformalClassifier(GaussianNB(), **params).fit(X, z, **of_fit)
+    sets = model.predict_set(new, 0.7, share_of_eras=share)
+    rows = [
+        (center, 1 - fit.predict_proba(X[[i]])[0]["abc".index(z[i])], i, mass)
+        for center, fit, i, mass in left_out(GaussianNB(), X, z, eras, weights, ordered)
+    ]
+    if share is not None:
+        rows = one_for_each_era(rows, eras, 0.7)
+    scores, masses = (np.array([row[k] for row in rows]) for k in (1, 3))
+    own = np.array([1 - center.predict_proba(new) for center, *_ in rows])
+    below = np.einsum("r,rjc->jc", masses, scores[:, None, None] < own)
+    np.testing.assert_array_equal(sets, below < level - 1e-9)
+    assert 0 < sets.mean() < 1
+
+
+@pytest.mark.parametrize("share", [None, 0.8])
+def test_new_eras_are_covered_as_often_as_promised(share):
+    found = []
+    for seed in range(60):
+        X, y, eras = make_rows(9, seed=2 * seed)
+        other = FrozenEstimator(LinearRegression().fit(*make_rows(9, seed=999)[:2]))
+        model = EraConformalRegressor(other, era_order="unordered").fit(X, y, eras=eras)
+        X, y, eras = make_rows(50, seed=2 * seed + 1)
+        ends = model.predict_interval(X, 0.8, share_of_eras=share)
+        is_in = (ends[:, 0] <= y) & (y <= ends[:, 1])
+        of_eras = np.bincount(eras, is_in) / 12
+        found.append(of_eras.mean() if share is None else np.mean(of_eras >= 0.8))
+    error = np.std(found) / np.sqrt(len(found))
+    # Of a share, at most one era of the ten more.
+    assert 0.8 - 2 * error < np.mean(found) < (0.95 if share is None else 0.9)
+
+
+def test_too_few_eras_are_warned_of():
+    X, y, eras = make_rows(8)
+    regressor = EraConformalRegressor(Ridge(), era_order="unordered")
+    regressor.fit(X, y, eras=eras)
+    with pytest.warns(UserWarning, match="8 eras were left out, .* 0.9 needs 9: inter"):
+        assert np.isinf(regressor.predict_interval(X)).all()
+    assert np.isfinite(regressor.predict_interval(X, 8 / 9)).all()
+    with pytest.warns(UserWarning, match="share of 0.95 needs 19"):
+        assert np.isinf(regressor.predict_interval(X, 0.5, share_of_eras=0.95)).all()
+    classifier = EraConformalClassifier(GaussianNB(), era_order="unordered")
+    classifier.fit(X, thirds(y), eras=eras)
+    with pytest.warns(UserWarning, match="sets have all classes.*at most 0.889"):
+        assert classifier.predict_set(X).all()
+
+
+def test_eras_without_weight_are_none_and_those_tested_twice_count_once():
+    X, y, eras = make_rows(12)
+    weights = (eras != 3).astype(float)
+    model = EraConformalRegressor(Ridge(), era_order="unordered")
+    model.fit(X, y, eras=eras, sample_weight=weights)
+    assert model.era_labels_.tolist() == [0, 1, 2, *range(4, 12)]
+    twice = [*GroupKFold(3).split(X, groups=eras), *GroupKFold(4).split(X, groups=eras)]
+    model = EraConformalRegressor(Ridge(), cv=twice).fit(X, y, eras=eras)
+    assert model._masses.sum() == pytest.approx(12 / 13)
+
+
+class NeedsEras(Ridge):
+    def fit(self, X, y, eras, sample_weight=None):
+        self.n_eras_ = np.unique(eras).size
+        return super().fit(X, y, sample_weight)
+
+
+def test_eras_are_passed_on_also_by_name_and_by_routing():
+    X, y, eras = make_rows(12)
+    frame = pl.DataFrame(X, schema=["a", "b"]).with_columns(week=pl.Series(eras))
+    model = EraConformalRegressor(NeedsEras(), cv=3).fit(frame, y, eras="week")
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.n_features_in_ == 2
+    assert [x.n_eras_ for x in model.estimators_] == [3, 6, 9]
+    assert model.estimator_.n_eras_ == 12
+    new = frame.drop("week")
+    found = pickle.loads(pickle.dumps(model)).predict_interval(new, 0.6)
+    np.testing.assert_array_equal(found, model.predict_interval(new, 0.6))
+    np.testing.assert_array_equal(model.predict(new), model.estimator_.predict(new))
+    with config_context(enable_metadata_routing=True):
+        inner = NeedsEras().set_fit_request(eras=True, sample_weight=True)
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False), inner
+        )
+        routed = EraConformalRegressor(pipeline, cv=3)
+        routed.fit(X, y, eras=eras, sample_weight=np.ones(y.size))
+    assert routed.estimators_[0][-1].n_eras_ == 3
+    with pytest.raises(TypeError, match="EraConformalRegressor"):
+        save_model(model, "x.era")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X, y, e: m.fit(X, y), r"EraConformalRegressor needs eras: pass fit"),
+        (lambda m, X, y, e: m.fit(X, y[1:], eras=e), "y has 59 rows, but X has 60"),
+        (lambda m, X, y, e: m.fit(X, y, eras=e[1:]), "eras has 59 labels"),
+        (lambda m, X, y, e: m.fit(X, y, eras=e > 9), "holds 1 label.*three or more"),
+        (lambda m, X, y, e: m.fit(X, y, eras=[*"ab"] * 30), "Labels are text such as"),
+        (lambda m, X, y, e: m.set_params(cv="x").fit(X, y, eras=e), "'cv' parameter"),
+        (
+            lambda m, X, y, e: m.fit(X, y, eras=e).predict_interval(X, 90),
+            "'level' parameter of EraConformalRegressor.predict_interval",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(call, message):
+    X, y, eras = make_rows(5)
+    with pytest.raises(ValueError, match=message):
+        call(EraConformalRegressor(Ridge()), X, y, eras)
+
+
+def test_coverage_is_drawn_by_era():
+    y, ends = [0.0, 1.0, 2.0, 3.0], [[0, 1], [1, 1], [0, 1], [2, 4]]
+    assert coverage_score(y, ends) == 0.75
+    assert coverage_score(y, ends, sample_weight=[1, 1, 2, 0]) == 0.5
+    sets = np.array([[True, False, True], [False, True, True]])
+    assert coverage_score(["a", "a"], sets, classes=["a", "b", "c"]) == 0.5
+    for wrong in ([[0, 1]], ends[0]):
+        with pytest.raises(ValueError, match=r"y_pred must be of shape \(4, 2\); got"):
+            coverage_score(y, wrong)
+    display = EraScoreDisplay.from_predictions(
+        y, ends, eras=[1, 1, 2, 2], metric=coverage_score
+    )
+    assert display.scores.tolist() == [1.0, 0.5]
+    assert display.worst == 1
+
+
+def test_classes_that_a_fold_lacks_have_no_probability_there():
+    X, y, eras = make_rows(10)
+    z = np.where(eras == 0, "rare", np.where(y > 0, "b", "a"))
+    model = EraConformalClassifier(LogisticRegression(), era_order="unordered", cv=10)
+    model.fit(X, z, eras=eras)
+    assert model.conformity_scores_.reshape(10, -1).min(axis=1).max() == 1
+    assert model.predict_set(X, 0.8).shape == (120, 3)

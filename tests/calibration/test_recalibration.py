@@ -1,0 +1,176 @@
+"""Levels and slopes of probabilities by era, and recalibration by them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import multivariate_normal
+from sklearn.datasets import make_blobs
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_era.calibration import EraCalibratedClassifier, era_calibration
+from sklearn_era.calibration._recalibration import RandomEffects
+
+MEAN, COVARIANCE = np.array([-0.3, 0.7]), np.array([[0.3, 0.05], [0.05, 0.04]])
+
+
+def make_rows(n_eras, n_rows, seed=0):
+    """Outcomes, probabilities and eras, of levels and slopes that are drawn."""
+    rng = np.random.default_rng(seed)
+    effects = rng.multivariate_normal(MEAN, COVARIANCE, size=n_eras)
+    eras = np.repeat(np.arange(n_eras), n_rows)
+    z = rng.normal(-1, 1.5, size=eras.size)
+    now = expit(-1 + effects[eras, 0] + effects[eras, 1] * (z + 1))
+    return (rng.uniform(size=eras.size) < now).astype(float), expit(z), eras
+
+
+def test_effects_are_the_largest_posterior_and_mean_and_spread_theirs():
+    y, p, eras = make_rows(7, 30)
+    weights = np.random.default_rng(1).integers(1, 3, y.size).astype(float)
+    found = RandomEffects.fit(y, p, weights, eras, 7)
+    z = logit(p) - np.average(logit(p), weights=weights)
+    prior = multivariate_normal(found.mean, found.covariance)
+    for era in range(7):
+        rows = eras == era
+
+        def loss(effects, rows=rows):
+            eta = found.center + effects[0] + effects[1] * z[rows]
+            own = np.logaddexp(0, eta) - y[rows] * eta
+            return weights[rows] @ own - prior.logpdf(effects)
+
+        best = minimize(loss, found.mean, method="BFGS", options={"gtol": 1e-7})
+        assert found.effects[era] == pytest.approx(best.x, abs=2e-4)
+        h = 1e-3 * np.eye(2)
+        at = found.effects[era]
+        hessian = [
+            [
+                (
+                    loss(at + a + b)
+                    - loss(at + a - b)
+                    - loss(at - a + b)
+                    + loss(at - a - b)
+                )
+                / 4e-6
+                for b in h
+            ]
+            for a in h
+        ]
+        np.testing.assert_allclose(found.errors[era] @ hessian, np.eye(2), atol=0.02)
+    assert found.mean == pytest.approx(found.effects.mean(axis=0))
+    squares = np.cov(found.effects.T) + found.errors.mean(axis=0)
+    np.testing.assert_allclose(found.covariance, squares, atol=1e-4)
+
+
+def test_distribution_over_eras_is_found_again():
+    y, p, eras = make_rows(300, 200)
+    found = era_calibration(y, p, eras=eras)
+    assert [*found.typical] == [*found.spread] == ["level", "slope"]
+    assert [*found.typical.values()] == pytest.approx(MEAN, abs=0.1)
+    spread = np.sqrt(np.diagonal(COVARIANCE))
+    assert [*found.spread.values()] == pytest.approx(spread, rel=0.15)
+
+
+def test_new_eras_have_the_mean_probability():
+    y, p, eras = make_rows(40, 50)
+    found = RandomEffects.fit(y, p, np.ones(y.size), eras, 40)
+    draws = np.random.default_rng(0).multivariate_normal(
+        found.mean, found.covariance, size=20_000
+    )
+    p = np.array([0.001, 0.2, 0.5, 0.9])
+    eta = found.center + draws[:, :1] + draws[:, 1:] * (logit(p) - found.center)
+    expected = expit(eta).mean(axis=0)
+    assert found.probabilities(p, np.full(4, -1)) == pytest.approx(expected, abs=0.01)
+
+
+def test_calibration_by_era_is_a_table():
+    y, p, eras = make_rows(5, 4000)
+    found = era_calibration(y > 0, p, eras=eras)
+    table = found.to_frame()
+    columns = ["level", "slope", "level_error", "slope_error", "observed", "predicted"]
+    assert [*table] == [*columns, "n_samples"]
+    assert found[3]["level"] == table.level[3]
+    assert found.scores["observed"] == pytest.approx(y.reshape(5, -1).mean(axis=1))
+    assert found.scores["predicted"] == pytest.approx(p.reshape(5, -1).mean(axis=1))
+    mirror = era_calibration(np.where(y > 0, "a", "b"), p, eras=eras, pos_label="a")
+    np.testing.assert_allclose(mirror.scores["slope"], found.scores["slope"])
+    twice = era_calibration(*(np.tile(x, 2) for x in (y, p)), eras=np.tile(eras, 2))
+    heavy = era_calibration(y, p, eras=eras, sample_weight=np.full(y.size, 2))
+    np.testing.assert_allclose(twice.scores["level"], heavy.scores["level"])
+    # Of many rows, an era's own logistic regression.
+    rows, z = eras == 2, (logit(p) - logit(p).mean())[:, np.newaxis]
+    own = LogisticRegression(C=np.inf).fit(z[rows], y[rows])
+    assert found[2]["slope"] == pytest.approx(own.coef_[0, 0], abs=0.05)
+    assert found[2]["level"] == pytest.approx(own.intercept_[0] + 1.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "params", "message"),
+    [
+        ([0, 1, 2], [0.1, 0.2, 0.3], {}, r"two classes.*\[0, 1, 2\]"),
+        ([0, 0, 0], [0.1, 0.2, 0.3], {}, r"two classes.*\[0\]"),
+        ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": 2}, "pos_label=2"),
+        ([0, 1, 1], [0.1, 1.2, 0.3], {}, "from 0.1 to 1.2"),
+        ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
+    ],
+)
+def test_what_is_wrong_is_told(y, p, params, message):
+    with pytest.raises(ValueError, match=message):
+        era_calibration(y, p, eras=[0, 0, 1], **params)
+
+
+def make_classes(n_classes, n_eras, seed):
+    rng = np.random.default_rng(seed)
+    X, y = make_blobs(80 * n_eras, centers=3.0 * np.eye(n_classes), random_state=seed)
+    eras = rng.permutation(np.repeat(np.arange(n_eras), 80))
+    # Columns of which one is the other's: naive Bayes is too sure.
+    return np.hstack([X, X]) + rng.normal(0, 0.7, size=(n_eras, 1))[eras], y, eras
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_recalibrated_out_of_era(n_classes):
+    X, y, eras = make_classes(n_classes, 15, 0)
+    model = EraCalibratedClassifier(GaussianNB(), era_order="unordered")
+    model.fit(X, y, eras=eras)
+    p = cross_val_predict(
+        GaussianNB(), X, y, cv=GroupKFold(5), groups=eras, method="predict_proba"
+    )
+    new, truth, _ = make_classes(n_classes, 40, 1)
+    before = GaussianNB().fit(X, y).predict_proba(new)
+    known = np.where(np.arange(len(new)) % 2, np.arange(len(new)) % 15, 99)
+    columns = [1] if n_classes == 2 else range(n_classes)
+    found = [
+        RandomEffects.fit(1.0 * (y == i), p[:, i], np.ones(y.size), eras, 15)
+        for i in columns
+    ]
+    codes = np.where(known == 99, -1, known)
+    expected = np.array(
+        [
+            x.probabilities(before[:, i], codes)
+            for i, x in zip(columns, found, strict=True)
+        ]
+    ).T
+    if n_classes == 2:
+        expected = np.hstack([1 - expected, expected])
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(new, eras=known), expected)
+    np.testing.assert_array_equal(
+        model.predict(new, eras=known), expected.argmax(axis=1)
+    )
+    assert model.effects_.shape == (len(columns), 15, 2)
+    assert model.mean_effects_.shape == model.spread_effects_.shape == (len(columns), 2)
+    after = model.predict_proba(new)
+    assert log_loss(truth, after) < log_loss(truth, before) - 0.005
+    assert log_loss(y, model.predict_proba(X, eras=eras)) < log_loss(
+        y, model.predict_proba(X)
+    )
+
+
+def test_one_class_is_told():
+    with pytest.raises(ValueError, match="one class"):
+        EraCalibratedClassifier(DummyClassifier()).fit(
+            np.ones((6, 1)), np.ones(6), eras=[0, 1, 2] * 2
+        )
