@@ -10,7 +10,7 @@ share of a coverage of 0.85 or more, and of 0.9 or more; mean coverage; and the 
 width or number of classes by that of MAPIE's in the same split. Splits in which ours
 are infinite, as there are too few eras, are counted, and left out for all. Time and
 groups are apart. *Simulated eras*: an intercept, a slope and noise, 50 rows in each of
-5 to 50 eras, a linear model, level and share 0.8; 200 new eras for each of 200 draws.
+5 to 50 eras, a linear model, level and share 0.8; 200 new eras for each of 100 draws.
 *Calibration*: on the scenarios of two classes, the log loss in test eras, and the
 level and slope over them, of the plain booster, of `EraCalibratedClassifier` and of
 `CalibratedClassifierCV` in the same folds of eras.
@@ -30,7 +30,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 from threadpoolctl import threadpool_limits
 
 from experiments._natural_eras_data import FILES, SCENARIOS, Scenario
@@ -49,8 +49,8 @@ from sklearn_era.metrics import era_scores
 
 TITLE = "Intervals for the next era, at 90 %: coverage of new eras, and its price"
 DATA_FILES = FILES
-# Of simulated data, in hundreds of draws.
-N_RUNS = 2
+# Hundreds of draws of simulated data.
+N_RUNS = 1
 
 LEVEL, SIMULATED_LEVEL = 0.9, 0.8
 ENOUGH = 0.85
@@ -188,7 +188,8 @@ def _simulate(n_eras: int, n_runs: int) -> list[dict]:
             found[ERAS + suffix] = ours.predict_interval(
                 new[0], SIMULATED_LEVEL, share_of_eras=SIMULATED_LEVEL
             )
-        by_row = EraConformalRegressor(plain, era_order="unordered")
+        folds = KFold(5, shuffle=True, random_state=run)
+        by_row = EraConformalRegressor(plain, cv=folds, era_order="unordered")
         by_row.fit(X, y, eras=np.arange(y.size))
         found["rows as eras"] = by_row.predict_interval(new[0], SIMULATED_LEVEL)
         for method, ends in found.items():

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import HasMethods, Interval, validate_params
+from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn_user
 from ..model_selection._search_scores import prediction
-from ._out_of_era import DOC, Array, LeftOut, OutOfEra
+from ._out_of_era import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
 
 _LEVELS = {
     "level": [Interval(Real, 0, 1, closed="neither")],
@@ -163,10 +163,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     each by the model of its fold (CV+ [3]_), or by that of all rows where eras are
     ordered; the lower end likewise. Eras weigh the same, and the new one counts as one
     more, with an infinite score [1]_."""
-        + DOC.format(
-            task="regressor",
-            attributes=_ATTRIBUTES,
-        )
+        + DOC.format(task="regressor", attributes=_ATTRIBUTES)
         + _NOTES
         + """
     Examples
@@ -199,10 +196,8 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
-
         level : float, default=0.9
             The share of rows to cover: of a random new era, or of each of a share.
-
         share_of_eras : float, default=None
             The share of new eras to be covered at `level` or more, each by itself.
 
@@ -251,10 +246,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     all rows where eras are ordered. Eras weigh the same, and the new one counts as one
     more, with an infinite score [1]_. A set may be empty, where no class is as probable
     as true ones mostly are."""
-        + DOC.format(
-            task="classifier with `predict_proba`",
-            attributes=_ATTRIBUTES,
-        )
+        + DOC.format(task="classifier with `predict_proba`", attributes=_ATTRIBUTES)
         + _NOTES
         + """
     Examples
@@ -272,10 +264,7 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
            [ True,  True]])
     """
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OutOfEra._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict_proba"])],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
     _if_too_few = "sets have all classes"
     predict_proba = prediction("predict_proba", "the probabilities of classes")
 
@@ -293,7 +282,6 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
-
         level, share_of_eras : float
             As :meth:`EraConformalRegressor.predict_interval` takes them.
 

@@ -26,15 +26,12 @@ DOC = """
     ----------
     estimator : object
         Any {task}, whose `fit` is passed the eras if it takes them.
-
     cv : int, splitter or iterable, default=5
         Folds of whole eras: of ordered ones :class:`EraWalkForwardSplit
         <sklearn_era.model_selection.EraWalkForwardSplit>`, which leaves out the later
         five sixths by default, and else :class:`~sklearn.model_selection.GroupKFold`.
-
     era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
-
     n_jobs : int, default=None
         Folds to fit at once.
 
@@ -42,7 +39,6 @@ DOC = """
     ----------
     estimator_, estimators_ : object, list of object
         The model of all rows, and those of folds.
-
     era_labels_, era_order_ : ndarray of shape (n_eras_left_out,), str
         The eras left out, and how eras were taken: 'ordered' or 'unordered'.
 {attributes}
@@ -98,10 +94,8 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
-
         y, eras : array-like of shape (n_samples,)
             Their targets and eras, or the name of the column of eras.
-
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of rows, in fits and within eras.
 
@@ -204,4 +198,8 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-__all__ = ["DOC", "Array", "LeftOut", "OutOfEra"]
+OF_PROBABILITIES = OutOfEra._parameter_constraints | {
+    "estimator": [HasMethods(["fit", "predict_proba"])]
+}
+
+__all__ = ["DOC", "OF_PROBABILITIES", "Array", "LeftOut", "OutOfEra"]

@@ -7,14 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._era_arguments import take_era_column
 from .._eras import check_eras, read_eras
 from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
-from ._out_of_era import DOC, Array, LeftOut, OutOfEra
+from ._out_of_era import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
 
 _LARGEST_LOGIT = 15.0  # of probabilities of 0 and 1
 # Steps of the algorithm, Newton's within each, and the change to end with.
@@ -111,7 +110,6 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
             attributes="""
     effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
-
     mean_effects_, spread_effects_ : ndarray of shape (n_classes, 2)
         Their means and standard deviations in the distribution over eras.
 """,
@@ -136,10 +134,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     array([[0.16, 0.84]])
     """
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OutOfEra._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict_proba"])],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
 
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         n_classes = self.classes_.size
