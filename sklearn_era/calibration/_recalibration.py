@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._era_arguments import take_era_column
@@ -214,7 +214,7 @@ def era_calibration(
     eras : array-like of shape (n_samples,)
         Era of each row.
     pos_label : int, float, bool or str, default=None
-        The positive class; None is the larger label.
+        The positive class; None is the larger label, and text needs one.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
 
@@ -244,22 +244,14 @@ def era_calibration(
     >>> round(found["a"]["level"], 1), round(found["b"]["level"], 1)
     (-1.2, 0.1)
     """
-    y, p = column_or_1d(y_true), column_or_1d(y_prob, dtype=np.float64)
-    check_consistent_length(y, p)
-    classes = np.unique(y)
-    pos_label = classes[-1] if pos_label is None else pos_label
-    if classes.size != 2 or pos_label not in classes:
-        raise ValueError(
-            "y_true must have two classes, and pos_label be one of them; got "
-            f"{classes.tolist()} and pos_label={pos_label!r}."
-        )
-    if not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(
-            f"y_prob must be in [0, 1]; got values from {p.min():.3g} to {p.max():.3g}."
-        )
-    encoded = read_eras(eras, y, X_name="y_true")
-    weights, codes = _check_sample_weight(sample_weight, y), encoded.codes
-    is_pos = (y == pos_label).astype(np.float64)
+    both, p = _validate_binary_probabilistic_prediction(
+        y_true, y_prob, sample_weight, pos_label
+    )
+    is_pos, p = both[:, 1].astype(np.float64), p[:, 1].astype(np.float64)
+    if is_pos.min() == is_pos.max():
+        raise ValueError("y_true must hold pos_label and another class: it has one.")
+    encoded = read_eras(eras, p, X_name="y_true")
+    weights, codes = _check_sample_weight(sample_weight, p), encoded.codes
     of_eras = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
     level_error, slope_error = np.sqrt(np.diagonal(of_eras.errors, axis1=1, axis2=2)).T
     totals = np.bincount(codes, weights)

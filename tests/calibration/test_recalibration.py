@@ -110,10 +110,10 @@ def test_calibration_by_era_is_a_table():
 @pytest.mark.parametrize(
     ("y", "p", "params", "message"),
     [
-        ([0, 1, 2], [0.1, 0.2, 0.3], {}, r"two classes.*\[0, 1, 2\]"),
-        ([0, 0, 0], [0.1, 0.2, 0.3], {}, r"two classes.*\[0\]"),
-        ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": 2}, "pos_label=2"),
-        ([0, 1, 1], [0.1, 1.2, 0.3], {}, "from 0.1 to 1.2"),
+        ([0, 1, 2], [0.1, 0.2, 0.3], {}, "multiclass"),
+        ([0, 0, 0], [0.1, 0.2, 0.3], {}, "pos_label and another"),
+        ([0, 1, 1], [0.1, 0.2, 0.3], {"pos_label": "x"}, "pos_label and another"),
+        ([0, 1, 1], [0.1, 1.2, 0.3], {}, "greater than 1: 1.2"),
         ([0, 1, 1], [0.1, 0.2], {}, "inconsistent numbers"),
     ],
 )
