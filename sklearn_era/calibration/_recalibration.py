@@ -76,7 +76,7 @@ class RandomEffects(NamedTuple):
     def probabilities(self, p: Array, codes: NDArray[Any]) -> Array:
         """Return P(y = 1) in eras, of code -1 in a new one: the mean over the normal
         distribution of effects, about (MacKay 1992, The evidence framework applied to
-        classification networks, equation 10).
+        classification networks).
         """
         z = _logit(p) - self.center
         level, slope = np.vstack([self.effects, self.mean])[codes].T
