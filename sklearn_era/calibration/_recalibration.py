@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._era_arguments import take_era_column
@@ -101,10 +102,10 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         logit P(y = 1) = c + level_j + slope_j (z - c)
 
     and levels and slopes are normal. An era that is given to ``predict_proba`` has its
-    own, shrunk to the mean by how well its rows determine them. Others have the mean
-    probability over the distribution, nearer to 1/2 the more eras differ. Of more than
-    two classes, each is recalibrated against the others, as by
-    :class:`~sklearn.calibration.CalibratedClassifierCV`."""
+    own, shrunk to the mean by how well its rows determine them, for a model that has
+    not seen it. Others have the mean probability over the distribution, nearer
+    to 1/2 the more eras differ. Of more than two classes, each is recalibrated against
+    the others, as by :class:`~sklearn.calibration.CalibratedClassifierCV`."""
         + DOC.format(
             task="classifier with `predict_proba`",
             attributes="""
@@ -131,7 +132,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     >>> y = X[:, 0] + rng.normal(size=20)[clinics] + rng.logistic(size=1000) > 0
     >>> model = EraCalibratedClassifier(LogisticRegression(), era_order="unordered")
     >>> model.fit(X, y, eras=clinics).predict_proba([[1.0]], eras=[7]).round(2)
-    array([[0.16, 0.84]])
+    array([[0.17, 0.83]])
     """
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
@@ -144,10 +145,12 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
                 "two classes or more."
             )
         self._columns = [1] if n_classes == 2 else list(range(n_classes))
-        _, _, y, weights, p = left_out
+        folds, codes, y, weights, p = left_out
+        self._folds_of_eras = np.zeros(n_eras, int)
+        np.maximum.at(self._folds_of_eras, codes, folds)
         self._calibrators = [
             RandomEffects.fit(
-                1.0 * (y == self.classes_[i]), p[:, i], weights, left_out.codes, n_eras
+                1.0 * (y == self.classes_[i]), p[:, i], weights, codes, n_eras
             )
             for i in self._columns
         ]
@@ -167,6 +170,10 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
         if eras is not None:
             known = {label: code for code, label in enumerate(self.era_labels_)}
             codes = np.array([known.get(x, -1) for x in check_eras(eras, X)], int)
+            folds = np.where(codes < 0, -1, self._folds_of_eras[codes])
+            for fold in set(folds[folds >= 0]):
+                own = np.flatnonzero(folds == fold)
+                p[own] = self._respond(self.estimators_[fold], _safe_indexing(X, own))
         pairs = zip(self._columns, self._calibrators, strict=True)
         found = np.array([one.probabilities(p[:, i], codes) for i, one in pairs])
         p = np.vstack([1 - found, found]) if len(found) == 1 else found

@@ -147,6 +147,9 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
         for i in columns
     ]
     codes = np.where(known == 99, -1, known)
+    for train, test in GroupKFold(5).split(X, groups=eras):
+        fit, own = GaussianNB().fit(X[train], y[train]), np.isin(known, eras[test])
+        before[own] = fit.predict_proba(new[own])
     expected = np.array(
         [
             x.probabilities(before[:, i], codes)
@@ -162,6 +165,7 @@ def test_probabilities_are_recalibrated_out_of_era(n_classes):
     )
     assert model.effects_.shape == (len(columns), 15, 2)
     assert model.mean_effects_.shape == model.spread_effects_.shape == (len(columns), 2)
+    before = model.estimator_.predict_proba(new)
     after = model.predict_proba(new)
     assert log_loss(truth, after) < log_loss(truth, before) - 0.005
     assert log_loss(y, model.predict_proba(X, eras=eras)) < log_loss(
