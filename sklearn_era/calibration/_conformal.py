@@ -23,6 +23,9 @@ _ROUNDING = 1e-9
 # Scores of a model, ascending, and the masses of the first 0, 1, ... of them.
 _Atoms = tuple[Array, Array]
 
+_FOLDS = """, and
+        of ordered eras by :class:`~sklearn_era.model_selection.EraWalkForwardSplit`,
+        which leaves out the later five sixths"""
 _ATTRIBUTES = """
     conformity_scores_ : ndarray of shape (n_rows_left_out,)
         The scores, one fold after another.
@@ -163,7 +166,7 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     each by the model of its fold (CV+ [3]_), or by that of all rows where eras are
     ordered; the lower end likewise. Eras weigh the same, and the new one counts as one
     more, with an infinite score [1]_."""
-        + DOC.format(task="regressor", attributes=_ATTRIBUTES)
+        + DOC.format(task="regressor", folds=_FOLDS, attributes=_ATTRIBUTES)
         + _NOTES
         + """
     Examples
@@ -246,7 +249,11 @@ class EraConformalClassifier(ClassifierMixin, _Conformal):
     all rows where eras are ordered. Eras weigh the same, and the new one counts as one
     more, with an infinite score [1]_. A set may be empty, where no class is as probable
     as true ones mostly are."""
-        + DOC.format(task="classifier with `predict_proba`", attributes=_ATTRIBUTES)
+        + DOC.format(
+            task="classifier with `predict_proba`",
+            folds=_FOLDS,
+            attributes=_ATTRIBUTES,
+        )
         + _NOTES
         + """
     Examples

@@ -27,9 +27,7 @@ DOC = """
     estimator : object
         Any {task}, whose `fit` is passed the eras if it takes them.
     cv : int, splitter or iterable, default=5
-        Folds of whole eras: of ordered ones :class:`EraWalkForwardSplit
-        <sklearn_era.model_selection.EraWalkForwardSplit>`, which leaves out the later
-        five sixths by default, and else :class:`~sklearn.model_selection.GroupKFold`.
+        Folds of whole eras by :class:`~sklearn.model_selection.GroupKFold`{folds}.
     era_order : {{'auto', 'ordered', 'unordered'}}, default='auto'
         As in :class:`~sklearn_era.model_selection.EraSearchCV`.
     n_jobs : int, default=None
@@ -60,6 +58,7 @@ class LeftOut(NamedTuple):
 class OutOfEra(MetaEstimatorMixin, BaseEstimator):
     """An estimator that learns from what others predict out of era."""
 
+    _walks_forward: ClassVar = True  # through ordered eras
     __metadata_request__fit: ClassVar = {"eras": True}
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
@@ -163,14 +162,14 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         if self.cv is not None and not isinstance(self.cv, Integral):
             return check_cv(self.cv, y)
         n_eras, n_folds = encoded.labels.size, 5 if self.cv is None else int(self.cv)
-        are_ordered = self.era_order_ == "ordered"
-        if n_eras < 2 + are_ordered:
+        walks = self._walks_forward and self.era_order_ == "ordered"
+        if n_eras < 2 + walks:
             raise ValueError(
                 f"eras holds {n_eras} label(s) (n_samples={encoded.codes.size}), and "
                 f"{type(self).__name__} leaves eras out: pass three or more, or two "
                 "with era_order='unordered'."
             )
-        if are_ordered:
+        if walks:
             return EraWalkForwardSplit(min(n_folds, n_eras - 1))
         return GroupKFold(min(n_folds, n_eras))
 

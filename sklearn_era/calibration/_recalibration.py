@@ -108,6 +108,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     the others, as by :class:`~sklearn.calibration.CalibratedClassifierCV`."""
         + DOC.format(
             task="classifier with `predict_proba`",
+            folds=", ordered or not",
             attributes="""
     effects_ : ndarray of shape (n_classes, n_eras_left_out, 2)
         Levels and slopes of eras; of two classes, those of the second one alone.
@@ -136,6 +137,7 @@ class EraCalibratedClassifier(ClassifierMixin, OutOfEra):
     """
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = OF_PROBABILITIES
+    _walks_forward = False  # models of few eras are further off than the one of all
 
     def _learn(self, left_out: LeftOut, n_eras: int) -> None:
         n_classes = self.classes_.size
