@@ -9,11 +9,12 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import eras_by_name, take_era_column, warn_of_row_order
 from .._eras import EncodedEras, follow_each_other, read_eras
 from .._fit_attributes import fits_or_fails
+from .._scikit_learn import check_sample_weight
 from ..model_selection import EraWalkForwardSplit
 from ..model_selection._fit_arguments import check_target, fit_arguments, with_order
 from ..model_selection._search_scores import ask, prediction
@@ -123,7 +124,7 @@ class OutOfEra(MetaEstimatorMixin, BaseEstimator):
         are_ordered = follow_each_other(encoded, self.era_order, name)
         self.era_order_ = "ordered" if are_ordered else "unordered"
         folds = list(self._splitter(encoded, y).split(X, y, groups=encoded.codes))
-        weights = _check_sample_weight(sample_weight, X)
+        weights = check_sample_weight(sample_weight, X)
         params = {"eras": eras, "sample_weight": sample_weight}
         if sample_weight is not None:
             params["sample_weight"] = weights

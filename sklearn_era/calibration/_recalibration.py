@@ -8,10 +8,11 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics._classification import _validate_binary_probabilistic_prediction
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._era_arguments import take_era_column
 from .._eras import check_eras, read_eras
+from .._scikit_learn import check_sample_weight
 from ..metrics import EraScores
 from ..model_selection._search_scores import prediction
 from ._out_of_era import DOC, OF_PROBABILITIES, Array, LeftOut, OutOfEra
@@ -260,7 +261,7 @@ def era_calibration(
     if is_pos.min() == is_pos.max():
         raise ValueError("y_true must hold pos_label and another class: it has one.")
     encoded = read_eras(eras, p, X_name="y_true")
-    weights, codes = _check_sample_weight(sample_weight, p), encoded.codes
+    weights, codes = check_sample_weight(sample_weight, p), encoded.codes
     of_eras = RandomEffects.fit(is_pos, p, weights, codes, encoded.labels.size)
     level_error, slope_error = np.sqrt(np.diagonal(of_eras.errors, axis1=1, axis2=2)).T
     totals = np.bincount(codes, weights)
