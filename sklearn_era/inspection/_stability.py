@@ -1,0 +1,292 @@
+"""Features whose effect turns between eras: tests, importances and prices."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+from sklearn import config_context
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import Bunch, _safe_indexing, check_random_state, column_or_1d
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_params,
+)
+from sklearn.utils.validation import _check_sample_weight
+
+from sklearn_era._era_arguments import take_era_column
+from sklearn_era._eras import follow_each_other, read_eras
+from sklearn_era._optional import import_optional
+from sklearn_era._tables.columns import read_columns
+from sklearn_era.inspection._out_of_era import (
+    as_estimator,
+    find_turning,
+    measure_features,
+)
+from sklearn_era.model_selection import EraSearchCV
+from sklearn_era.model_selection._fit_arguments import check_target
+from sklearn_era.model_selection._search_errors import (
+    mean_and_safe_error,
+    mean_over_folds,
+)
+
+# Of features with a price of their own, those of the smallest p-values.
+_MOST_PRICED = 10
+
+Array = NDArray[np.float64]
+
+
+@validate_params(
+    {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+        "scoring": [object],
+        "alpha": [Interval(Real, 0, 1, closed="neither")],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "price": ["boolean"],
+        "era_order": [StrOptions({"auto", "ordered", "unordered"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "as_frame": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def era_stability(
+    X: Any,
+    y: Any,
+    *,
+    eras: Any,
+    estimator: Any = None,
+    sample_weight: Any = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    alpha: float = 0.1,
+    n_repeats: int = 2,
+    price: bool = True,
+    era_order: str = "auto",
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    as_frame: bool = False,
+) -> Bunch:
+    """Find features whose effect has one sign in some eras and the other in others.
+
+    Models are fitted in folds of whole eras. In the eras left out, each feature in turn
+    gets values of random training rows. The mean prediction over such draws leaves
+    residuals, and the feature's effect in an era is their slope on a score of the
+    feature's value. The score is a number for each of ten quantiles, or each category,
+    so that effects need not be linear: a feature that is best in the middle has one
+    effect, and turns where it is worst there. Scores are found in one half of each
+    era's rows, in blocks of consecutive rows, and effects in the other, and the other
+    way round. Errors are those of effects that the feature has where its values are
+    shifted along the rows of an era, so that noise which neighbouring rows share does
+    not pass for an effect.
+
+    A feature turns where effects of both signs are too large for chance, by the test of
+    Gail and Simon [1]_. With Q+ and Q- the sums of squares of positive and of negative
+    effects, each by its standard error, and c the smaller one, ::
+
+        p = sum_{h=1}^{M-1} Binomial(h; M - 1, 1/2) P(chi2_h > c)
+
+    over M eras. An effect that is larger in some eras, or nil, does not turn. Features
+    are found at a false discovery rate of `alpha` [2]_, for p-values that are
+    independent or positively related.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The rows; those of an era in the order of time, if there is one.
+
+    y : array-like of shape (n_samples,)
+        Their targets.
+
+    eras : array-like of shape (n_samples,) or str
+        Era of each row, or the name of their column in a data frame, which then is no
+        feature. Eras of fewer than 20 rows have no effects.
+
+    estimator : object, default=None
+        A regressor, or a classifier with ``predict_proba``, whose ``fit`` gets the eras
+        if it takes them. None is the package's booster of 100 trees, of classes where
+        `y` has such.
+
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of rows.
+
+    cv : int or splitter, default=5
+        How many folds of whole eras, at most as many as eras; or a splitter, which gets
+        the eras as its `groups`. Eras that are never tested have no effects.
+
+    scoring : str, callable or None, default=None
+        The score of prices, as `EraSearchCV` takes it; None is the negative squared
+        error or log loss.
+
+    alpha : float, default=0.1
+        The false discovery rate.
+
+    n_repeats : int, default=2
+        Draws of each feature's values.
+
+    price : bool, default=True
+        Whether to find out what the features that turn are worth, by fits without them.
+
+    era_order : {'auto', 'ordered', 'unordered'}, default='auto'
+        Whether eras follow each other, as in `EraSearchCV`: for errors of importances,
+        and prices in later eras.
+
+    n_jobs : int, default=None
+        Fits to run in parallel.
+
+    random_state : int, RandomState instance or None, default=None
+        Determines draws and the default estimator.
+
+    as_frame : bool, default=False
+        Whether to return pandas objects in the Bunch.
+
+    Returns
+    -------
+    result : Bunch
+        With the fields
+
+        effects, errors : ndarray of shape (n_eras, n_features), or DataFrame
+            The change of the target, or of a probability, for a standard deviation of
+            the feature's score, positive where it goes as in all eras together; and
+            standard errors. NaN where there is no effect.
+        importances : ndarray of shape (n_eras, n_features), or DataFrame
+            By how much the loss in the era rises with random values of the feature: the
+            squared error or log loss. Negative where the feature harms.
+        mean_importance, importance_error : ndarray of shape (n_features,), or Series
+            The mean over eras, and its standard error, as in `EraSearchCV`.
+        p_value, q_value : ndarray of shape (n_features,), or Series
+            Of turning; the q-value is the smallest `alpha` that finds the feature.
+        turns : ndarray of shape (n_features,), dtype=bool, or Series
+            Whether the q-value is at most `alpha`.
+        price : dict of str to list, or DataFrame
+            A row for each of the ten features that turn most, and one without all that
+            turn: their names in `dropped`, and the mean of score without less score
+            with them, with its error, in rows left out of known eras (`known`,
+            `known_error`) and in eras left out, later ones of ordered eras (`new`,
+            `new_error`).
+        era_labels : ndarray of shape (n_eras,)
+            The distinct labels, sorted.
+        feature_names : ndarray of shape (n_features,)
+            Names of the columns of X; ``x0``, ``x1``, ... where it has none.
+
+    Raises
+    ------
+    ValueError
+        If there is but one era, lengths differ, a classifier has no ``predict_proba``,
+        or a column is neither of numbers nor of categories.
+    MissingPackageError
+        If pandas is not installed, with ``as_frame=True``.
+
+    References
+    ----------
+    .. [1] M. Gail, R. Simon (1985), Testing for qualitative interactions between
+       treatment effects and patient subsets. Biometrics 41, 361-372.
+    .. [2] Y. Benjamini, Y. Hochberg (1995), Controlling the false discovery rate.
+       Journal of the Royal Statistical Society B 57, 289-300.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_era.inspection import era_stability
+    >>> rng = np.random.default_rng(0)
+    >>> eras = np.repeat(np.arange(8), 200)
+    >>> X = rng.normal(size=(1600, 3))
+    >>> y = X[:, 0] + np.where(eras < 5, 1, -1) * X[:, 1] + rng.normal(size=1600)
+    >>> result = era_stability(X, y, eras=eras, price=False, random_state=0)
+    >>> result.turns.tolist()
+    [False, True, False]
+    """
+    pandas = import_optional("pandas", extra="cli") if as_frame else None
+    check_target(y, X)
+    X, eras = take_era_column(X, eras)
+    if eras is None:
+        raise ValueError("eras is None; pass one label a row of X.")
+    columns, encoded = read_columns(X), read_eras(eras, X)
+    y = column_or_1d(y)
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X)
+    rng = check_random_state(random_state)
+    estimator = as_estimator(estimator, y, rng)
+    are_ordered = follow_each_other(encoded, era_order, "era_stability")
+    measured = measure_features(
+        estimator, X, y, encoded, sample_weight, cv, n_repeats, n_jobs, rng
+    )
+    found = find_turning(columns, encoded, measured, sample_weight, rng)
+    mean, error = mean_and_safe_error(measured.importances, are_ordered)
+    q_values = false_discovery_control(found["p_value"])
+    result = Bunch(
+        **found,
+        importances=mean_over_folds(measured.importances).T,
+        mean_importance=mean,
+        importance_error=error,
+        q_value=q_values,
+        turns=q_values <= alpha,
+        era_labels=encoded.labels,
+        feature_names=np.array([column.name for column in columns], dtype=object),
+    )
+    if price:
+        # Walking forward needs three eras.
+        walks = are_ordered and encoded.labels.size > 2
+        order = "ordered" if walks else "unordered"
+        options = {"scoring": scoring, "n_jobs": n_jobs, "era_order": order}
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        result.price = _prices(
+            estimator, X, y, {"eras": eras, **weights}, result, options
+        )
+    if pandas is None:
+        return result
+    names, index = result.feature_names, pandas.Index(encoded.labels, name="era")
+    for name in ("effects", "errors", "importances"):
+        result[name] = pandas.DataFrame(result[name], index=index, columns=names)
+    for name in ("mean_importance", "importance_error", "p_value", "q_value", "turns"):
+        result[name] = pandas.Series(result[name], index=names, name=name)
+    if price:
+        result.price = pandas.DataFrame(result.price)
+    return result
+
+
+def _take_columns(X: Any, columns: Sequence[int]) -> Any:
+    """Return some columns of a table, by their places."""
+    return _safe_indexing(X, columns, axis=1)
+
+
+def _prices(
+    estimator: Any, X: Any, y: Any, params: dict[str, Any], result: Bunch,
+    options: dict[str, Any],
+) -> dict[str, list[Any]]:  # fmt: skip
+    """What scores lose without features that turn, in known eras and in new ones."""
+    turning = np.flatnonzero(result.turns)
+    ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
+    sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]
+    sets += [turning.tolist()] if turning.size > 1 else []
+    n_features = result.turns.size
+    sets = [each for each in sets if len(each) < n_features]
+    names = [", ".join(str(result.feature_names[j]) for j in each) for each in sets]
+    price: dict[str, list[Any]] = {"dropped": names}
+    if not sets:
+        return price | {k: [] for k in ("known", "known_error", "new", "new_error")}
+    kept = [
+        {"columns": np.setdiff1d(range(n_features), each).tolist()} for each in sets
+    ]
+    model = make_pipeline(
+        FunctionTransformer(
+            _take_columns, kw_args={"columns": list(range(n_features))}
+        ),
+        estimator,
+    )
+    for name, cv in {"known": KFold(3, shuffle=True, random_state=0), "new": 3}.items():
+        search = EraSearchCV(
+            model, {"functiontransformer__kw_args": kept}, cv=cv, refit=False, **options
+        )
+        with config_context(enable_metadata_routing=False):
+            found = search.fit(X, y, **params).cv_results_
+        price[name] = found["mean_difference"][1:].tolist()
+        price[f"{name}_error"] = found["se_difference"][1:].tolist()
+    return price

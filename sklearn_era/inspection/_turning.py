@@ -1,0 +1,187 @@
+"""A test of whether a feature's effect has one sign in some eras and the other in some.
+
+Effects are measured along a direction: a score of each bin of the feature's values. It
+is found in every other block of an era's rows, and effects in the blocks between, and
+the other way round, so that noise in the direction is none in the effects.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom, chi2
+
+# Blocks of consecutive rows in an era, every other one of which is of the same half.
+_N_BLOCKS = 10
+_LEAST_ROWS = 20
+# Shifts of the feature that errors are found by.
+_N_SHIFTS = 10
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+class Turning(NamedTuple):
+    """Effects of a feature by era, positive ones as in all eras together, NaN where
+    they are not defined; and the p-value of a test that they have one sign.
+    """
+
+    effects: Array
+    errors: Array
+    p_value: float
+
+
+class Rows(NamedTuple):
+    """Rows with what the other features leave of the target, of any number of outputs;
+    the bins of the feature, and the eras, whose rows follow each other.
+    """
+
+    residuals: Array  # (n_rows, n_outputs)
+    bins: Codes
+    codes: Codes
+    weights: Array
+
+    def take(self, rows: NDArray[np.bool_]) -> "Rows":
+        taken: list = [values[rows] for values in self]
+        return Rows(*taken)
+
+
+class Design(NamedTuple):
+    """What the test of any feature takes, of the same rows."""
+
+    is_used: NDArray[np.bool_]  # rows of eras that have enough
+    is_second: NDArray[np.bool_]  # of the rows that are used, their half
+    shifts: list[NDArray[np.intp]]  # of the rows that are used
+
+
+def make_design(codes: Codes, n_eras: int, rng: np.random.RandomState) -> Design:
+    """Part rows that are sorted by era, and draw shifts along the rows of each."""
+    counts = np.bincount(codes, minlength=n_eras)
+    is_used = (counts >= _LEAST_ROWS)[codes]
+    of_row = counts[codes[is_used]]
+    is_first = np.diff(codes[is_used], prepend=-1) > 0
+    first = np.maximum.accumulate(np.where(is_first, np.arange(of_row.size), 0))
+    place = np.arange(of_row.size) - first
+    shifts = []
+    for _ in range(_N_SHIFTS):
+        by = rng.uniform(0.1, 0.9, n_eras)[codes[is_used]] * of_row
+        shifts.append(first + (place + by.astype(np.intp)) % np.maximum(of_row, 1))
+    return Design(is_used, place * _N_BLOCKS // of_row % 2 == 1, shifts)
+
+
+def turning_of(rows: Rows, n_eras: int, design: Design) -> Turning:
+    """Find the effects of a feature, and test whether they have one sign.
+
+    Errors are those of independent rows of any variance (White 1980), times a factor:
+    the root of the mean square of effects by such errors, where the feature's values
+    are shifted along the rows of each era. Both keep what their neighbours share, and
+    so does noise in the effects.
+    """
+    rows = rows.take(design.is_used)
+    if not rows.codes.size:
+        nothing = np.full(n_eras, np.nan)
+        return Turning(nothing, nothing, 1.0)
+    n_bins = int(rows.bins.max()) + 1
+    effects, errors = _measure(rows, n_eras, n_bins, design.is_second)
+    squares = []
+    for shift in design.shifts:
+        shifted = rows._replace(bins=rows.bins[shift])
+        found, error = _measure(shifted, n_eras, n_bins, design.is_second)
+        known = error > 0
+        squares.append((found[known] / error[known]) ** 2)
+    every = np.concatenate(squares)
+    errors *= np.sqrt(max(1.0, every.mean())) if every.size else 1.0
+    return Turning(effects, errors, qualitative(effects, errors))
+
+
+def _measure(
+    rows: Rows, n_eras: int, n_bins: int, is_second: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Return effects by era, and errors of independent rows: either half has its
+    effects along the direction of the other.
+    """
+    halves = rows.take(~is_second), rows.take(is_second)
+    (first, shape), (second, _) = (_direction(half, n_eras, n_bins) for half in halves)
+    of_bin = np.bincount(rows.bins, rows.weights, n_bins)[:, np.newaxis]
+    # Both have the sign of each other, and then that of the shape that eras share.
+    if (of_bin * first * second).sum() < 0:
+        second = -second
+    if (of_bin * (first + second) * shape).sum() < 0:
+        first, second = -first, -second
+    found = _slopes(second, halves[0], n_eras), _slopes(first, halves[1], n_eras)
+    effects, variance = np.sum(found, axis=0)
+    return effects / 2, np.sqrt(variance) / 2
+
+
+def _centred(values: Array, rows: Rows, n_eras: int) -> Array:
+    """Values less their means by era."""
+    of_era = np.bincount(rows.codes, rows.weights, n_eras)
+    sums = [np.bincount(rows.codes, rows.weights * v, n_eras) for v in values.T]
+    means = np.divide(sums, of_era, out=np.zeros((len(sums), n_eras)), where=of_era > 0)
+    return values - means.T[rows.codes]
+
+
+def _direction(rows: Rows, n_eras: int, n_bins: int) -> tuple[Array, Array]:
+    """Return scores of bins along which effects are large, and the shape eras share.
+
+    The scores are the leading right singular vector of the eras' mean residuals by bin,
+    with a row for the shape that they share, in units of about the same noise. That
+    shape is the least squares one beside a level of each era, which links eras that
+    have no bin in common.
+    """
+    cells = rows.codes * n_bins + rows.bins
+    n = np.bincount(cells, rows.weights, n_eras * n_bins).reshape(n_eras, n_bins, 1)
+    residuals = _centred(rows.residuals, rows, n_eras)
+    sums = np.stack(
+        [
+            np.bincount(cells, rows.weights * r, n.size).reshape(n.shape[:2])
+            for r in residuals.T
+        ],
+        axis=-1,
+    )
+    least = np.finfo(float).tiny
+    of_era = np.maximum(n.sum(axis=1, keepdims=True), least)
+    of_bin = n.sum(axis=0)
+    laplacian = np.diag(of_bin[:, 0]) - (n / of_era)[..., 0].T @ n[..., 0]
+    shape = np.linalg.pinv(laplacian, hermitian=True) @ sums.sum(axis=0)
+    shape -= (of_bin * shape).sum(axis=0) / of_bin.sum()
+    share = np.sqrt(np.maximum(of_bin / of_bin.sum(), least))
+    own = sums / (share * np.sqrt(of_era))
+    shared = np.sqrt(of_bin.sum()) * share * shape
+    stacked = np.concatenate([own, shared[np.newaxis]]).reshape(n_eras + 1, -1)
+    leading = np.linalg.svd(stacked, full_matrices=False)[2][0].reshape(shape.shape)
+    return np.where(of_bin > 0, leading / share, 0.0), shape
+
+
+def _slopes(scores: Array, rows: Rows, n_eras: int) -> tuple[Array, Array]:
+    """Return slopes of residuals on scores by era, and their variances."""
+
+    def of_eras(values: Array) -> Array:
+        return np.bincount(rows.codes, values, n_eras).astype(np.float64)
+
+    x, r = (_centred(v, rows, n_eras) for v in (scores[rows.bins], rows.residuals))
+    w = rows.weights
+    square = of_eras(w * (x * x).sum(axis=1))
+    square[square <= 1e-9 * of_eras(w)] = np.nan
+    slopes = of_eras(w * (x * r).sum(axis=1)) / square
+    left = w * (x * (r - slopes[rows.codes, np.newaxis] * x)).sum(axis=1)
+    return slopes, of_eras(left**2) / square**2
+
+
+def qualitative(effects: Array, errors: Array) -> float:
+    """Return the p-value of Gail and Simon's test (1985, Biometrics 41, equation 4).
+
+    With Q+ and Q- the sums of the squares of effects of either sign, each by its error,
+    the smaller one, c, has at most the probability
+    ``sum_h Binomial(h; M - 1, 1/2) P(chi2_h > c)`` if all of M effects have one sign.
+    """
+    known = np.isfinite(effects) & (errors > 0)
+    z = effects[known] / errors[known]
+    if z.size < 2:
+        return 1.0
+    smaller = min((z[z > 0] ** 2).sum(), (z[z < 0] ** 2).sum())
+    h = np.arange(1, z.size)
+    return float(binom.pmf(h, z.size - 1, 0.5) @ chi2.sf(smaller, h))
+
+
+__all__ = ["Rows", "make_design", "qualitative", "turning_of"]

@@ -1,0 +1,258 @@
+"""Features that turn: effects by era, their test, importances, prices, the figure."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import false_discovery_control
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss, mean_squared_error
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.svm import LinearSVC
+
+from sklearn_era.ensemble import HistGradientBoostingRegressor
+from sklearn_era.inspection import EraStabilityDisplay, era_stability
+from sklearn_era.inspection._turning import (
+    Rows,
+    make_design,
+    qualitative,
+    turning_of,
+)
+
+ERAS = np.repeat(np.arange(6), 120)
+NEEDED = ("effects", "turns")
+
+
+class Sum(RegressorMixin, BaseEstimator):
+    """Predicts the sum of the columns, whatever it is fitted to."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.asarray(X).sum(axis=1)
+
+
+def make_data(random_state=0):
+    """A feature that holds, one that turns, and one without an effect."""
+    rng = np.random.default_rng(random_state)
+    X = rng.normal(size=(ERAS.size, 3))
+    sign = np.where(ERAS < 4, 1, -1)
+    return X, X[:, 0] + sign * X[:, 1] + rng.normal(size=ERAS.size)
+
+
+def test_p_values_are_those_of_the_worst_case():
+    """All but one of the effects are nil, and that one is beyond doubt."""
+    rng = np.random.default_rng(0)
+    for n_eras in (2, 5, 12):
+        effects = rng.normal(size=(1500, n_eras))
+        effects[:, 0] = 100
+        p = np.array([qualitative(row, np.ones(n_eras)) for row in effects])
+        for level in (0.05, 0.2):
+            error = np.sqrt(level * (1 - level) / p.size)
+            assert np.mean(p < level) == pytest.approx(level, abs=3 * error)
+    assert qualitative(np.array([np.nan, 9.0]), np.ones(2)) == 1
+
+
+def test_effects_of_two_values_are_differences_of_means():
+    """Errors are those of independent rows, times those of shifted values by such."""
+    rng = np.random.default_rng(1)
+    codes, weights = np.repeat([0, 1], [60, 40]), rng.uniform(1, 2, 100)
+    x = rng.integers(2, size=100)
+    y = np.where(codes, 3.0, 2.0) * x + rng.normal(size=100)
+    design = make_design(codes, 2, np.random.RandomState(0))
+
+    def measure(x, y):
+        effects, variance = np.zeros(2), np.zeros(2)
+        for half in (False, True):
+            of_other = design.is_second != half
+            share = np.average(x[of_other], weights=weights[of_other])
+            deviation = np.sqrt(share * (1 - share))  # of x in the other half
+            for era in (0, 1):
+                rows = (codes == era) & (design.is_second == half)
+                w, d, r = (v[rows] for v in (weights, x.astype(float), y))
+                d, r = (v - np.average(v, weights=w) for v in (d, r))
+                slope = (w * d * r).sum() / (w * d * d).sum()
+                effects[era] += slope * deviation / 2
+                influence = w * d * (r - slope * d) / (w * d * d).sum()
+                variance[era] += ((influence * deviation / 2) ** 2).sum()
+        return effects, np.sqrt(variance)
+
+    rows = Rows(y[:, np.newaxis], x, codes, weights)
+    found = turning_of(rows, 2, design)
+    effects, errors = measure(x, y)
+    assert_allclose(found.effects, effects)
+    squares = [np.divide(*measure(x[s], y)) ** 2 for s in design.shifts]
+    assert_allclose(found.errors, errors * np.sqrt(max(1, np.mean(squares))))
+
+
+def test_rows_of_an_era_are_parted_and_shifted():
+    codes = np.repeat([0, 1, 2], [100, 19, 20])
+    design = make_design(codes, 3, np.random.RandomState(0))
+    assert_array_equal(design.is_used, codes != 1)
+    used = codes[design.is_used]
+    for era, n_rows in ((0, 100), (2, 20)):
+        half = design.is_second[used == era]
+        assert_array_equal(half, np.repeat(np.arange(10) % 2, n_rows // 10))
+    for shift in design.shifts:
+        assert_array_equal(used[shift], used)
+        for era in (0, 2):
+            of_era = shift[used == era]
+            by = np.diff(of_era) % (used == era).sum()
+            assert_array_equal(by, np.ones(by.size))
+            assert of_era[0] != np.flatnonzero(used == era)[0]
+
+
+def test_noise_that_rows_share_is_no_effect():
+    """Of null features that vary slowly, beside a target that does, few turn."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(20), 100)
+    design, ones = make_design(codes, 20, np.random.RandomState(0)), np.ones(2000)
+    found, shuffled = [], np.lexsort((rng.random(2000), codes))
+    for _ in range(40):
+        steps = rng.normal(size=(2, codes.size + 15)).cumsum(axis=1)
+        x, y = steps[:, 15:] - steps[:, :-15]
+        bins = np.searchsorted(np.quantile(x, np.arange(1, 10) / 10), x)
+        rows = Rows(y[:, np.newaxis], bins, codes, ones)
+        designs = design, design._replace(shifts=[shuffled])
+        found.append([turning_of(rows, 20, each).p_value < 0.1 for each in designs])
+    share, share_if_independent = np.mean(found, axis=0)
+    assert share <= 0.15
+    assert share_if_independent > 0.6
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_what_turns_is_found(kind):
+    X, y = make_data()
+    if kind != "array":
+        sign = np.where(X[:, 1] > 0, "up", None)
+        X = pd.DataFrame(X, columns=list("abc")).assign(b=sign)
+        X["b"] = X["b"].astype("category")
+        X = X if kind == "pandas" else pl.from_pandas(X)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, y.size)
+    model = HistGradientBoostingRegressor(max_iter=20, early_stopping=False)
+    options = {"eras": ERAS, "estimator": model, "price": False, "random_state": 0}
+    result = era_stability(X, y, sample_weight=weights, **options)
+    assert result.turns.tolist() == [False, True, False]
+    assert_array_equal(np.sign(result.effects[:, 1]), [1, 1, 1, 1, -1, -1])
+    assert np.all(result.effects[:, 0] > 0.5)
+    assert np.all(np.abs(result.effects[:, 2]) < 4 * result.errors[:, 2])
+    assert_allclose(result.q_value, false_discovery_control(result.p_value))
+    assert result.mean_importance[0] > 5 * result.importance_error[0]
+    if kind == "polars":
+        frames = era_stability(X, y, sample_weight=weights, as_frame=True, **options)
+        assert_allclose(frames.effects, result.effects)
+        assert list(frames.turns.index) == list("abc")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_turn_too(n_classes):
+    X, y = make_data()
+    y = np.array(["a", "b", "c"])[np.digitize(y, [0, 1][: n_classes - 1])]
+    model = LogisticRegression()
+    result = era_stability(X, y, eras=ERAS, estimator=model, price=False)
+    assert result.turns.tolist() == [False, True, False]
+
+
+def test_one_shape_whose_values_move_does_not_turn():
+    """The effect of a temperature falls in winter and rises in summer."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=ERAS.size) / 2 + np.linspace(-2, 2, 6)[ERAS]
+    y = x**2 + rng.normal(size=x.size)
+    slopes = [np.polyfit(x[e == ERAS], y[e == ERAS], 1)[0] for e in range(6)]
+    assert slopes[0] < -1 < 1 < slopes[-1]
+    options = {"estimator": LinearRegression(), "price": False, "random_state": 0}
+    result = era_stability(x[:, np.newaxis], y, eras=ERAS, **options)
+    assert result.p_value[0] > 0.5
+    assert np.all(result.effects > 0)
+
+
+def test_importances_are_losses_with_values_of_training_rows():
+    X, y = make_data()
+    folds = GroupKFold(3)
+    options = {"estimator": Sum(), "cv": folds, "n_repeats": 200, "price": False}
+    result = era_stability(X, y, eras=ERAS, random_state=0, **options)
+    for train, test in folds.split(X, groups=ERAS):
+        for era in np.unique(ERAS[test]):
+            rows = era == ERAS
+            left = (y - X.sum(axis=1) + X[:, 1])[rows, np.newaxis]
+            expected = np.mean((left - X[train, 1]) ** 2)
+            expected -= mean_squared_error(y[rows], X[rows].sum(axis=1))
+            assert result.importances[era, 1] == pytest.approx(expected, abs=0.15)
+    assert_allclose(result.mean_importance, result.importances.mean(axis=0))
+
+
+def test_prices_are_scores_without_the_feature():
+    X, y = make_data()
+    result = era_stability(
+        X, y, eras=ERAS, estimator=LinearRegression(), era_order="unordered",
+        as_frame=True,
+    )  # fmt: skip
+    assert result.price["dropped"].tolist() == ["x1"]
+    for name, folds in (("known", KFold(3, shuffle=True, random_state=0)),
+                        ("new", GroupKFold(3))):  # fmt: skip
+        found = []
+        groups = None if name == "known" else ERAS
+        for train, test in folds.split(X, groups=groups):
+            errors = [
+                (LinearRegression().fit(X[train][:, c], y[train]).predict(X[test][:, c])
+                 - y[test]) ** 2
+                for c in ([0, 1, 2], [0, 2])
+            ]  # fmt: skip
+            rise = errors[0] - errors[1]
+            found.append([rise[ERAS[test] == e].mean() for e in np.unique(ERAS[test])])
+        by_era = np.mean(found, axis=0) if name == "known" else np.concatenate(found)
+        assert result.price[name][0] == pytest.approx(by_era.mean())
+        assert result.price[f"{name}_error"][0] > 0
+    X[:, 2] = X[:, 1]
+    result = era_stability(X, y, eras=1 * (ERAS >= 4), estimator=LinearRegression())
+    assert result.price["dropped"][-1] == "x1, x2"
+
+
+def test_losses_of_classes_that_a_fold_lacks():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), np.repeat([0, 1, 2, 3], 50)
+    eras = np.repeat(np.arange(4), 50) % 2  # one has the classes 0 and 2
+    result = era_stability(X, y, eras=eras, estimator=LogisticRegression(), price=False)
+    assert_allclose(result.importances, 0, atol=1e-9)
+    assert log_loss([0], [[1.0, 0.0]], labels=[0, 1]) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"eras": None}, "eras is None; pass one label a row of X"),
+        ({"eras": ERAS[1:]}, "eras has 719 labels, but X has 720 rows"),
+        ({"eras": ERAS * 0}, "eras has the one label 0, and nothing is left out"),
+        ({"eras": np.array(["a", "b"])[ERAS % 2]}, "Labels are text such as 'a'"),
+        ({"estimator": LinearSVC()}, "LinearSVC is a classifier without predict_proba"),
+        ({"alpha": 1.0}, "'alpha' parameter"),
+        ({"n_repeats": 0}, "'n_repeats' parameter"),
+        ({"y": np.zeros(3)}, "y has 3 rows, but X has 720"),
+    ],
+)
+def test_stability_refuses(parameters, message):
+    X, y = make_data()
+    options = {"X": X, "y": y, "eras": ERAS} | parameters
+    with pytest.raises(ValueError, match=message):
+        era_stability(**options)
+
+
+def test_the_figure_has_what_turns_on_top(ax):
+    X, y = make_data()
+    result = era_stability(X, y, eras=ERAS, price=False, random_state=0)
+    display = EraStabilityDisplay(result).plot(ax)
+    order = np.argsort(result.p_value, kind="stable")
+    assert_allclose(display.image_.get_array(), result.effects[:, order].T)
+    low, high = display.image_.get_clim()
+    assert (-low, high) == (high, np.abs(result.effects).max())
+    texts = ax.get_yticklabels()
+    assert texts[0].get_text() == "x1"
+    assert [text.get_fontweight() for text in texts] == ["bold", "normal", "normal"]
+    assert len(display.plot(max_features=2).image_.get_array()) == 2
+    with pytest.raises(ValueError, match="max_features must be 1 or more; got 0"):
+        display.plot(ax, max_features=0)
+    with pytest.raises(ValueError, match="stability has no field effects, turns;"):
+        EraStabilityDisplay({x: result[x] for x in result if x not in NEEDED})
