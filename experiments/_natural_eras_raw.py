@@ -1,0 +1,96 @@
+"""The columns that scenarios leave out by hand, put back: numbers, dates and codes.
+
+A table as it comes has the numbers of its rows, dates, years, names and codes of sites.
+What is made from the target, or known after it, stays out.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments import _natural_eras_data as data
+from experiments._natural_eras_data import Columns, Scenario
+
+
+def _days(times: pd.Series) -> pd.Series:
+    return (times - pd.Timestamp("1970-01-01")).dt.total_seconds() / 86_400
+
+
+def _bike(data_dir: Path | None) -> pd.DataFrame:
+    rows = data._file("bike_sharing_hourly.csv.gz", data_dir, parse_dates=["dteday"])
+    return rows[["instant", "yr"]].assign(date=_days(rows["dteday"]))
+
+
+def _flights(data_dir: Path | None) -> pd.DataFrame:
+    rows = data._flights()[1]
+    days = _days(pd.to_datetime(rows[["year", "month", "day"]]))
+    known = rows[["month", "day", "flight", "tailnum", "carrier"]]
+    return known.assign(date=days, number=np.arange(len(rows)))
+
+
+def _energy(data_dir: Path | None) -> pd.DataFrame:
+    dates = data._energy(data_dir)[2]
+    return pd.DataFrame(
+        {"date": _days(dates), "number": np.arange(len(dates)), "hour": dates.dt.hour,
+         "week": dates.dt.isocalendar().week.astype(int)}
+    )  # fmt: skip
+
+
+def _air(data_dir: Path | None) -> pd.DataFrame:
+    rows = data._file("air1_beijing_pm25.csv.gz", data_dir)
+    return rows[["No", "year", "month", "day"]]
+
+
+def _kickstarter(data_dir: Path | None) -> pd.DataFrame:
+    rows = data._kickstarter(data_dir)[1]
+    return pd.DataFrame(
+        {"ID": rows["ID"], "name": rows["name"], "launched": _days(rows["launched"]),
+         "deadline": _days(rows["deadline"]), "year": rows["launched"].dt.year}
+    )  # fmt: skip
+
+
+def _of_file(name: str, *columns: str) -> Callable[[Path | None], pd.DataFrame]:
+    """Columns of a file, or the numbers of its rows."""
+
+    def read(data_dir: Path | None) -> pd.DataFrame:
+        rows = data._file(name, data_dir)
+        return rows[list(columns)] if columns else pd.DataFrame({"number": rows.index})
+
+    return read
+
+
+_CLIENT = ("RowNumber", "CustomerId", "Surname", "Geography", "Gender")
+_LEFT_OUT = {
+    "bike rentals, months": _bike,
+    "ELEC2, 30 days": _of_file("electricity_nsw.csv.gz"),
+    "Bellevue weather, 730 days": _of_file("weather_bellevue.csv.gz"),
+    "flights, half months": _flights,
+    "flights, carriers": _flights,
+    "power use, weeks": _energy,
+    "power use, hours": _energy,
+    "Beijing air, months": _air,
+    "Beijing air, calendar months": _air,
+    "Adult, occupations": _of_file("adult.csv.gz", "fnlwgt", "education", "occupation"),
+    "bank clients, countries and sexes": _of_file("churn_modelling.csv.gz", *_CLIENT),
+    "Kickstarter, quarters": _kickstarter,
+}
+
+
+def _with_columns(
+    scenario: Scenario, read_others: Callable[[Path | None], pd.DataFrame]
+) -> Scenario:
+    def read(data_dir: Path | None) -> Columns:
+        X, y, eras = scenario.read(data_dir)
+        others = read_others(data_dir).loc[X.index]
+        return X.assign(**others[others.columns.difference(X.columns)]), y, eras
+
+    return scenario._replace(read=read)
+
+
+# The first twelve scenarios, in the order of their list.
+RAW = {
+    name: _with_columns(data.SCENARIOS[name], others)
+    for name, others in _LEFT_OUT.items()
+}
