@@ -18,11 +18,11 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight
 
 from sklearn_era._era_arguments import take_era_column
 from sklearn_era._eras import follow_each_other, read_eras
 from sklearn_era._optional import import_optional
+from sklearn_era._scikit_learn import check_sample_weight
 from sklearn_era._tables.columns import read_columns
 from sklearn_era.inspection._out_of_era import (
     as_estimator,
@@ -211,7 +211,7 @@ def era_stability(
     columns, encoded = read_columns(X), read_eras(eras, X)
     y = column_or_1d(y)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X)
+        sample_weight = check_sample_weight(sample_weight, X)
     rng = check_random_state(random_state)
     estimator = as_estimator(estimator, y, rng)
     are_ordered = follow_each_other(encoded, era_order, "era_stability")
