@@ -36,6 +36,17 @@ def predict(task: Task, model: Any, X: ArrayLike) -> NDArray[np.float64]:
     return model.predict_proba(X)[:, 1]
 
 
+def staged(task: Task, model: Any, X: ArrayLike) -> list[NDArray[np.float64]]:
+    """Predictions of the first trees, 25 more of them in each."""
+    if isinstance(model, OtherBooster):
+        counts = range(TREES_OF_STAGE, model.max_iter + 1, TREES_OF_STAGE)
+        return [model.predict(X, n_trees) for n_trees in counts]
+    is_number = task == "regression"
+    name = "staged_predict" if is_number else "staged_predict_proba"
+    stages = islice(getattr(model, name)(X), TREES_OF_STAGE - 1, None, TREES_OF_STAGE)
+    return [each if is_number else each[:, 1] for each in stages]
+
+
 class _ByClass(BaseEstimator):
     """Probabilities of both classes from `predict`, which gives those of the second."""
 
@@ -48,7 +59,7 @@ class TunedByEras(_ByClass):
     """The best of a grid in folds of whole eras, whose mean losses weigh the same.
 
     The folds are those of `EraSearchCV`: eras that are numbers follow each other, and
-    texts are groups. Of a booster with staged predictions, they choose `max_iter` too.
+    texts are groups. Predictions of stages choose the number of trees, `max_iter`.
     """
 
     def __init__(
@@ -68,8 +79,7 @@ class TunedByEras(_ByClass):
             of_stages = np.concatenate(parts, axis=1).mean(axis=1)
             results.append((of_stages.min(), int(of_stages.argmin()), parameters))
         self.best_loss_, stage, self.best_params_ = min(results, key=lambda x: x[0])
-        if hasattr(self.estimator, "staged_predict"):
-            self.best_params_["max_iter"] = TREES_OF_STAGE * (stage + 1)
+        self.best_params_["max_iter"] = TREES_OF_STAGE * (stage + 1)
         self.best_ = clone(self.estimator).set_params(**self.best_params_)
         self._fit(self.best_, X, y, eras)
         return self
@@ -94,105 +104,140 @@ class TunedByEras(_ByClass):
     ) -> NDArray[np.float64]:  # fmt: skip
         """Mean losses of a fold, of shape (stages, tested eras)."""
         self._fit(model, X[train], y[train], eras[train])
-        stages = [predict(self.task, model, X[test])]
-        if hasattr(model, "staged_predict"):
-            is_number = self.task == "regression"
-            name = "staged_predict" if is_number else "staged_predict_proba"
-            staged = islice(
-                getattr(model, name)(X[test]), TREES_OF_STAGE - 1, None, TREES_OF_STAGE
-            )
-            stages = [each if is_number else each[:, 1] for each in staged]
+        stages = staged(self.task, model, X[test])
         tested, codes = np.unique(eras[test], return_inverse=True)
         sums = [np.bincount(codes, losses(self.task, y[test], each)) for each in stages]
         return np.array(sums) / np.bincount(codes, minlength=tested.size)
 
 
-class WithCategories(_ByClass):
-    """A search for a model of another package, which gets categories as such.
+class OtherBooster(_ByClass):
+    """A booster of another package, whose `predict` can stop after some trees.
 
-    `keyword` is the parameter of the model's `fit` that names their columns.
+    `categories` are columns of codes, which are categories to the package.
     """
 
     def __init__(
-        self, task: Task, search: Any, keyword: str, categories: tuple[int, ...] = ()
+        self,
+        task: Task,
+        max_leaf_nodes: int = 31,
+        learning_rate: float = 0.1,
+        max_iter: int = 200,
+        categories: tuple[int, ...] = (),
     ) -> None:
         self.task = task
-        self.search = search
-        self.keyword = keyword
+        self.max_leaf_nodes = max_leaf_nodes
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
         self.categories = categories
 
-    def fit(self, X: NDArray, y: NDArray) -> "WithCategories":
-        columns = list(self.categories)
-        self.search_ = clone(self.search)
-        self.search_.fit(self._frame(X), y, **{self.keyword: columns})
+    def _of_task(self, of_regression: Any, of_classification: Any) -> Any:
+        return of_regression if self.task == "regression" else of_classification
+
+    def _parameters(self, **others: Any) -> dict[str, Any]:
+        """Those of LightGBM, which the packages that are built on it share."""
+        leaves, rate = self.max_leaf_nodes, self.learning_rate
+        common = {"num_leaves": leaves, "learning_rate": rate, "num_threads": 1}
+        return common | {"verbosity": -1} | others
+
+
+class LightGBM(OtherBooster):
+    """LightGBM with categories of its own."""
+
+    def fit(self, X: NDArray, y: NDArray) -> "LightGBM":
+        lightgbm = import_module("lightgbm")
+        rows = lightgbm.Dataset(X, y, categorical_feature=list(self.categories))
+        parameters = self._parameters(objective=self._of_task("regression", "binary"))
+        self.booster_ = lightgbm.train(parameters, rows, self.max_iter)
         return self
 
-    def predict(self, X: NDArray) -> NDArray[np.float64]:
-        return predict(self.task, self.search_, self._frame(X))
+    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+        return self.booster_.predict(X, num_iteration=n_trees)
+
+
+class CatBoost(OtherBooster):
+    """CatBoost with categories of its own; trees are symmetric, so leaves double."""
+
+    def fit(self, X: NDArray, y: NDArray) -> "CatBoost":
+        catboost = import_module("catboost")
+        kind = self._of_task(catboost.CatBoostRegressor, catboost.CatBoostClassifier)
+        self.model_ = kind(
+            iterations=self.max_iter,
+            depth=self.max_leaf_nodes.bit_length() - 1,
+            learning_rate=self.learning_rate,
+            random_seed=0,
+            thread_count=1,
+            verbose=False,
+            allow_writing_files=False,
+        )
+        self.model_.fit(self._frame(X), y, cat_features=list(self.categories))
+        return self
+
+    def predict(self, X: NDArray, n_trees: int = 0) -> NDArray[np.float64]:
+        rows = self._frame(X)
+        if self.task == "regression":
+            return self.model_.predict(rows, ntree_end=n_trees)
+        return self.model_.predict_proba(rows, ntree_end=n_trees)[:, 1]
 
     def _frame(self, X: NDArray) -> pd.DataFrame:
         return pd.DataFrame(X).astype(dict.fromkeys(self.categories, int))
 
 
-class GPBoost(_ByClass):
-    """GPBoost: boosted trees beside a random intercept of each era; 100 trees."""
-
-    def __init__(
-        self, task: Task, num_leaves: int = 31, learning_rate: float = 0.1
-    ) -> None:
-        self.task = task
-        self.num_leaves = num_leaves
-        self.learning_rate = learning_rate
+class GPBoost(OtherBooster):
+    """GPBoost: boosted trees beside a random intercept of each era."""
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "GPBoost":
         gpboost = import_module("gpboost")
-        likelihood = "gaussian" if self.task == "regression" else "bernoulli_logit"
+        likelihood = self._of_task("gaussian", "bernoulli_logit")
         intercepts = gpboost.GPModel(
             group_data=eras.astype(str), likelihood=likelihood, num_parallel_threads=1
         )
-        parameters = {
-            "num_leaves": self.num_leaves,
-            "learning_rate": self.learning_rate,
-            # Else rates depend on the scale of the target.
-            "leaves_newton_update": self.task == "regression",
-            "num_threads": 1,
-            "verbose": -1,
-        }
+        # Else rates depend on the scale of the target.
+        newton = self._of_task(True, False)
+        parameters = self._parameters(leaves_newton_update=newton)
+        # Of both, or it warns.
+        of_both = {"categorical_feature": list(self.categories)}
+        rows = gpboost.Dataset(X, y, **of_both)
         self.booster_ = gpboost.train(
-            parameters, gpboost.Dataset(X, y), 100, gp_model=intercepts
+            parameters, rows, self.max_iter, gp_model=intercepts, **of_both
         )
         return self
 
-    def predict(self, X: NDArray) -> NDArray[np.float64]:
+    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
         # Of an era without an intercept yet.
         eras = np.full(len(X), "unknown")
         return self.booster_.predict(
-            data=X, group_data_pred=eras, predict_var=False, pred_latent=False
-        )["response_mean"]
+            data=X, num_iteration=n_trees, group_data_pred=eras, predict_var=False,
+            pred_latent=False,
+        )["response_mean"]  # fmt: skip
 
 
-class AnchorBoosting(_ByClass):
-    """Anchor boosting, whose anchors are the eras; 100 trees."""
+class AnchorBoosting(OtherBooster):
+    """Anchor boosting, whose anchors are the eras."""
 
-    def __init__(self, task: Task, num_leaves: int = 31, gamma: float = 2.0) -> None:
-        self.task = task
-        self.num_leaves = num_leaves
+    def __init__(
+        self,
+        task: Task,
+        gamma: float = 2.0,
+        max_leaf_nodes: int = 31,
+        learning_rate: float = 0.1,
+        max_iter: int = 200,
+        categories: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(task, max_leaf_nodes, learning_rate, max_iter, categories)
         self.gamma = gamma
 
     def fit(self, X: NDArray, y: NDArray, eras: NDArray) -> "AnchorBoosting":
         anchorboosting = import_module("anchorboosting")
         self.booster_ = anchorboosting.AnchorBooster(
             self.gamma,
-            objective="regression" if self.task == "regression" else "binary",
-            num_leaves=self.num_leaves,
+            objective=self._of_task("regression", "binary"),
+            num_boost_round=self.max_iter,
             # As its documentation recommends.
-            min_gain_to_split=0.1,
-            num_threads=1,
-            verbosity=-1,
+            **self._parameters(min_gain_to_split=0.1),
         )
         codes = np.unique(eras, return_inverse=True)[1]
-        self.booster_.fit(X, y, Z=codes)
+        self.booster_.fit(X, y, Z=codes, categorical_feature=list(self.categories))
         return self
 
-    def predict(self, X: NDArray) -> NDArray[np.float64]:
-        return self.booster_.predict(X)
+    def predict(self, X: NDArray, n_trees: int | None = None) -> NDArray[np.float64]:
+        return self.booster_.predict(X, num_iteration=n_trees)

@@ -237,8 +237,8 @@ def _adapt(
     """Set what depends on the table: categories, the order of eras, and half-lives."""
     parameters = estimator.get_params(deep=False)
     weighting, effects = map(parameters.get, ("era_weighting", "era_effects"))
-    if "categories" in parameters:
-        estimator.set_params(categories=categories)
+    if hasattr(parameters.get("estimator"), "categories"):
+        estimator.set_params(estimator__categories=categories)
     if is_of_groups and "era_order" in parameters:
         # Where groups without an order are told to have one, it is that of their names.
         needs_order = isinstance(weighting, Recency) or effects is not None

@@ -7,7 +7,6 @@ other models than `MODELS` on the same splits by `measure`, and prints what
 """
 
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,11 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from experiments._natural_eras_controls import (
     AnchorBoosting,
+    CatBoost,
     GPBoost,
+    LightGBM,
+    OtherBooster,
     TunedByEras,
-    WithCategories,
 )
 from experiments._natural_eras_data import ALL_ROWS, FILES, SCENARIOS, Task
 from experiments._natural_eras_fresh import FRESH
@@ -69,8 +70,10 @@ PARTS = {
     "all second fresh scenarios": SECOND,
     "all scenarios with all rows": ALL_ROWS,
 }
-# What models are compared with, beside `REFERENCE`.
-TUNED = ("tuned", "tuned by eras", "AutoEra without eras")
+# Searches that others are compared with, beside `REFERENCE`.
+TUNED = ("AutoEra without eras", "tuned", "tuned by eras", "LightGBM tuned",
+         "LightGBM by eras", "CatBoost by eras", "AnchorBoosting by eras",
+         "GPBoost by eras")  # fmt: skip
 
 _QUICK = ("bike rentals, months", "bank clients, countries and sexes")
 # Differences beyond it are drawn at the edge.
@@ -115,22 +118,13 @@ def _tuned(make: Factory, **grid: list) -> Factory:
     return search
 
 
-def _catboost(task: Task, seed: int) -> Any:
-    """CatBoost's, whose trees are symmetric: it takes more of them."""
-    catboost = import_module("catboost")
-    is_number = task == "regression"
-    kind = catboost.CatBoostRegressor if is_number else catboost.CatBoostClassifier
-    return kind(iterations=300, random_seed=seed, thread_count=1, verbose=False,
-                allow_writing_files=False)  # fmt: skip
-
-
 def _tuned_by_eras(make: Factory, **grid: list) -> Factory:
     """The best of a grid in folds of whole eras."""
     return lambda task, seed: TunedByEras(task, make(task, seed), grid)
 
 
-def _with_categories(search: Factory, keyword: str) -> Factory:
-    return lambda task, seed: WithCategories(task, search(task, seed), keyword)
+def _other_by_eras(kind: type[OtherBooster], grid: dict[str, list]) -> Factory:
+    return _tuned_by_eras(lambda task, _: kind(task), **grid)
 
 
 def _auto(task: Task, seed: int) -> Any:
@@ -146,8 +140,6 @@ def _shuffled(task: Task, seed: int) -> Any:
     return _auto(task, seed).set_params(members=members, cv=folds)
 
 
-_SEARCHES = ["AutoEra", "AutoEra without eras", "tuned", "tuned by eras"]
-_SEARCHES += ["LightGBM tuned", "CatBoost tuned"]
 _CRITERIA = ("era", "directional", "time_robust", "invariant", "vrex", "held_out")
 # By the gain, as `REFERENCE`.
 _EFFECTS = {
@@ -195,26 +187,15 @@ if find_spec("lightgbm") is not None:
     MODELS["LightGBM tuned"] = _tuned(
         _lightgbm, num_leaves=_LEAVES, learning_rate=_RATES
     )
-    MODELS["LightGBM tuned, categories"] = _with_categories(
-        MODELS["LightGBM tuned"], "categorical_feature"
-    )
-if find_spec("catboost") is not None:
-    MODELS["CatBoost tuned"] = _tuned(
-        _catboost, depth=[3, 4, 6, 8], learning_rate=_RATES
-    )
-    MODELS["CatBoost tuned, categories"] = _with_categories(
-        MODELS["CatBoost tuned"], "cat_features"
-    )
-if find_spec("gpboost") is not None:
-    MODELS["GPBoost by eras"] = _tuned_by_eras(
-        lambda task, _: GPBoost(task), num_leaves=_LEAVES, learning_rate=_RATES
-    )
-if find_spec("anchorboosting") is not None:
-    MODELS["anchor boosting by eras"] = _tuned_by_eras(
-        lambda task, _: AnchorBoosting(task),
-        num_leaves=[4, 8, 31],
-        gamma=[1.0, 2.0, 4.0, 16.0],
-    )
+_OTHERS: dict[type[OtherBooster], dict[str, list]] = {
+    LightGBM: {"max_leaf_nodes": [4, 8, 15, 31]},
+    CatBoost: {"max_leaf_nodes": [8, 16, 64], "max_iter": [300]},
+    AnchorBoosting: {"max_leaf_nodes": [4, 15], "gamma": [2.0, 8.0]},
+    GPBoost: {"max_leaf_nodes": [4, 8, 15, 31]},
+}
+for _kind, _grid in _OTHERS.items():
+    if find_spec(_kind.__name__.lower()) is not None:
+        MODELS[f"{_kind.__name__} by eras"] = _other_by_eras(_kind, _grid)
 
 
 def run(
@@ -271,7 +252,7 @@ def show(frame: pd.DataFrame) -> str:
     for name in dict.fromkeys(beside_gain["part"]):
         rows = beside_gain[beside_gain["part"] == name]
         measured = [x for x in dict.fromkeys(rows["model"]) if x != REFERENCE]
-        first = [x for x in (*_SEARCHES, *_CRITERIA) if x in measured]
+        first = [x for x in ("AutoEra", *TUNED, *_CRITERIA) if x in measured]
         effects = [x for x in _EFFECTS if x in measured]
         others = [x for x in measured if x not in [*first, *effects]]
         texts += [

@@ -1,16 +1,21 @@
 """Controls of the benchmark: trees tuned by eras, and models of other packages."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, mean_squared_error, roc_auc_score
+from sklearn.utils.validation import has_fit_parameter
 
-from experiments import natural_eras
 from experiments._natural_eras_controls import (
     AnchorBoosting,
+    CatBoost,
     GPBoost,
+    LightGBM,
     TunedByEras,
-    WithCategories,
     losses,
+    predict,
+    staged,
 )
 from sklearn_era.ensemble import (
     HistGradientBoostingClassifier,
@@ -22,6 +27,8 @@ BOOSTERS = {
     "regression": HistGradientBoostingRegressor,
     "classification": HistGradientBoostingClassifier,
 }
+
+OTHERS = [LightGBM, CatBoost, GPBoost, AnchorBoosting]
 
 
 @pytest.fixture(scope="module")
@@ -79,26 +86,31 @@ def test_trees_tuned_by_eras_are_those_of_a_search_with_further_fits(data, task,
         np.testing.assert_allclose(tuned.predict_proba(X), probabilities)
 
 
-@pytest.mark.parametrize("package", ["lightgbm", "catboost"])
+@pytest.mark.parametrize("kind", OTHERS)
 @pytest.mark.parametrize("task", BOOSTERS)
-def test_categories_reach_the_model_as_such(data, task, package):
-    pytest.importorskip(package)
-    X, y, _ = data
+def test_stages_are_models_of_fewer_trees_and_categories_have_no_order(
+    data, task, kind
+):
+    pytest.importorskip(kind.__name__.lower())
+    X, y, eras = data
     y = target(task, y)
-    of_package = {"lightgbm": ("_lightgbm", "categorical_feature"),
-                  "catboost": ("_catboost", "cat_features")}  # fmt: skip
-    name, keyword = of_package[package]
-    model = getattr(natural_eras, name)(task, 0)
-    seen = {}
+    labels = {"eras": eras} if has_fit_parameter(kind, "eras") else {}
+    # Codes in another order are the same categories, which numbers are not.
+    others = np.column_stack([X[:, :2], X[:, 2] * 4 % 9])
+    by_columns = []
     for categories in ((), (2,)):
-        wrapped = WithCategories(task, model, keyword, categories).fit(X, y)
-        seen[categories] = wrapped.predict(X)
+        make = partial(kind, task, max_leaf_nodes=8, categories=categories)
+        model = make(max_iter=50).fit(X, y, **labels)
+        fewer = make(max_iter=25).fit(X, y, **labels)
+        stages = staged(task, model, X)
+        np.testing.assert_allclose(stages[1], predict(task, model, X), rtol=1e-6)
+        if kind is not GPBoost:
+            np.testing.assert_allclose(stages[0], fewer.predict(X), rtol=1e-6)
+        of_others = make(max_iter=50).fit(others, y, **labels).predict(others)
+        by_columns.append(np.allclose(of_others, model.predict(X), rtol=1e-3))
         if task == "classification":
-            assert roc_auc_score(y, wrapped.predict_proba(X)[:, 1]) > 0.8
-    assert not np.allclose(seen[()], seen[(2,)])
-    plain = model.fit(X, y)
-    without = plain.predict(X) if task == "regression" else plain.predict_proba(X)[:, 1]
-    np.testing.assert_allclose(seen[()], without)
+            assert roc_auc_score(y, stages[1]) > 0.8
+    assert by_columns == [False, True]
 
 
 @pytest.mark.parametrize("task", BOOSTERS)
