@@ -100,6 +100,7 @@ cdef inline void visit_columns(
         )
         era_visit visit
         bint by_contrast
+        bint packs  # or else the columns before had the words
         int n_bits, chunk, i
     visit.criterion = criterion
     visit.eras = &node.eras
@@ -115,12 +116,11 @@ cdef inline void visit_columns(
         and node.by_era == NULL
     )
     visit.packed = rows.packed(visit.values, by_contrast)
+    packs = node.by_era == NULL and (first == 0 or rows.n_chunks > 1)
     with nogil, parallel(num_threads=n_threads):
         for chunk in range(rows.n_chunks):
             for i in prange(
-                rows.chunks[chunk],
-                rows.chunks[chunk + 1 if node.by_era == NULL else chunk],
-                schedule="static",
+                rows.chunks[chunk], rows.chunks[chunk + packs], schedule="static"
             ):
                 rows.pack(
                     visit.values, rows.blocks[i].start, rows.blocks[i].stop,

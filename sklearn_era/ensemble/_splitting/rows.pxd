@@ -18,14 +18,21 @@ cdef inline void * zeros(list owners, Py_ssize_t n_bytes) except NULL:
     return <char *> memory
 
 
-cdef struct row_block:
-    # Some rows of a node, all of one era, whose sums one word can hold.
-    int era
-    int start       # among the node's rows
-    int stop
-    int first_word  # of its rows, among the chunk's words
-    int place       # of the era, among those that are listed
-    long long doubt  # contrasts of a split up to which rounding may hide a tie
+cdef extern from *:
+    """
+    typedef struct {
+        int era;
+        int start;         /* among the node's rows */
+        int stop;
+        int first_word;    /* of its rows, among the chunk's words */
+        int place;         /* of the era, among those that are listed */
+        long long doubt;   /* contrasts up to which rounding may hide a tie */
+    } row_block;
+    """
+    ctypedef struct row_block:
+        # Some rows of a node, all of one era, whose sums one word can hold.
+        int era, start, stop, first_word, place
+        long long doubt
 
 
 cdef struct packed_rows:

@@ -306,12 +306,10 @@ cdef inline void pack_plane(
         for i in range(start, stop):
             row = i if rows == NULL else rows[i]
             words[i] = low_point(values[row], scale, low_scale)
-    elif rows == NULL:
-        for i in range(start, stop):
-            words[i] = fixed_point(values[i], scale) * shift + one
-    else:
-        for i in range(start, stop):
-            words[i] = fixed_point(values[rows[i]], scale) * shift + one
+        return
+    for i in range(start, stop):
+        row = i if rows == NULL else rows[i]
+        words[i] = fixed_point(values[row], scale) * shift + one
 
 
 cdef set_units(EraRows self, summed_values * values):
@@ -327,9 +325,7 @@ cdef set_units(EraRows self, summed_values * values):
 
 cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
     """The era of a row of the node."""
-    return self.era_codes[
-        i if self.sample_indices == NULL else self.sample_indices[i]
-    ]
+    return self.era_codes[i if self.sample_indices == NULL else self.sample_indices[i]]
 
 
 cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
@@ -370,9 +366,7 @@ cdef int end_of_era(EraRows self, int era, int start) noexcept nogil:
         int middle
     if self.sample_indices == NULL:
         return high
-    while low + step < high and self.era_codes[
-        self.sample_indices[low + step]
-    ] == era:
+    while low + step < high and self.era_codes[self.sample_indices[low + step]] == era:
         low += step + 1
         step *= 2
     high = min(high, low + step)

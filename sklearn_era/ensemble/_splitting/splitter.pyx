@@ -37,12 +37,13 @@ from .nodes cimport (
 )
 from .rows cimport BITSET_SIZE, EraRows
 from .store cimport HistogramStore, NodeHistograms
-from .._criteria.dispatch cimport GAIN
+from .._criteria.dispatch cimport DIRECTIONAL, GAIN
 from .._criteria.formulas cimport node_loss
 
 
 cdef enum:
     ROWS_OF_ERA = 24  # from which on a node's sums by era are less work than its rows
+    ROWS_OF_DIRECTION = 64  # the same, of directions
 
 
 cdef class EraSplitter:
@@ -199,11 +200,12 @@ cdef NodeHistograms sum_up(
     """Sum up a node's rows, and subtract them from its parent's, if there is room."""
     cdef:
         Py_ssize_t n_rows = histograms.n_rows  # of the node, or the larger child
-        Py_ssize_t n_by_era = 0
+        Py_ssize_t least, n_by_era = 0
         int n_threads
+    least = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
     if parent is not None:
         n_rows = parent.n_rows - n_rows
-    if keeps and n_rows >= ROWS_OF_ERA * self.rows.n_eras:
+    if keeps and n_rows >= least * self.rows.n_eras:
         n_by_era = self.bundles.n_lanes * self.rows.n_eras
     if not histograms.allocate(
         self.bundles.n_bins, n_by_era, n_words_of(&self.rows.of_gradients) + 1

@@ -5,7 +5,7 @@ from libc.math cimport ldexp
 from libc.string cimport memset
 
 from .functions cimport BATCH_CELLS, era_batch, era_visit, lane_column, run_up
-from .masked_rows cimport add_masked_block, sum_masked
+from .masked_rows cimport add_masked_block, add_signs
 from ..bundles cimport MAX_SPLIT_LANES
 from ..fixed_points cimport (
     count_as_double, summed_values, take_right_gradients, take_sums, unpack,
@@ -13,30 +13,6 @@ from ..fixed_points cimport (
 )
 from ..rows cimport MAX_BINS, packed_rows, row_block
 from ..._criteria.formulas cimport LANES, lane_eras
-
-
-cdef extern from *:
-    """
-    /* Adds an era to the splits that it covers, to its directions and to what is in
-       doubt, by its sums on the left side of splits above the number of rows. */
-    static inline void add_signs(
-        const word_vector *sums, int n_lanes, long long low_bits, long long n_rows,
-        long long doubt, word_vector *totals)
-    {
-        int v, n = n_lanes * 8 / VECTOR_BYTES;
-        for (v = 0; v < n; v++) {
-            word_vector sum = sums[v], count = sum & low_bits;
-            word_vector above = IF(sum > low_bits), below = IF(sum < 0);
-            totals[v] -= IF(count != 0) & IF(count != n_rows);
-            totals[n + v] += below - above;
-            totals[2 * n + v] |= (above | below) & IF(sum < doubt) & IF(sum >= -doubt);
-        }
-    }
-    """
-    void add_signs(
-        const long long * sums, int n_lanes, long long low_bits, long long n_rows,
-        long long doubt, long long * totals,  # IN and OUT, (3, n_lanes)
-    ) noexcept nogil
 
 
 cdef inline int sum_eras(
@@ -174,12 +150,8 @@ cdef inline void add_to_groups(
         const long long * words = packed.words + word * packed.n_packed
         Py_ssize_t i
     words += block.first_word - block.start
-    if rows == NULL:
-        for i in range(block.start, block.stop):
-            cells[column.groups[column.codes[i]]] += words[i]
-    else:
-        for i in range(block.start, block.stop):
-            cells[column.groups[column.codes[rows[i]]]] += words[i]
+    for i in range(block.start, block.stop):
+        cells[column.groups[column.codes[i if rows == NULL else rows[i]]]] += words[i]
 
 
 cdef inline void take_era(
@@ -254,21 +226,12 @@ cdef inline bint add_masked_directions(
     """As `add_directions`, of some eras for splits with masks."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
-        long long[MAX_SPLIT_LANES] left
-        int bits = visit.contrast_bits
         int n_lanes = column.n_lanes
         int i
-    memset(totals, 0, sizeof(totals))
-    for i in range(n_eras):
-        sum_masked(n_lanes, 1)(
-            column.bundle.codes, visit.packed.indices,
-            visit.packed.contrasts + blocks[i].first_word - blocks[i].start, NULL,
-            blocks[i].start, blocks[i].stop, column.bundle.masks, 0, NULL, NULL, left,
-        )
-        add_signs(
-            left, n_lanes, (1 << bits) - 1, blocks[i].stop - blocks[i].start,
-            (blocks[i].doubt + 1) << bits, totals,
-        )
+    add_signs(
+        column.bundle.codes, visit.packed.indices, visit.packed.contrasts, blocks,
+        n_eras, column.bundle.masks, n_lanes, (1 << visit.contrast_bits) - 1, totals,
+    )
     for i in range(column.n_splits):
         if totals[2 * n_lanes + i] != 0:
             return False

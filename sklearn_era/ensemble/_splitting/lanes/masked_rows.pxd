@@ -33,6 +33,10 @@ cdef extern from *:
     typedef long long word_vector;
     #endif
 
+    #define ADD(WORD, MASK, TOTAL)                                                     \
+        for (v = 0; v < N; v++)                                                        \
+            TOTAL[v] += ((WORD) - (word_vector){0}) & ((const word_vector *)(MASK))[v];
+
     typedef void (*sum_masked_words)(
         const unsigned char *codes, const unsigned int *rows, const long long *words,
         const long long *plain_words, Py_ssize_t start, Py_ssize_t stop,
@@ -56,18 +60,10 @@ cdef extern from *:
         int v;                                                                         \
         for (i = start; i < stop; i++) {                                               \
             Py_ssize_t row = rows ? rows[i] : i;                                       \
-            const word_vector *mask = (const word_vector *)(                           \
-                masks + (N_LANES) * (codes ? (Py_ssize_t)codes[row] : row));           \
-            word_vector word = words[i] - (word_vector){0};                            \
-            for (v = 0; v < N; v++) total[v] += word & mask[v];                        \
-            if (PLAIN) {                                                               \
-                word = plain_words[i] - (word_vector){0};                              \
-                for (v = 0; v < N; v++) total_plain[v] += word & mask[v];              \
-            }                                                                          \
-        }                                                                              \
-        if (!integers) {                                                               \
-            for (v = 0; v < N; v++) ((word_vector *)plain)[v] = total[v];              \
-            return;                                                                    \
+            const long long *mask = masks                                              \
+                + (N_LANES) * (codes ? (Py_ssize_t)codes[row] : row);                  \
+            ADD(words[i], mask, total)                                                 \
+            if (PLAIN) ADD(plain_words[i], mask, total_plain)                          \
         }                                                                              \
         for (v = 0; v < N; v++) ((word_vector *)sums)[v] = total[v];                   \
         for (v = 0; v < (N_LANES); v++) {                                              \
@@ -86,6 +82,42 @@ cdef extern from *:
         {sum_masked_8_1, sum_masked_16_1, sum_masked_24_1, sum_masked_32_1},
     };
     #define sum_masked(n_lanes, n_words) SUMS_OF_WORDS[(n_words) - 1][(n_lanes) / 8 - 1]
+
+    #define ADD_SIGNS(N_LANES) case N_LANES: {                                         \
+        enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
+        word_vector sums[3 * N] = {0};                                                 \
+        for (; block < last; block++) {                                                \
+            const long long *words = contrasts + block->first_word - block->start;     \
+            long long n_rows = block->stop - block->start;                             \
+            long long doubt = (block->doubt + 1) * (low_bits + 1);                     \
+            word_vector left[N] = {0};                                                 \
+            for (i = block->start; i < block->stop; i++)                               \
+                ADD(words[i], masks + (N_LANES) * codes[rows ? rows[i] : i], left)     \
+            for (v = 0; v < N; v++) {                                                  \
+                word_vector sum = left[v], count = sum & low_bits;                     \
+                word_vector above = IF(sum > low_bits), below = IF(sum < 0);           \
+                word_vector near = IF(sum < doubt) & IF(sum >= -doubt);                \
+                sums[v] -= IF(count != 0) & IF(count != n_rows);                       \
+                sums[N + v] += below - above;                                          \
+                sums[2 * N + v] |= (above | below) & near;                             \
+            }                                                                          \
+        }                                                                              \
+        for (v = 0; v < 3 * N; v++) ((word_vector *)totals)[v] = sums[v];              \
+        break;                                                                         \
+    }
+    /* Adds up the eras that splits cover, their directions and what is in doubt, by
+       contrasts above the number of rows. */
+    static inline void add_signs(
+        const unsigned char *codes, const unsigned int *rows,
+        const long long *contrasts, const row_block *block, int n_blocks,
+        const long long *masks, int n_lanes, long long low_bits, long long *totals)
+    {
+        const row_block *last = block + n_blocks;
+        Py_ssize_t i;
+        int v;
+        switch (n_lanes) { ADD_SIGNS(8) ADD_SIGNS(16) ADD_SIGNS(24) ADD_SIGNS(32) }
+    }
+    #undef ADD_SIGNS
     """
     ctypedef void (*sum_masked_words)(
         const X_BINNED_DTYPE_C * codes,  # NULL: a row for each
@@ -96,11 +128,17 @@ cdef extern from *:
         Py_ssize_t stop,
         const long long * masks,         # (n_cells, n_lanes)
         int count_bits,
-        long long * integers,            # IN and OUT, (n_lanes,); NULL: plain sums
+        long long * integers,            # IN and OUT, (n_lanes,)
         long long * counts,              # IN and OUT
         long long * plain,               # IN and OUT
     ) noexcept nogil
     sum_masked_words sum_masked(int n_lanes, int n_words) noexcept nogil
+    void add_signs(
+        const X_BINNED_DTYPE_C * codes, const unsigned int * rows,
+        const long long * contrasts, const row_block * blocks, int n_blocks,
+        const long long * masks, int n_lanes, long long low_bits,
+        long long * totals,  # OUT, (3, n_lanes)
+    ) noexcept nogil
 
 
 cdef inline void add_masked_block(
@@ -164,16 +202,10 @@ cdef inline void sum_cells(
         Py_ssize_t i = block.start
         int cell
     memset(cells, 0, 2 * bundle.n_cells * sizeof(long long))
-    if rows == NULL:
-        while i + 1 < block.stop:
-            cells[2 * codes[i]] += words[i]
-            cells[2 * codes[i + 1] + 1] += words[i + 1]
-            i += 2
-    else:
-        while i + 1 < block.stop:
-            cells[2 * codes[rows[i]]] += words[i]
-            cells[2 * codes[rows[i + 1]] + 1] += words[i + 1]
-            i += 2
+    while i + 1 < block.stop:
+        cells[2 * codes[i if rows == NULL else rows[i]]] += words[i]
+        cells[2 * codes[i + 1 if rows == NULL else rows[i + 1]] + 1] += words[i + 1]
+        i += 2
     if i < block.stop:
         cells[2 * codes[i if rows == NULL else rows[i]]] += words[i]
     for cell in range(bundle.n_cells):
