@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from helpers.criteria import ERA_CRITERIA
 from helpers.grids import grid, slow
@@ -134,3 +135,18 @@ def test_eras_without_a_row_in_most_nodes(criterion):
     params |= {"min_era_coverage": 0.05, "min_samples_leaf": 10}
     splitter = check((X, y, eras), criterion, **params)
     assert min(splitter.n_eras) < 38
+
+
+# More rows than are packed at a time. Twice the same eras say the same.
+@pytest.mark.parametrize("criterion", ["directional", "era", "invariant"])
+def test_more_rows_than_a_chunk_has(criterion):
+    X, y, eras = make_eras(40, 875, 20, n_features=6)
+    y += 50.0 * (eras < 10) * X[:, 1]  # the largest gain, in few eras
+    params = ERA_CRITERIA[criterion] | LIMITS | {"max_iter": 1, "max_leaf_nodes": 4}
+    params["min_samples_leaf"] = 20
+    once, _ = fit((X, y, eras), params)
+    params["min_samples_leaf"] = 40
+    twice, _ = fit((np.tile(X, (2, 1)), np.tile(y, 2), np.r_[eras, eras + 40]), params)
+    for name, factor in {"count": 2, "feature_idx": 1, "bin_threshold": 1}.items():
+        nodes, expected = (model._predictors[0][0].nodes for model in (twice, once))
+        assert_array_equal(nodes[name], factor * expected[name])

@@ -33,7 +33,7 @@ cdef inline int compare_splits(
         # cost of a pass over the rows. Of many rows an era spans nearly all splits.
         bint looks_at_rows = (
             splits.is_alone
-            and 2 * criterion.min_covered_eras > rows.n_listed
+            and 2 * criterion.min_covered_eras > rows.n_eras
             and rows.n_rows < 256 * rows.n_listed
         )
         bint prunes = splits.is_alone and splits.tree.penalties == NULL

@@ -232,6 +232,7 @@ cdef inline bint add_masked_directions(
         column.bundle.codes, visit.packed.indices, visit.packed.contrasts, blocks,
         n_eras, column.bundle.masks, n_lanes, (1 << visit.contrast_bits) - 1, totals,
     )
+    assert totals[column.n_splits] == totals[n_lanes + column.n_splits] == 0, "all rows"
     for i in range(column.n_splits):
         if totals[2 * n_lanes + i] != 0:
             return False

@@ -43,8 +43,7 @@ cdef extern from *:
         const long long *masks, int count_bits, long long *restrict integers,
         long long *restrict counts, long long *restrict plain);
 
-    /* N_LANES is a constant, so that the sums stay in registers, and so is whether rows
-       have PLAIN words. */
+    /* N_LANES and whether rows have PLAIN words are constants: sums are registers. */
     #define SUM_MASKED(N_LANES, PLAIN)                                                 \
     static void sum_masked_##N_LANES##_##PLAIN(                                        \
         const unsigned char *codes, const unsigned int *rows, const long long *words,  \
@@ -53,8 +52,7 @@ cdef extern from *:
         long long *restrict counts, long long *restrict plain)                         \
     {                                                                                  \
         enum {N = (N_LANES) * 8 / VECTOR_BYTES};                                       \
-        word_vector total[N] = {0};                                                    \
-        word_vector total_plain[N] = {0};                                              \
+        word_vector total[N] = {0}, total_plain[N] = {0};                              \
         long long sums[N_LANES];                                                       \
         Py_ssize_t i;                                                                  \
         int v;                                                                         \
@@ -96,10 +94,10 @@ cdef extern from *:
             for (v = 0; v < N; v++) {                                                  \
                 word_vector sum = left[v], count = sum & low_bits;                     \
                 word_vector above = IF(sum > low_bits), below = IF(sum < 0);           \
-                word_vector near = IF(sum < doubt) & IF(sum >= -doubt);                \
+                word_vector is_near = IF(sum < doubt) & IF(sum >= -doubt);             \
                 sums[v] -= IF(count != 0) & IF(count != n_rows);                       \
                 sums[N + v] += below - above;                                          \
-                sums[2 * N + v] |= (above | below) & near;                             \
+                sums[2 * N + v] |= (above | below) & is_near;                          \
             }                                                                          \
         }                                                                              \
         for (v = 0; v < 3 * N; v++) ((word_vector *)totals)[v] = sums[v];              \
@@ -118,6 +116,7 @@ cdef extern from *:
         switch (n_lanes) { ADD_SIGNS(8) ADD_SIGNS(16) ADD_SIGNS(24) ADD_SIGNS(32) }
     }
     #undef ADD_SIGNS
+    #undef ADD
     """
     ctypedef void (*sum_masked_words)(
         const X_BINNED_DTYPE_C * codes,  # NULL: a row for each
