@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import is_classifier
 from sklearn.model_selection._search import BaseSearchCV, _search_estimator_has
 from sklearn.utils import get_tags, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_era._era_arguments import (
@@ -273,6 +275,8 @@ multimetric_, classes_, n_features_in_, feature_names_in_ :
             check_target(y, X)
         X, eras = take_era_column(X, eras)
         X, y = indexable(X, y)
+        if y is not None and is_classifier(self.estimator):
+            type_of_target(y, input_name="y")  # it refuses missing classes
         warn_of_row_order(eras, X)
         if eras is None:
             raise ValueError(
