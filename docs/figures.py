@@ -42,7 +42,7 @@ def _draw_spirals(axes: list) -> None:
     data = make_synthetic_memorization(random_state=0)
     X, y = data.X_train, data.y_train
     # A grid over the plane of the spiral, with the shortcut at 0.
-    sides = [np.linspace(x.min(), x.max(), 200) for x in X[:, :2].T]
+    sides = [np.linspace(1.05 * x.min(), 1.05 * x.max(), 200) for x in X[:, :2].T]
     plane = np.zeros((200 * 200, X.shape[1]))
     plane[:, :2] = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     rule = {"min_era_coverage": 1.0, "min_gain_share": 0.0}  # DeLise's
