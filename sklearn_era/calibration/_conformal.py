@@ -161,11 +161,11 @@ class EraConformalRegressor(RegressorMixin, _Conformal):
     __doc__ = (
         """Make prediction intervals that cover targets in eras not yet seen.
 
-    Models are fitted in folds of whole eras, and a row left out has the score |y -
-    prediction|. The upper end of an interval is the quantile of prediction plus score,
-    each by the model of its fold (CV+ [3]_), or by that of all rows where eras are
-    ordered; the lower end likewise. Eras weigh the same, and the new one counts as one
-    more, with an infinite score [1]_."""
+    Models are fitted in folds of whole eras. The score of a row left out is its
+    residual without the sign. The upper end of an interval is the quantile of
+    prediction plus score, each by the model of its fold (CV+ [3]_), or by that of all
+    rows where eras are ordered; the lower end likewise. Eras weigh the same, and the
+    new one counts as one more, with an infinite score [1]_."""
         + DOC.format(task="regressor", folds=_FOLDS, attributes=_ATTRIBUTES)
         + _NOTES
         + """
