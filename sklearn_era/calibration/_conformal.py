@@ -97,7 +97,7 @@ def coverage_score(
 
 
 class _Conformal(OutOfEra):
-    """What intervals and sets share: scores of rows, their masses and quantiles.
+    """Scores of rows, their masses and quantiles, for intervals and sets alike.
 
     Each of M eras left out has the mass 1 / (M + 1), which its rows share, and the rest
     is at infinity, for the new era (Lee, Barber, Willett 2023).

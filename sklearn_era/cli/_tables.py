@@ -43,7 +43,7 @@ from sklearn_era.model_selection import EraWalkForwardSplit
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-# Of fewer scores the spread of eras is hardly known.
+# With fewer scores, the spread of eras is hardly known.
 _LEAST_ERAS = 3
 
 # As a float is written that is whole, and no other text.

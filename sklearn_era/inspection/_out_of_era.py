@@ -1,4 +1,4 @@
-"""What features do in eras that a model has not seen: by random values of each."""
+"""Effects of features in eras that a model has not seen, by random values of each."""
 
 from collections.abc import Sequence
 from numbers import Integral

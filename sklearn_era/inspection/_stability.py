@@ -36,7 +36,7 @@ from sklearn_era.model_selection._search_errors import (
     mean_over_folds,
 )
 
-# Of features with a price of their own, those of the smallest p-values.
+# The most features with a price of their own: those of the smallest p-values.
 _MOST_PRICED = 10
 
 Array = NDArray[np.float64]
@@ -261,7 +261,7 @@ def _prices(
     estimator: Any, X: Any, y: Any, params: dict[str, Any], result: Bunch,
     options: dict[str, Any],
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """What scores lose without features that turn, in known eras and in new ones."""
+    """Measure scores without features that turn, in known eras and in new ones."""
     turning = np.flatnonzero(result.turns)
     ranked = turning[np.argsort(result.p_value[turning], kind="stable")]
     sets = [[j] for j in ranked[:_MOST_PRICED].tolist()]

@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class Design(NamedTuple):
-    """What the test of any feature takes, of the same rows."""
+    """The part of the test that all features share, as they have the same rows."""
 
     is_used: NDArray[np.bool_]  # rows of eras that have enough
     is_second: NDArray[np.bool_]  # of the rows that are used, their half

@@ -1,4 +1,4 @@
-"""What to expect of the next era: its score, an interval and a probability."""
+"""The forecast of the next era's score: its mean, an interval and a probability."""
 
 import math
 import warnings

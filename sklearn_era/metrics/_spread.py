@@ -18,7 +18,7 @@ from sklearn_era.metrics._metric import Metric
 Array = NDArray[np.float64]
 
 _N_GROUPS = 20
-# What may relate eras: the correlation of neighbours, and the variance of a slope, by
+# Ways to relate eras: the correlation of neighbours, and the variance of a slope, by
 # the spread and by the standard deviation of places; and how likely it is beforehand.
 _INDEPENDENT = {(0.0, 0.0): 1.0}
 _RELATED = {(0.0, 0.0): 0.5, (0.0, 1.0): 0.15, (0.0, 30.0): 0.1}
@@ -26,7 +26,7 @@ _RELATED |= {(rho, 0.0): 0.05 for rho in (0.3, 0.5, 0.7, 0.85, 0.95)}
 # Quantiles of chi-squared that stand for its distribution, and places of the integral.
 _N_QUANTILES = 400
 _N_SPREADS = 400
-# What stands for a sampling error of 0, in standard deviations of the scores.
+# The least sampling error, in place of 0, in standard deviations of the scores.
 _LEAST_ERROR = 1e-3
 
 

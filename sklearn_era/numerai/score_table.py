@@ -45,7 +45,7 @@ _METRICS = {
     "fnc": "[validate] fnc_feature_set is ''.",
     _EXPOSURE: "it needs a model that was trained here.",
 }
-# With fewer eras apart, nothing is told of a coming round.
+# With fewer eras apart, there is no forecast of a coming round.
 _LEAST_APART = 5
 # A row of others' predictions that has fewer of the eras would cut the table short.
 _MIN_COVERAGE = 0.25
