@@ -1,7 +1,7 @@
 """Draw the pictures of the pages: ``python docs/figures.py [NAME]``.
 
 A picture below a block of code is what the code of that page draws; that of the README
-is drawn here.
+and the tree of questions are drawn here.
 """
 
 import re
@@ -22,7 +22,7 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor
 from sklearn_era.metrics import era_scores
 
 DOCS = Path(__file__).parent
-FRONT = DOCS / "images" / "front.png"
+IMAGES = DOCS / "images"
 _BLOCK = re.compile(
     r"```python\n(.*?)```|!\[[^\]]*\]\((images/[\w-]+\.png)\)", re.DOTALL
 )
@@ -82,6 +82,42 @@ def _draw_months(ax: plt.Axes) -> None:
     ax.legend(loc="lower left")
 
 
+# Questions of which-criterion.md, and the answer to each.
+QUESTIONS = (
+    (
+        "Are the eras to predict\namong those of training?",
+        'yes: split_criterion="gain"',
+    ),
+    ("Do you know what goes\nwrong between eras?", "no: AutoEra"),
+    ("Does a level move, while\neffects stay the same?", "yes: Intercepts"),
+    ("Do single features mislead?", 'by sign: "directional"\nby size: "invariant"'),
+    ("Do a few eras dominate?", 'yes: era_weighting="equal"'),
+)
+
+
+def draw_questions() -> Figure:
+    """The questions from top to bottom, each with the answer that ends them."""
+    figure = plt.figure(figsize=(7, 4.4), layout="constrained")
+    ax = figure.subplots()
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.35"}
+    answer = box | {"facecolor": "#dbe9f6", "edgecolor": "#0072b2"}
+    arrow = {"arrowstyle": "->", "color": "0.35"}
+    for place, (question, ends) in enumerate(QUESTIONS):
+        at = {"ha": "center", "va": "center"}
+        ax.annotate(ends, (0.3, -place), (0.72, -place), arrowprops=arrow, bbox=answer,
+                    **at)  # fmt: skip
+        if place:
+            ax.annotate("", (0.3, 0.35 - place), (0.3, 0.65 - place), arrowprops=arrow)
+        ax.text(0.3, -place, question, bbox=box, **at)
+    ax.set(xlim=(0, 1), ylim=(0.5 - len(QUESTIONS), 0.5))
+    ax.axis("off")
+    return figure
+
+
+# Of the pictures that no page's code draws.
+DRAWN_HERE = {"front": draw_front, "questions": draw_questions}
+
+
 def draw_page(page: Path) -> dict[Path, Figure]:
     """Run a page's code, and return the figure that is current at each picture."""
     names: dict = {}
@@ -99,7 +135,7 @@ def save(figure: Figure, path: Path) -> None:
     buffer = BytesIO()
     figure.savefig(buffer, dpi=110)
     colors = Image.open(buffer).convert("RGB").quantize(96)
-    path.parent.mkdir(exist_ok=True)
+    IMAGES.mkdir(exist_ok=True)
     colors.save(path, optimize=True)
     print(f"{path.relative_to(DOCS.parent)}: {path.stat().st_size / 1e3:.0f} kB")
 
@@ -107,13 +143,14 @@ def save(figure: Figure, path: Path) -> None:
 def main(*names: str) -> None:
     """Draw the pictures of these names, or all."""
     matplotlib.use("agg")
-    if not names or FRONT.stem in names:
-        save(draw_front(), FRONT)
+    for name, draw in DRAWN_HERE.items():
+        if not names or name in names:
+            save(draw(), IMAGES / f"{name}.png")
     for page in sorted(DOCS.rglob("*.md")):
         pictures = {
             Path(path).stem for _, path in _BLOCK.findall(page.read_text("utf-8"))
         }
-        pictures -= {"", FRONT.stem}
+        pictures -= {"", *DRAWN_HERE}
         if pictures and (not names or pictures & {*names}):
             for path, figure in draw_page(page).items():
                 save(figure, path)

@@ -112,7 +112,7 @@ class _Split:
     def of_auto(self) -> list[dict]:
         model = self.fit(MODELS["AutoEra"](self.task, self.seed), self.train)
         left = model._left_out
-        codes = np.unique(self.eras[self.out], return_inverse=True)[1]
+        codes = np.unique(self.labels[self.out], return_inverse=True)[1]
         np.testing.assert_array_equal(left["codes"], codes)
         parts = left["predicted"].items()
         p = np.sum([model.weights_[x] * each[-1] for x, each in parts], axis=0)
