@@ -112,6 +112,17 @@ def _write_command_line(app):
     page.write_text(printed.stdout, encoding="utf-8")
 
 
+def _write_names(app):
+    """Write a table of each package's public names, with their first sentences."""
+    page = Path(__file__).parent / "api.md"
+    tables = []
+    for package in re.findall(r"^   (sklearn_era\.[\w.]+)$", page.read_text(), re.M):
+        names = [f"   ~{package}.{x}" for x in sorted(import_module(package).__all__)]
+        tables += [f".. rubric:: {package}", "", ".. autosummary::"]
+        tables += ["   :nosignatures:", "", *names, ""]
+    (page.parent / "api" / "names.inc").write_text("\n".join(tables), encoding="utf-8")
+
+
 def _for_readers(app, what, name, obj, options, lines):
     """Leave out private modules, and what scikit-learn says of its own site.
 
@@ -134,4 +145,5 @@ def _for_readers(app, what, name, obj, options, lines):
 def setup(app):
     app.connect("autodoc-process-docstring", _for_readers, priority=400)
     app.connect("builder-inited", _write_command_line)
+    app.connect("builder-inited", _write_names)
     app.connect("missing-reference", _link_other_packages)
