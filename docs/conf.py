@@ -117,8 +117,9 @@ def _write_names(app):
     page = Path(__file__).parent / "api.md"
     tables = []
     for package in re.findall(r"^   (sklearn_era\.[\w.]+)$", page.read_text(), re.M):
-        names = [f"   ~{package}.{x}" for x in sorted(import_module(package).__all__)]
-        tables += [f".. rubric:: {package}", "", ".. autosummary::"]
+        names = [f"   {x}" for x in sorted(import_module(package).__all__)]
+        tables += [f".. rubric:: {package}", "", f".. currentmodule:: {package}", ""]
+        tables += [".. autosummary::"]
         tables += ["   :nosignatures:", "", *names, ""]
     (page.parent / "api" / "names.inc").write_text("\n".join(tables), encoding="utf-8")
 
