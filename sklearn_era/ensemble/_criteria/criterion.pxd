@@ -1,7 +1,7 @@
-# A split criterion with its parameters, and what it ranks splits by.
+# A split criterion with its parameters, and the rank of a split.
 
 
-# The names, in lower case, are those of `statistic` of `Invariant`.
+# The names in lower case are the values of `Invariant.statistic`.
 cdef enum InvarianceStatistic:
     EFFECT = 0
     CHANGING_RATE = 1
@@ -14,46 +14,46 @@ cdef enum:
 
 
 cdef struct criterion_traits:
-    # Of a blend, what is true of any of its parts. They are `KernelTraits` of
-    # sklearn_era/criteria.
+    # The same as `KernelTraits` of sklearn_era/criteria; a blend has the first two if
+    # one of its parts has them.
     bint reads_impurities    # of eras before the split
-    bint sees_all_eras       # each is judged beside the sums of all
-    # Of a key, not of a blend's.
+    bint sees_all_eras       # an era's term depends on the sums over all eras
+    # False for a blend.
     bint is_at_most_gain     # the key is the pooled gain, or less
-    bint worst_era_decides   # one era can be enough for a split to rank below another
+    bint worst_era_decides   # one era can rank a split below another
 
 
 cdef struct criterion_struct:
     # A criterion with its parameters.
-    int name                      # see dispatch.pxd, as for the statistics
+    int name                      # and statistics: see dispatch.pxd
     int n_statistics
     int[MAX_STATISTICS] statistics
-    int[MAX_CRITERIA] first_field  # of a criterion's sums, among those of a split
-    int n_fields                  # sums of a split
+    int[MAX_CRITERIA] first_field  # of each criterion, among the sums of a split
+    int n_fields                  # number of sums of a split
     criterion_traits traits
     double boltzmann_alpha
     double min_direction_agreement
     unsigned int min_samples_per_era
     int min_covered_eras          # `min_era_coverage`, as a number of eras
     bint normalize_era_gain
-    bint takes_worst_era          # `aggregation` of TIME_ROBUST: "max", or else "mean"
+    bint takes_worst_era          # TIME_ROBUST: `aggregation` is "max", else "mean"
     double invariance_penalty
     double vrex_penalty
     InvarianceStatistic invariance_statistic
-    double min_impurity_decrease  # of TIME_ROBUST; for others it is `min_gain`
-    double min_gain_share         # 0: the gain of a node's other splits has no say
-    bint breaks_ties              # DIRECTIONAL, by the eras' gains
-    bint ranks_by_decrease        # TIME_ROBUST, for the unit of penalties
+    double min_impurity_decrease  # TIME_ROBUST; others use `min_gain`
+    double min_gain_share         # 0: independent of the node's other splits
+    bint breaks_ties              # DIRECTIONAL: by the eras' gains
+    bint ranks_by_decrease        # TIME_ROBUST: for the unit of penalties
     double[MAX_CRITERIA] weights  # of a blend's keys
-    # Of the tree, and set when one is started.
+    # Set at the start of each tree.
     double l2_regularization
-    double min_gain               # a pooled gain has to exceed it, if it is not 0
+    double min_gain               # pooled gains must exceed it, unless it is 0
 
 
 cdef struct split_rank:
-    # What decides between two admissible splits, compared in the order of the fields.
+    # The order of admissible splits, compared field by field.
     double primary    # the criterion's key
     double secondary  # a second key, for criteria that compare pairs; else 0
-    double gain       # pooled gain: what breaks ties of the keys
-    # In place of `primary` where splits of different nodes are compared.
+    double gain       # pooled gain, which breaks ties of the keys
+    # The priority, in place of `primary`, between splits of different nodes.
     double expansion

@@ -1,5 +1,5 @@
-# "directional": how many eras agree on the side that predicts more. DeLise (2023), Era
-# Splitting.
+# "directional": the agreement of eras on the side with the larger value. DeLise (2023),
+# Era Splitting.
 
 from libc.math cimport INFINITY, copysign, fabs
 
@@ -9,7 +9,7 @@ from .formulas cimport eras_struct
 
 
 cdef inline double split_direction(double contrast) noexcept nogil:
-    """sign(v_L - v_R): which side of a split predicts more. DeLise (2023), eq. 38."""
+    """sign(v_L - v_R): 1 if the left value is larger. DeLise (2023), eq. 38."""
     return copysign(1.0, contrast) if fabs(contrast) > 0.0 else 0.0
 
 
@@ -24,13 +24,12 @@ cdef inline bint rank_directional(
     const criterion_struct * criterion,
     const eras_struct * eras,
     double directions,     # sum over eras
-    const double * gains,  # NULL: do not look at them
+    const double * gains,  # NULL: no ties to break
     split_rank * rank,
 ) noexcept nogil:
     """D = |sum_j sign(v_Lj - v_Rj)| / M. DeLise (2023), definition 7, equation 39.
 
-    About n_eras / 2 distinct agreements exist, so ties are the rule; the smoothed gain
-    settles them.
+    Ties are the rule, as D has only about M / 2 values; the smoothed gain breaks them.
     """
     rank.primary = direction_agreement(directions, eras.n_eras)
     if rank.primary == 0.0 or rank.primary < criterion.min_direction_agreement:

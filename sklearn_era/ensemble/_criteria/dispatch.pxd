@@ -1,15 +1,15 @@
-# The criteria for the compiler: what each keeps of the eras, and how it ranks a split.
+# The criteria at compile time: the statistics of each, and the functions for its key.
 #
-# Of a split there are a few running sums, whose number does not grow with that of the
-# eras: the eras that are covered, and then the fields of each statistic, all 0 at the
-# begin. Splits in the lanes of vectors have a row of lanes for each field:
+# A split has a few running sums, whose number is independent of that of the eras: the
+# number of covered eras, then the fields of each statistic, all 0 at first. Splits in
+# lanes have a row of lanes for each field:
 #
-#     covered                  0 1 2 3 4 5 6 7 | 8 9 ...     n_lanes
-#     of the first statistic   0 1 2 3 4 5 6 7 | 8 9 ...  a row for each field
-#     of the second ...
+#     covered eras      0 1 2 3 4 5 6 7 | 8 9 ...     n_lanes
+#     first statistic   0 1 2 3 4 5 6 7 | 8 9 ...     a row for each of its fields
+#     second statistic  ...
 #
-# Each statistic has a loop over lanes, made of one by the compiler: what is done for a
-# lane is free of branches but for those on constants, of which `what` is one.
+# The compiler specialises one loop over lanes for each statistic: `what` is a constant
+# there, and all else is branch-free.
 
 from libc.math cimport fabs
 
@@ -32,7 +32,7 @@ from .time_robust cimport (
 from .vrex cimport rank_vrex
 
 
-# In the order of `CRITERIA` in sklearn_era/criteria. A BLEND adds up keys of others.
+# In the order of `CRITERIA` in sklearn_era/criteria. A BLEND sums the keys of others.
 cdef enum:
     GAIN
     ERA
@@ -47,11 +47,11 @@ cdef enum:
 cdef enum statistic:
     DIRECTIONS
     DIRECTIONS_AND_GAINS  # with alpha = 0
-    MEAN_GAINS            # by kinds of alpha
+    MEAN_GAINS            # these three by the kind of alpha
     SMOOTHED_GAINS
     EXTREME_GAINS
     GAIN_MOMENTS
-    EFFECTS               # moments of each of these
+    EFFECTS               # moments, as the next two
     CHANGING_RATES
     RATIOS
     IMPURITIES
@@ -64,7 +64,7 @@ cdef enum:
 
 
 cdef inline int n_fields_of(statistic what) noexcept nogil:
-    """Return how many sums a statistic has."""
+    """Return the number of sums of a statistic."""
     if what == DIRECTIONS or what == MEAN_GAINS or what == HELD_OUT_GAINS:
         return 1
     if what == DIRECTIONS_AND_GAINS:
@@ -97,7 +97,7 @@ cdef inline statistic statistic_of(
 
 
 cdef inline bint reads(const criterion_struct * criterion, int name) noexcept nogil:
-    """Whether a criterion reads the statistic of another, or its own."""
+    """Return whether a criterion reads the statistic of `name`."""
     return (
         criterion.name == name
         or criterion.name == BLEND and criterion.weights[name] > 0.0
@@ -106,9 +106,9 @@ cdef inline bint reads(const criterion_struct * criterion, int name) noexcept no
 
 
 cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
-    """Set the statistics that a criterion keeps, and where their fields begin."""
+    """Set the statistics of a criterion, and the first field of each."""
     cdef:
-        int n_fields = 1  # the eras that are covered
+        int n_fields = 1  # after the covered eras
         int name
     criterion.n_statistics = 0
     for name in range(ERA, BLEND):
@@ -129,24 +129,23 @@ cdef inline void list_statistics(criterion_struct * criterion) noexcept nogil:
 
 
 cdef struct era_terms:
-    # Of an era, for a split.
+    # The contribution of an era to the sums of a split.
     double covered      # 0 or 1
     double informative  # same
-    double value        # a gain, a decrease or what differs between eras
+    double value        # a gain, a decrease, or the statistic of INVARIANT
     double direction
 
 
 cdef inline era_terms compare_sides(
     statistic what,          # a constant
-    bint are_counts,         # hessians; a constant
+    bint are_counts,         # the hessians are; a constant
     const criterion_struct * criterion,
     era_sums left,
     era_sums right,
     const side_sums * of_all,
     const era_facts * era,
 ) noexcept nogil:
-    """Return what a statistic adds up of an era. If it is not informative, that is 0.
-    """
+    """Return the contribution of an era to a statistic; 0 if it is not informative."""
     cdef:
         double l2 = criterion.l2_regularization
         double contrast
@@ -207,13 +206,13 @@ cdef inline void add_terms(
 
 cdef inline void add_by_statistic(
     statistic what,
-    bint are_counts,          # hessians; a constant
+    bint are_counts,          # the hessians are; a constant
     const criterion_struct * criterion,
     const lane_eras * lanes,
-    int field,                # first one of the statistic
+    int field,                # the statistic's first
     double * sums,            # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
-    """Call `add_statistic` with a constant."""
+    """Call `add_statistic` with `what` as a constant."""
     if what == DIRECTIONS:
         add_statistic(DIRECTIONS, are_counts, criterion, lanes, field, sums)
     elif what == DIRECTIONS_AND_GAINS:
@@ -246,7 +245,7 @@ cdef inline void add_statistic(
     int field,
     double * sums,
 ) noexcept nogil:
-    """Add some eras to one statistic of each split, held in registers meanwhile."""
+    """Add some eras to one statistic of each split, kept in registers meanwhile."""
     cdef:
         double[LANES] covered_here
         double[MAX_FIELDS * LANES] kept_here
@@ -291,7 +290,7 @@ cdef inline void add_absent_terms(
     double n_absent,
     double * kept,           # IN and OUT, of the statistic
 ) noexcept nogil:
-    """Add eras without a row in the node: their gains are 0."""
+    """Add eras without rows in the node: their gains are 0."""
     cdef double alpha = criterion.boltzmann_alpha
     if what == SMOOTHED_GAINS or what == EXTREME_GAINS:
         add_gain(kind_of_alpha(alpha), alpha, 0.0, n_absent, kept, 1)
@@ -300,12 +299,12 @@ cdef inline void add_absent_terms(
 
 
 cdef inline bint is_sum(statistic what) noexcept nogil:
-    """Whether the statistic of all eras is the sum of those of some and of others."""
+    """Return whether the statistic over all eras is the sum of those over parts."""
     return what in (DIRECTIONS, DIRECTIONS_AND_GAINS, MEAN_GAINS, HELD_OUT_GAINS)
 
 
 cdef inline bint counts_uncovered(statistic what) noexcept nogil:
-    """Whether an era that a split does not cover adds anything to the statistic."""
+    """Return whether an era that a split does not cover adds to the statistic."""
     return what in (
         SMOOTHED_GAINS, EXTREME_GAINS, GAIN_MOMENTS, IMPURITIES, HELD_OUT_GAINS
     )
@@ -336,7 +335,7 @@ cdef inline bint rank_by(
     const double * sums,
     split_rank * rank,   # IN, its gain, and OUT
 ) noexcept nogil:
-    """Find the key of a split; return whether it is valid."""
+    """Compute the key of a split; return whether it is valid."""
     cdef:
         const double * own = sums + criterion.first_field[name]
         const double * gains = NULL
@@ -362,17 +361,17 @@ cdef inline bint can_reach(
     const criterion_struct * criterion,
     const double * sums,
     Py_ssize_t stride,
-    double gain,         # the pooled one
+    double gain,         # pooled
     int n_eras,
-    int n_left,          # eras that are still to be asked
+    int n_left,          # eras not yet added
     double least,        # key
 ) noexcept nogil:
-    """Whether a split can still be covered by enough eras, and get such a key."""
+    """Return whether enough eras may still be covered, and the key reach `least`."""
     cdef const double * own = sums + criterion.first_field[criterion.name] * stride
     if sums[0] + n_left < criterion.min_covered_eras:
         return False
     if criterion.name == DIRECTIONAL:
-        return fabs(own[0]) + n_left + 0.5 > least * n_eras  # of whole numbers
+        return fabs(own[0]) + n_left + 0.5 > least * n_eras  # integers
     if criterion.name == INVARIANT:
         return gain >= least
     if criterion.traits.worst_era_decides and not criterion.ranks_by_decrease:

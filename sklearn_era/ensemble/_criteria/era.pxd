@@ -12,11 +12,11 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
 
-    /* exp(x) for x <= 0, to about the last digit; 0 where it is below normal numbers.
-     * In line and without a branch, so that a loop over it can be a vector's.
+    /* exp(x) for x <= 0, to about the last digit; 0 if the result is subnormal.
+     * Inline and branch-free, so that loops over it vectorise.
      *
-     * x = n log(2) + r, with log(2) in two parts, n r's multiples being exact; then
-     * exp(x) = 2^n exp(r), the latter by its Taylor series, as |r| <= log(2) / 2. */
+     * x = n log(2) + r, with log(2) in two parts, so that its multiples by n are exact;
+     * exp(x) = 2^n exp(r), with exp(r) by its Taylor series, as |r| <= log(2) / 2. */
     static inline double exp_of_negative(double x)
     {
         const double to_integer = 6755399441055744.0;  /* 1.5 * 2^52 */
@@ -52,8 +52,8 @@ cdef extern from *:
 
 
 cdef enum boltzmann_kind:
-    # Of B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha x_j), the Boltzmann
-    # operator. DeLise (2023), definition 5.
+    # The Boltzmann operator B_alpha(x) = sum_j x_j exp(alpha x_j) / sum_j exp(alpha
+    # x_j), by kinds of alpha. DeLise (2023), definition 5.
     MEAN      # alpha = 0
     SMOOTHED  # any other finite alpha
     EXTREME   # alpha = -inf is the minimum, and inf the maximum
@@ -67,14 +67,13 @@ cdef inline boltzmann_kind kind_of_alpha(double alpha) noexcept nogil:
     return boltzmann_kind.EXTREME
 
 
-# Sums of gains. Exponents are shifted by the largest of them, so that the largest
-# weight is 1 and none overflows, whatever the values' scale. The operator is evaluated
-# as an offset from the value with that weight: the offsets have one sign, so nothing
-# cancels. Of a MEAN there are offsets alone, from 0.
+# Sums of gains. The largest exponent is subtracted from all, so that no weight
+# overflows and the largest is 1. The operator is an offset from the value with that
+# weight: offsets have one sign, so nothing cancels. A MEAN has OFFSETS only, from 0.
 cdef enum:
     OFFSETS  # sum_j (x_j - extreme) exp(alpha (x_j - extreme))
-    WEIGHTS  # sum_j exp(alpha (x_j - extreme)); 0 as long as there is no value
-    EXTREME_GAIN  # the value with the largest weight, thus far
+    WEIGHTS  # sum_j exp(alpha (x_j - extreme)); 0 without values
+    EXTREME_GAIN  # the value with the largest weight so far
     N_GAIN_FIELDS
 
 
@@ -106,11 +105,10 @@ cdef inline void add_gain(
 cdef inline void add_smoothed(
     double alpha, double gain, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """As `add_gain`.
+    """Add `count` times a gain to a SMOOTHED sum, by one exponential. Branch-free.
 
-    A new extreme moves the offsets and shrinks the former weights, by the exponential
-    that would else be the new value's weight: there is one for each value. Written as
-    selections, for a lane of a vector.
+    A new extreme shifts the offsets and scales the former weights, by the exponential
+    that would otherwise be the new value's weight.
     """
     cdef:
         double offsets = sums[0]
@@ -134,7 +132,7 @@ cdef inline void add_smoothed(
 cdef inline void merge_gains(
     double alpha, double * sums, const double * others
 ) noexcept nogil:
-    """Add gains of other eras, of any kind but a MEAN."""
+    """Add gains of other eras, of any kind except MEAN."""
     cdef:
         double offset = others[EXTREME_GAIN] - sums[EXTREME_GAIN]
         double shrunk
@@ -163,7 +161,7 @@ cdef inline void merge_gains(
 cdef inline double boltzmann(
     double alpha, const double * sums, double n_values
 ) noexcept nogil:
-    """B_alpha of the values that have been added."""
+    """B_alpha of the values added so far."""
     cdef boltzmann_kind kind = kind_of_alpha(alpha)
     if kind == boltzmann_kind.MEAN:
         return sums[OFFSETS] / n_values

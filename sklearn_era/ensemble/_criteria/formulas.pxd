@@ -1,14 +1,13 @@
-# The equations that criteria share: what a node is worth, both sides of a split in an
-# era, and numbers of all eras.
+# Equations that the criteria share: the value and loss of a node, both sides of a split
+# in an era, and moments over eras.
 #
 # Notation of the sources: a node has the sum of gradients G and the sum of hessians H
-# of its rows; L and R are the sides of a candidate split; an index j stands where sums
-# are over the rows of era j; l2 is the estimator's `l2_regularization`. Values in eras
-# are unclipped: the bounds of monotonic constraints act on the pooled sides only.
+# of its rows; L and R are the sides of a candidate split; an index j marks sums over
+# the rows of era j; l2 is the estimator's `l2_regularization`. Values in eras are
+# unclipped: the bounds of monotonic constraints act on the pooled sides only.
 #
-# What is done for an era is done for several splits at a time, in the lanes of a
-# vector. So it does without branches: what depends on a condition is selected, or
-# multiplied by 1 or 0.
+# The functions of an era are branch-free (conditions are selections, or factors 0 and
+# 1), since they run for several splits at a time, one in each lane.
 
 from libc.math cimport fabs
 
@@ -18,18 +17,18 @@ from .criterion cimport criterion_struct
 cdef inline double node_value(
     double sum_gradients, double sum_hessians, double l2_regularization
 ) noexcept nogil:
-    """v = -G / (H + l2), the Newton value of a node; 0 where no row has a weight.
+    """v = -G / (H + l2), the Newton value of a node; 0 if no row has a weight.
 
     Equation 5 of Chen & Guestrin (2016), XGBoost. Scikit-learn adds 1e-15 to the
-    denominator against 0 / 0, and then two sides with equal rows can differ in the last
-    digit: no matter to a gain, but a vote to a direction.
+    denominator against 0 / 0, with which sides of equal rows can differ in the last
+    digit: negligible in a gain, but a vote in a direction.
     """
     cdef double mass = sum_hessians + l2_regularization
     return -sum_gradients / mass if mass > 0.0 else 0.0
 
 
 cdef inline double bounded(double value, double lower, double upper) noexcept nogil:
-    """`value` clipped to the bounds that monotonic constraints put on a node."""
+    """Clip a value to the bounds of monotonic constraints."""
     if value < lower:
         return lower
     if value > upper:
@@ -49,10 +48,10 @@ cdef inline double pooled_gain(
     double loss_node, double sum_gradients_left, double value_left,
     double sum_gradients_right, double value_right,
 ) noexcept nogil:
-    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be bounded.
+    """G v - G_L v_L - G_R v_R, the gain of a split whose values may be clipped.
 
-    Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without its
-    factor 1/2, and without a cost of the split.
+    Equation 7 of Chen & Guestrin (2016), XGBoost, in scikit-learn's units: without the
+    factor 1/2 and without the cost of a split.
     """
     return (
         loss_node
@@ -63,20 +62,20 @@ cdef inline double pooled_gain(
 
 cdef extern from *:
     """
-    #define LIKENESS 4.76837158203125e-07  /* 2^-21, of their size */
+    #define LIKENESS 4.76837158203125e-07  /* 2^-21, relative to the larger value */
     """
-    const double LIKENESS  # values no further apart are one, with rounding errors
+    const double LIKENESS  # values this close are equal, but for rounding
 
 
 cdef enum:
-    LANES = 8  # doubles in the widest of vectors
+    LANES = 8  # doubles in the widest vector register
 
 
 cdef struct eras_struct:
     # The eras of a node; arrays have shape (n_eras,).
     int n_eras
-    const double * impurities   # of each era in the node, if the criterion needs them
-    const double * era_sizes    # rows of each era in the training set; same
+    const double * impurities   # of each era in the node, if `reads_impurities`
+    const double * era_sizes    # rows of each era in the training set, likewise
     double sum_hessians         # of the node, over all eras
     double gradient_variance    # at the root of the tree; see `root_variance`
 
@@ -109,10 +108,10 @@ cdef inline era_sums less(era_sums a, era_sums b) noexcept nogil:
 
 
 cdef struct era_facts:
-    # Of an era in a node, whatever the split.
+    # An era in a node, independent of the split.
     era_sums all_rows
     double unit_of_gains  # see `gain_unit`
-    double share          # of the era's rows, in the node
+    double share          # of the era's rows that are in the node
     double impurity       # before the split
 
 
@@ -133,9 +132,8 @@ cdef inline double gain_unit(
 ) noexcept nogil:
     """Return the factor of gains: 1, or 1 / (H V) with `normalize_era_gain`.
 
-    With V the variance of the gradients at the root, by unit of hessian, the result is
-    the share of it that the split explains: a number without a unit. A tree whose
-    gradients do not vary has nothing to explain, and no gain.
+    V is the variance of the gradients at the root, by unit of hessian. Normalised gains
+    are the explained share of the variance, a pure number; 0 if V is 0.
     """
     cdef double unit = sum_hessians * gradient_variance
     if not criterion.normalize_era_gain:
@@ -146,9 +144,9 @@ cdef inline double gain_unit(
 cdef inline double is_covered(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Whether an era has `min_samples` rows on both sides, whatever their weights.
+    """Return 1 if an era has `min_samples` rows on both sides, whatever their weights.
 
-    As 1 or 0, of the type of all else, so that it fits a vector's lanes.
+    A double, like all else in a lane.
     """
     cdef double fewer = left.count if left.count < right.count else right.count
     return 1.0 if fewer >= min_samples else 0.0
@@ -157,9 +155,9 @@ cdef inline double is_covered(
 cdef inline double is_informative(
     era_sums left, era_sums right, double min_samples
 ) noexcept nogil:
-    """Whether an era is covered by a split and can say something about it, as 1 or 0.
+    """Return 1 if an era is covered by a split and has weight on both sides, else 0.
 
-    A side without weight predicts nothing, and so has nothing to compare.
+    A side without weight has no value to compare.
     """
     cdef double lighter = (
         left.hessians if left.hessians < right.hessians else right.hessians
@@ -168,9 +166,9 @@ cdef inline double is_informative(
 
 
 cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept nogil:
-    """The sums of a side, or of one without gradients where the era is not informative.
+    """Return the sums of a side, without gradients if the era is not informative.
 
-    Two sides without gradients have no contrast and no gain, nor a division by 0.
+    Sides without gradients have no contrast, no gain and no division by 0.
     """
     cdef era_sums result
     result.gradients = sums.gradients if informative > 0.0 else 0.0
@@ -182,19 +180,19 @@ cdef inline era_sums neutral_unless(double informative, era_sums sums) noexcept 
 cdef inline double era_contrast(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """(v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): the effect of a split, without a division.
+    """(v_Lj - v_Rj) (H_Lj + l2) (H_Rj + l2): a split's effect without a division.
 
-    0 where the values differ by no more than rows that are all alike can make them:
-    with sample weights, g and h are each rounded to float32, by up to 2^-24 of their
-    size, and so two sides of equal rows have values that are apart by up to 4 times
-    that. It would be a vote to a direction, and "more than nothing" to a gain.
+    0 if the values differ by no more than those of equal rows may. With sample weights,
+    g and h are each rounded to float32, by up to 2^-24 of their size, so the values of
+    two sides of equal rows are up to 4 times that apart. This would count as a
+    direction, and as a positive gain.
     """
     cdef:
         double a = right.gradients * (left.hessians + l2_regularization)
         double b = left.gradients * (right.hessians + l2_regularization)
         double contrast = a - b
         double size = fabs(a) if fabs(a) > fabs(b) else fabs(b)
-    # What is not a number stays so: sides that overflow have no contrast.
+    # Keeps NaN: sides that overflow have no contrast.
     return contrast if fabs(contrast) > LIKENESS * size else contrast - contrast
 
 
@@ -203,16 +201,15 @@ cdef inline double era_gain(
 ) noexcept nogil:
     """gain_j = G_L²/(H_L+l2) + G_R²/(H_R+l2) - G²/(H+l2), of unclipped values.
 
-    Equation 28 of DeLise (2023), Era Splitting, which has a factor 1/2 that
-    scikit-learn leaves out: all it does is to rescale `boltzmann_alpha`. The three
-    terms are as large as their difference may be small, and the sign of the difference
-    decides whether a split is valid. With a = H_L + l2, b = H_R + l2 and the era's
-    contrast c = a b (v_L - v_R) it equals
+    Equation 28 of DeLise (2023), Era Splitting, without its factor 1/2, as in
+    scikit-learn; that only rescales `boltzmann_alpha`. The three terms may be much
+    larger than their difference, whose sign decides whether a split is valid. So, with
+    a = H_L + l2, b = H_R + l2 and the era's contrast c = a b (v_L - v_R), compute
 
         c² / (a b (a + b)) - l2 G² / ((a + b) (H + l2)),
 
-    which is exactly 0, and not what rounding left over, where l2 = 0 and both sides
-    predict the same.
+    which is exactly 0, without rounding error, if l2 = 0 and both sides have the same
+    value.
     """
     cdef:
         double a = left.hessians + l2_regularization
@@ -227,27 +224,27 @@ cdef inline double era_gain(
 
 
 cdef struct side_arrays:
-    # One side of splits.
+    # One side of some splits.
     const double * gradients
     const double * hessians
     const double * counts
 
 
 cdef struct left_sides:
-    # The left sides of splits in some eras; arrays are (n_eras, n_lanes). The right
-    # side is what is left of all rows, but for gradients with more digits than these.
+    # The left sides of splits in some eras; arrays are (n_eras, n_lanes). Right sides
+    # are differences from all rows, except gradients in more digits than these have.
     const double * gradients
     const double * hessians
     const double * counts
-    const double * right_gradients  # NULL: hessians are counts, and no more digits
+    const double * right_gradients  # NULL: hessians are counts, and differences do
 
 
 cdef struct lane_eras:
-    # Some eras on both sides of splits, each of which is a lane.
+    # Some eras of splits, one split in each lane.
     int n_eras
     int[LANES] codes                # of the eras
     era_facts[LANES] facts
-    int n_splits                    # the next lane is of all rows
+    int n_splits                    # the lane after them has all rows
     int n_lanes
     left_sides left
     side_arrays all_left            # (n_lanes,), over all eras, where `sees_all_eras`
@@ -272,7 +269,7 @@ cdef inline void set_sides_of_lane(
     era_sums * a,            # OUT
     era_sums * b,            # OUT
 ) noexcept nogil:
-    """Both sides of a split in an era."""
+    """Set both sides of a split in an era."""
     a.gradients = lanes.left.gradients[place]
     a.count = lanes.left.counts[place]
     b.count = era.all_rows.count - a.count
@@ -286,9 +283,8 @@ cdef inline void set_sides_of_lane(
         b.hessians = era.all_rows.hessians - a.hessians
 
 
-# Values are counted from one of them, which is as far from the mean as sqrt(n)
-# deviations at most: so the difference of squares loses few digits, and values that are
-# all alike have a variance of 0.
+# Moments relative to the first value, which is at most sqrt(n) deviations from the
+# mean: so the difference of squares loses few digits, and equal values have variance 0.
 cdef enum:
     N_VALUES
     ORIGIN    # the first value
@@ -302,8 +298,7 @@ cdef enum:
 cdef inline void add_to_moments(
     double value, double count, double * sums, Py_ssize_t stride
 ) noexcept nogil:
-    """Add `count` times the value, be it 0 times. As selections, for a vector's lane.
-    """
+    """Add `value` with multiplicity `count` (may be 0). Branch-free."""
     cdef:
         double origin = sums[ORIGIN * stride]
         double smallest = sums[SMALLEST * stride]
@@ -345,9 +340,9 @@ cdef inline double mean(const double * sums) noexcept nogil:
 
 
 cdef inline double variance(const double * sums) noexcept nogil:
-    """Population variance (ddof=0), and 0 of no values as of one."""
+    """Population variance (ddof=0); 0 of fewer than two values."""
     cdef double result
     if sums[N_VALUES] < 2.0:
         return 0.0
     result = sums[SQUARES] - sums[SHIFTED] * (sums[SHIFTED] / sums[N_VALUES])
-    return max(result / sums[N_VALUES], 0.0)  # rounding may go below
+    return max(result / sums[N_VALUES], 0.0)  # against rounding

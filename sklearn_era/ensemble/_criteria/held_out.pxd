@@ -1,4 +1,4 @@
-# "held_out": what a split saves in each era by the values of the other eras.
+# "held_out": the gain of a split in each era at the values of the other eras.
 
 from libc.math cimport fabs
 
@@ -9,10 +9,10 @@ from .formulas cimport LIKENESS, added, era_sums, eras_struct, node_value, side_
 cdef inline double value_of_others(
     era_sums of_all, era_sums of_era, double fallback, double l2_regularization
 ) noexcept nogil:
-    """v_(-j): what the rows of the other eras alone would predict, or a fallback.
+    """v_(-j): the value by the rows of the other eras, or a fallback.
 
-    Without such rows, or where they have so little of the weight that rounding could
-    have left it, there is no such value; and one that is like the fallback is it.
+    The fallback applies without such rows, if the rest of their weight may be rounding
+    error, and if the value equals the fallback within `LIKENESS`.
     """
     cdef:
         double hessians = of_all.hessians - of_era.hessians
@@ -30,13 +30,13 @@ cdef inline double value_of_others(
 cdef inline double held_out_gain(
     era_sums left, era_sums right, const side_sums * of_all, double l2_regularization
 ) noexcept nogil:
-    """What a split saves in an era if its values are those of the other eras.
+    """Return the gain of a split in an era at the values of the other eras.
 
     q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j)) with
-    q(G, H, v) = 2 G v + H v², the loss of rows that are predicted v, taken apart into
-    what each side saves: a difference of squares, exactly 0 where v does not change,
-    as it hardly does between sides of equal rows with weights (see `era_contrast`). A
-    side without other eras predicts what the node does.
+    q(G, H, v) = 2 G v + H v², the loss of rows with prediction v. Computed side by side
+    as differences of squares, so that it is exactly 0 where v stays the same, as with
+    equal rows on both sides (see `era_contrast`). A side without other eras has the
+    value of the node.
     """
     cdef:
         double value = value_of_others(
@@ -59,10 +59,10 @@ cdef inline bint rank_held_out(
     double gains,             # sum over eras
     split_rank * rank,
 ) noexcept nogil:
-    """sum_j of what the split saves in era j by values of the others: `held_out_gain`.
+    """sum_j of `held_out_gain` in era j.
 
-    As eras become many and alike it tends to the pooled gain. Normalised gains are
-    shares, and so their mean stands in for their sum.
+    It tends to the pooled gain as eras become many and alike. Normalised gains are
+    shares, hence averaged and not summed.
     """
     rank.primary = gains
     if criterion.normalize_era_gain:

@@ -1,4 +1,4 @@
-# "invariant": the gain, less a multiple of how much a split's statistic differs between
+# "invariant": the gain minus a multiple of the spread of a split's statistic between
 # eras. Liao et al. (2024), Invariant Random Forest.
 
 from .criterion cimport InvarianceStatistic, criterion_struct, split_rank
@@ -11,12 +11,11 @@ from .formulas cimport (
 cdef inline double era_effect(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """v_Lj - v_Rj: how much more the left side of an era predicts.
+    """v_Lj - v_Rj: the difference of the sides' values in an era.
 
-    As the statistic whose variance over eras the invariant criterion penalises it takes
-    the place of equation 20 of Liao et al. (2024), Invariant Random Forest, which looks
-    at the left side alone, where a split that sends nearly all rows left has nothing to
-    pay.
+    It replaces the statistic of equation 20 of Liao et al. (2024), Invariant Random
+    Forest, which ignores the right side, so that splits with nearly all rows on the
+    left go without a penalty.
     """
     return era_contrast(left, right, l2_regularization) / (
         (left.hessians + l2_regularization) * (right.hessians + l2_regularization)
@@ -26,7 +25,7 @@ cdef inline double era_effect(
 cdef inline double era_changing_rate(
     era_sums left, era_sums right, double l2_regularization
 ) noexcept nogil:
-    """v_Lj - v_j: how far the left side of an era moves from the era's own value.
+    """v_Lj - v_j: the difference between the left side's and the era's own value.
 
     Equation 20 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -38,11 +37,11 @@ cdef inline double era_changing_rate(
 
 
 cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
-    """I_j: the odds of passing to the left, of the positive rows to the negative ones.
+    """I_j: the odds of passing to the left, of positive rows relative to negative ones.
 
     I_j = [(pos_Lj + 1/2) / (pos_j + 1)] / [(neg_Lj + 1/2) / (neg_j + 1)], equations 16
-    to 19 of Liao et al. (2024), Invariant Random Forest. Of the sums, `gradients` are
-    the positive rows here, and `hessians` positive and negative rows together.
+    to 19 of Liao et al. (2024), Invariant Random Forest. Here `gradients` are sums over
+    positive rows, and `hessians` sums over all rows.
     """
     cdef:
         double negatives_left = left.hessians - left.gradients
@@ -54,7 +53,7 @@ cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
 
 
 cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
-    """max_j I_j / min_j I_j - 1 of positive values, and 0 of no values as of one.
+    """max_j I_j / min_j I_j - 1 of positive values; 0 of fewer than two.
 
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -66,14 +65,14 @@ cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
 cdef inline bint rank_invariant(
     const criterion_struct * criterion,
     const eras_struct * eras,
-    const double * moments,  # of the statistic, over informative eras
+    const double * moments,  # of the statistic over informative eras
     split_rank * rank,
 ) noexcept nogil:
     """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
 
-    The penalty is equation 16 for a ratio, equation 22 for a difference. Their
-    objective is an average over the node's rows, the gain a sum. The penalty ranks
-    splits and forbids none, and so the key may be negative.
+    The factor H makes a sum, as the gain is, of their average over the node's rows. The
+    penalty is equation 16 for a ratio, equation 22 for a difference. Since it excludes
+    no split, the key may be negative.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

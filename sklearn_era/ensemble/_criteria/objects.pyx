@@ -1,4 +1,4 @@
-"""The criteria as Python objects: what a fit hands to its scan, and tests look into."""
+"""The criteria as Python objects, for the splitters and for tests."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -33,10 +33,10 @@ InvarianceStatistic = IntEnum(
 cdef class Criterion:
     """A split criterion with its parameters, for the kernel.
 
-    `name` is that of a class of sklearn_era.criteria, whose parameters are its
-    `kernel_parameters`; `min_covered_eras` stands for `min_era_coverage`, as a number
-    of eras. With the statistic RATIO, eras are compared by their sums of positive
-    weight and of weight, in place of gradients and hessians.
+    `name` is that of a class of sklearn_era.criteria, and the parameters are its
+    `kernel_parameters`; `min_covered_eras` is `min_era_coverage` as a number of eras.
+    The statistic RATIO reads sums of positive weight and of weight in place of
+    gradients and hessians.
     """
 
     cdef readonly criterion_struct params
@@ -55,7 +55,7 @@ cdef class Criterion:
             trait: any(getattr(part, trait) for part in parts)
             for trait in KernelTraits._fields
         }
-        if weights:  # what can be said of one key
+        if weights:  # traits of a single key
             traits["is_at_most_gain"] = traits["worst_era_decides"] = False
         traits["worst_era_decides"] &= takes_worst_era
         self.params.name = NUMBERS[name]
@@ -83,13 +83,12 @@ cdef class Criterion:
         self, left, right, *, double gain, impurities=None, era_sizes=None,
         double gradient_variance=1.0, groups=None,
     ):
-        """Rank one candidate split; None where it is not admissible or not valid.
+        """Rank one candidate; None if it is not admissible or not valid. For tests.
 
-        For tests, which have no other way to a formula. Sides have a row for each era:
-        sum of gradients, sum of hessians and number of rows; `gain` is the pooled one.
-        `impurities` are those of the eras before the split, `era_sizes` their rows in
-        the training set (by default in the node). Eras of a group are added up on their
-        own, and the sums of groups are merged, as those of processes are.
+        Sides have a row for each era: sum of gradients, sum of hessians, number of
+        rows; `gain` is the pooled one. `impurities` are those of eras before the split,
+        `era_sizes` their rows in the training set (by default in the node). Eras are
+        summed by group, and then groups are merged, as the sums of processes are.
         """
         cdef:
             const double [:, ::1] left_sums = np.array(left, dtype=np.float64)
@@ -138,7 +137,7 @@ cdef inline era_sums sums_of(const double [::1] row) noexcept:
 
 
 class SplitRank(NamedTuple):
-    """What decides between two valid splits; see `split_rank` in ranking.pxd."""
+    """The order of valid splits; see `split_rank` in criterion.pxd."""
 
     primary: float
     secondary: float
@@ -147,12 +146,12 @@ class SplitRank(NamedTuple):
 
 
 class EraComparison(NamedTuple):
-    """What splits do within each era; all arrays have shape (n_splits, n_eras).
+    """Effects of splits within each era; all arrays have shape (n_splits, n_eras).
 
-    Gains are 0 where an era is not informative. Directions are 1 where the left side
-    predicts more, -1 where the right one does, else 0. An era is covered if both sides
-    have `min_samples_per_era` rows of it. Values are what each side of the era alone
-    would predict, as raw predictions; 0 for a side without weight.
+    Gains are 0 if an era is not informative. Directions are 1 if the left value is
+    larger, -1 if the right one is, else 0. An era is covered if it has
+    `min_samples_per_era` rows on both sides. Values are those of each side of the era
+    alone, as raw predictions; 0 for a side without weight.
     """
 
     gains: np.ndarray
@@ -167,7 +166,7 @@ def compare_sides(
 ):
     """Compare the two sides of splits, era by era.
 
-    Sides have shape (n_splits, n_eras, 3): sums of gradients and of hessians, and rows.
+    Sides have shape (n_splits, n_eras, 3): sums of gradients, sums of hessians, rows.
     """
     cdef:
         const double [:, ::1] left_sums = np.array(left, np.float64).reshape(-1, 3)
@@ -200,7 +199,7 @@ def boltzmann_mean(const double[::1] values, double alpha):
     """Boltzmann operator of values: sum x exp(alpha x) / sum exp(alpha x).
 
     Definition 5 of DeLise (2023), Era Splitting. 0 is the mean, -inf the minimum and
-    +inf the maximum. ValueError without values.
+    +inf the maximum. Raises ValueError without values.
     """
     cdef:
         double smallest, largest
@@ -213,5 +212,5 @@ def boltzmann_mean(const double[::1] values, double alpha):
     memset(sums, 0, sizeof(sums))
     for i in range(values.shape[0]):
         add_gain(kind_of_alpha(alpha), alpha, values[i], 1.0, sums, 1)
-    # Rounding alone may leave the values' range.
+    # Rounding may leave the range of the values.
     return bounded(boltzmann(alpha, sums, values.shape[0]), smallest, largest)

@@ -1,5 +1,5 @@
-# The rank of a candidate split, by the sums of all eras: which splits are admissible,
-# blends, what features cost, and which of two splits is the better one.
+# The rank of a candidate by the sums over all eras: admissible splits, blends, feature
+# penalties, and comparisons.
 
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memset
@@ -16,7 +16,7 @@ cdef inline bint rank_blend(
     const criterion_struct * criterion, const eras_struct * eras,
     const double * sums, split_rank * rank,
 ) noexcept nogil:
-    """The weighted sum of keys; an agreement that is asked for stays asked for."""
+    """Sum the weighted keys; `min_direction_agreement` still applies."""
     cdef:
         split_rank part
         double weight
@@ -39,7 +39,7 @@ cdef inline bint rank_blend(
 cdef inline bint suffices(
     const criterion_struct * criterion, double gain
 ) noexcept nogil:
-    """Whether the pooled gain of a split is enough."""
+    """Return whether the pooled gain of a split exceeds the minimum."""
     return criterion.min_gain <= 0.0 or gain > criterion.min_gain
 
 
@@ -47,13 +47,12 @@ cdef inline bint rank_split(
     const criterion_struct * criterion,
     const eras_struct * eras,
     const double * sums,
-    double gain,        # the pooled one
-    split_rank * rank,  # OUT, filled where the result is True
+    double gain,        # pooled
+    split_rank * rank,  # OUT, complete if the result is True
 ) noexcept nogil:
-    """Rank a candidate split; False where it is not admissible or not valid.
+    """Rank a candidate; return False if it is not admissible or not valid.
 
-    Of every criterion it is asked that enough eras have enough rows on both sides, and
-    that the pooled gain suffices.
+    Admissible by every criterion: enough covered eras, and enough pooled gain.
     """
     cdef bint is_valid
     if sums[0] < criterion.min_covered_eras or not suffices(criterion, gain):
@@ -71,10 +70,10 @@ cdef inline bint rank_split(
 
 cdef inline bint penalise(
     const criterion_struct * criterion,
-    double cost,         # share of the largest key, of a `penalty_unit`
+    double cost,         # a share of the largest key by `penalty_unit`
     split_rank * rank,   # IN, of a valid split, and OUT
 ) noexcept nogil:
-    """Have a split pay for its feature; False where it is not valid any more."""
+    """Subtract a feature's penalty; return False if the split is no longer valid."""
     rank.primary -= cost
     rank.expansion -= cost
     if criterion.name == TIME_ROBUST:
@@ -87,10 +86,10 @@ cdef inline bint penalise(
 cdef inline criterion_struct penalty_unit(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """The criterion whose largest key, among the same splits, penalties are shares of.
+    """Return the criterion whose largest key in the node is the unit of penalties.
 
-    That is the key itself, where it has to be positive. Of INVARIANT it is the pooled
-    gain, and of TIME_ROBUST the decrease of impurity.
+    It is the criterion itself if its keys are positive. INVARIANT takes the pooled gain
+    and TIME_ROBUST the decrease of impurity.
     """
     cdef criterion_struct unit
     if criterion.name == INVARIANT:
@@ -104,10 +103,10 @@ cdef inline criterion_struct penalty_unit(
 cdef inline double gain_beyond_rounding(
     const criterion_struct * criterion, double loss  # of the node
 ) noexcept nogil:
-    """What a pooled gain has to exceed, not to be what rounding leaves of the loss.
+    """Return the bound above which a pooled gain is more than rounding of the loss.
 
-    scikit-learn adds 1e-15 to each sum of hessians, for which rows that are all alike
-    lose more than they gain.
+    scikit-learn adds 1e-15 to each sum of hessians, so that splits between equal rows
+    have a negative gain.
     """
     return max(criterion.min_gain, 1e-14 * fabs(loss))
 
@@ -115,7 +114,7 @@ cdef inline double gain_beyond_rounding(
 cdef inline criterion_struct gain_alone(
     const criterion_struct * criterion, int min_covered_eras
 ) noexcept nogil:
-    """The criterion that ranks splits by their pooled gain, whatever eras say."""
+    """Return the criterion that ranks splits by pooled gain only."""
     cdef criterion_struct by_gain = criterion[0]
     by_gain.name = GAIN
     memset(&by_gain.traits, 0, sizeof(by_gain.traits))
@@ -127,21 +126,20 @@ cdef inline criterion_struct gain_alone(
 cdef inline criterion_struct directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """The criterion DIRECTIONAL without gains, which it needs for ties only."""
+    """Return the criterion DIRECTIONAL without the gains, which only break ties."""
     cdef:
         criterion_struct by_direction = criterion[0]
         int n_fields = criterion.n_fields
     by_direction.breaks_ties = False
     list_statistics(&by_direction)
-    by_direction.n_fields = n_fields  # of the same lanes
+    by_direction.n_fields = n_fields  # the same layout of lanes
     return by_direction
 
 
 cdef inline bint keeps_directions_alone(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Whether there is nothing to add up but the directions of eras with a row a side.
-    """
+    """Return whether only directions are summed, of eras with a row on each side."""
     return (
         criterion.n_statistics == 1
         and criterion.statistics[0] == DIRECTIONS
@@ -153,11 +151,10 @@ cdef inline bint keeps_directions_alone(
 cdef inline criterion_struct with_share_of(
     const criterion_struct * criterion, double largest_gain  # of a node's splits
 ) noexcept nogil:
-    """The criterion among the splits of a node that have their share of its gain."""
+    """Return the criterion with `min_gain_share` of the node's largest gain."""
     cdef:
         criterion_struct sharing = criterion[0]
-        # The share suffices, where the least gain has to be exceeded; but for the last
-        # digits of sums.
+        # Reaching the share suffices, but `min_gain` is exceeded: 1e-12 for rounding.
         double share = criterion.min_gain_share * largest_gain * (1.0 - 1e-12)
     if share > sharing.min_gain:
         sharing.min_gain = share
@@ -166,12 +163,12 @@ cdef inline criterion_struct with_share_of(
 
 cdef inline bint may_outrank(
     const criterion_struct * criterion,
-    double gain,       # less what the split's feature costs
+    double gain,       # less the penalty of the split's feature
     const split_rank * best,
 ) noexcept nogil:
-    """Whether a split of a pooled gain can rank above or beside another of its node.
+    """Return whether a split may rank above or beside another of its node.
 
-    By its gain alone, before anything is known of the eras: penalties only take away.
+    By its pooled gain, before the sums over eras: the key is at most the gain.
     """
     return not criterion.traits.is_at_most_gain or gain >= best.primary
 
@@ -179,9 +176,9 @@ cdef inline bint may_outrank(
 cdef inline int compare_ranks(
     const split_rank * a, const split_rank * b
 ) noexcept nogil:
-    """1 if a ranks above b, -1 if below, 0 where only the split's place can decide.
+    """Return 1 if a ranks above b, -1 if below, 0 if only the split's place decides.
 
-    Of two splits of one node.
+    For splits of the same node.
     """
     if a.primary != b.primary:
         return 1 if a.primary > b.primary else -1

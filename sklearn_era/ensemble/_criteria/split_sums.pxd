@@ -1,4 +1,4 @@
-# The sums of a split over eras: all statistics of its criterion, one after the other.
+# The sums of a split over eras, for all statistics of its criterion.
 
 from .criterion cimport criterion_struct
 from .dispatch cimport (
@@ -13,7 +13,7 @@ from .formulas cimport (
 cdef inline void add_eras(
     const criterion_struct * criterion,
     const eras_struct * eras,
-    lane_eras * lanes,       # IN, and OUT, the facts of its eras
+    lane_eras * lanes,       # IN; OUT: the facts of its eras
     double * sums,           # IN and OUT, (n_fields, n_lanes)
 ) noexcept nogil:
     """Add some eras to the sums of each split."""
@@ -91,7 +91,7 @@ cdef inline void merge_sums(
 cdef inline bint counts_uncovered_eras(
     const criterion_struct * criterion
 ) noexcept nogil:
-    """Whether an era that a split does not cover adds anything to its sums."""
+    """Return whether an era that a split does not cover adds to its sums."""
     cdef int i
     for i in range(criterion.n_statistics):
         if counts_uncovered(<statistic> criterion.statistics[i]):
@@ -100,7 +100,7 @@ cdef inline bint counts_uncovered_eras(
 
 
 cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:
-    """Whether `merge_sums` only adds up."""
+    """Return whether `merge_sums` is plain addition."""
     cdef int i
     for i in range(criterion.n_statistics):
         if not is_sum(<statistic> criterion.statistics[i]):
@@ -110,12 +110,12 @@ cdef inline bint are_sums(const criterion_struct * criterion) noexcept nogil:
 
 cdef inline void take_lane(
     const criterion_struct * criterion,
-    const double * sums,      # of all lanes of a column
+    const double * sums,      # (n_fields, n_lanes)
     Py_ssize_t n_lanes,
     Py_ssize_t lane,
     double * of_split,        # OUT, (n_fields,)
 ) noexcept nogil:
-    """Read the sums of a split."""
+    """Copy the sums of one lane."""
     cdef int i
     for i in range(criterion.n_fields):
         of_split[i] = sums[i * n_lanes + lane]

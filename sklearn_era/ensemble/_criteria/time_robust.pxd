@@ -1,5 +1,5 @@
-# "time_robust": the impurity of the worst era, or of all. Moneda (2021), Domain
-# Generalization, Invariance and the Time Robust Forest, chapter 5.
+# "time_robust": the impurity of the worst era, or the mean of all. Moneda (2021),
+# Domain Generalization, Invariance and the Time Robust Forest, chapter 5.
 
 from libc.math cimport INFINITY
 
@@ -12,24 +12,24 @@ cdef inline double impurity(
 ) noexcept nogil:
     """L = (SS - G^2 / H) / H, with SS = sum g^2 / h: the weighted impurity of rows.
 
-    The variance of what the rows ask for, g / h, weighted by h; with a squared error,
-    the variance of the residuals, and for a target of 0 and 1 half its Gini impurity:
-    the loss L of chapter 5 of Moneda (2021), Domain Generalization, Invariance and the
-    Time Robust Forest, in terms of gradients.
+    The variance of g / h, weighted by h: for a squared error the variance of the
+    residuals, and half the Gini impurity for a target of 0 and 1. The loss L of
+    chapter 5 of Moneda (2021), Domain Generalization, Invariance and the Time Robust
+    Forest, in terms of gradients.
     """
     cdef double result
     if not sum_hessians > 0.0:
         return 0.0
     result = (sum_squares - sum_gradients * (sum_gradients / sum_hessians))
-    return max(result / sum_hessians, 0.0)  # rounding may go below
+    return max(result / sum_hessians, 0.0)  # against rounding
 
 
 cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nogil:
-    """L_before,j - L_j, by how much a split lowers the impurity of an era.
+    """L_before,j - L_j: the decrease of an era's impurity by a split.
 
     L_j = (SS_j - G_Lj^2 / H_Lj - G_Rj^2 / H_Rj) / H_j is the impurity after the split,
-    and the difference the era's gain without regularization, by unit of its weight:
-    what equation 5.4 of Moneda (2021) sums over eras. For informative eras only.
+    so the decrease is the unregularised gain of the era by unit of its weight, which
+    equation 5.4 of Moneda (2021) sums over eras. For informative eras only.
     """
     return (
         era_gain(left, right, era_contrast(left, right, 0.0), 0.0)
@@ -37,8 +37,8 @@ cdef inline double impurity_decrease(era_sums left, era_sums right) noexcept nog
     )
 
 
-# Of the impurities of eras after a split, and of what each era's share of rows makes of
-# their decreases. Of eras that are not informative, the impurity only.
+# Impurities of eras after a split, and decreases, each times the era's share of rows.
+# Eras that are not informative contribute to IMPURITIES_AFTER only.
 cdef enum:
     N_INFORMATIVE
     IMPURITIES_AFTER  # sum
@@ -55,7 +55,7 @@ cdef inline void add_impurity(
     double * sums,       # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the impurity of an era after the split, and its decrease. As selections."""
+    """Add the impurity of an era after the split, and its decrease. Branch-free."""
     cdef:
         double after = era.impurity - decrease
         double share = era.share * decrease
@@ -65,7 +65,7 @@ cdef inline void add_impurity(
         double is_first = 1.0 if sums[0] == 0.0 else 0.0
         double is_least = 1.0 if share < least else is_first
     sums[0] += informative
-    # Rounding may go below 0.
+    # Against rounding.
     sums[IMPURITIES_AFTER * stride] += 0.0 if after < 0.0 else after
     sums[WORST * stride] = after if informative * is_worst > 0.0 else worst
     sums[DECREASES * stride] += share
@@ -90,10 +90,10 @@ cdef inline bint rank_time_robust(
 ) noexcept nogil:
     """-max_j L_j or -mean_j L_j. Moneda (2021), equations 5.1 and 5.2.
 
-    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4, which
-    also orders the nodes, as impurities of different nodes say little. An era that is
-    not informative has its impurity before the split in the mean, and no part in the
-    maximum. Gradients that overflow have no finite gain, and may pass for a decrease.
+    Valid by the decrease ID = agg_j (n_j / N_j) (L_before,j - L_j), equation 5.4. It is
+    the priority too, since impurities of different nodes are not comparable. An era
+    that is not informative enters the mean with its impurity before the split, and not
+    the maximum. An infinite gain, from gradients that overflow, is not valid.
     """
     if criterion.takes_worst_era:
         rank.primary = -sums[WORST]

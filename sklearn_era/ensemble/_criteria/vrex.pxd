@@ -1,4 +1,4 @@
-# "vrex": the mean of the eras' gains, less a multiple of their deviation.
+# "vrex": the mean of the eras' gains minus a multiple of their standard deviation.
 
 from libc.math cimport fabs, sqrt
 
@@ -11,13 +11,13 @@ cdef inline double mean_less_deviation(
 ) noexcept nogil:
     """mean_j x_j - penalty std_j x_j, with ddof=0.
 
-    Of two values it is the smaller one, and some share of their difference; at
-    penalty=1 none. Many splits have the same smaller value then, and must tie: so it
-    is taken as it is.
+    Two values have a closed form: the smaller one plus a share of their difference,
+    which is 0 at penalty=1. Many splits then share the smaller value and must tie, so
+    it enters without rounding.
 
     The variance penalty of Krueger et al. (2021), Out-of-Distribution Generalization
-    via Risk Extrapolation (V-REx), with a deviation in place of the variance, so that
-    the penalty is a pure number.
+    via Risk Extrapolation (V-REx), with the deviation in place of the variance, which
+    makes the penalty a pure number.
     """
     if moments[N_VALUES] == 2.0:
         return moments[SMALLEST] + 0.5 * (1.0 - penalty) * fabs(moments[SHIFTED])
