@@ -3,23 +3,23 @@ from .._arrays cimport X_BINNED_DTYPE_C
 
 cdef enum:
     MAX_MEMBERS = 8         # features in a bundle
-    MAX_BUNDLE_CELLS = 256  # combinations of their bins: numbers in a byte
+    MAX_BUNDLE_CELLS = 256  # combinations of their codes: a byte
     MAX_SPLIT_LANES = 32    # of a bundle with masks
 
 
 cdef struct bundle_struct:
     int n_members
     int[MAX_MEMBERS] members          # feature indices, ascending
-    int[MAX_MEMBERS] n_codes          # of each: bins, and one more for missing values
+    int[MAX_MEMBERS] n_codes          # of each: bins, plus one for missing values
     int n_cells                       # combinations of their codes
     int n_bins                        # sum of n_codes
-    bint has_missing                  # values, of any member
+    bint has_missing                  # values, in any member
     Py_ssize_t first_bin              # among the bins of all bundles
-    const X_BINNED_DTYPE_C * codes    # of the rows, where there are masks
-    # Which combinations are on the left side of which split; see `masks_of_splits`.
-    const long long * masks           # (n_cells, n_lanes); NULL without
+    const X_BINNED_DTYPE_C * codes    # of the rows; only with masks
+    # All ones where a combination is on the left of a split; see `masks_of_splits`.
+    const long long * masks           # (n_cells, n_lanes), or NULL
     int n_lanes
-    int n_splits                      # of them; the lane after these is of all rows
+    int n_splits                      # the lane after them has all rows
     Py_ssize_t first_lane             # among those of all bundles
     int[MAX_MEMBERS] first_split      # of each member
 
@@ -27,8 +27,8 @@ cdef struct bundle_struct:
 cdef class FeatureBundles:
     cdef:
         readonly object features         # ndarray of shape (n_features,), ascending
-        list owners                      # of what is pointed at
-        dict masks                       # ndarrays of int64, by the codes of features
+        list owners                      # of memory behind pointers
+        dict masks                       # ndarrays of int64, by the features' n_codes
         bundle_struct * bundles
         readonly int n_bundles
         readonly Py_ssize_t n_bins       # of all features, missing values included

@@ -1,8 +1,12 @@
 """Bundles of numeric features with few bins, whose rows are summed up jointly.
 
-Three features of five bins have 125 combinations of bins, which one byte can number. A
-combination is left of some of the features' twelve candidate splits, and a table of
-masks says of which. So a row is added once, not three times.
+Three features of five bins have 125 combinations of codes, which fit a byte, and twelve
+candidate splits. Masks mark the combinations on the left side of each split:
+
+    combination    split of the first feature   of the second    of the third
+    (2, 0, 4)      0  0  -1  -1                 -1 -1 -1 -1      0  0  0  0
+
+So a row is added once, not three times.
 """
 
 import math
@@ -23,12 +27,11 @@ MAX_CODES = 16
 
 
 def bundle_features(n_codes, has_missing, is_categorical):
-    """Bundle neighbours, as many as a byte can hold the combinations of, as slices.
+    """Return bundles of neighbours, as slices, whose combinations fit a byte.
 
-    A feature's codes are its bins, and one more for missing values. How a feature is
-    summed up, and with that the last digit of a sum of gains, is the same as of a
-    column that is equal to it, whatever their neighbours: one with more than MAX_CODES
-    is alone, and so are categories.
+    A feature's codes are its bins, and one more for missing values. Equal columns are
+    summed up in the same way, down to the last digit of a gain, whatever their
+    neighbours: features with more than MAX_CODES are alone, and so are categories.
     """
     bundles = []
     start, n_cells, n_lanes = 0, 1, 0
@@ -52,15 +55,15 @@ def bundle_features(n_codes, has_missing, is_categorical):
 
 
 def n_numeric_splits(n_codes, has_missing):
-    """The splits of `set_orders`."""
+    """Return the number of splits by `set_orders`."""
     return n_codes - 1 + (max(n_codes - 2, 0) if has_missing else 0)
 
 
 def masks_of_splits(n_codes, has_missing):
-    """Which combinations of the features' codes are on the left side of which split.
+    """Return the masks of splits: -1 where a combination is on the left side, else 0.
 
-    The splits are those of `set_orders`, feature by feature: of
-    `n_numeric_splits` each.
+    Splits are those of `set_orders`, feature by feature, then a lane for all rows; the
+    shape is (n_cells, n_lanes).
     """
     n_cells = math.prod(n_codes)
     columns = []
@@ -81,8 +84,8 @@ def masks_of_splits(n_codes, has_missing):
 cdef class FeatureBundles:
     """The bundles of some features (ascending), and the joint codes of the rows.
 
-    `splitter` is scikit-learn's. Numeric features of few bins have masks, and joint
-    codes. `n_bins` is that of all features, missing values included.
+    `splitter` is scikit-learn's. Bundles of features with few bins have masks and joint
+    codes. `n_bins` is the sum over all features, missing values included.
     """
 
     def __init__(self, splitter, features, int n_threads):
@@ -119,7 +122,7 @@ cdef class FeatureBundles:
                 )
 
     def _lay_out(self, n_codes, has_missing, is_categorical):
-        """Settle the bundles."""
+        """Set the members, bins and masks of the bundles."""
         cdef:
             bundle_struct * bundle
             int i
@@ -156,7 +159,7 @@ cdef class FeatureBundles:
 
 
 cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing):
-    """Give a bundle its masks; those of the same codes have the same."""
+    """Give a bundle its masks, shared by bundles with the same codes."""
     cdef:
         const long long [:, ::1] masks
         int j
@@ -175,7 +178,7 @@ cdef add_masks(FeatureBundles self, bundle_struct * bundle, n_codes, has_missing
 
 
 cdef inline bint is_joint(const bundle_struct * bundle) noexcept nogil:
-    """Whether a bundle has joint codes, and not its only feature's."""
+    """Return whether a bundle has joint codes, in place of its only feature's."""
     return bundle.masks != NULL and (bundle.n_members > 1 or bundle.has_missing)
 
 
@@ -184,9 +187,9 @@ cdef void join_codes(
     const bundle_struct * bundle,
     X_BINNED_DTYPE_C * joint,  # OUT, (n_samples,)
 ) noexcept nogil:
-    """Number the combinations of bins; the first member's bin counts singly.
+    """Number the combinations of codes; the first member varies fastest.
 
-    In steps of few rows, whose codes stay in the cache from member to member.
+    In chunks of rows, whose codes stay in the cache from member to member.
     """
     cdef:
         Py_ssize_t n_samples = X_binned.shape[0]
@@ -199,7 +202,7 @@ cdef void join_codes(
         factor = 1
         for j in range(bundle.n_members):
             column = &X_binned[0, bundle.members[j]]
-            # Missing values are numbered after the bins, and no bin is as large.
+            # The code of missing values comes after the bins; their bin is larger.
             last = bundle.n_codes[j] - 1
             if j == 0:
                 for i in range(start, stop):

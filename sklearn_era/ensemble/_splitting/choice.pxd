@@ -1,4 +1,4 @@
-# The choice among the splits of a node: by its gain, or by what the eras say.
+# The split of a node, by its gain or by the criterion's key.
 
 from .candidates.best cimport best_by_gain, find_gains, rank_splits
 from .candidates.splits cimport CandidateSplits
@@ -14,20 +14,19 @@ from .._criteria.ranking cimport (
 
 cdef struct chosen_split:
     feature_split best   # if there is one
-    bint is_splittable   # by its gain, at least
-    bint is_uncovered    # is so, and no split covers enough eras
+    bint is_splittable   # by its gain
+    bint is_uncovered    # splittable, but no split covers enough eras
 
 
 cdef inline chosen_split choose_split(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) except *:
-    """Choose among the splits of a node.
+    """Choose the split of a node.
 
-    With a `min_gain_share` that is the best of the splits that have this share of the
-    largest gain; if the criterion admits none of them, the largest gain decides. Nodes
-    wait in the queue by their gains, which is what the two have in common. Where
-    features have penalties, it is the largest gain that is left of any, and so are
-    these.
+    With a `min_gain_share`, it is the best by the key of those with that share of the
+    largest gain, or the one of the largest gain if none of them is admissible. The
+    priority of nodes is then the gain, as both kinds have one. Gains are net of feature
+    penalties.
     """
     cdef:
         criterion_struct sharing
@@ -74,10 +73,10 @@ cdef inline chosen_split choose_split(
 cdef inline feature_split largest_gain(
     CandidateSplits splits,
     const node_struct * node,
-    double least,           # that a gain has to exceed
-    double * unit,          # OUT, of what features cost: the largest gain of all
+    double least,           # exclusive
+    double * unit,          # OUT: largest gain before penalties, their unit
 ) noexcept:
-    """The largest gain that is left when features have been paid for."""
+    """Return the split of the largest gain after feature penalties."""
     cdef feature_split largest
     find_gains(splits, node)
     largest = best_by_gain(splits, node, least, 0.0)
@@ -91,7 +90,7 @@ cdef inline feature_split largest_gain(
 cdef inline feature_split best_by_eras(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) except *:
-    """The best of the splits whose gain suffices, when features have been paid for."""
+    """Return the best split by the key after penalties, among those of enough gain."""
     cdef:
         criterion_struct unit
         feature_split largest
@@ -108,6 +107,6 @@ cdef inline feature_split best_by_eras(
 cdef inline bint covers_too_few(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) noexcept:
-    """Whether no split that is listed covers enough eras."""
+    """Return whether no listed split covers enough eras."""
     cdef criterion_struct covering = gain_alone(criterion, criterion.min_covered_eras)
     return not rank_splits(splits, &covering, node).found

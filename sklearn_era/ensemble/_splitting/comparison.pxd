@@ -1,8 +1,7 @@
 # The sums of listed splits over the eras of a node.
 #
-# Splits are in columns, which share the running sums of an era's rows. A column is one
-# thread's. With the eras that have been added, it loses splits that cannot become the
-# best one any more.
+# A column holds splits that share the running sums of an era's rows, and belongs to one
+# thread. As eras are added, it drops splits that can no longer become the best.
 
 from cython.parallel cimport parallel, prange
 from libc.math cimport INFINITY
@@ -20,17 +19,17 @@ from .._criteria.dispatch cimport DIRECTIONAL
 from .._criteria.ranking cimport directions_alone, keeps_directions_alone
 
 cdef enum:
-    FEW_COLUMNS = 4  # for which it does not pay to compare one before the others
+    FEW_COLUMNS = 4  # for which it does not pay to compare some first
 
 
 cdef inline int compare_splits(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) except -1:
-    """List the splits whose gain suffices the criterion, and sum up their eras."""
+    """List the splits of enough gain, and sum up their eras."""
     cdef:
         EraRows rows = splits.rows
-        # What too few eras can cover is ruled out before anything is summed up, at the
-        # cost of a pass over the rows. Of many rows an era spans nearly all splits.
+        # A pass over the rows prunes splits that too few eras can cover, before the
+        # sums; it does not pay if eras have so many rows that they span most splits.
         bint looks_at_rows = (
             splits.is_alone
             and 2 * criterion.min_covered_eras > rows.n_eras
@@ -40,8 +39,8 @@ cdef inline int compare_splits(
         criterion_struct by_direction
     list_splits(splits, criterion, node, looks_at_rows)
     splits.n_absent = rows.n_eras - rows.n_listed
-    # Gains of eras are needed only where splits tie by their directions: without l2, a
-    # split with a direction in any era has a gain.
+    # The eras' gains only break ties of directions: without l2, a split with a
+    # direction in any era has a gain.
     if (
         prunes
         and splits.n_listed > FEW_COLUMNS
@@ -62,11 +61,11 @@ cdef inline void compare_columns(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    bint prunes,      # by the key
+    bint prunes,      # splits by the key
 ) noexcept:
-    """Sum up the eras of the columns with splits.
+    """Sum up the eras of the columns that have splits.
 
-    The best split of some columns, one for each thread, rules out many of the others.
+    The best split of the first columns, one a thread, prunes many of the others.
     """
     cdef:
         feature_split best
@@ -86,9 +85,9 @@ cdef inline void visit_columns(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    int first,        # of the columns that are listed
+    int first,        # among the listed columns
     int stop,
-    double least,     # key that a split has to reach
+    double least,     # key to reach
 ) noexcept:
     """Add the eras of the node to some columns, chunk by chunk."""
     cdef:
@@ -100,14 +99,14 @@ cdef inline void visit_columns(
         )
         era_visit visit
         bint by_contrast
-        bint packs  # or else the columns before had the words
+        bint packs  # else the former columns left the words
         int n_bits, chunk, i
     visit.criterion = criterion
     visit.eras = &node.eras
     visit.values = rows.values_to_compare()
     n_bits = splits.bundles.all_have_masks * rows.count_bits_of_contrasts()
     visit.contrast_bits = n_bits
-    by_contrast = (  # each era is a block, and each row one integer beside a count
+    by_contrast = (  # each era is one block, each row one integer beside a count
         keeps_directions_alone(criterion)
         and rows.n_blocks == rows.n_listed
         and visit.values.hessians == NULL
@@ -139,11 +138,11 @@ cdef inline void compare_column(
     CandidateSplits splits,
     const era_visit * visit,
     int chunk,
-    double least,           # key that a split has to reach
+    double least,           # key to reach
     lane_column * column,   # IN and OUT
     era_batch * batch,      # scratch
 ) noexcept nogil:
-    """Add the eras of a chunk to the splits of a column, and drop some on the way."""
+    """Add the eras of a chunk to the splits of a column, and prune on the way."""
     cdef:
         const row_block * blocks = splits.rows.blocks
         int first = splits.rows.chunks[chunk]
@@ -178,11 +177,11 @@ cdef inline void compare_column(
 cdef inline int eras_at_a_time(
     EraRows rows, const lane_column * column, int n_before
 ) noexcept nogil:
-    """How many eras to compare before it pays to look which splits can still win."""
+    """Return the number of eras to compare before pruning pays again."""
     cdef:
         double n_lanes = column.n_lanes
         double rows_of_era = <double> rows.n_rows / rows.n_listed
-    # In nanoseconds, roughly: a look at all lanes over a third of an era's sums.
+    # Roughly, in nanoseconds: pruning all lanes, over a third of an era's sums.
     return 1 + n_before // 8 + <int> (
         6.0 * (100.0 + 2.5 * n_lanes) / (rows_of_era + 1.5 * n_lanes)
     )

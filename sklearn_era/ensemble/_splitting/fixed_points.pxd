@@ -1,4 +1,4 @@
-# What is summed up of rows, and the integers that stand for it.
+# The values summed over rows, and their fixed points.
 
 from libc.math cimport llrint
 
@@ -11,8 +11,8 @@ cdef extern from *:
     #define word_as_double(word) ((double)(word))
     #define count_as_double(count) ((double)(count))
     #else
-    /* Smaller vectors have no such conversion: by bits, of doubles of a size that is
-       known. Exact below 2^53. */
+    /* Narrower vectors lack this conversion: set the bits of doubles with a known
+       exponent. Exact below 2^53. */
     static inline double double_of_bits(unsigned long long bits) {
         double value;
         __builtin_memcpy(&value, &bits, sizeof(value));
@@ -24,44 +24,45 @@ cdef extern from *:
         double low = double_of_bits((bits & 0xffffffffULL) | 0x4330000000000000ULL);
         return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
     }
-    static inline double count_as_double(long long count) {  /* of no sign */
+    static inline double count_as_double(long long count) {  /* not negative */
         return double_of_bits(count | 0x4330000000000000ULL) - 0x1p52;
     }
     #endif
     """
-    double word_as_double(long long word) noexcept nogil  # for a loop over lanes
+    double word_as_double(long long word) noexcept nogil  # vectorises
     double count_as_double(long long count) noexcept nogil
 
 
 cdef inline long long fixed_point(G_H_DTYPE_C value, double scale) noexcept nogil:
-    """A gradient or a hessian as an integer."""
+    """Return a gradient or hessian as an integer."""
     return llrint(value * scale)
 
 
 cdef enum:
     MAX_WORDS = 4                  # of a row
-    MAX_PLANES = MAX_WORDS + 1     # of sums: a number of rows, and a sum of each word
+    MAX_PLANES = MAX_WORDS + 1     # of sums: the row count, and one for each word
 
 
 cdef struct summed_values:
-    # What is summed up of each row: a gradient and a hessian of the tree, or weights of
-    # the target in their place. A row has one word, or as many as it takes:
+    # The values of rows: gradients and hessians of the tree, or the targets' weights in
+    # their place. Packed into one word a row, or more for more bits:
     #
+    #     hessians:  1                  [ gradient | 1 ]
     #     hessians:  1, high words alone   [ gradient | 1 ]
     #                1, with low words     [ gradient | 1 ] [ low gradient ]
     #                vary                  [ hessian  | 1 ] [ gradient ]
     #                vary, with low words  [ hessian  | 1 ] [ gradient ] [ low ] [ low ]
     #
-    # Sums have a plane for the number of rows, and one for each word.
+    # Sums have a plane for the row count, then one for each word.
     const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians   # NULL where they are 1
-    bint are_finite                # or else there is nothing to sum up
-    bint has_low_words             # where high words alone have too few bits
-    double scale                   # from gradients to integers
+    const G_H_DTYPE_C * hessians   # NULL if they are 1
+    bint are_finite                # else nothing is summed
+    bint has_low_words             # high words alone have too few bits
+    double scale                   # gradients to integers
     double unit                    # and back
     double hessian_scale
     double hessian_unit
-    double low_scale               # from what a unit leaves of a value to integers
+    double low_scale               # remainders, in units, to integers
 
 
 cdef inline int n_words_of(const summed_values * values) noexcept nogil:
@@ -71,14 +72,14 @@ cdef inline int n_words_of(const summed_values * values) noexcept nogil:
 cdef inline long long low_point(
     G_H_DTYPE_C value, double scale, double low_scale
 ) noexcept nogil:
-    """What the integer of a value leaves of it, as an integer."""
+    """Return the remainder of a value's fixed point, as an integer."""
     return llrint((value * scale - llrint(value * scale)) * low_scale)
 
 
 cdef inline void unpack(
-    const long long * cells,   # sums of a word of rows
+    const long long * cells,   # sums of one word over rows
     int n_cells,
-    int word,                  # the first one counts rows in its low bits
+    int word,                  # the first has the row count in its low bits
     int count_bits,
     long long * planes,        # IN and OUT
     Py_ssize_t stride,         # from plane to plane
@@ -102,7 +103,7 @@ cdef inline double gradient_of_sums(
     const long long * planes,      # of the cell
     Py_ssize_t stride,             # from plane to plane
 ) noexcept nogil:
-    """A sum of gradients."""
+    """Return a sum of gradients."""
     cdef:
         Py_ssize_t i = stride if values.hessians == NULL else 2 * stride
         double total = <double> planes[i]
@@ -114,7 +115,7 @@ cdef inline double gradient_of_sums(
 cdef inline double hessian_of_sums(
     const summed_values * values, const long long * planes, Py_ssize_t stride
 ) noexcept nogil:
-    """A sum of hessians."""
+    """Return a sum of hessians."""
     cdef double total
     if values.hessians == NULL:
         return <double> planes[0]
@@ -130,10 +131,10 @@ cdef inline void take_sums(
     Py_ssize_t stride,             # from plane to plane
     int n,                         # cells
     double * gradients,            # OUT
-    double * hessians,             # OUT; NULL: they are counts, of high words alone
+    double * hessians,             # OUT; NULL: they are counts, without low words
     double * counts,               # OUT
 ) noexcept nogil:
-    """From integers to doubles, in loops over lanes."""
+    """Convert sums from integers to doubles, in loops that vectorise."""
     cdef:
         double unit = values.unit
         double hessian_unit = values.hessian_unit
@@ -144,7 +145,7 @@ cdef inline void take_sums(
         for i in range(n):
             gradients[i] = gradient_of_sums(values, planes + i, stride)
             hessians[i] = hessian_of_sums(values, planes + i, stride)
-    elif values.hessians != NULL:  # gradients may have more digits than a double
+    elif values.hessians != NULL:  # gradients may exceed the digits of a double
         for i in range(n):
             hessians[i] = hessian_unit * word_as_double(planes[stride + i])
         for i in range(n):
@@ -160,11 +161,11 @@ cdef inline void take_right_gradients(
     const summed_values * values,
     const long long * planes,
     Py_ssize_t stride,
-    int last,                      # cell, of all rows
+    int last,                      # cell: all rows
     int n,
     double * gradients,            # OUT
 ) noexcept nogil:
-    """What is left of all rows' gradients: integers cancel, which doubles may not."""
+    """Subtract from the gradients of all rows, as integers, which cancel exactly."""
     cdef:
         const long long * high = planes + (1 + (values.hessians != NULL)) * stride
         const long long * low = high + stride

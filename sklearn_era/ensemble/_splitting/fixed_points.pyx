@@ -1,11 +1,11 @@
-"""Integers in place of gradients and hessians.
+"""Fixed points: integers in place of gradients and hessians.
 
-The largest value has the bits that a sum over all rows leaves it: 33 for a million rows
-and the 53 bits of a double; a float32 has 24. That is too few where values vary by many
-orders of magnitude, as with a target that holds 1e12 in one row, or in one era, and 1
-in the others. Weights of rows ask for more: rows that are all alike but for their
-weights have gradients and hessians of one ratio, and have to keep it as well as float32
-does (see `era_contrast`). Then what the integer leaves of a value is another one.
+The largest value has as many bits as a sum over all rows allows: 33 for a million rows
+and the 53 bits of a double; a float32 has 24. These are too few if values vary by many
+orders of magnitude, for example if the target is 1e12 in one row or era and 1 in the
+others. Weights need more bits: rows that differ only in weight have the same ratio of
+gradient to hessian, which must stay as accurate as in float32 (see `era_contrast`).
+Then the remainder of each value is packed too, as a second integer (a low word).
 """
 
 from cython.parallel import prange
@@ -16,11 +16,11 @@ import numpy as np
 from .._arrays cimport G_H_DTYPE_C
 
 cdef enum:
-    # A gradient of fewer bits, as an integer, has lost too many; one in 1,000 rows may.
+    # A fixed point of fewer bits is too coarse; one gradient in 1,000 may be.
     LEAST_BITS = 12
-    # No hessian may have fewer: a leaf may have such rows alone.
+    # No hessian may have fewer, as a leaf may have such rows only.
     LEAST_HESSIAN_BITS = 16
-    # The same, of rows with weights.
+    # The same two for rows with weights.
     LEAST_WEIGHTED_BITS = 23
     LEAST_WEIGHT_BITS = 24
 
@@ -28,14 +28,14 @@ cdef enum:
 cdef fix_points(
     summed_values * values,  # IN and OUT
     int n_samples,
-    int sum_bits,            # of an integer whose sum is a double
-    int packed_bits,         # of an integer beside a count
-    int plain_bits,          # of one without
+    int sum_bits,            # of an integer whose sum is exact as a double
+    int packed_bits,         # of an integer beside a row count
+    int plain_bits,          # of one alone
     bint has_weights,        # of rows
     int n_threads,
     exchange,                # an `Exchange`
 ):
-    """Set the units of integers, and whether one for each value is enough.
+    """Set the units of the fixed points, and whether values need low words.
 
     Both are the same in all processes.
     """
@@ -79,10 +79,9 @@ cdef fit fix_point(
     double * scale,  # OUT
     double * unit,   # OUT
 ) except *:
-    """Set the unit of integers, of which the largest value has `n_bits`.
+    """Set the unit so that the largest value has `n_bits`; return if it fits.
 
-    It suits the values if no more than a share of them are so small that fewer than
-    `least_bits` of their digits are left.
+    It fits if at most `share` of the values have fewer than `least_bits` left.
     """
     cdef:
         const G_H_DTYPE_C [::1] view = <const G_H_DTYPE_C [:n_samples]> values
@@ -90,7 +89,7 @@ cdef fit fix_point(
         int exponent = 0
         int n_small = 0
         int i
-    largest = max(np.max(view), -np.min(view))  # not finite, if any value is not
+    largest = max(np.max(view), -np.min(view))  # not finite if any value is not
     (largest,) = exchange.max_of(largest)
     if not isfinite(largest):
         return IS_INFINITE
@@ -108,10 +107,10 @@ cdef double sum_all(
     const G_H_DTYPE_C * values,
     int n_samples,
     double scale,
-    double low_scale,      # 0: without what integers leave of values
+    double low_scale,      # 0: without remainders
     int n_threads,
 ) noexcept nogil:
-    """The sum of all values as integers, in units of these: rounded once."""
+    """Return the exact sum of all fixed points, in units, rounded once."""
     cdef:
         long long total = 0
         long long low_total = 0

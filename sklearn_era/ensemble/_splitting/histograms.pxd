@@ -1,7 +1,6 @@
-# Histograms of a node over all eras, from its rows or as its parent's less another's.
+# Pooled histograms of a node, from its rows or as its parent's less its sibling's.
 #
-# Sums are integers: so what is left of a parent's after the smaller child's are
-# subtracted is the larger child's, to the last bit.
+# Sums are integers: so the difference is exactly the larger child's.
 
 from cython.parallel cimport parallel, prange
 from libc.string cimport memset
@@ -16,14 +15,14 @@ from .rows cimport MAX_BINS, EraRows, packed_rows
 from .store cimport NodeHistograms
 
 cdef enum:
-    FILL_SIZE = 32768  # rows that are summed up before the next ones
+    FILL_SIZE = 32768  # rows in a chunk
     SLICE_SIZE = 4096  # rows that a thread packs at a time
-    AT_ONCE = 4        # columns that rows are added to
-    FEW_ROWS = 128     # for which it does not pay to unpack the cells of all bins
+    AT_ONCE = 4        # columns that a pass over rows adds to
+    FEW_ROWS = 128     # for which cells of all bins cost more than they save
 
 
 cdef struct bin_sums:
-    # What rows are added to.
+    # The sums that rows are added to.
     const tree_data * tree
     packed_rows packed      # of the chunk
     long long * sums        # (n_planes, n_bins)
@@ -33,7 +32,7 @@ cdef struct bin_sums:
 
 cdef inline void fill(
     NodeHistograms histograms,  # OUT
-    NodeHistograms parent,      # IN and OUT: becomes the other child's; or None
+    NodeHistograms parent,      # IN; OUT: the other child's; or None
     EraRows rows,               # of the node
     const tree_data * tree,
     FeatureBundles bundles,
@@ -81,9 +80,9 @@ cdef inline void fill(
 
 cdef inline void fill_by_era(
     NodeHistograms histograms,  # OUT
-    NodeHistograms parent,      # IN and OUT: becomes the other child's; or None
+    NodeHistograms parent,      # IN; OUT: the other child's; or None
     EraRows rows,               # of the node
-    FeatureBundles bundles,     # which all have masks
+    FeatureBundles bundles,     # all with masks
     const lane_functions * functions,
     int n_threads,
 ) noexcept:
@@ -132,7 +131,7 @@ cdef inline void pool_eras(
     int n_eras,
     NodeHistograms histograms,  # OUT, the bins of a bundle
 ) noexcept nogil:
-    """Add up the eras, and take neighbouring splits apart into bins."""
+    """Sum over the eras, and take differences of neighbouring splits for bins."""
     cdef:
         long long[MAX_SPLIT_LANES] left  # sides of splits
         long long * bins
@@ -162,7 +161,7 @@ cdef inline void subtract(
     Py_ssize_t n_bins,
     long long * of_parent,  # IN and OUT
 ) noexcept nogil:
-    """What is left of a parent's sums of some bundles without those of one child."""
+    """Subtract a child's sums from its parent's, for some bundles."""
     cdef:
         Py_ssize_t first, stop, i
         int plane
@@ -176,10 +175,10 @@ cdef inline void subtract(
 
 
 cdef struct code_column:
-    # A byte a row: the code of a feature, or the combination of a bundle's.
+    # A byte for each row: a feature's code, or a bundle's combination.
     const X_BINNED_DTYPE_C * codes
     const bundle_struct * bundle
-    int member              # of the bundle; -1: all
+    int member              # of the bundle; -1: joint
     Py_ssize_t first_bin
 
 
@@ -187,13 +186,13 @@ cdef inline void add_bundles(
     const bin_sums * to,    # IN and OUT
     const bundle_struct * bundles,
     int n_bundles,
-    Py_ssize_t pool_size,   # the most rows of a word
+    Py_ssize_t pool_size,   # maximum rows of a word
     int start,              # of the chunk, among the node's rows
     int stop,
 ) noexcept nogil:
     """Add the rows of a chunk to the bins of some bundles' features.
 
-    Four columns at a time: that takes half of the time of one after the other.
+    Four columns in a pass over rows take half of the time of one after the other.
     """
     cdef:
         code_column[AT_ONCE] columns
@@ -222,7 +221,7 @@ cdef inline void add_bundles(
 cdef inline code_column column_of(
     const bin_sums * to, const bundle_struct * bundle, int member
 ) noexcept nogil:
-    """The column of a member, or of all."""
+    """Return the column of a member, or of all jointly."""
     cdef:
         code_column column
         int j
@@ -245,7 +244,7 @@ cdef inline void add_columns(
     int start,
     int stop,
 ) noexcept nogil:
-    """Add some rows to the bins of some columns, by way of cells that hold words."""
+    """Add some rows to the bins of some columns, by cells that are sums of words."""
     cdef:
         const packed_rows * packed = &to.packed
         long long[AT_ONCE * MAX_BINS] cells
@@ -279,7 +278,7 @@ cdef inline void add_few(
         const long long * words = to.packed.words + first_word - start
         long long * bins = to.sums + column.first_bin
         Py_ssize_t n_bins = to.n_bins
-        # That of missing values is the last code; their bin is larger.
+        # The last code stands for missing values, whose bin is larger.
         int last_code = column.bundle.n_codes[column.member] - 1
         int code, word
         Py_ssize_t i
@@ -301,7 +300,7 @@ cdef inline void add_to_cells(
     int stop,
     long long * cells,      # IN and OUT, (n_columns, MAX_BINS)
 ) noexcept nogil:
-    """Add a word of each row to the cells of its codes: where a fit spends its time."""
+    """Add a word of each row to the cell of its code: most of the time of a fit."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         const unsigned int * rows = packed.indices
@@ -320,7 +319,7 @@ cdef inline void add_to_cells(
 cdef inline void take_cells(
     const bin_sums * to,    # IN and OUT
     const code_column * column,
-    int word,               # of a row, that cells are sums of
+    int word,               # the cells are sums of it
     long long * cells,      # IN
 ) noexcept nogil:
     """Add the cells of a column to the bins of its features."""
@@ -348,11 +347,11 @@ cdef inline void take_cells(
 cdef inline void sum_member(
     const long long * cells,
     int n_cells,
-    int n_before,           # combinations of the members before
+    int n_before,           # combinations of former members
     int n_codes,
     long long * totals,     # OUT
 ) noexcept nogil:
-    """The sums of combinations by the codes of a member."""
+    """Sum up the combinations by the codes of a member."""
     cdef int group, code, i
     memset(totals, 0, n_codes * sizeof(long long))
     for group in range(n_cells // (n_before * n_codes)):

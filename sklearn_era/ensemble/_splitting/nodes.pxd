@@ -1,5 +1,5 @@
-# A tree being grown, as scikit-learn's grower and splitter describe it, its nodes and
-# their splits, pooled over eras.
+# A tree being grown, as set by scikit-learn's grower and splitter; its nodes and their
+# splits, pooled.
 
 from libc.stdint cimport uint8_t
 from .._arrays cimport BITSET_DTYPE_C, G_H_DTYPE_C, X_BINNED_DTYPE_C
@@ -10,21 +10,21 @@ from .._criteria.ranking cimport compare_ranks
 
 
 cdef struct tree_data:
-    # What a tree is grown on, and within which limits; its owner keeps the memory.
+    # Data and limits of a tree; not the owner of the memory.
     const X_BINNED_DTYPE_C * X_binned        # (n_samples, n_features), by columns
     Py_ssize_t n_samples
     int n_features
     const G_H_DTYPE_C * gradients
-    const G_H_DTYPE_C * hessians             # NULL where they are 1
+    const G_H_DTYPE_C * hessians             # NULL if they are 1
     const unsigned int * n_bins_non_missing  # (n_features,)
     const uint8_t * has_missing_values       # (n_features,)
     const uint8_t * is_categorical           # (n_features,)
     const signed char * monotonic_cst        # (n_features,)
-    const double * penalties                 # (n_features,); NULL: none has any
+    const double * penalties                 # (n_features,); NULL: all 0
     int missing_values_bin_idx
     int min_samples_leaf
     double min_hessian_to_split              # of each side
-    double min_gain_to_split                 # the gain has to exceed it
+    double min_gain_to_split                 # exclusive
     double l2_regularization
 
 
@@ -35,7 +35,7 @@ cdef inline int describe_tree(
     const double [::1] penalties,    # None: none
     tree_data * tree,                # OUT
 ) except -1:
-    """Point at what scikit-learn's splitter of a tree has, and at its gradients."""
+    """Set the data and limits of a tree from scikit-learn's splitter."""
     cdef:
         const X_BINNED_DTYPE_C [::1, :] X_binned = splitter.X_binned
         const unsigned int [::1] n_bins_non_missing = splitter.n_bins_non_missing
@@ -53,7 +53,7 @@ cdef inline int describe_tree(
     tree.monotonic_cst = &monotonic_cst[0]
     tree.penalties = NULL if penalties is None else &penalties[0]
     tree.missing_values_bin_idx = splitter.missing_values_bin_idx
-    # Twice as many fit an int, and no node has so many rows.
+    # Doubled it fits an int, and no node has as many rows.
     tree.min_samples_leaf = min(splitter.min_samples_leaf, 2**30 - 1)
     tree.min_hessian_to_split = splitter.min_hessian_to_split
     tree.min_gain_to_split = splitter.min_gain_to_split
@@ -62,26 +62,26 @@ cdef inline int describe_tree(
 
 
 cdef inline double cost_of_feature(
-    const tree_data * tree, int feature_idx, double unit  # 0: no feature costs anything
+    const tree_data * tree, int feature_idx, double unit  # 0: without penalties
 ) noexcept nogil:
-    """What a split pays for its feature: a share of `unit`, which may be infinite."""
+    """Return the penalty of a feature, a share of `unit`, which may be infinite."""
     if tree.penalties == NULL or tree.penalties[feature_idx] == 0.0:
         return 0.0
     return tree.penalties[feature_idx] * unit
 
 
 cdef struct pooled_node:
-    # A node, pooled over eras.
+    # The sums of a node.
     unsigned int n_samples
     double sum_gradients
     double sum_hessians
-    double loss         # at its own (bounded) value
+    double loss         # at its own (clipped) value
     double lower_bound  # of the children's values
     double upper_bound
 
 
 cdef struct feature_split:
-    # A candidate split, and at the end of a scan the best one of its feature.
+    # A candidate; after a scan, the best of its feature.
     bint found
     split_rank rank
     int feature_idx
@@ -97,10 +97,10 @@ cdef struct feature_split:
 cdef inline bint is_better(
     const feature_split * challenger, const feature_split * best
 ) noexcept nogil:
-    """Whether `challenger` replaces `best`, which came before it.
+    """Return whether `challenger` replaces `best`, found before it.
 
-    Ties of rank: the lower feature index, then the lower bin, which can come later,
-    with missing values on the left side.
+    Ties go to the lower feature index, then to the lower bin, which comes later if
+    missing values are on the left.
     """
     cdef int comparison
     if not challenger.found:
@@ -124,9 +124,9 @@ cdef inline side_values values_of_sides(
     const tree_data * tree, const pooled_node * node,
     double gradients_left, double hessians_left,
 ) noexcept nogil:
-    """The Newton values of both sides, within the bounds of monotonic constraints.
+    """Return the Newton values of both sides, within the bounds of the node.
 
-    Sums of the right side are the node's less the left's, as in scikit-learn.
+    The right side's sums are differences of doubles, as in scikit-learn.
     """
     cdef:
         double l2 = tree.l2_regularization
@@ -143,7 +143,7 @@ cdef inline side_values values_of_sides(
 cdef inline double gain_of_sides(
     const pooled_node * node, double gradients_left, side_values values
 ) noexcept nogil:
-    """The pooled gain of a split."""
+    """Return the pooled gain of a split."""
     return pooled_gain(
         node.loss,
         gradients_left, values.left,

@@ -6,13 +6,13 @@ from .fixed_points cimport summed_values
 
 
 cdef enum:
-    CHUNK_SIZE = 65536   # rows to hold in the cache at a time; one era may have more
-    MAX_BINS = 256       # of a feature, missing values included, or of a bundle
-    BITSET_SIZE = 8      # words of 32 bits, for a set of bins
+    CHUNK_SIZE = 65536   # rows that stay in the cache; an era may have more
+    MAX_BINS = 256       # of a feature with missing values, or combinations of a bundle
+    BITSET_SIZE = 8      # words of 32 bits: a set of bins
 
 
 cdef inline void * zeros(list owners, Py_ssize_t n_bytes) except NULL:
-    """Memory of zeros, for as long as one of its owners lives."""
+    """Return memory of zeros, which lives as long as `owners`."""
     cdef bytearray memory = bytearray(n_bytes)
     owners.append(memory)
     return <char *> memory
@@ -24,29 +24,30 @@ cdef extern from *:
         int era;
         int start;         /* among the node's rows */
         int stop;
-        int first_word;    /* of its rows, among the chunk's words */
-        int place;         /* of the era, among those that are listed */
-        long long doubt;   /* contrasts up to which rounding may hide a tie */
+        int first_word;    /* of its rows, in the chunk */
+        int place;         /* of the era, among those listed */
+        long long doubt;   /* contrasts up to it may be ties but for rounding */
     } row_block;
     """
     ctypedef struct row_block:
-        # Some rows of a node, all of one era, whose sums one word can hold.
+        # Rows of a node, all of one era, few enough for sums in one word.
         int era, start, stop, first_word, place
         long long doubt
 
 
 cdef struct packed_rows:
-    # Rows of a node as words: the number of rows in the low bits of the first word.
-    const unsigned int * indices     # NULL: all rows, as they are
+    # Packed rows of a node: one plane for each word of a row; the first word of a row
+    # has the row count, 1, in its low bits.
+    const unsigned int * indices     # NULL: all rows, in order
     const long long * words          # (n_words, n_packed)
-    const long long * contrasts      # (n_packed,), where directions are all; or NULL
-    Py_ssize_t n_packed              # words from plane to plane
+    const long long * contrasts      # (n_packed,), if only directions count; or NULL
+    Py_ssize_t n_packed              # rows of a plane
     int n_words                      # of a row
     int count_bits
 
 
 cdef struct impurity_sums:
-    # Over rows: of g^2 / h, g and h.
+    # Sums of g^2 / h, g and h over rows.
     double squares
     double gradients
     double hessians
@@ -55,21 +56,21 @@ cdef struct impurity_sums:
 cdef inline void add_squares(
     impurity_sums * total, double gradient, double hessian
 ) noexcept nogil:
-    """Add a row to the sums that an impurity is made of."""
+    """Add a row to the sums of an impurity."""
     total.gradients += gradient
     total.hessians += hessian
-    if hessian > 0.0:  # a row without weight has no part in it
+    if hessian > 0.0:  # rows without weight have no impurity
         total.squares += gradient * (gradient / hessian)
 
 
 cdef inline impurity_sums sum_squares(
     const G_H_DTYPE_C * gradients,
-    const G_H_DTYPE_C * hessians,   # NULL where they are 1
-    const unsigned int * rows,      # NULL: all, as they are
+    const G_H_DTYPE_C * hessians,   # NULL if they are 1
+    const unsigned int * rows,      # NULL: all, in order
     int start,
     int stop,
 ) noexcept nogil:
-    """The sums that the impurity of some rows is made of."""
+    """Return the sums of the impurity of some rows."""
     cdef:
         impurity_sums total
         unsigned int row
@@ -88,32 +89,32 @@ cdef class EraRows:
         int n_samples
         readonly double n_samples_of_all
         int n_threads
-        const int [::1] era_codes        # (n_samples,), of each row
+        const int [::1] era_codes        # (n_samples,)
         const int [::1] era_counts       # (n_eras,), training rows
         readonly object order            # (n_samples,), rows by era; or None
 
-        # What is summed up: gradients and hessians of the tree, or weights of targets.
+        # The values to sum up: the tree's gradients and hessians, or targets' weights.
         summed_values of_gradients
         summed_values of_targets
         bint compares_targets            # by era, in place of gradients
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
-        tuple arrays                     # gradients and hessians, to keep them alive
-        list owners                      # of other memory that is pointed at
-        Py_ssize_t block_size            # the most rows of a block
-        Py_ssize_t pool_size             # the most rows of a word, of any eras
-        int count_bits                   # of a word, for the number of rows
-        int sum_bits                     # of an integer whose sum is a double
-        int packed_bits                  # of the largest integer beside a count
-        int plain_bits                   # and of one without
-        bint has_weights                 # of rows, in gradients and hessians
+        tuple arrays                     # owners of gradients and hessians
+        list owners                      # of other memory behind pointers
+        Py_ssize_t block_size            # maximum rows of a block
+        Py_ssize_t pool_size             # maximum rows of a word, across eras
+        int count_bits                   # of a word, for the row count
+        int sum_bits                     # of an integer whose sum is exact as a double
+        int packed_bits                  # of the largest integer beside a row count
+        int plain_bits                   # and of one alone
+        bint has_weights                 # in gradients and hessians
 
-        # Of the node.
-        const unsigned int * sample_indices  # NULL: all rows, as they are
+        # The node.
+        const unsigned int * sample_indices  # NULL: all rows, in order
         int n_rows
-        # Its eras that are listed: of as many rows as it takes to compare them.
+        # Its listed eras: those with enough rows to be compared.
         int n_listed
-        int n_coverable                  # eras with rows for both sides of a split
+        int n_coverable                  # eras with enough rows for both sides
         int n_blocks
         row_block * blocks               # (capacity,)
         impurity_sums * block_sums       # (capacity,)

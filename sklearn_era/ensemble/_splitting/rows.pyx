@@ -1,21 +1,20 @@
-"""The rows of a node, era by era, as what its histograms add up.
+"""The rows of a node, era by era, packed for its histograms.
 
-The order of training rows by era is found once a fit. A tree starts with its rows in
-that order, which splits keep: so an era is a range of a node's rows.
+Training rows are sorted by era once a fit. Each tree starts with that order, and splits
+keep it: so an era is a range of a node's rows.
 
     node's rows   e e e e e e|e e e e|e e e e e e e e e|e e|...
     blocks        [    0     ][   1  ][    2   ][   3  ][4 ]    of one era each
-    chunks        [          0       ][           1        ]    held in the cache
+    chunks        [          0       ][           1        ]    fit the cache
 
-Ranges are cut into blocks of a size that one word can hold the sum of, and blocks are
-gathered into chunks that stay in the cache while all features are summed up.
+A block is as large as the sum of its rows fits a word; a chunk stays in the cache while
+all features are summed up.
 
-A row is an integer or two (`summed_values`): its gradient, rounded to a fixed point,
-beside a 1 that counts the row. Sums of integers are exact. So they do not depend on the
-order of rows or eras, and what is left of a node after one child's sums are subtracted
-is the other child's, to the last bit: no side of a split gets a value out of rounding.
-The fixed points are such that all sums fit a word, and with a count the 53 bits of a
-double as well: the largest gradient of a tree has 33 bits for a million rows.
+A row is one word or more (`summed_values`): its gradient as a fixed point, beside a 1
+that counts the row. Sums of integers are exact. So they do not depend on the order of
+rows or eras, and a parent's sums less one child's are exactly the other's: no side of a
+split has a value by rounding. All sums fit a word, and the 53 bits of a double as well:
+the largest gradient of a tree has 33 bits for a million rows.
 """
 
 from cython.parallel import prange
@@ -37,14 +36,14 @@ from .._criteria.time_robust cimport impurity
 cdef class EraRows:
     """The rows of one node after another, for the trees of a fit.
 
-    `era_codes` has the era of each training row, as 0..n_eras-1; `row_order` (shape
-    (n_samples,)) the rows by era, in their order within an era, or None if they are so
-    as they are. For the statistic RATIO, `weights` are those of the rows, and
-    `positive_weights` are 0 where the target is 0; else None. `has_weights` is whether
-    those of rows are in gradients and hessians. `order` is `row_order`.
+    `era_codes` has the era of each training row, 0 to n_eras - 1; `row_order` (shape
+    (n_samples,)) the rows stably sorted by era, None if they already are; it is the
+    attribute `order`. For the statistic RATIO, `weights` are the sample weights, and
+    `positive_weights` the same but 0 if the target is 0; else None. `has_weights`:
+    gradients and hessians are weighted.
 
-    `exchange` knows the rows of other processes, which have other eras. Numbers of rows
-    and eras are those of this one, but for `n_samples_of_all`.
+    `exchange` sums over processes, which have different eras. Numbers of rows and eras
+    are those of this process, except `n_samples_of_all`.
     """
 
     def __init__(
@@ -68,18 +67,18 @@ cdef class EraRows:
         self.era_codes = era_codes
         self.era_counts = counts.astype(np.int32)
         self.order = None if row_order is None else np.asarray(row_order, np.uint32)
-        # A block's integers, shifted by the bits of the count, have to stay below 2^63,
-        # and the sum of all integers below 2^53. Blocks are as large as that allows
-        # without another bit less for an integer, but for those of small eras.
-        # All processes have the same, so that their integers have one unit.
+        # A block's integers, shifted by the bits of the count, stay below 2^63, and the
+        # sum of all integers below 2^53. Blocks are as large as this allows without
+        # fewer bits for integers, unless all eras are small. The same in all processes,
+        # so that their integers have one unit.
         self.sum_bits = sum_bits = 53 - (int(self.n_samples_of_all) - 1).bit_length()
         era_bits = (max(int(largest_count), 1) - 1).bit_length()
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
         self.packed_bits = min(61 - 2 * block_bits, sum_bits)
-        # Ties of exact sums are ties; with weights, digits count for more.
+        # Exact sums keep ties; with weights, more digits are needed.
         self.plain_bits = sum_bits + 9 if has_weights else sum_bits
-        # What a word can hold, whatever the era of its rows.
+        # The capacity of a word, across eras.
         pool_bits = (61 - self.packed_bits) // 2
         self.pool_size = 1 << pool_bits
         self.count_bits = pool_bits + 1
@@ -97,14 +96,15 @@ cdef class EraRows:
         self.weights = weights
         if weights is not None:
             differ = not np.min(weights) == np.max(weights) == 1.0
-            (differ,) = exchange.max_of(differ)  # of all processes, which share units
+            (differ,) = exchange.max_of(differ)  # all processes share units
             self.compares_targets = True
             self.of_targets.gradients = &positive_weights[0]
             self.of_targets.hessians = &weights[0] if differ else NULL
             set_units(self, &self.of_targets)
 
     def start_tree(self, gradients, hessians, int n_threads):
-        """Take over the gradients of a tree about to be grown."""
+        """Take over the gradients of the next tree; return their sum and the hessians'.
+        """
         cdef:
             const G_H_DTYPE_C [::1] gradient_view = gradients
             const G_H_DTYPE_C [::1] hessian_view = hessians
@@ -129,23 +129,22 @@ cdef class EraRows:
         return self.exchange.sum_of(sum_gradients, sum_hessians)
 
     cdef const summed_values * values_to_compare(self) noexcept nogil:
-        """What eras are compared by."""
+        """Return the values that eras are compared by."""
         return &self.of_targets if self.compares_targets else &self.of_gradients
 
     cdef void start_node(self, const unsigned int [::1] sample_indices) noexcept:
-        """Begin a node."""
+        """Set the rows of a node."""
         self.n_rows = sample_indices.shape[0]
-        self.sample_indices = NULL  # before the first split, and of no rows
+        self.sample_indices = NULL  # at the root, or without rows
         if 0 < self.n_rows and (self.n_rows < self.n_samples or self.order is not None):
             self.sample_indices = &sample_indices[0]
 
     cdef void list_eras(
         self,
-        long long min_rows,  # of an era that is listed
-        long long n_needed,  # to have enough for both sides of a split
+        long long min_rows,  # of a listed era
+        long long n_needed,  # for both sides of a split
     ) noexcept:
-        """Find the eras of the node that have so many rows, and cut them into blocks.
-        """
+        """List the eras of the node with at least `min_rows`, cut into blocks."""
         cdef:
             int start = 0
             int n_seen = 0
@@ -184,7 +183,7 @@ cdef class EraRows:
     cdef void pack(
         self, const summed_values * values, int start, int stop, int first_word
     ) noexcept nogil:
-        """Turn some rows of the node into words."""
+        """Pack some rows of the node into words."""
         cdef:
             const unsigned int * rows = self.sample_indices
             long long * words = &self.words[0] + first_word - start
@@ -215,9 +214,9 @@ cdef class EraRows:
     cdef void pack_contrasts(
         self, const summed_values * values, row_block * block, int count_bits
     ) noexcept nogil:
-        """Turn the rows of an era into what they add to G n_L - G_L n of a split.
+        """Pack the contributions of an era's rows to G n_L - G_L n of a split.
 
-        Sides may be alike but for rounding where that is at most LIKENESS of
+        Sides may be equal but for rounding if that is at most LIKENESS times
         G n_L n_R / n, which is below G n / 4.
         """
         cdef:
@@ -239,7 +238,7 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * LIKENESS * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept:
-        """Bits for n rows, beside up to n^2 / 2 largest integers; 0: not enough."""
+        """Return bits for n rows, beside n^2 / 2 largest integers; 0 without room."""
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
             while self.blocks[i].stop - self.blocks[i].start >> n_bits > 0:
@@ -247,7 +246,7 @@ cdef class EraRows:
         return n_bits if n_bits < 10 and self.packed_bits + 3 * n_bits <= 62 else 0
 
     cdef void measure_impurities(self, double [::1] impurities) noexcept:
-        """Impurity of each era that is listed, before any split."""
+        """Compute the impurity of each listed era, before any split."""
         cdef:
             const summed_values * values = &self.of_gradients
             impurity_sums total
@@ -272,10 +271,10 @@ cdef class EraRows:
             impurities[era] = impurity(total.squares, total.gradients, total.hessians)
 
     def root_variance(self):
-        """Variance over all rows of g / h, weighted by h: of the gradients, if h is 1.
+        """Return the variance over all rows of g / h, weighted by h.
 
-        In units of the raw prediction, squared, and so it does not depend on the unit
-        of the sample weights.
+        In squared units of the raw prediction, and so independent of the unit of sample
+        weights.
         """
         cdef impurity_sums total = sum_squares(
             self.of_gradients.gradients, self.of_gradients.hessians, NULL,
@@ -290,14 +289,14 @@ cdef class EraRows:
 cdef inline void pack_plane(
     const G_H_DTYPE_C * values,
     double scale,
-    double low_scale,           # 0: of high words
-    const unsigned int * rows,  # NULL: all, as they are
+    double low_scale,           # 0: the high words
+    const unsigned int * rows,  # NULL: all, in order
     int start,
     int stop,
-    int count_bits,             # above which integers are, beside a 1; 0: no count
-    long long * words,          # OUT, to be counted from the node's first row
+    int count_bits,             # integers are above them, with a 1 below; 0: no count
+    long long * words,          # OUT, from the node's first row
 ) noexcept nogil:
-    """The integers of some rows."""
+    """Pack one word of some rows."""
     cdef:
         long long one = count_bits > 0
         long long shift = <long long> 1 << count_bits
@@ -313,7 +312,7 @@ cdef inline void pack_plane(
 
 
 cdef set_units(EraRows self, summed_values * values):
-    """Find the units of integers, and make room for the words of rows."""
+    """Set the units of fixed points, and allocate the words of a chunk."""
     fix_points(
         values, self.n_samples, self.sum_bits, self.packed_bits, self.plain_bits,
         self.has_weights, self.n_threads, self.exchange,
@@ -324,12 +323,12 @@ cdef set_units(EraRows self, summed_values * values):
 
 
 cdef inline int era_of_row(EraRows self, int i) noexcept nogil:
-    """The era of a row of the node."""
+    """Return the era of a row of the node."""
     return self.era_codes[i if self.sample_indices == NULL else self.sample_indices[i]]
 
 
 cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
-    """Cut an era into blocks, of the last chunk or of another one."""
+    """Cut an era into blocks, in the last chunk or a new one."""
     cdef:
         row_block * block
         Py_ssize_t first_word = 0
@@ -358,7 +357,7 @@ cdef void add_era(EraRows self, int era, int start, int stop) noexcept:
 
 
 cdef int end_of_era(EraRows self, int era, int start) noexcept nogil:
-    """The row of the node after the last one of an era, by ever larger steps."""
+    """Return the end of an era's rows in the node, by galloping search."""
     cdef:
         int low = start + 1
         int step = 1

@@ -1,20 +1,19 @@
 """The best split of a node by a criterion that compares eras, or by the gain.
 
-Everything that a split needs to know of eras stays behind this module: patched upstream
-code hands over a node and takes a `SplitInfo` back, and asks for a node's histograms,
-of which it reads the sums over all rows of a root. How they are made and scanned is
-thus free to change.
+The interface to the patched upstream code: it passes a node and gets a `SplitInfo`, and
+reads from histograms only the sums over all rows of a root. How histograms are made and
+scanned is thus free to change.
 
 `EraSplitter.find_node_split` is the pipeline:
 
     rows of the node
-      -> histograms over all eras    the smaller child's from its rows, the other's by
+      -> pooled histograms           the smaller child's from its rows, the other's by
          (`histograms`)              subtraction
-      -> gains                       of every candidate split
+      -> gains                       of all candidates
          (`candidates`, `lanes`)
-      -> a list of splits            those with a share of the largest gain (`choice`)
-      -> sums over eras              of each split that is listed: rows are summed up
-         (`comparison`, `lanes`)     by era on its left side, and sides compared
+      -> list of splits              with a share of the largest gain (`choice`)
+      -> sums over eras              of each listed split: left sides by era, compared
+         (`comparison`, `lanes`)     with the right ones
       -> ranks                       by the criterion's key
 """
 
@@ -42,25 +41,23 @@ from .._criteria.formulas cimport node_loss
 
 
 cdef enum:
-    ROWS_OF_ERA = 24  # from which on a node's sums by era are less work than its rows
-    ROWS_OF_DIRECTION = 64  # the same, of directions
+    ROWS_OF_ERA = 24  # from here on, sums by era are cheaper than a pass over rows
+    ROWS_OF_DIRECTION = 64  # the same for directions
 
 
 cdef class EraSplitter:
     """Finds the best split of a node by a criterion that compares eras.
 
-    One splitter serves a whole fit. For each tree, scikit-learn's grower first has it
-    make the histogram builder (`start_tree`) and shows it the plain splitter
-    (`use_splitter`), whose partition of the rows it brings into the order of eras. Then
-    it asks for the histograms of each node and its split.
+    One splitter serves a whole fit. For each tree, scikit-learn's grower first calls
+    `start_tree` for a histogram builder and then `use_splitter` with the plain
+    splitter, whose partition becomes the rows in the order of eras. Then it requests
+    the histograms and the split of each node.
 
-    The parameters are those of `EraRows`, the criterion that ranks the splits, and the
-    bytes for the histograms that nodes keep (`store_budget`, None for the default).
-    `penalties` are those of features, in the order of the tree's columns; None stands
-    for zeros. Features of 1 or more are not looked at.
-    `n_samples` is the number of rows to the grower: those of all processes.
-    `hessians` and `hessians_are_constant` are what the grower looks for in a histogram
-    builder; `store` is the memory of the histograms.
+    Parameters are those of `EraRows`, the criterion, and the bytes for the histograms
+    of nodes (`store_budget`, None for the default). `penalties` are in the order of the
+    tree's columns, None for zeros; features with 1 or more are excluded. `n_samples`
+    counts the rows of all processes. `hessians` and `hessians_are_constant` are
+    attributes of scikit-learn's histogram builder; `store` is the memory of histograms.
     """
 
     def __init__(
@@ -80,7 +77,7 @@ cdef class EraSplitter:
         self.criterion = criterion.params
         self.splits = CandidateSplits(self.rows, exchange)
         self.splits.tree = &self.tree
-        self.spare = HistogramStore(2**62)  # for a node that finds no room
+        self.spare = HistogramStore(2**62)  # for nodes beyond the budget
         self.store = HistogramStore(store_budget)
         self.impurities = np.zeros(self.rows.n_eras)
         self.era_sizes = np.asarray(self.rows.era_counts, dtype=np.float64)
@@ -92,12 +89,11 @@ cdef class EraSplitter:
     def start_tree(
         self, X_binned, n_bins, gradients, hessians, hessians_are_constant, n_threads
     ):
-        """Take over the data and the gradients of a tree about to be grown.
+        """Take over the data and gradients of the next tree; return the builder: self.
 
-        The parameters are those of scikit-learn's `HistogramBuilder`, whose place it
-        takes: the grower asks what is returned, the splitter itself, for histograms.
+        The parameters are those of scikit-learn's `HistogramBuilder`.
         """
-        self.splitter = None  # with 12 bytes a row, before there is the next one
+        self.splitter = None  # frees 12 bytes a row before the next one exists
         self.gradients = gradients
         self.hessians = hessians
         self.hessians_are_constant = hessians_are_constant
@@ -111,7 +107,7 @@ cdef class EraSplitter:
         return self
 
     def use_splitter(self, splitter):
-        """Take over the constraints of a tree, from scikit-learn's splitter of it."""
+        """Take over the limits of a tree from scikit-learn's splitter."""
         if self.rows.order is not None:
             np.asarray(splitter.partition)[:] = self.rows.order
         self.splitter = splitter
@@ -126,10 +122,10 @@ cdef class EraSplitter:
     def compute_histograms_brute(
         self, const unsigned int [::1] sample_indices, allowed_features=None
     ):
-        """Histograms of a node by the allowed features (None for all), or a promise.
+        """Return the histograms of a node, made now for a root and later for a child.
 
-        Those of a root are made; those of a child when its sibling's are asked for, in
-        `compute_histograms_subtraction`, or when it is to be split.
+        Those of a child are made by `compute_histograms_subtraction` or at its split.
+        `allowed_features` is None for all.
         """
         cdef NodeHistograms histograms = NodeHistograms(
             self.store, sample_indices, sample_indices.shape[0]
@@ -145,7 +141,8 @@ cdef class EraSplitter:
         self, NodeHistograms parent_histograms, NodeHistograms sibling_histograms,
         allowed_features=None,
     ):
-        """Histograms of the larger child: its parent's less its sibling's."""
+        """Return the histograms of the larger child: its parent's less its sibling's.
+        """
         cdef NodeHistograms histograms = NodeHistograms(
             self.store, sibling_histograms.sample_indices[:0],
             parent_histograms.n_rows - sibling_histograms.n_rows,
@@ -157,7 +154,7 @@ cdef class EraSplitter:
         return histograms
 
     def _bundle_features(self, allowed_features):
-        """Bundle the features of the tree; all of them, once a fit."""
+        """Bundle the features of the tree; if these are all, once a fit."""
         features = np.sort(usable_features(self, allowed_features))
         are_all = features.size == usable_features(self, None).size
         self.bundles = self.all_features if are_all else None
@@ -169,12 +166,12 @@ cdef class EraSplitter:
         self.splits.use_threads(self.n_threads)
 
     def find_node_split(self, node):
-        """The best admissible split of a node over its features; None without one."""
+        """Return the best admissible split of a node; None without one."""
         cdef:
             NodeHistograms histograms
             node_struct c_node
             chosen_split chosen
-            const long long [::1] merged  # of the bins of all processes
+            const long long [::1] merged  # bins of all processes
         if not start_node(self, node, &c_node):
             return None
         histograms = histograms_of(self, node)
@@ -197,9 +194,9 @@ cdef class EraSplitter:
 cdef NodeHistograms sum_up(
     EraSplitter self, NodeHistograms histograms, NodeHistograms parent, bint keeps
 ):
-    """Sum up a node's rows, and subtract them from its parent's, if there is room."""
+    """Sum up a node's rows and subtract them from its parent's; None without memory."""
     cdef:
-        Py_ssize_t n_rows = histograms.n_rows  # of the node, or the larger child
+        Py_ssize_t n_rows = histograms.n_rows  # later the larger child's
         Py_ssize_t least, n_by_era = 0
         int n_threads
     least = ROWS_OF_DIRECTION if self.criterion.name == DIRECTIONAL else ROWS_OF_ERA
@@ -228,8 +225,7 @@ cdef NodeHistograms sum_up(
 
 
 cdef bint keeps_eras(EraSplitter self) noexcept:
-    """Whether nodes keep the sums of single eras: where all splits are compared, and
-    have masks.
+    """Return whether nodes keep sums by era: if all splits are compared and have masks.
     """
     return (
         self.criterion.name != GAIN
@@ -241,7 +237,7 @@ cdef bint keeps_eras(EraSplitter self) noexcept:
 
 
 cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
-    """Describe a node, and find its eras; return whether it can be split at all."""
+    """Describe a node and list its eras; return whether it may be split."""
     cdef:
         EraRows rows = self.rows
         const criterion_struct * criterion = &self.criterion
@@ -279,12 +275,12 @@ cdef bint start_node(EraSplitter self, node, node_struct * c_node) except -1:
 
 
 cdef NodeHistograms histograms_of(EraSplitter self, node):
-    """The node's histograms over all eras."""
+    """Return the node's pooled histograms; sum up its rows if they are not stored."""
     cdef NodeHistograms histograms = node.histograms
     if not histograms.is_stored:
         histograms.sample_indices = node.sample_indices
-        # Its eras are listed, as those that it would keep are not: it keeps none.
-        if sum_up(self, histograms, None, False) is None:  # there is no room
+        # Without sums by era, which would list its eras anew.
+        if sum_up(self, histograms, None, False) is None:  # beyond the budget
             histograms = NodeHistograms(self.spare, node.sample_indices, node.n_samples)
             sum_up(self, histograms, None, False)
     assert histograms.are_sums_of(
@@ -294,10 +290,9 @@ cdef NodeHistograms histograms_of(EraSplitter self, node):
 
 
 cdef draw_features(EraSplitter self, allowed_features):
-    """Which features to look at: those allowed, less the ones drawn out.
+    """Return the active features, as a mask: allowed, and drawn by `max_features`.
 
-    The draw is scikit-learn's own, so that `max_features` means the same and uses
-    the generator in the same way.
+    The draw is scikit-learn's, with the same use of the generator.
     """
     fraction = self.splitter.feature_fraction_per_split
     if allowed_features is None and fraction >= 1.0 and self.penalties is None:
@@ -315,7 +310,7 @@ cdef draw_features(EraSplitter self, allowed_features):
 
 
 cdef usable_features(EraSplitter self, allowed_features):
-    """The features allowed (None for all), but for those that a penalty forbids."""
+    """Return the allowed features (None for all) with a penalty below 1."""
     if allowed_features is None:
         features = np.arange(self.tree.n_features)
     else:
@@ -326,13 +321,13 @@ cdef usable_features(EraSplitter self, allowed_features):
 
 
 class EraSplitInfo(SplitInfo):
-    """A `SplitInfo` whose node waits in the queue by the criterion's key.
+    """A `SplitInfo` with the priority of its node: the criterion's key.
 
     Attributes
     ----------
     priority : tuple of float
-        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` stays
-        the pooled gain, in scikit-learn's units.
+        `expansion`, `secondary` and `gain` of `split_rank`. The attribute `gain` is the
+        pooled gain, in scikit-learn's units.
     """
 
     def __init__(self, priority, **split_info):
@@ -343,7 +338,7 @@ class EraSplitInfo(SplitInfo):
 cdef make_split_info(
     const tree_data * tree, const feature_split * split, const node_struct * node
 ):
-    """A node's best split as scikit-learn's grower takes it."""
+    """Return a node's best split in the form of scikit-learn's grower."""
     cdef:
         side_values values = values_of_sides(
             tree, &node.pooled, split.sum_gradients_left, split.sum_hessians_left
@@ -355,9 +350,9 @@ cdef make_split_info(
         bitset = np.empty(BITSET_SIZE, dtype=np.uint32)
         for i in range(BITSET_SIZE):
             bitset[i] = split.left_cat_bitset[i]
-        # scikit-learn takes a split at the last bin for one that parts numbers from
-        # missing values, and leaves its categories out. So the bin of a categorical
-        # split, which nothing else reads, must not be the only one there is.
+        # scikit-learn takes a split at the last bin for one between numbers and missing
+        # values, and drops its categories. So `bin_idx`, otherwise unused here, must
+        # not be the only bin.
         bin_idx = tree.n_bins_non_missing[split.feature_idx] == 1
     return EraSplitInfo(
         priority=(split.rank.expansion, split.rank.secondary, split.rank.gain),

@@ -3,7 +3,7 @@ cdef class HistogramStore:
         readonly Py_ssize_t budget     # bytes
         readonly Py_ssize_t allocated  # bytes
         list free_buffers
-        list lent                      # weak references to what has a buffer
+        list lent                      # weak references to owners of buffers
 
 
 cdef class NodeHistograms:
@@ -12,11 +12,11 @@ cdef class NodeHistograms:
         HistogramStore store
         object buffer          # ndarray of int64, or None
         readonly bint is_stored
-        long long * sums       # (n_planes, n_bins): rows, and sums of each word, by bin
+        long long * sums       # (n_planes, n_bins): row counts, and a sum for each word
         long long * by_era     # see `sum_bundle`; or NULL
         Py_ssize_t n_bins      # of all features of the tree
         int n_planes
-        double sum_gradients   # over all rows; of a root only
+        double sum_gradients   # over all rows; root only
         double sum_hessians
         const unsigned int [::1] sample_indices
         Py_ssize_t n_rows

@@ -1,8 +1,8 @@
-"""Memory for the sums that nodes keep, of which their children's are made.
+"""Memory for the sums of nodes, from which those of their children follow.
 
-A node keeps its histograms over all eras until it is split: 16 bytes a bin, 24 where
-hessians vary. Where the criterion judges all splits, these are lanes with masks, and it
-has many rows an era, it keeps the sums of each era on their left sides as well.
+A node keeps its pooled histograms until it is split: 16 bytes a bin, 24 if hessians
+vary. It also keeps the left sides of splits by era if the criterion compares all
+splits, all have masks, and eras have many rows.
 """
 
 import weakref
@@ -14,8 +14,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 from .bundles cimport FeatureBundles, bundle_struct
 from .rows cimport EraRows
 
-# Bytes for what the nodes of a fit keep at a time; a node that finds them spent is
-# summed up from its rows.
+# Bytes for the nodes of a fit at a time; nodes beyond are summed up from their rows.
 STORE_BUDGET = 2**28
 
 
@@ -29,26 +28,26 @@ cdef class HistogramStore:
         self.lent = []
 
     def lend(self, Py_ssize_t n_integers):
-        """A buffer of as many integers at least; None where the budget is spent."""
+        """Return a buffer of at least so many integers; None beyond the budget."""
         free = self.free_buffers
         fitting = [i for i, buffer in enumerate(free) if buffer.size >= n_integers]
         if fitting:
             return free.pop(min(fitting, key=lambda i: free[i].size))
-        # Those that are free are too small, and make room.
+        # All free buffers are too small: drop them to make room.
         n_left = self.allocated - sum(buffer.nbytes for buffer in free)
         if n_left + 8 * n_integers > self.budget:
             return None
         free.clear()
         self.allocated = n_left
         buffer = np.empty(n_integers, dtype=np.int64)
-        self.allocated += buffer.nbytes  # not before there is room for them
+        self.allocated += buffer.nbytes  # only once it is allocated
         return buffer
 
     def take_back(self, buffer):
         self.free_buffers.append(buffer)
 
     def take_all_back(self):
-        """End a tree: nodes that were not split have no more use for their buffers."""
+        """Release the buffers of nodes that were not split, at the end of a tree."""
         for reference in self.lent:
             histograms = reference()
             if histograms is not None:
@@ -57,9 +56,9 @@ cdef class HistogramStore:
 
 
 cdef class NodeHistograms:
-    """The sums of a node by bin, if the `store` has lent memory for them.
+    """The sums of a node by bin, if the `store` had memory for them.
 
-    `sample_indices` are the node's rows, or none of a larger child, which has `n_rows`.
+    `sample_indices` are the node's rows; empty for a larger child, of `n_rows` rows.
     """
 
     def __init__(
@@ -74,8 +73,8 @@ cdef class NodeHistograms:
         self.n_rows = n_rows
 
     def allocate(self, Py_ssize_t n_bins, Py_ssize_t n_by_era, int n_planes):
-        """Borrow memory from the store, with `n_by_era` sums of single eras if it has
-        so much; return whether it had some.
+        """Borrow memory from the store, with `n_by_era` sums by era if it has enough;
+        return whether it had any.
         """
         cdef:
             long long [::1] memory
@@ -104,13 +103,13 @@ cdef class NodeHistograms:
         self.store.lent.append(weakref.ref(self))
 
     def hand_over(self, NodeHistograms heir):
-        """Give the memory to another node."""
+        """Pass the memory to another node."""
         heir.buffer, self.buffer = self.buffer, None
         self.is_stored = False
         heir._use(self.sums, self.by_era, self.n_bins, self.n_planes)
 
     def release(self):
-        """Give the memory back."""
+        """Return the memory to the store."""
         if self.buffer is not None:
             self.store.take_back(self.buffer)
             self.buffer = None
@@ -121,16 +120,16 @@ cdef class NodeHistograms:
         self.release()
 
     def __getitem__(self, feature_idx):
-        """Sums over the rows of a root, as a histogram with a single bin.
+        """Return the sums over the rows of a root, as a histogram with a single bin.
 
-        scikit-learn's grower adds up the bins of any feature of it.
+        scikit-learn's grower adds up the bins of a feature to get them.
         """
         return np.array(
             [(self.sum_gradients, self.sum_hessians, 0)], dtype=HISTOGRAM_DTYPE
         )
 
     def over_processes(self, exchange, wanted):
-        """The sums of the bins that are wanted over all processes."""
+        """Return the sums over all processes, for the bins that are `wanted`."""
         sums = self.buffer[: self.n_planes * self.n_bins].copy()
         planes = sums.reshape(self.n_planes, -1)
         of_all = exchange.sum(planes[:, wanted].astype(np.float64).ravel())
@@ -149,8 +148,8 @@ cdef class NodeHistograms:
         return sums
 
     def are_sums_of(self, FeatureBundles bundles, EraRows rows, sample_indices):
-        """Whether each feature's bins have the sums of the node's rows, and the sums of
-        single eras add up to those of bins.
+        """Return whether each feature's bins sum up to the node's rows, and the sums by
+        era to those by bin.
         """
         cdef:
             const bundle_struct * bundle

@@ -1,4 +1,4 @@
-# The best split of a node and of a feature: by gain, and by what the eras say of it.
+# The best split of a feature and of a node, by gain and by the criterion's key.
 
 from cython.parallel cimport prange
 from libc.math cimport INFINITY
@@ -15,7 +15,7 @@ from ..._criteria.split_sums cimport add_absent_eras, take_lane
 
 
 cdef inline void find_gains(CandidateSplits splits, const node_struct * node) noexcept:
-    """Find the largest gain of each feature that is wanted."""
+    """Compute the largest gain of each active feature."""
     cdef:
         int n_threads = threads_for(splits.n_threads, node.n_bins)
         int i
@@ -29,10 +29,10 @@ cdef inline void find_gains(CandidateSplits splits, const node_struct * node) no
 cdef inline feature_split best_by_gain(
     CandidateSplits splits,
     const node_struct * node,
-    double least,                    # that a gain has to exceed
+    double least,                    # exclusive
     double unit_of_costs,            # see `cost_of_feature`
 ) noexcept:
-    """The split with the largest gain, less what its feature costs."""
+    """Return the split with the largest gain after feature penalties."""
     cdef:
         feature_bins * best = NULL
         feature_bins * feature
@@ -68,9 +68,9 @@ cdef inline feature_split rank_splits(
     const criterion_struct * criterion,
     const node_struct * node,
     double unit_of_costs=0.0,
-    bint of_first=False,             # of features in the columns compared first
+    bint of_first=False,             # only the columns compared first
 ) noexcept:
-    """The best of the splits that are listed."""
+    """Return the best of the listed splits."""
     cdef:
         int n_threads = threads_for(splits.n_threads, splits.n_listed_lanes)
         feature_bins * feature
@@ -95,7 +95,7 @@ cdef inline void find_largest_gain(
     const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
-    """Settle the orders of a feature's bins, and find the largest gain of a split."""
+    """Set the orders of a feature's bins, and compute its largest gain."""
     cdef:
         order_sides sides
         int k
@@ -115,7 +115,7 @@ cdef inline double gains_of_order(
     int k,                    # order
     order_sides * sides,      # OUT
 ) noexcept nogil:
-    """Find the gains of an order's splits; return the largest one."""
+    """Compute the gains of an order's splits; return the largest."""
     return splits.functions.find_gains(
         feature.first_bin, feature.n_codes, &feature.orders[k].order,
         splits.tree.monotonic_cst[feature.feature_idx], splits.tree, node, sides,
@@ -125,7 +125,7 @@ cdef inline double gains_of_order(
 cdef inline feature_split find_best_split(
     CandidateSplits splits, const node_struct * node, const feature_bins * feature,
 ) noexcept nogil:
-    """The split of a feature with its largest gain."""
+    """Return the split with the largest gain of a feature."""
     cdef:
         order_sides sides
         feature_split best, split
@@ -157,7 +157,7 @@ cdef inline feature_split make_split(
     double sum_gradients_left,
     double sum_hessians_left,
 ) noexcept nogil:
-    """A split that is ranked by its gain."""
+    """Return a split with its gain as the key."""
     cdef:
         feature_split split
         const split_order * order = &feature.orders[k]
@@ -191,9 +191,9 @@ cdef inline void rank_feature(
     const node_struct * node,
     double unit_of_costs,
     bint of_first,
-    feature_bins * feature,   # IN and OUT, its best split
+    feature_bins * feature,   # IN; OUT: its best split
 ) noexcept nogil:
-    """Find the best of the splits of a feature that are listed."""
+    """Find the best of the listed splits of a feature."""
     cdef:
         double cost = cost_of_feature(splits.tree, feature.feature_idx, unit_of_costs)
         const split_order * order

@@ -1,5 +1,5 @@
-# The splits that the eras are asked of, each of which gets a lane, and loses it once it
-# cannot become the best one any more.
+# The listed splits, which are compared by era: each has a lane until it can no longer
+# become the best.
 
 from cython.parallel cimport prange
 from libc.math cimport INFINITY
@@ -49,9 +49,9 @@ cdef inline list_splits(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const node_struct * node,
-    bint looks_at_rows,   # for splits that too few eras can cover
+    bint looks_at_rows,   # to prune splits that too few eras can cover
 ):
-    """List the splits whose gain suffices, without anything said of them yet."""
+    """List the splits of enough gain, with sums of 0."""
     cdef:
         int n_threads = threads_for(splits.n_threads, splits.bundles.n_bins)
         feature_bins * feature
@@ -98,7 +98,7 @@ cdef inline void list_feature(
     bint looks_at_rows,
     int place,                # of the feature, among all
 ) noexcept nogil:
-    """List the splits of a feature whose gain suffices."""
+    """List the splits of a feature that have enough gain."""
     cdef:
         feature_bins * feature = &splits.features[place]  # IN and OUT
         bint has_masks = splits.columns[feature.orders[0].column].bundle != NULL
@@ -113,7 +113,7 @@ cdef inline void list_feature(
         and suffices(criterion, feature.largest_gain)
     )
     if not feature.is_listed:
-        if has_masks:  # splits of both orders have a lane, whether listed or not
+        if has_masks:  # all splits have a lane, listed or not
             k = feature.has_missing * max(feature.n_codes - 2, 0)
             for i in range(feature.n_codes - 1 + k):
                 splits.gains[feature.orders[0].first_lane + i] = -INFINITY
@@ -155,11 +155,11 @@ cdef inline void list_order(
     CandidateSplits splits,
     const criterion_struct * criterion,
     const order_sides * sides,
-    const int * n_covering,   # eras that may cover each split; NULL: not asked
+    const int * n_covering,   # eras that may cover each split; NULL: not counted
     const feature_bins * feature,
     split_order * order,      # IN and OUT
 ) noexcept nogil:
-    """Give the splits that are listed a lane each, and the codes their groups."""
+    """Give each listed split a lane, and each code its group."""
     cdef:
         lane_column * column = &splits.columns[order.column]
         int n_splits = 0
@@ -168,7 +168,7 @@ cdef inline void list_order(
         if not (sides.gains[i] > -INFINITY and suffices(criterion, sides.gains[i])):
             continue
         if i > 0 and sides.left.counts[i] == sides.left.counts[i - 1]:
-            continue  # the bin has no row: this is the split before once more
+            continue  # an empty bin repeats the split before
         if n_covering == NULL or n_covering[i] >= criterion.min_covered_eras:
             set_lane(splits, sides, i, order.first_lane + n_splits)
             n_splits += 1
@@ -186,9 +186,9 @@ cdef inline void count_covering_eras(
     const X_BINNED_DTYPE_C * codes,  # (n_samples, COLUMNS), of some features
     int * changes,                   # OUT, (COLUMNS, MAX_BINS)
 ) noexcept nogil:
-    """Count the eras with a row on either side of each split, by where they change.
+    """Count the eras with a row on either side of each split, as differences.
 
-    An era covers what lies between the first and the last of its rows.
+    An era covers the splits between its lowest and its highest code.
     """
     cdef:
         X_BINNED_DTYPE_C[COLUMNS] lowest, highest
@@ -216,21 +216,21 @@ cdef inline void group_codes(
     const split_order * order,
     const X_BINNED_DTYPE_C * places,  # (n_splits,), of some splits, ascending
     int n_splits,
-    X_BINNED_DTYPE_C * groups,        # OUT, of codes: see `lane_column`
+    X_BINNED_DTYPE_C * groups,        # OUT, by code: see `lane_column`
 ) noexcept nogil:
-    """Find the first of some splits that has each code on its left side."""
+    """Set the group of each code: the first split with it on the left side."""
     cdef:
         X_BINNED_DTYPE_C[MAX_BINS] are_listed
         X_BINNED_DTYPE_C group = 0
         int i
-    memset(groups, n_splits, MAX_BINS)  # on the right side of all
+    memset(groups, n_splits, MAX_BINS)  # on the right side of every split
     memset(are_listed, 0, MAX_BINS)
     for i in range(n_splits):
         are_listed[places[i]] = 1
     for i in range(order.order.n_splits):
         groups[order.order.codes[i]] = group
         group += are_listed[i]
-    if feature.has_missing:  # the last of the codes, and of the bins
+    if feature.has_missing:  # the last of codes and of bins
         groups[splits.tree.missing_values_bin_idx] = groups[feature.n_codes - 1]
         if order.order.missing_go_to_left:
             groups[splits.tree.missing_values_bin_idx] = 0
@@ -239,7 +239,7 @@ cdef inline void group_codes(
 cdef inline void set_lane(
     CandidateSplits splits, const order_sides * sides, int place, Py_ssize_t lane
 ) noexcept nogil:
-    """Keep both sides of a split, its gain and its place."""
+    """Set the sides, the gain and the place of a split."""
     cdef:
         double * of_lane = splits.sides + lane
         Py_ssize_t n = splits.n_lanes
@@ -257,7 +257,7 @@ cdef inline void set_lane(
 cdef inline void keep_best(
     CandidateSplits splits, const criterion_struct * criterion, const node_struct * node
 ) noexcept:
-    """Keep the splits with the largest key."""
+    """Prune all splits but those with the largest key."""
     cdef:
         feature_split best = rank_splits(splits, criterion, node)
         int i
@@ -272,21 +272,21 @@ cdef inline void keep_best(
 cdef inline void prune_column(
     CandidateSplits splits,
     const criterion_struct * criterion,
-    int n_eras,             # of the criterion's key
-    int n_left,             # eras that are still to be asked
-    double least,           # key that a split has to reach
+    int n_eras,             # of the key
+    int n_left,             # eras not yet added
+    double least,           # key to reach
     lane_column * column,   # IN and OUT
 ) noexcept nogil:
-    """Drop the splits whose key cannot reach another one's, or with too few eras.
+    """Drop the splits that cannot reach the key or cover enough eras.
 
-    As long as they are few, to move the others costs more than they do.
+    Unless they are few: then moving the others costs more.
     """
     cdef:
         const double * sums = splits.sums_of_column(column)
         const double * gains = splits.gains + column.first_lane
-        X_BINNED_DTYPE_C[MAX_BINS] groups  # of splits, among those that are kept
+        X_BINNED_DTYPE_C[MAX_BINS] groups  # new ones, by former group
         bint[MAX_BINS] can_win
-        criterion_struct own = criterion[0]  # which no other memory is, to a compiler
+        criterion_struct own = criterion[0]  # a copy, so that compilers see no alias
         int n_splits = column.n_splits
         int n_lanes = column.n_lanes
         int n_kept = 0
@@ -320,7 +320,7 @@ cdef inline void prune_column(
 cdef inline void move_lane(
     CandidateSplits splits, const lane_column * column, int source, int target
 ) noexcept nogil:
-    """Move a split to another lane."""
+    """Copy a split to another lane."""
     cdef:
         double * sums = splits.sums_of_column(column)
         Py_ssize_t a = column.first_lane + source
@@ -337,7 +337,7 @@ cdef inline void move_lane(
 cdef inline void narrow_fields(
     CandidateSplits splits, lane_column * column, int n_lanes
 ) noexcept nogil:
-    """Let fields have fewer lanes, one after the other."""
+    """Reduce the number of lanes of each field."""
     cdef:
         double * sums = splits.sums_of_column(column)
         int i, lane

@@ -1,9 +1,8 @@
 # The orders in which the bins of a feature move to the left side.
 #
-# That of categories is scikit-learn's: sorted by their pooled G / H, as for a squared
-# error the best of all subsets is then a split between neighbours (Fisher 1958, On
-# Grouping for Maximum Homogeneity). It is the same for every criterion, which then
-# judges the splits.
+# Categories are sorted as in scikit-learn, by their pooled G / H: for a squared error,
+# the best of all subsets is then a split between neighbours (Fisher 1958, On Grouping
+# for Maximum Homogeneity). All criteria share this order.
 
 from libc.stdlib cimport qsort
 
@@ -16,9 +15,8 @@ from ..fixed_points cimport gradient_of_sums, hessian_of_sums
 from ..lanes.functions cimport bin_order, node_struct
 from ..rows cimport MAX_BINS
 
-# A category with less hessian mass than this, in units of the node's mean hessian,
-# stays on the right side; and the mass that smooths the statistic of the others. The
-# value is scikit-learn's; LightGBM calls it cat_smooth.
+# Minimum sum of hessians of a category, in units of the node's mean, to go left; and
+# the smoothing term of its G / H. scikit-learn's value; LightGBM's cat_smooth.
 cdef enum:
     MIN_CATEGORY_SUPPORT = 10
 
@@ -29,7 +27,7 @@ cdef struct category_struct:
 
 
 cdef inline int compare_categories(const void * a, const void * b) noexcept nogil:
-    """By value, then by bin, so that equal categories have one order everywhere."""
+    """Compare by value, then by bin: a unique order on all platforms."""
     cdef:
         const category_struct * x = <const category_struct *> a
         const category_struct * y = <const category_struct *> b
@@ -41,13 +39,13 @@ cdef inline int compare_categories(const void * a, const void * b) noexcept nogi
 cdef inline int order_categories(
     const hist_struct * pooled,  # IN, shape (n_bins,), of the feature
     int n_bins_non_missing,
-    bint has_missing,            # as the bin after the others; else not a category
-    double support_factor,       # rows of the node by its hessian mass
+    bint has_missing,            # a category, the bin after the others
+    double support_factor,       # the node's rows by its sum of hessians
     X_BINNED_DTYPE_C * order,    # OUT
 ) noexcept nogil:
-    """Write all categories to `order`; return how many of them take part in a split.
+    """Sort all categories into `order`; return the number of those used in splits.
 
-    Those come first, in ascending order, and the ones with too little support last.
+    These come first, ascending; the others, of too little support, come last.
     """
     cdef:
         category_struct[MAX_BINS] categories
@@ -60,7 +58,7 @@ cdef inline int order_categories(
     for i in range(n_all):
         sum_hessians = pooled[i].sum_hessians
         value = pooled[i].sum_gradients / (sum_hessians + MIN_CATEGORY_SUPPORT)
-        # With a NaN there would be no order, and qsort may then read beyond.
+        # NaN has no order, with which qsort may read out of bounds.
         if sum_hessians * support_factor >= MIN_CATEGORY_SUPPORT and value == value:
             categories[n_used].bin_idx = i
             categories[n_used].value = value
@@ -74,17 +72,17 @@ cdef inline int order_categories(
     return n_used
 
 
-# Categories move to the left side from both ends of the order, towards the middle: as
-# in scikit-learn, so that those with little support stay on the right side, which has
-# at least half of the others.
+# Categories move to the left from both ends of the order towards the middle, as in
+# scikit-learn: those of too little support stay on the right, with at least half of the
+# others.
 
 cdef inline int n_moved_from_end(int n_used, bint is_reversed) noexcept nogil:
-    """How many categories move from the first end, or else from the last one."""
+    """Return the number of categories that move from the first or the last end."""
     return (n_used + 1) // 2 - is_reversed
 
 
 cdef inline void reverse_order(X_BINNED_DTYPE_C * order, int n_used) noexcept nogil:
-    """Turn round those categories of an order that take part in a split."""
+    """Reverse the categories that are used in splits."""
     cdef int i
     for i in range(n_used // 2):
         order[i], order[n_used - 1 - i] = order[n_used - 1 - i], order[i]
@@ -95,9 +93,9 @@ cdef inline bint set_left_categories(
     const X_BINNED_DTYPE_C * order,
     int n_left,
     int n_bins_non_missing,
-    int missing_code,                 # -1 where missing values are not a category
+    int missing_code,                 # -1 if missing values are not a category
 ) noexcept nogil:
-    """Note the categories on the left side; return whether the missing one is there."""
+    """Set the bits of categories on the left; return whether missing values are."""
     cdef int i
     init_bitset(left_cat_bitset)
     for i in range(n_left):
@@ -113,12 +111,16 @@ cdef inline void set_orders(
     const node_struct * node,
     feature_bins * feature,   # IN and OUT
 ) noexcept nogil:
-    """Settle the orders in which bins move to the left side.
+    """Set the orders in which the bins of a feature move to the left side.
 
-    Of numbers, from the lowest one on, with missing values on the right side; and in a
-    second order with these on the left. The last bin stays on the right, unless missing
-    values keep that from being empty. To the left they go along with one bin at least:
-    they alone on one side is what the last split of the first order is.
+    Numbers ascend, with missing values on the right side, and on the left one in a
+    second order:
+
+        codes 0 1 2, missing m    left sides
+        first order               0 | 0 1 | 0 1 2
+        second order              m 0 | m 0 1
+
+    The last bin stays on the right unless missing values are there.
     """
     cdef:
         bin_order * order
@@ -138,7 +140,7 @@ cdef inline void set_orders(
 cdef inline void set_categorical_orders(
     const node_struct * node, feature_bins * feature  # IN and OUT
 ) noexcept nogil:
-    """From both ends of the categories' order towards the middle."""
+    """Set both orders of categories: from each end towards the middle."""
     cdef:
         hist_struct[MAX_BINS] pooled
         const long long * of_bin

@@ -11,21 +11,21 @@ from ..._criteria.formulas cimport LANES, side_arrays
 
 cdef enum:
     FEW_ADDITIONS = 4_000
-    COLUMNS = 32  # codes of a row, side by side
+    COLUMNS = 32  # codes of a row that are adjacent
 
 
 cdef inline int threads_for(int n_threads, double n_additions) noexcept nogil:
-    """Threads that have enough to do, for what it takes to wake them up."""
+    """Return the threads: all if the work outweighs waking them up, else 1."""
     return n_threads if n_additions > FEW_ADDITIONS else 1
 
 
 cdef struct split_order:
-    # Some splits of a feature: those of one order of its bins.
+    # The splits of a feature in one order of its bins.
     bin_order order
     X_BINNED_DTYPE_C[MAX_BINS] categories   # `order.codes` of a categorical feature
-    int column                    # that has its lanes
-    Py_ssize_t first_lane         # among those of the node
-    int n_lanes                   # with a split that is listed, or with masks
+    int column                    # of its lanes
+    Py_ssize_t first_lane         # in the node
+    int n_lanes                   # of listed splits; with masks, of all
 
 
 cdef struct feature_bins:
@@ -34,18 +34,18 @@ cdef struct feature_bins:
     int n_codes
     bint has_missing
     bint is_categorical
-    Py_ssize_t first_bin          # among those of all features
-    bint is_wanted                # at the node
-    # Of its splits: INFINITY while it is not known, -INFINITY without any.
+    Py_ssize_t first_bin          # among the bins of all features
+    bint is_wanted                # active at the node
+    # Over its splits: INFINITY until it is known, -INFINITY without splits.
     double largest_gain
-    bint is_listed                # some of them
-    feature_split best            # of these, when they are ranked
+    bint is_listed                # has listed splits
+    feature_split best            # of these, once ranked
     int n_orders
     split_order[2] orders
 
 
 cdef inline int lanes_for(int n_splits) noexcept nogil:
-    """Lanes for some splits and one for all rows, as whole vectors."""
+    """Return the lanes of some splits and one for all rows, in whole registers."""
     return (n_splits // LANES + 1) * LANES
 
 
@@ -55,12 +55,12 @@ cdef class CandidateSplits:
         const lane_functions * functions
         EraRows rows
         object exchange
-        bint is_alone                 # in it
+        bint is_alone                 # a single process
         int n_threads
-        void * batches                # of eras, one for each thread
+        void * batches                # scratch for eras, one a thread
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles
-        list owners, memory           # of what is pointed at; of the bundles
+        list owners, memory           # behind pointers; of the bundles
         int n_features
         feature_bins * features       # (n_features,)
         int n_columns
@@ -68,20 +68,20 @@ cdef class CandidateSplits:
         int n_listed
         Py_ssize_t n_listed_lanes
         int * listed                  # (n_columns,), columns with listed splits
-        # Codes by row, and where the eras that may cover a split change in number.
+        # Codes by row; differences from split to split of the eras that may cover it.
         X_BINNED_DTYPE_C * row_codes  # (n_features // COLUMNS + 1, n_samples, COLUMNS)
         int * changes                 # (n_features, MAX_BINS)
-        # Of the node's lanes: both sides of splits over all eras, their gains, which
-        # are -INFINITY where a split is not listed, and their places in their order.
+        # The node's lanes: both sides, pooled; gains, -INFINITY unless listed; and the
+        # splits' places in their order.
         Py_ssize_t n_lanes
         double * sides                # (6, n_lanes)
         double * gains
         X_BINNED_DTYPE_C * places
-        # What the eras say: of each column, (n_fields, n_lanes).
+        # Sums over eras: for each column, (n_fields, n_lanes).
         int n_fields
         double * sums
-        int n_to_cover                # eras, where that is not known of listed splits
-        int n_absent                  # eras of the node that nothing was added of
+        int n_to_cover                # eras a listed split must cover, if not yet known
+        int n_absent                  # eras without anything to add
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
     cdef void count_listed(self) noexcept

@@ -1,9 +1,9 @@
-"""The candidate splits of a node: what is known of them, and their place in memory.
+"""The candidates of a node, and their memory.
 
-Of each feature, bins move to the left side in one order or two, and after each move
-there is a candidate split. Its gain follows from sums over all eras. Those with a gain
-that suffices are listed: each gets a lane, in a column with others that rows are summed
-up for together, and the eras are asked of it. Then it is ranked.
+The bins of a feature move to the left side in one order or two, with a candidate after
+each move. Its gain follows from pooled sums. Candidates of enough gain are listed: each
+gets a lane, in a column of those that share a pass over rows, is compared by era, and
+then ranked.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -22,7 +22,7 @@ from ..._criteria.split_sums cimport add_absent_eras, are_sums, merge_sums, take
 
 
 cdef class CandidateSplits:
-    """The candidate splits of one node after another, for the trees of a fit."""
+    """The candidates of one node after another, for the trees of a fit."""
 
     def __init__(self, EraRows rows, exchange):
         cdef int i
@@ -37,13 +37,13 @@ cdef class CandidateSplits:
             self.in_turn[i] = i
 
     def use_threads(self, int n_threads):
-        """Make room for the eras that threads compare."""
+        """Allocate the scratch memory of threads."""
         if n_threads > self.n_threads:
             self.batches = zeros(self.owners, (n_threads + 1) * batch_size())
         self.n_threads = n_threads
 
     def use_bundles(self, FeatureBundles bundles, int n_fields):
-        """Make room for the splits of some features, of `n_fields` numbers each."""
+        """Allocate the splits of some features, with `n_fields` sums each."""
         cdef Py_ssize_t n = len(bundles.features)
         if bundles is self.bundles:
             return
@@ -59,7 +59,7 @@ cdef class CandidateSplits:
         self.bundles = bundles
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept:
-        """Begin a node; return whether any feature is wanted."""
+        """Set the active features of a node; return whether there are any."""
         cdef:
             bint wants_any = False
             int i
@@ -70,7 +70,7 @@ cdef class CandidateSplits:
         return wants_any
 
     cdef void count_listed(self) noexcept:
-        """Note the columns that have splits, of which nothing is said yet."""
+        """List the columns that have splits, and set their sums to 0."""
         cdef:
             lane_column * column
             int i
@@ -89,8 +89,7 @@ cdef class CandidateSplits:
                 )
 
     cdef void put_first(self, int n) noexcept:
-        """Have the columns of the largest gains be the first of those that are listed.
-        """
+        """Move the `n` columns of the largest gains to the front of the list."""
         cdef int i, j, best
         for i in range(n):
             best = i
@@ -106,7 +105,7 @@ cdef class CandidateSplits:
     cdef side_arrays sides_of_column(
         self, const lane_column * column, int side  # 0: left, 1: right
     ) noexcept nogil:
-        """A side of a column's splits, over all eras."""
+        """Return a side of a column's splits, pooled."""
         cdef:
             side_arrays arrays
             double * first = self.sides + 3 * side * self.n_lanes + column.first_lane
@@ -116,7 +115,7 @@ cdef class CandidateSplits:
         return arrays
 
     def wanted_bins(self):
-        """Whether each bin is of a feature that is wanted."""
+        """Return a mask of the bins of active features."""
         mask = np.zeros(self.bundles.n_bins, dtype=bool)
         for i in range(self.n_features):
             first = self.features[i].first_bin
@@ -124,17 +123,17 @@ cdef class CandidateSplits:
         return mask
 
     cdef double * sums_of_column(self, const lane_column * column) noexcept nogil:
-        """What the eras say of a column's splits."""
+        """Return the sums over eras of a column's splits."""
         return self.sums + column.first_lane * self.n_fields
 
     cdef era_batch * batch_of_thread(self, int thread) noexcept nogil:
-        return <era_batch *> (  # which begins a cache line
+        return <era_batch *> (  # aligned to a cache line
             (<uintptr_t> self.batches + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
             + thread * batch_size()
         )
 
     cdef code_rows(self):
-        """Lay out the codes of all rows row by row, once for the same bundles."""
+        """Copy the codes of all rows row by row, once for the same bundles."""
         cdef:
             Py_ssize_t n = self.tree.n_samples
             Py_ssize_t n_columns = (self.n_features // COLUMNS + 1) * COLUMNS
@@ -152,7 +151,7 @@ cdef class CandidateSplits:
                 ]
 
     cdef merge_splits(self, const criterion_struct * criterion):
-        """Add the sums of other processes for the splits that are listed."""
+        """Add the sums of other processes to the listed splits."""
         cdef:
             const lane_column * column
             double [:, :, ::1] of_all  # (n_processes, n_splits, n_fields)
@@ -189,7 +188,7 @@ cdef class CandidateSplits:
 
 
 cdef lay_out(CandidateSplits self, FeatureBundles bundles):
-    """Settle the columns and lanes of all features."""
+    """Set the columns and lanes of all features."""
     cdef:
         const bundle_struct * bundle
         feature_bins * feature = self.features
@@ -232,12 +231,12 @@ cdef lane_column * add_column(CandidateSplits self, int n_lanes) noexcept:
 
 
 cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
-    """A column for each order that a feature without masks can have."""
+    """Add a column for each possible order of a feature without masks."""
     cdef:
         lane_column * column
         int n_orders = 1 + (feature.has_missing or feature.is_categorical)
         int k
-    feature.orders[1].column = self.n_columns  # were there a single order
+    feature.orders[1].column = self.n_columns  # in case of a single order
     for k in range(n_orders):
         feature.orders[k].column = self.n_columns
         column = add_column(self, lanes_for(feature.n_codes - 1))
@@ -246,13 +245,13 @@ cdef void add_columns(CandidateSplits self, feature_bins * feature) noexcept:
 
 
 cdef make_lanes(CandidateSplits self, int n_fields):
-    """Make room for the node's lanes."""
+    """Allocate the lanes of a node."""
     cdef Py_ssize_t n = self.n_lanes
     self.n_fields = n_fields
     self.sides = <double *> zeros(
         self.memory, ((7 + n_fields) * n + LANES) * sizeof(double)
     )
-    self.sides = <double *> (  # which begins a vector
+    self.sides = <double *> (  # aligned to a register
         (<size_t> self.sides + sizeof(double) * LANES - 1)
         // (sizeof(double) * LANES) * (sizeof(double) * LANES)
     )

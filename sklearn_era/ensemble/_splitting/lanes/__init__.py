@@ -1,6 +1,6 @@
-"""Loops over the candidate splits of a node, each in the lane of a vector.
+"""Loops over the candidates of a node, one split in each lane of a vector register.
 
-- ``kernels``: the pooled gains of the splits of a feature, and comparisons of eras, by
-  way of ``functions``; compiled for each of the ``instruction_sets`` there may be;
-- ``eras``, ``masked_rows``: the rows of some eras on the left side of each split.
+- ``kernels``: the pooled gains of a feature's splits, and comparisons of eras; called
+  by way of ``functions``, and compiled for each of the ``instruction_sets``;
+- ``eras``, ``masked_rows``: sums of eras on the left side of each split.
 """

@@ -1,5 +1,4 @@
-# The rows of some eras, summed up on the left side of each split of a column, and which
-# side predicts more.
+# Sums of eras on the left side of each split of a column, and directions of eras.
 
 from libc.math cimport ldexp
 from libc.string cimport memset
@@ -23,7 +22,7 @@ cdef inline int sum_eras(
     int stop,
     era_batch * batch,      # OUT
 ) noexcept nogil:
-    """Sum up the next eras, as many as there is room for; return the block after."""
+    """Sum up as many eras as a batch holds; return the next block."""
     cdef:
         lane_eras * lanes = &batch.lanes
         int most = min(LANES, BATCH_CELLS // column.n_lanes)
@@ -72,7 +71,7 @@ cdef inline void sum_words(
     int place,              # of the era's lanes
     era_batch * batch,      # OUT
 ) noexcept nogil:
-    """Sum up an era that is a block, of rows of one word, by groups of codes."""
+    """Sum up an era of one block, with one word a row, by groups of codes."""
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
@@ -99,7 +98,7 @@ cdef inline void sum_planes(
     int n_blocks,
     era_batch * batch,         # OUT, its sums
 ) noexcept nogil:
-    """Sum up an era by splits."""
+    """Sum up an era on the left side of each split."""
     cdef:
         const packed_rows * packed = &visit.packed
         long long * cells = batch.cells
@@ -127,7 +126,7 @@ cdef inline void sum_planes(
 cdef inline long long sum_of_words(
     const packed_rows * packed, int word, const row_block * block
 ) noexcept nogil:
-    """The sum of a word over the rows of a block."""
+    """Return the sum of a word over the rows of a block."""
     cdef:
         const long long * words = packed.words + word * packed.n_packed
         long long total = 0
@@ -159,7 +158,7 @@ cdef inline void take_era(
     const lane_column * column,
     const long long * sums,  # of the era, (n_planes, stride)
     Py_ssize_t stride,
-    int place,               # of the era's lanes
+    int place,               # of its lanes
     era_batch * batch,       # OUT, an era on the left side
 ) noexcept nogil:
     cdef bint are_counts = batch.lanes.left.right_gradients == NULL
@@ -174,11 +173,11 @@ cdef inline void take_era(
         )
 
 
-# Where hessians are 1 and l2 is 0, the directions of eras are those of one integer a
-# row: v_L - v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the
-# rows of the left side. So nothing is unpacked, multiplied or divided for a split. An
-# era covers the splits from the group of its first row to that of its last one; with
-# masks, integers are above a 1 that counts the row.
+# If hessians are 1 and l2 is 0, one integer a row gives the directions of eras: v_L -
+# v_R has the sign of G n_L - G_L n, which is the sum of G - n g over the rows of the
+# left side. So splits need no unpacking, multiplication or division. An era covers the
+# splits from the group of its first row to that of its last; with masks, a 1 below the
+# integer counts the row.
 
 cdef inline bint add_directions(
     const era_visit * visit, const lane_column * column,
@@ -188,7 +187,7 @@ cdef inline bint add_directions(
 ) noexcept nogil:
     """Add an era to the directions of a column's splits.
 
-    Return False, and add nothing, where sides may be alike but for rounding.
+    Return False, and add nothing, if sides may be equal but for rounding.
     """
     cdef:
         const unsigned int * rows = visit.packed.indices
@@ -223,7 +222,7 @@ cdef inline bint add_masked_directions(
     const era_visit * visit, const lane_column * column, const row_block * blocks,
     int n_eras, double * sums,  # IN and OUT, (2, n_lanes)
 ) noexcept nogil:
-    """As `add_directions`, of some eras for splits with masks."""
+    """Add some eras to the directions of splits with masks; see `add_directions`."""
     cdef:
         long long[3 * MAX_SPLIT_LANES] totals
         int n_lanes = column.n_lanes

@@ -1,5 +1,5 @@
-# What is compiled for several instruction sets: loops over the candidate splits of a
-# node, each in the lane of a vector.
+# The interface to the code compiled for several instruction sets: loops over the
+# candidates of a node, one in each lane.
 
 from ..._arrays cimport X_BINNED_DTYPE_C
 
@@ -17,73 +17,73 @@ cdef enum:
 
 
 cdef struct node_struct:
-    # A node, pooled over eras, and its sums by bin.
+    # A node and its pooled sums by bin.
     pooled_node pooled
     eras_struct eras
-    double n_coverable        # eras with rows for both sides of a split
+    double n_coverable        # eras with enough rows for both sides
     const summed_values * values
     const long long * bins    # (n_planes, n_bins)
     Py_ssize_t n_bins         # of all features
     const long long * by_era  # sums of splits with masks, if the node keeps them
-    Py_ssize_t n_by_era       # of a lane: eras, with all their planes
+    Py_ssize_t n_by_era       # planes of all eras, for a lane
 
 
 cdef struct era_visit:
-    # What the splits of a node are compared by, in each era.
+    # The inputs of a comparison of splits, for each era.
     const criterion_struct * criterion
     const eras_struct * eras
     const summed_values * values
     packed_rows packed         # of a chunk
-    int contrast_bits          # below contrasts, for the number of rows
+    int contrast_bits          # of row counts, below contrasts
 
 
 cdef struct lane_column:
-    # Candidate splits that rows are summed up for together: those of a bundle with
-    # masks, or of one order in which the bins of a feature move to the left side.
+    # Candidates that share a pass over rows: those of a bundle with masks, or of one
+    # order in which a feature's bins move to the left side.
     #
     #     lane     0 1 2 3 4 5 6 7 | 8 9 ...         n_lanes, a multiple of LANES
     #     split    0 1 2 3 4 = = =                   n_splits; the next lane: all rows
     #
-    # Without masks, rows go into the group of their code: the first of the splits that
-    # has it on its left side. Running sums over groups are the left sides.
+    # Without masks, a code's group is the first split that has it on its left side; so
+    # running sums over groups are the left sides.
     #
     #     order of codes   3 0 4 1 2 5
     #     splits                ^   ^                after 0 and after 2
     #     groups           0 0 1 1 1 2
     int n_splits
     int n_lanes
-    Py_ssize_t first_lane                  # among those of the node
+    Py_ssize_t first_lane                  # in the node
     double largest_gain                    # of its features
-    bint is_first                          # compared before the others
+    bint is_first                          # compared before other columns
     const X_BINNED_DTYPE_C * codes         # of the rows
-    const bundle_struct * bundle           # with masks; or else NULL
-    const long long * by_era               # its sums, if the node keeps them
+    const bundle_struct * bundle           # with masks; else NULL
+    const long long * by_era               # its sums, or NULL
     X_BINNED_DTYPE_C[MAX_BINS] groups      # of codes
 
 
 cdef struct bin_order:
-    # An order in which the bins of a feature move to the left side, one by one; after
-    # each move there is a candidate split.
+    # An order in which the bins of a feature move to the left side, one by one, with a
+    # candidate after each move.
     int n_splits
-    bint missing_go_to_left                # before the others; not of categories
-    bint is_in_turn                        # codes ascend by one, from 0 on
-    const X_BINNED_DTYPE_C * codes         # (n_splits,), as they move
+    bint missing_go_to_left                # before the others; not for categories
+    bint is_in_turn                        # codes are 0, 1, 2, ...
+    const X_BINNED_DTYPE_C * codes         # (n_splits,), in that order
 
 
 cdef struct era_batch:
-    # Some eras on the left side of a column's splits; arrays are (n_eras, n_lanes). It
-    # begins a cache line.
+    # Some eras on the left side of a column's splits; arrays are (n_eras, n_lanes).
+    # Aligned to a cache line.
     double[BATCH_CELLS] gradients
     double[BATCH_CELLS] hessians
     double[BATCH_CELLS] counts
-    double[BATCH_CELLS] right_gradients         # where hessians vary
-    long long[MAX_PLANES * MAX_BINS] sums       # of one era, a plane after the other
+    double[BATCH_CELLS] right_gradients         # if hessians vary
+    long long[MAX_PLANES * MAX_BINS] sums       # of one era, plane after plane
     long long[4 * MAX_BUNDLE_CELLS] cells       # of the rows of one block
-    lane_eras lanes                             # of the first four
+    lane_eras lanes                             # views of the first four
 
 
 cdef inline size_t batch_size() noexcept nogil:
-    """Return the bytes of a batch, as whole cache lines."""
+    """Return the bytes of a batch, in whole cache lines."""
     return (sizeof(era_batch) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
@@ -94,19 +94,19 @@ cdef struct order_side:
 
 
 cdef struct order_sides:
-    # The splits of an order, over all eras.
-    bint wants_right          # side, which gains do without
+    # The splits of an order, pooled.
+    bint wants_right          # side, which gains do not need
     order_side left
     order_side right
-    double[MAX_BINS] gains    # -INFINITY where a split is not admitted
+    double[MAX_BINS] gains    # -INFINITY if not admissible
 
 
 cdef inline void run_up(
     const long long * sums, long long total, int n, long long * running  # OUT
 ) noexcept nogil:
-    """Running sums, from a total on; `running` may be `sums`.
+    """Compute prefix sums, plus a total; `running` may be `sums`.
 
-    Two at a time, of which only one waits for those before.
+    In pairs, so that only every second addition waits for the one before.
     """
     cdef:
         long long first, second

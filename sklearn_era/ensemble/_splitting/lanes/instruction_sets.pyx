@@ -1,7 +1,7 @@
-"""The instruction sets that the loops over lanes are compiled for, and the one in use.
+"""Instruction sets that the loops over lanes are compiled for, and the choice of one.
 
-Vectors of 512 and of 256 bits compare eight and four eras in an instruction; what every
-x86-64 processor has, two. The results are the same, to the last bit.
+Registers of 512 and 256 bits hold eight and four splits; those of any x86-64 processor,
+two. The results are the same, to the last bit.
 """
 
 import importlib
@@ -22,16 +22,16 @@ cdef extern from *:
 
 
 def available_levels():
-    """Levels of x86-64 that were compiled and that this processor has; "" is any.
+    """Return the compiled x86-64 levels that this processor has; "" runs everywhere.
 
-    From the widest vectors to what runs everywhere; builds for other processors, and by
-    compilers without these options, have the last one alone.
+    Widest vectors first. Builds for other processors, and by compilers without these
+    options, have the last one only.
     """
     return ["v4"] * bool(has_v4()) + ["v3"] * bool(has_v3()) + [""]
 
 
 def lane_module(name=f"{__package__}.kernels"):
-    """The best module of a name, or the one that SKLEARN_ERA_X86_LEVEL asks for."""
+    """Return the best module of a name, or that of SKLEARN_ERA_X86_LEVEL."""
     levels = available_levels()
     level = os.environ.get("SKLEARN_ERA_X86_LEVEL", levels[0])
     if level not in levels:

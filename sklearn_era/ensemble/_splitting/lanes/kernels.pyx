@@ -1,8 +1,7 @@
-"""Gains, and comparisons of eras, of many candidate splits at once.
+"""Gains, and comparisons of eras, for many candidates at once, one in each lane.
 
-Splits are lanes of vectors here. The module is compiled once for each instruction set
-(`instruction_sets`), by other names; all of them give the same bits, as no operation is
-contracted or reordered.
+The module is compiled once for each instruction set (`instruction_sets`), under other
+names; all give the same bits, as no operation is contracted or reordered.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -33,7 +32,7 @@ cdef double find_gains(
     const node_struct * node,
     order_sides * sides,            # OUT
 ) noexcept nogil:
-    """Find the left side of each split and its gain; return the largest gain."""
+    """Compute the left side and the gain of each split; return the largest gain."""
     set_sides(node, node.bins + first_bin, n_codes, order, sides)
     if monotonic_cst == NO_CST:
         return gains_of_sides(False, 0, order.n_splits, tree, node, sides)
@@ -42,12 +41,12 @@ cdef double find_gains(
 
 cdef void set_sides(
     const node_struct * node,
-    const long long * bins,         # sums of the feature, plane after plane
+    const long long * bins,         # of the feature, plane after plane
     int n_codes,
     const bin_order * order,
     order_sides * sides,            # OUT
 ) noexcept nogil:
-    """Both sides of the split after each move; what is right of it, if it is wanted."""
+    """Sum up the left side after each move, and the right side if wanted."""
     cdef:
         long long[MAX_PLANES * MAX_BINS] sums
         const long long * of_plane
@@ -87,9 +86,9 @@ cdef inline double gains_of_sides(
     int n_splits,
     const tree_data * tree,
     const node_struct * node,
-    order_sides * sides,            # IN, and OUT their gains
+    order_sides * sides,            # IN; OUT: gains
 ) noexcept nogil:
-    """Find the gains, by scikit-learn's own rules; return the largest one."""
+    """Compute the gains by scikit-learn's rules; return the largest."""
     cdef:
         double[LANES] largest
         double min_rows = tree.min_samples_leaf
@@ -132,7 +131,7 @@ cdef void compare_eras(
     const row_block * blocks,
     int n_blocks,
     double * sums,        # IN and OUT, of the column's splits
-    era_batch * batch,    # scratch, but for both sides over all eras
+    era_batch * batch,    # scratch, except both sides over all eras
 ) noexcept nogil:
     """Add the eras of some blocks to the sums of a column's splits."""
     cdef:
@@ -158,7 +157,7 @@ cdef void sum_bundle(
     int n_blocks,
     long long * by_era,   # IN and OUT, (n_eras, n_planes, n_lanes)
 ) noexcept nogil:
-    """Add some rows to the left sides of a bundle's splits, era by era."""
+    """Add some rows to the left sides of a bundle's splits, by era."""
     cdef:
         long long[4 * MAX_BUNDLE_CELLS] cells
         Py_ssize_t size = (packed.n_words + 1) * bundle.n_lanes

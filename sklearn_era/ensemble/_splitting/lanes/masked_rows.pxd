@@ -1,10 +1,14 @@
-# Eras of a bundle of few candidate splits, which are the lanes of vectors.
+# Sums of eras for a bundle with masks, one candidate in each lane.
 #
-# For each combination of the bundle's bins, a mask says which splits send it to the
-# left. So a row is added to the left sides of all splits at once, and an era's sums are
-# what the criterion compares: there is no histogram, nor a sum over its bins. That is
-# what many eras of few rows are fast with. Of an era with more rows than combinations,
-# rows are summed up by these, and the sums are what is added under masks.
+# A mask has the lanes of the splits with the row's combination on their left side. So
+# one addition updates the left sides of all splits, without a histogram and its prefix
+# sums, which makes many eras of few rows fast:
+#
+#     row's word w     w  w  w  w  w ...
+#     & mask          -1 -1  0  0 -1      of its combination
+#     += left sides    w  w  0  0  w      a lane for each split
+#
+# If an era has more rows than combinations, rows are first summed up by combination.
 
 from libc.string cimport memset
 
@@ -26,7 +30,7 @@ cdef extern from *:
     #endif
     typedef long long word_vector
         __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
-    #define IF(condition) (condition)  /* -1 where it is true */
+    #define IF(condition) (condition)  /* -1 if true */
     #else
     #define IF(condition) (-(condition))
     #define VECTOR_BYTES 8
@@ -43,7 +47,7 @@ cdef extern from *:
         const long long *masks, int count_bits, long long *restrict integers,
         long long *restrict counts, long long *restrict plain);
 
-    /* N_LANES and whether rows have PLAIN words are constants: sums are registers. */
+    /* N_LANES and PLAIN (a second word) are constants: sums stay in registers. */
     #define SUM_MASKED(N_LANES, PLAIN)                                                 \
     static void sum_masked_##N_LANES##_##PLAIN(                                        \
         const unsigned char *codes, const unsigned int *rows, const long long *words,  \
@@ -103,8 +107,8 @@ cdef extern from *:
         for (v = 0; v < 3 * N; v++) ((word_vector *)totals)[v] = sums[v];              \
         break;                                                                         \
     }
-    /* Adds up the eras that splits cover, their directions and what is in doubt, by
-       contrasts above the number of rows. */
+    /* Sums up the eras that splits cover, their directions, and doubtful contrasts; a
+       contrast has the row count in its low bits. */
     static inline void add_signs(
         const unsigned char *codes, const unsigned int *rows,
         const long long *contrasts, const row_block *block, int n_blocks,
@@ -119,10 +123,10 @@ cdef extern from *:
     #undef ADD
     """
     ctypedef void (*sum_masked_words)(
-        const X_BINNED_DTYPE_C * codes,  # NULL: a row for each
-        const unsigned int * rows,       # NULL: all, as they are
-        const long long * words,         # the count in the low bits, the integer above
-        const long long * plain_words,   # if there are two of each row
+        const X_BINNED_DTYPE_C * codes,  # NULL: row i has combination i
+        const unsigned int * rows,       # NULL: all, in order
+        const long long * words,         # integers, with row counts in the low bits
+        const long long * plain_words,   # second words, if there are any
         Py_ssize_t start,
         Py_ssize_t stop,
         const long long * masks,         # (n_cells, n_lanes)
@@ -148,7 +152,7 @@ cdef inline void add_masked_block(
     long long * sums,       # IN and OUT, (n_planes, stride), of the era
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Add the rows of a block, or their sums by combination of bins."""
+    """Add the rows of a block, or their sums by combination, to left sides."""
     add_words(bundle, packed, block, 0, packed.count_bits, cells, sums, stride)
     if packed.n_words > 2:
         add_words(bundle, packed, block, 2, 0, cells, sums, stride)
@@ -158,7 +162,7 @@ cdef inline void add_words(
     const bundle_struct * bundle, const packed_rows * packed, const row_block * block,
     int word, int count_bits, long long * cells, long long * sums, Py_ssize_t stride,
 ) noexcept nogil:
-    """Add a word of each row, and the one after it if there is one."""
+    """Add a word of each row, and the next one if there is one."""
     cdef:
         const long long * words = (
             packed.words + word * packed.n_packed + block.first_word - block.start
@@ -167,8 +171,8 @@ cdef inline void add_words(
         long long * other_cells = cells + 2 * MAX_BUNDLE_CELLS
         long long * integers = sums + (word + 1) * stride
         sum_masked_words add = sum_masked(bundle.n_lanes, min(packed.n_words, 2))
-    # With a mask a row costs as many additions as vectors hold its lanes. Eight of them
-    # are one vector, and no dearer than to find its combination.
+    # A masked row costs one addition for each register of lanes. With eight lanes this
+    # is one register, no dearer than the sum by combination.
     if bundle.n_lanes > 8 and block.stop - block.start > 3 * bundle.n_cells:
         sum_cells(bundle, packed.indices, words, block, cells)
         if packed.n_words > 1:
@@ -189,12 +193,12 @@ cdef inline void sum_cells(
     const unsigned int * rows,
     const long long * words,
     const row_block * block,
-    long long * cells,      # OUT, (2 * n_cells,): of all rows in the first half
+    long long * cells,      # OUT, (2 * n_cells,); the result is in the first half
 ) noexcept nogil:
-    """Sum up the rows of a block by combination of bins.
+    """Sum up the rows of a block by combination.
 
-    Neighbours are added apart, so that one of the same combination does not wait for
-    the other.
+    Even and odd rows have separate cells, so that neighbours with the same combination
+    do not wait for each other.
     """
     cdef:
         const X_BINNED_DTYPE_C * codes = bundle.codes

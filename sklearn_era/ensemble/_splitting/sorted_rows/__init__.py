@@ -1,7 +1,7 @@
-"""Whole subtrees of nodes with few rows, whose values are kept in order.
+"""Subtrees of small nodes, by rows in sorted order.
 
-- ``grower``: grows the subtree of a node without Python;
-- ``node``: a node of it, its rows as sorted keys, and its record;
-- ``scan``: the features that may split it, and the candidates of one;
-  ``eras``: what the eras say of one.
+- ``grower``: grows the subtree of a small node without Python;
+- ``node``: its nodes, their rows as sorted keys, and their records;
+- ``scan``: the active features of a node, and the candidates of one;
+  ``eras``: the sums over eras of one.
 """

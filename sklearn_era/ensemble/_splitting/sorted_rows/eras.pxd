@@ -1,4 +1,4 @@
-# The eras of a small node, on both sides of a split.
+# The eras of a small node, on both sides of a candidate.
 
 from libc.string cimport memset
 
@@ -16,29 +16,29 @@ from ..._criteria.time_robust cimport impurity
 
 cdef struct present_era:
     int code
-    era_sums total            # of its rows in the node
+    era_sums total            # over its rows in the node
     impurity_sums squares
     era_facts facts
-    side_sums sides           # of a split
-    bint is_covered           # by it
+    side_sums sides           # of the split
+    bint is_covered           # by the split
 
 
 cdef struct small_eras:
     eras_struct pooled
-    double * impurities       # (n_eras,), of the node; those of `pooled`
-    # Of the rows of the small node: their eras, and what these are compared by.
+    double * impurities       # (n_eras,), of the node; also in `pooled`
+    # By row of the small node: its era, and the values that eras are compared by.
     int[MAX_ROWS] codes
     double[MAX_ROWS] gradients
     double[MAX_ROWS] hessians
-    # Of the node.
+    # The node.
     int n_present             # eras with rows
     present_era[MAX_ROWS] present   # ascending
-    int[MAX_ROWS] places      # of each row its era's, among those present
-    # Of an order in which rows move to the left side.
+    int[MAX_ROWS] places      # of each row's era, in `present`
+    # The order in which rows move to the left side.
     int n_moved
     int n_covered             # eras
-    int decisive              # place of the era that last ruled a split out
-    era_sums[MAX_ROWS] right_of     # of each place, what its era has beyond
+    int decisive              # place of the era that last excluded a split
+    era_sums[MAX_ROWS] right_of     # the era's sums after each place
 
 
 cdef inline void add_row(
@@ -53,7 +53,7 @@ cdef inline int find_eras(
     small_eras * eras, const criterion_struct * criterion, const small_rows * rows,
     const tree_data * tree, const small_node * node,
 ) noexcept nogil:
-    """Find the eras of a node; return how many of them a split could cover."""
+    """List the eras of a node; return how many of them a split could cover."""
     cdef:
         present_era * era = NULL
         int n_coverable = 0
@@ -86,9 +86,9 @@ cdef inline int find_eras(
 cdef inline void start_order(
     small_eras * eras, const unsigned int * keys, int n_rows
 ) noexcept nogil:
-    """Have all rows on the right side, and sum them up from the far end.
+    """Put all rows on the right side, summed up from the far end.
 
-    Taken from a total, a side whose rows have no weight would have what rounding left.
+    A difference from the total would leave rounding errors on a side without weight.
     """
     cdef:
         present_era * era
@@ -107,7 +107,7 @@ cdef inline void start_order(
 cdef inline void move_rows(
     small_eras * eras, const unsigned int * keys, int n_left, double min_samples
 ) noexcept nogil:
-    """Move rows to the left side, beyond those that are there."""
+    """Move further rows to the left side, up to `n_left`."""
     cdef:
         present_era * era
         int i
@@ -124,11 +124,11 @@ cdef inline void move_rows(
 cdef inline bint ask_eras(
     small_eras * eras,
     const criterion_struct * criterion,
-    double gain,                 # of the split
-    double least,                # key that it has to reach
+    double gain,                 # pooled
+    double least,                # key to reach
     double * sums,               # OUT
 ) noexcept nogil:
-    """Add up the eras for a split; return False once it cannot reach the key."""
+    """Sum up the eras for a split; return False once it cannot reach the key."""
     cdef:
         bint counts_all = counts_uncovered_eras(criterion)
         int n_present = eras.n_present
@@ -139,7 +139,7 @@ cdef inline bint ask_eras(
     for i in range(n_present if criterion.traits.sees_all_eras else 0):
         of_all.left = added(of_all.left, eras.present[i].sides.left)
         of_all.right = added(of_all.right, eras.present[i].sides.right)
-    # The era that ruled out the split before is the likeliest to do so again.
+    # The era that excluded the split before is the likeliest to exclude this one.
     for i in range(-1 if criterion.traits.worst_era_decides else 0, n_present):
         place = i if i >= 0 else eras.decisive
         era = &eras.present[place]

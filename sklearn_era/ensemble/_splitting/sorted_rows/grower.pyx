@@ -1,15 +1,15 @@
 """The subtrees of a tree's small nodes, grown without Python.
 
-To split a node, scikit-learn's grower sums up a histogram of 255 bins for each feature
-and scans it, be there 20,000 rows in the node or two. Most nodes of a tree that is
-grown to full depth are small. So those of some hundred rows are grown here, each with
-all that is below it. The rows are sorted by each feature once, splits keep the order,
-and neighbours are the candidates of a node.
+For each split, scikit-learn's grower sums up a histogram of 255 bins by feature and
+scans it, for 20,000 rows as for two. In a tree grown to full depth most nodes are
+small. So those of some hundred rows are grown here, with all nodes below them. Rows are
+sorted by each feature once, splits keep the order, and candidates lie between
+neighbours.
 
-The formulas are those of the histogram splitters, and sums are in their order or exact.
-So a tree by a criterion that compares eras is the same, to the last bit, as if no node
-had been small, unless sums of weights are rounded or features drawn; and so is a tree
-by the gain, but for gains that are equal up to rounding.
+The formulas are those of the histogram splitters, and sums are in the same order or
+exact. So a tree by a criterion that compares eras is the same, to the last bit, as
+without small nodes, unless sums of weights are rounded or features drawn; and so is a
+tree by the gain, except for gains that are equal up to rounding.
 """
 
 import numpy as np
@@ -49,26 +49,26 @@ MIN_SUPPORT = MIN_CATEGORY_SUPPORT
 cdef class SubtreeGrower:
     """Grows the subtrees of a tree's small nodes.
 
-    `splitter` is scikit-learn's, which has the tree's data and limits; `max_features`
-    is the number to draw for each node, by `seed`. A small node has `max_rows` at most.
-    `era_splitter` is that of the tree, which has been started, or None for the gain.
-    Its penalties are below 1: forests leave out the columns of others.
+    `splitter` is scikit-learn's, with the tree's data and limits; `max_features` are
+    drawn for each node, by `seed`. A small node has at most `max_rows`. `era_splitter`
+    is the tree's, already started, or None for the gain. Its penalties are below 1:
+    forests drop the columns of others.
     """
 
     cdef:
-        list owners              # of all the memory that is pointed to
+        list owners              # of memory behind pointers
         tree_data tree
         const unsigned int [::1] partition   # rows of the tree, by node
         int max_depth            # of the tree; -1: without limit
         int max_rows             # of a small node
-        const criterion_struct * criterion   # that compares eras; or else NULL
-        criterion_struct by_gain             # in its place, for the largest gain
+        const criterion_struct * criterion   # if it compares eras; else NULL
+        criterion_struct by_gain             # its counterpart for the largest gain
         const int * era_codes                # (n_samples,)
-        const G_H_DTYPE_C * positive_weights  # NULL where gradients are compared
+        const G_H_DTYPE_C * positive_weights  # NULL if gradients are compared
         const G_H_DTYPE_C * weights
         tree_records records
         feature_draw draw
-        # Of the small node.
+        # The small node.
         small_rows rows
         small_eras eras
         scan_context context
@@ -100,7 +100,7 @@ cdef class SubtreeGrower:
             self._compare_eras(era_splitter)
 
     cdef _make_columns(self):
-        """Describe the features of the tree, and draw all of them."""
+        """Describe the features of the tree, all of them drawn."""
         cdef:
             Py_ssize_t n = self.tree.n_features
             sorted_feature * feature
@@ -122,7 +122,7 @@ cdef class SubtreeGrower:
                 feature.missing_code = self.tree.missing_values_bin_idx
 
     cdef _compare_eras(self, EraSplitter splitter):
-        """Compare eras, and sum up rows, as a splitter does."""
+        """Take over the criterion and the units of sums from a splitter."""
         cdef EraRows rows = splitter.rows
         self.criterion = &splitter.criterion
         self.by_gain = gain_alone(self.criterion, 0)
@@ -142,11 +142,11 @@ cdef class SubtreeGrower:
         self.eras.pooled.impurities = self.eras.impurities
 
     def grow(self, root):
-        """The nodes of a tree, and the left categories of its splits.
+        """Return the nodes of a tree, and the left categories of its splits.
 
-        `root` is scikit-learn's, and small nodes below it are leaves thus far. Nodes
-        are of dtype PREDICTOR_RECORD_DTYPE, without thresholds, in scikit-learn's
-        order, a parent before its children; left categories of shape (n_splits, 8).
+        `root` is scikit-learn's, with small nodes as leaves. Nodes have the dtype
+        PREDICTOR_RECORD_DTYPE, without thresholds, in scikit-learn's order, a parent
+        before its children; left categories have shape (n_splits, 8).
         """
         cdef:
             Py_ssize_t n = max(1, root.n_samples // self.tree.min_samples_leaf)
@@ -173,7 +173,7 @@ cdef class SubtreeGrower:
                     self.grow_subtree(&node)
                 continue
             number = add_leaf(&self.records, &node)
-            if top.split_info is not None:  # which a leaf may have, too
+            if top.split_info is not None:  # a leaf may have it too
                 nodes[number].gain = top.split_info.gain
             if not top.is_leaf:
                 split_large(&self.records, number, top.split_info)
@@ -201,13 +201,12 @@ cdef class SubtreeGrower:
                 continue
             self.partition_node(&node, &split)
             if self.columns[split.feature_idx].missing_code < 0:
-                # Of values that are missing in rows to predict only: to the larger
-                # child.
+                # Missing only in rows to predict: they go to the larger child.
                 split.missing_go_to_left = (
                     2 * split.n_samples_left > node.pooled.n_samples
                 )
             split_leaf(&self.records, number, &split)
-            # The left child is to be first.
+            # The left child comes first.
             make_children(
                 &self.tree, &node, &split, number,
                 &self.waiting[self.n_waiting + 1], &self.waiting[self.n_waiting],
@@ -215,14 +214,14 @@ cdef class SubtreeGrower:
             self.n_waiting += 2
 
     cdef bint may_split(self, const small_node * node) noexcept nogil:
-        """Whether the limits of depth and rows let a node have children."""
+        """Return whether the limits of depth and rows allow children."""
         return (
             node.depth != self.max_depth
             and <int> node.pooled.n_samples >= 2 * self.tree.min_samples_leaf
         )
 
     cdef void start_small_node(self, small_node * root) noexcept nogil:
-        """Gather what is to be known of a small node's rows, and sort them."""
+        """Gather the data of a small node's rows, and sort them."""
         cdef:
             const unsigned int * samples = &self.partition[root.start]
             int i
@@ -241,7 +240,7 @@ cdef class SubtreeGrower:
     cdef void partition_node(
         self, const small_node * node, feature_split * split
     ) noexcept nogil:
-        """Move the rows of the left child before those of the right one."""
+        """Partition the rows of a node, and the keys of each feature."""
         cdef:
             const unsigned int * keys = self.columns[split.feature_idx].keys
             int n_rows = node.pooled.n_samples
@@ -258,14 +257,14 @@ cdef class SubtreeGrower:
             self.rows.goes_left[row_of(keys[i])] = is_left
         partition_rows(&self.rows, &self.rows.rows[node.start], n_rows)
         for i in range(self.tree.n_features):
-            # What is constant in a node is so in all below it, and not looked at again.
+            # Features constant in a node stay so below it, and are not read again.
             if self.columns[i].varies:
                 partition_rows(&self.rows, self.columns[i].keys, n_rows)
 
     cdef bint find_split(
         self, const small_node * node, feature_split * split
     ) noexcept nogil:
-        """Find the best split of a node; False where there is none."""
+        """Find the best split of a node; return False without one."""
         cdef:
             const criterion_struct * criterion = self.criterion
             bint is_coverable
@@ -296,10 +295,9 @@ cdef class SubtreeGrower:
         return self.find_best(criterion, split)
 
     cdef bint find_share(self, feature_split * split, bint is_coverable) noexcept nogil:
-        """Find the criterion's choice, or the split of the largest gain without one.
+        """Find the best split among those with a share of the largest gain.
 
-        That is the best of the splits that have a share of this gain, or of the largest
-        that is left where features have penalties.
+        Without one, that of the largest gain. Gains are net of feature penalties.
         """
         cdef:
             criterion_struct sharing
@@ -316,7 +314,7 @@ cdef class SubtreeGrower:
     cdef bint find_best(
         self, const criterion_struct * criterion, feature_split * split
     ) noexcept nogil:
-        """Find the best split by a criterion, when features have been paid for."""
+        """Find the best split by a criterion after feature penalties."""
         cdef:
             criterion_struct unit
             double unit_of_costs = 0.0
@@ -329,7 +327,7 @@ cdef class SubtreeGrower:
 
     cdef bint scan_features(
         self,
-        const criterion_struct * criterion,   # NULL: by the gain, as scikit-learn
+        const criterion_struct * criterion,   # NULL: scikit-learn's gain
         double unit_of_costs,
         feature_split * split,  # OUT
     ) noexcept nogil:
@@ -357,7 +355,7 @@ cdef class SubtreeGrower:
 
 
 cdef split_large(tree_records * records, int number, info):
-    """Make an inner node of a leaf, by a `SplitInfo`."""
+    """Turn a leaf into an inner node, by a `SplitInfo`."""
     cdef:
         feature_split split
         int i
@@ -376,7 +374,7 @@ def is_pure_node(
     const G_H_DTYPE_C [::1] gradients, const G_H_DTYPE_C [::1] hessians,
     const unsigned int [::1] sample_indices,
 ):
-    """Whether the rows of a node have one value, so that no split gains anything."""
+    """Return whether g / h is equal for the rows of a node: no split has a gain."""
     cdef const G_H_DTYPE_C * varying_hessians = NULL
     if hessians.shape[0] > 1:
         varying_hessians = &hessians[0]

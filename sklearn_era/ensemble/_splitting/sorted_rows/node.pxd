@@ -1,14 +1,14 @@
-# The rows of a small node, sorted by each feature, down its subtree; the nodes of this,
-# and their records.
+# The rows of a small node, sorted by each feature, throughout its subtree; the nodes of
+# the subtree, and their records.
 #
-# A row is a number within the small node, in the order of its eras. Of each feature the
-# rows are kept as keys, sorted once: the bin's code above, the row below,
+# A row is a number within the small node, in the order of eras. Each feature has the
+# rows as keys, sorted once: the bin's code above the row,
 #
 #     code << ROW_BITS | row
 #
-# so that a scan reads both at once, and rows of one bin are in the order of eras. A
-# split partitions each feature's keys, and keeps their order: a node of the subtree has
-# the same range [start, stop) of the rows and of the keys of all features.
+# so that a scan reads both at once, and rows of a bin stay in the order of eras. A
+# split partitions the keys of each feature stably, so a node of the subtree is the same
+# range [start, stop) of the rows and of the keys of all features.
 
 from libc.string cimport memcpy, memset
 
@@ -25,8 +25,7 @@ from ..._criteria.formulas cimport era_contrast, era_sums, node_loss
 
 
 cdef enum:
-    # As many as one block of `EraRows` has at least, so that an impurity is summed up
-    # in the same order here as there.
+    # At most a block of `EraRows`, so that impurities are summed up in the same order.
     MAX_ROWS = 1024
     ROW_BITS = 16
     ROW_MASK = 65535
@@ -35,11 +34,11 @@ cdef enum:
 cdef struct small_rows:
     int n_rows
     const unsigned int * samples   # (n_rows,), rows of the tree
-    double gradient_unit           # 0: gradients are summed as they are
+    double gradient_unit           # 0: gradients are not rounded
     double gradient_scale
     double[MAX_ROWS] gradients
     double[MAX_ROWS] hessians
-    unsigned int[MAX_ROWS] rows    # partitioned as keys are
+    unsigned int[MAX_ROWS] rows    # partitioned like the keys
     unsigned int * keys            # (n_features, MAX_ROWS)
     unsigned int[MAX_ROWS] scratch
     unsigned char[MAX_ROWS] goes_left   # 0 or 1
@@ -56,12 +55,12 @@ cdef inline int row_of(unsigned int key) noexcept nogil:
 cdef inline unsigned int * keys_of(
     const small_rows * rows, int feature, int start
 ) noexcept nogil:
-    """The keys of a feature, from a place on."""
+    """Return the keys of a feature, from a place on."""
     return rows.keys + feature * <Py_ssize_t> MAX_ROWS + start
 
 
 cdef inline void gather_rows(small_rows * rows, const tree_data * tree) noexcept nogil:
-    """Take over what is to be known of the rows in `samples`, and sort them."""
+    """Copy the gradients and hessians of the rows in `samples`, and sort the rows."""
     cdef:
         unsigned int sample
         int i
@@ -87,7 +86,7 @@ cdef inline void sort_rows(
     int n_rows,
     unsigned int * keys,           # OUT, (n_rows,)
 ) noexcept nogil:
-    """Sort rows by their codes, and those of one code as they are."""
+    """Sort rows by code, stably."""
     cdef:
         int[MAX_BINS + 1] starts
         int code, i
@@ -103,12 +102,11 @@ cdef inline void sort_rows(
 
 
 cdef inline void partition_rows(
-    small_rows * rows, unsigned int * keys, int n_rows  # or rows without codes
+    small_rows * rows, unsigned int * keys, int n_rows  # or plain row numbers
 ) noexcept nogil:
-    """Move the rows of the left child before those of the right one.
+    """Move the rows of the left child before those of the right one, stably.
 
-    Without a branch, that no row could tell: each is written to both sides, and only
-    one of them moves on.
+    Branch-free, because the side is unpredictable: write to both, advance one cursor.
     """
     cdef:
         unsigned int key
@@ -132,14 +130,13 @@ ctypedef fused number:
 
 cdef inline bint is_pure(
     const number * gradients,
-    const number * hessians,     # NULL where they are 1
+    const number * hessians,     # NULL if they are 1
     const unsigned int * rows,   # (n_rows,)
     int n_rows,
 ) noexcept nogil:
-    """Whether no split of some rows gains anything: whether g / h is one value.
+    """Return whether g / h is equal for all rows, so that no split has a gain.
 
-    As far as can be told, where rows have different weights. Those without one have no
-    part in it.
+    Within rounding, if weights differ. Rows without weight are ignored.
     """
     cdef:
         era_sums first, other
@@ -162,13 +159,13 @@ cdef inline bint is_pure(
 
 
 cdef struct small_node:
-    # Sums are those that scikit-learn's grower hands down: a right child's is what the
-    # left one left of its parent's.
+    # Sums are those of scikit-learn's grower: a right child's are differences from its
+    # parent's.
     pooled_node pooled
-    int start           # among the rows of the small node
+    int start           # in the rows of the small node
     int depth
     double value
-    int parent          # its record; -1 of a root
+    int parent          # its record; -1 for a root
     bint is_right       # of the parent's children
 
 
@@ -218,7 +215,7 @@ cdef inline void set_sums(
 
 
 cdef struct tree_records:
-    # The nodes of a tree as scikit-learn's predictor has them, with room for all.
+    # The nodes of a tree in the format of scikit-learn's predictor, with space for all.
     node_record * nodes
     Py_ssize_t n_nodes
     BITSET_DTYPE_C * bitsets   # left categories, by `bitset_idx`
@@ -249,7 +246,7 @@ cdef inline int add_leaf(
 cdef inline void split_leaf(
     tree_records * records, int number, const feature_split * split
 ) noexcept nogil:
-    """Make an inner node of a leaf."""
+    """Turn a leaf into an inner node."""
     cdef node_record * record = &records.nodes[number]
     record.is_leaf = False
     record.gain = split.rank.gain

@@ -1,8 +1,7 @@
-# The features that a small node looks at, and the best split by one of them.
+# The active features of a small node, and the best split by one of them.
 #
-# Rows move to the left side in the order of the feature, categories being put in an
-# order first, and where a code ends there is a candidate split. It is judged by its
-# gain, as scikit-learn's splitter does, or by the eras.
+# Rows move to the left side in the order of the feature, after categories are sorted,
+# with a candidate after each code. It is ranked by gain, as in scikit-learn, or by era.
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
@@ -26,26 +25,26 @@ from ..._criteria.ranking cimport may_outrank, penalise, rank_split, suffices
 
 
 cdef struct scan_context:
-    # What the scans of a node's features have in common.
+    # The inputs that the scans of a node's features share.
     const tree_data * tree
     const small_node * node
     const small_rows * rows
     small_eras * eras
-    const criterion_struct * criterion   # NULL: by the gain, as scikit-learn
-    bint asks_eras           # or else the criterion is the gain alone
+    const criterion_struct * criterion   # NULL: scikit-learn's gain
+    bint asks_eras           # else the criterion needs the gain only
     unsigned int[MAX_ROWS] scratch   # for keys in another order
 
 
 cdef struct sorted_feature:
     int feature_idx
     bint is_categorical
-    int n_bins                  # of values that are not missing
-    int missing_code            # of missing values; -1 where the feature has none
+    int n_bins                  # without that of missing values
+    int missing_code            # of missing values; -1 without any
     bint is_drawn
-    # Of the node.
+    # In the node.
     unsigned int * keys         # (n_rows,), sorted
     bint varies
-    double largest_gain         # of the splits; INFINITY where it is not known
+    double largest_gain         # over its splits; INFINITY if not known
     double cost                 # see `cost_of_feature`
 
 
@@ -54,7 +53,7 @@ cdef inline void scan_numbers(
     sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the feature's best split, if that ranks above it."""
+    """Replace `best` by the feature's best split if that ranks above it."""
     cdef:
         const unsigned int * keys = feature.keys
         int n_rows = context.node.pooled.n_samples
@@ -63,7 +62,7 @@ cdef inline void scan_numbers(
         n_known -= 1
     scan_order(context, feature, keys, n_rows, 0, best)
     if n_known < n_rows:
-        # Once more, with missing values on the left side.
+        # Again with missing values on the left side.
         memcpy(
             context.scratch, keys + n_known, (n_rows - n_known) * sizeof(unsigned int)
         )
@@ -74,19 +73,19 @@ cdef inline void scan_numbers(
 cdef inline bint scan_order(
     scan_context * context,
     sorted_feature * feature,
-    const unsigned int * keys,   # (n_rows,), as they move to the left
-    int n_moved,                 # that do
-    int n_missing,               # missing values that move first
+    const unsigned int * keys,   # (n_rows,), in the order of moves
+    int n_moved,                 # rows that move
+    int n_missing,               # missing values, which move first
     feature_split * best,        # IN and OUT
 ) noexcept nogil:
-    """Judge the split where a code ends; return whether one has replaced `best`."""
+    """Rank the split after each code; return whether one has replaced `best`."""
     cdef:
         const tree_data * tree = context.tree
         const pooled_node * node = &context.node.pooled
         const small_rows * rows = context.rows
         bint is_by_gain = context.criterion == NULL
-        double gradients = 0.0  # of categories, each is summed up first by the gain
-        double hessians = 0.0   # as in scikit-learn, for ties to be the same
+        double gradients = 0.0  # of one category, summed up first if ranked by gain,
+        double hessians = 0.0   # as in scikit-learn: so ties are the same
         double min_hessians = tree.min_hessian_to_split
         feature_split split
         bint is_same_code, is_best = False
@@ -107,7 +106,7 @@ cdef inline bint scan_order(
         split.sum_hessians_left += hessians
         gradients = 0.0
         hessians = 0.0
-        # Missing values alone are the right side of another split.
+        # Missing values alone on the left repeat a split of the other order.
         if is_same_code or i < n_missing and (is_by_gain or code_of(keys[i + 1]) == 0):
             continue
         if i + 1 < tree.min_samples_leaf or split.sum_hessians_left < min_hessians:
@@ -121,7 +120,7 @@ cdef inline bint scan_order(
         if i < n_missing or feature.is_categorical:
             split.bin_idx = 0
         elif is_by_gain and n_missing > 0:
-            # Of the bins that separate the same rows, the one that scikit-learn takes.
+            # scikit-learn's choice among the bins that separate the same rows.
             split.bin_idx = code_of(keys[i + 1]) - 1
         if ranks_above(context, feature.cost, keys, &split, best):
             best[0] = split
@@ -141,10 +140,10 @@ cdef inline double gain_of_split(
 cdef inline bint gains_more(
     const feature_split * split, const feature_split * best
 ) noexcept nogil:
-    """Whether a split replaces `best` by the gain, as scikit-learn compares them.
+    """Return whether a split replaces `best` by the gain, as in scikit-learn.
 
-    Of equal gains the first stays, but the last among a feature's splits with missing
-    values on the left side, which scikit-learn scans from the right.
+    The first of equal gains stays; but among a feature's splits with missing values on
+    the left side the last one replaces it, as scikit-learn scans from the right.
     """
     if split.rank.gain != best.rank.gain:
         return split.rank.gain > best.rank.gain
@@ -160,10 +159,10 @@ cdef inline bint ranks_above(
     scan_context * context,
     double cost,                    # of the feature
     const unsigned int * keys,
-    feature_split * split,          # IN, its gain, and OUT, its rank
+    feature_split * split,          # IN: its gain; OUT: its rank
     const feature_split * best,
 ) noexcept nogil:
-    """Whether a split replaces `best`."""
+    """Rank a split; return whether it replaces `best`."""
     cdef:
         const criterion_struct * criterion = context.criterion
         double gain = split.rank.gain
@@ -195,7 +194,7 @@ cdef inline bint ranks_above(
 
 
 cdef struct category_sums:
-    # Categories are numbered by their bins, the missing one coming after the others.
+    # Categories are numbered by bin, with the missing one after the others.
     int n_all
     hist_struct[MAX_BINS] pooled
     int[MAX_BINS] first       # place of the first of a category's keys
@@ -205,7 +204,7 @@ cdef struct category_sums:
 cdef inline bint can_split_categories(
     const scan_context * context, const sorted_feature * feature
 ) noexcept nogil:
-    """Whether two categories of a feature take part in splits of a node."""
+    """Return whether at least two categories take part in the splits of a node."""
     cdef category_sums categories
     return sum_categories(context, feature, &categories) >= 2
 
@@ -215,7 +214,7 @@ cdef inline int sum_categories(
     const sorted_feature * feature,
     category_sums * categories,   # OUT
 ) noexcept nogil:
-    """Sum up categories, and order them; return how many take part in splits."""
+    """Sum up and sort categories; return how many take part in splits."""
     cdef:
         const small_rows * rows = context.rows
         int n_rows = context.node.pooled.n_samples
@@ -244,7 +243,7 @@ cdef inline void scan_categories(
     sorted_feature * feature,
     feature_split * best,            # IN and OUT
 ) noexcept nogil:
-    """Replace `best` by the feature's best split, if that ranks above it."""
+    """Replace `best` by the feature's best split if that ranks above it."""
     cdef:
         category_sums categories
         X_BINNED_DTYPE_C * order = categories.order
@@ -274,9 +273,9 @@ cdef inline int copy_keys(
     const sorted_feature * feature,
     const category_sums * categories,
     int n_moved,
-    unsigned int * keys,              # OUT, of all rows
+    unsigned int * keys,              # OUT, all rows of the node
 ) noexcept nogil:
-    """Put a node's rows into the order of categories; return how many of them move."""
+    """Put a node's rows in the order of categories; return how many of them move."""
     cdef:
         int n_rows = 0
         int n_left = 0
@@ -308,10 +307,10 @@ cdef inline bint find_varying(
     const small_rows * rows,
     const small_node * node,
 ) noexcept nogil:
-    """Find the features that are not constant in a node; return False if all are."""
+    """Find the features that vary in a node; return False if all are constant."""
     cdef:
         int n_rows = node.pooled.n_samples
-        # Weights are counted in units of their mean: all together, they are as many.
+        # Hessians are in units of their mean, so those of all rows sum up to n_rows.
         bint may_split_categories = n_rows >= 2 * MIN_CATEGORY_SUPPORT
         sorted_feature * feature
         bint some_vary = False
@@ -333,8 +332,8 @@ cdef inline void draw_features(
 ) noexcept nogil:
     """Draw features for a node without replacement, by the first steps of a shuffle.
 
-    Where none of them can split the node, draw on until one does: as scikit-learn's
-    trees, which else would end early on columns of few values.
+    If none of them can split the node, draw on until one can, as in scikit-learn's
+    trees; otherwise trees would end early on columns of few values.
     """
     cdef:
         int n = draw.n_features
