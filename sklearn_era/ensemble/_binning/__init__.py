@@ -1,11 +1,11 @@
-"""Rows become bins: one byte a value, with scikit-learn's thresholds.
+"""Binning: one byte for each value, by scikit-learn's thresholds.
 
-- ``integers``: small integers are binned by table; ``integer_columns`` are X as such
-  columns, and ``codes`` has the loops over them;
-- ``floats``: any other X, some columns at a time, by ``search``;
-- ``rare_categories``: those that share a bin where a column has more than bins;
+- ``integers``: bins of small integers, by table; ``integer_columns``: X as such
+  columns; ``codes``: the loops over them;
+- ``floats``: bins of any other X, some columns at a time, by ``search``;
+- ``rare_categories``: those that share a bin if a column has more than bins;
 - ``thresholds``: those of a column of floats;
-- ``dataset``: rows that are binned once, for many fits; ``parquet`` makes it of files;
-- ``hooks``: where the patched ``fit`` of scikit-learn asks for bins;
-- ``errors``: what is wrong with the values of X, and in which column.
+- ``dataset``: rows binned once, for many fits; ``parquet``: the same from files;
+- ``hooks``: the calls for bins in the patched ``fit`` of scikit-learn;
+- ``errors``: errors about values of X that name the column.
 """

@@ -1,9 +1,8 @@
-"""Loops over columns of small integers: count their values, map them to bins.
+"""Loops over columns of small integers, to count values and to map them to bins.
 
-A column is an address and a stride, so that one loop serves arrays of any layout and
-data frames whose columns lie apart. Its values are read as unsigned numbers of 8 or 16
-bits, *codes*, and a table has an entry for each code: whatever the dtype is, the table
-knows what a code stands for.
+A column is an address and a stride: so one loop serves arrays of any layout and data
+frames of separate columns. Values are read as unsigned integers of 8 or 16 bits, called
+*codes*, and a table has an entry for each code, which depends on the dtype.
 """
 
 from cython.parallel import prange
@@ -11,13 +10,13 @@ from libc.stdint cimport uint16_t, uint32_t, uint8_t
 
 from .._arrays cimport intp_t
 
-# Columns that lie beside each other share cache lines: 64 columns of 8 bits are a line.
-# With as many rows as that, what a tile reads and writes stays in the L1 cache.
+# 64 adjacent columns of 8 bits share a cache line; with so few rows, the cells that a
+# tile reads and writes stay in the L1 cache.
 cdef enum:
     TILE_ROWS = 128
     TILE_COLUMNS = 64
-    # Of a column whose rows are neighbours. Enough to make a task of, and few enough to
-    # share one column among threads.
+    # For columns with adjacent rows: enough for a task, and few enough to split a
+    # column among threads.
     RUN_ROWS = 65536
 
 
@@ -30,10 +29,9 @@ def count_codes(
     uint32_t[:, ::1] counts,  # OUT, (n_columns, 2 ** (8 * itemsize)); zero at first
     const int n_threads,
 ):
-    """Count how often each code occurs in the rows, a row given twice twice.
+    """Count the occurrences of each code in the rows, with multiplicity.
 
-    The caller keeps alive what the addresses point at, and sees to it that rows are
-    within it.
+    The caller keeps the memory at the addresses alive and the rows within bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]
@@ -82,15 +80,15 @@ def map_codes(
     const intp_t[::1] strides,  # IN, bytes
     const int itemsize,
     const intp_t[::1] rows,  # IN, or None for the first n_rows
-    const intp_t[::1] columns_out,  # IN, where in `binned` each column goes
+    const intp_t[::1] columns_out,  # IN, column in `binned` of each
     const uint8_t[:, ::1] tables,  # IN, (n_columns, 2 ** (8 * itemsize))
     uint8_t[:, :] binned,  # OUT, (n_rows, n_features)
     const int n_threads,
 ):
     """Write the table's entry for each row of each column into `binned`.
 
-    The caller keeps alive what the addresses point at, and sees to it that rows and
-    columns are within their arrays.
+    The caller keeps the memory at the addresses alive, and rows and columns within
+    bounds.
     """
     cdef:
         intp_t n_columns = addresses.shape[0]
@@ -159,7 +157,7 @@ cdef void _map_tile(
 
 
 cdef bint _are_runs(const intp_t[::1] strides, const int itemsize) noexcept:
-    """Whether the rows of each column are neighbours in memory."""
+    """Return whether the rows of each column are adjacent in memory."""
     cdef intp_t j
 
     for j in range(strides.shape[0]):

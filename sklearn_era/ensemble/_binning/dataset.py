@@ -1,4 +1,4 @@
-"""`BinnedDataset`: rows binned once, to fit to any number of times."""
+"""`BinnedDataset`: rows binned once, for any number of fits."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral
@@ -25,18 +25,18 @@ from .parquet import bin_parquet
 
 
 class BinnedDataset:
-    """Training rows, binned once: one byte a value, an era after the other.
+    """Training rows, binned once: one byte for each value, sorted by era.
 
-    ``fit(dataset)`` takes one in place of `X`, `y`, `sample_weight` and `eras`, as
-    often as wanted and with any parameters but `max_bins`. Without early stopping, the
-    trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows stably sorted
-    by era, bit for bit (where there are more than 200,000 rows, for the same
-    `random_state`, since bins are then made from rows that are drawn).
+    ``fit(dataset)`` takes one in place of `X`, `y`, `sample_weight` and `eras`, any
+    number of times and with any parameters except `max_bins`. Without early stopping,
+    the trees are those of ``fit(X, y, sample_weight, eras=eras)`` with rows stably
+    sorted by era, bit for bit (with more than 200,000 rows, for the same
+    `random_state`, since the bins are then made from a sample of the rows).
 
     Make one with :meth:`from_arrays` or :meth:`from_parquet`. A data set has no
-    categorical features, and no raw values: ``predict``, `X_val` and callbacks that ask
-    for `X` need raw rows. It cannot be split, as cross-validation does; make one for
-    each fold. A warning names columns without a value, which no tree splits.
+    categorical features and no raw values: ``predict``, `X_val` and callbacks that read
+    `X` need raw rows. It cannot be split, as cross-validation does; make one for each
+    fold. A warning names columns without a value, which no tree splits.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class BinnedDataset:
         The bin of each value; Fortran-ordered, and read-only.
 
     bin_mapper : _BinMapper
-        scikit-learn's, fitted: with the thresholds of the bins.
+        scikit-learn's, fitted, with the thresholds of the bins.
 
     y : ndarray of shape (n_samples,)
-        The target, read-only. float64, or what it was where that is no float.
+        The target, read-only: float64 for floats, otherwise its own dtype.
 
     eras : EncodedEras or None
         The eras, encoded: ``labels`` of shape (n_eras,), sorted; ``codes`` of shape
@@ -57,16 +57,16 @@ class BinnedDataset:
         The weights, read-only.
 
     feature_names : ndarray of shape (n_features,), dtype=object, or None
-        The names of the columns, where all are strings.
+        The names of the columns, if all are strings.
 
     max_bins : int
-        The number of bins that a feature may have, without that of missing values.
+        Maximum number of bins of a feature, without that of missing values.
 
     shape : tuple of int
         ``(n_samples, n_features)``.
 
     nbytes : int
-        Bytes of memory that the arrays take.
+        Size of the arrays in bytes.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class BinnedDataset:
         sample_weight: NDArray[np.float64] | None,
         feature_names: NDArray[Any] | None,
     ):
-        # Of rows that are checked, in the order of eras: what the constructors supply.
+        # Expects checked rows, sorted by era, as the constructors pass them.
         self.X_binned = X_binned
         self.bin_mapper = bin_mapper
         self.y = y
@@ -121,25 +121,26 @@ class BinnedDataset:
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The rows. Converted a few columns at a time, if at all; never changed.
+            The rows. Converted at most a few columns at a time; never changed.
 
         y : array-like of shape (n_samples,)
             The target, without missing values.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in the data frame X. Rows are
-            held in the order of eras, and within an era in that of `X`.
+            Era of each row, or the name of its column in the data frame X. Rows are
+            sorted by era, and within an era in the order of `X`.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They have a part in the bins, as in ``fit`` (where
-            `class_weight` has one too).
+            Weights of the rows. They affect the bins, as in ``fit`` (where
+            `class_weight` does too).
 
         max_bins : int, default=255
-            The number of bins of a feature, in [2, 255]; the estimator's.
+            Maximum number of bins of a feature, in [2, 255]; the same as the
+            estimator's.
 
         random_state : int, RandomState instance or None, default=None
-            What draws the rows that bins are made from, if there are more than 200,000.
-            An estimator of the same `random_state` would draw the same ones.
+            Seed for the sample of rows that bins are made from, with more than 200,000
+            rows. An estimator with the same `random_state` draws the same sample.
 
         Returns
         -------
@@ -151,7 +152,7 @@ class BinnedDataset:
             If a column is categorical or not numeric, lengths differ, the target has
             missing values, eras have missing labels, or a weight is negative.
         MemoryError
-            If there is no room for the binned matrix; the message says for how much.
+            If the binned matrix does not fit memory; the message names its size.
         """
         mapper = make_bin_mapper(max_bins, random_state)
         if isinstance(X, BinnedDataset):
@@ -221,69 +222,68 @@ class BinnedDataset:
         keep_eras: Collection[Any] | Mapping[Any, Any] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> "BinnedDataset":
-        """Bin Parquet files as they are read, without holding them.
+        """Bin Parquet files batch by batch, without holding their rows.
 
-        Each file is read twice: for the thresholds, from rows that are drawn if there
-        are more than 200,000; then for the bins, which go right to their place. Beyond
-        the data set, this takes some hundred MiB and some 50 bytes a row, and what
-        the row groups of 64 columns take in the file.
+        Each file is read twice: for the thresholds, from a sample of the rows if there
+        are more than 200,000; then for the bins. Beyond the data set, this takes some
+        hundred MiB, some 50 bytes for each row, and the size of the row groups of 64
+        columns in the file.
 
         Parameters
         ----------
         path : str, path, or list of these
-            A file, a folder whose ``*.parquet`` files are taken by name, or a list of
-            files, whose rows follow one another.
+            A file, a folder (its ``*.parquet`` files in the order of names), or a list
+            of files, whose rows follow one another.
 
         target : str
             The column of the target.
 
         era : str, default=None
-            The column of the eras, if there is one. It is no feature unless `features`
-            names it.
+            The column of the eras. It is a feature only if `features` names it.
 
         features : list of str, default=None
-            The columns that are features, in that order: integers, floats and booleans,
-            whose nulls are missing values. By default all columns but those of
-            `target`, `era`, `sample_weight` and the index of a pandas data frame.
+            The columns of features, in this order: integers, floats and booleans, with
+            nulls as missing values. By default all columns except those of `target`,
+            `era`, `sample_weight` and the index of a pandas data frame.
 
         sample_weight : str, default=None
-            The column of the weights, if there is one.
+            The column of the weights.
 
         max_bins : int, default=255
-            The number of bins of a feature, in [2, 255]; the estimator's.
+            Maximum number of bins of a feature, in [2, 255]; the same as the
+            estimator's.
 
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
 
         drop_missing_target : bool, default=False
-            Whether to leave rows out whose target is null or NaN. They are an error by
-            default.
+            Whether to drop rows whose target is null or NaN. By default they are an
+            error.
 
         keep_eras : collection or dict, default=None
-            The labels of the eras to keep; by default all. Rows of other eras, and
-            those without a label, are left out before anything else is looked at. A
-            dict gives the label that each has in the data set, and several may have
-            the same: weeks as months, say.
+            The labels of the eras to keep; by default all. Rows of other eras, and rows
+            without a label, are dropped before any check. A dict maps labels to new
+            ones, several to the same if wanted: weeks to months, say.
 
         on_progress : callable, default=None
-            Called as ``on_progress(n_done, n_features)`` with the number of features
-            that are binned, each time that it has grown.
+            Called as ``on_progress(n_done, n_features)`` with the number of binned
+            features, each time it has grown.
 
         Returns
         -------
         dataset : BinnedDataset
-            The same as :meth:`from_arrays` makes of the rows in memory, bit for bit.
+            The same as by :meth:`from_arrays` from the rows in memory, bit for bit.
 
         Raises
         ------
         ValueError
-            If a column is missing, in one of the files too, or not numeric (the message
+            If a column is missing in one of the files, or not numeric (the message
             names it); if targets or eras are missing; if a weight is negative; if
             `keep_eras` names an era that no file has, or is given without `era`.
         MemoryError
-            If there is no room for the binned matrix; the message says for how much.
+            If the binned matrix does not fit memory; the message names its size.
         ImportError
-            If pyarrow is not installed, which the extra ``parquet`` brings.
+            If pyarrow is not installed (the extra ``parquet``).
         """
         mapper = make_bin_mapper(max_bins, random_state)
         return cls(
@@ -308,12 +308,12 @@ class BinnedDataset:
 
     @property
     def max_bins(self) -> int:
-        """The number of bins of a feature, without that of missing values."""
+        """Maximum number of bins of a feature, without that of missing values."""
         return self.bin_mapper.n_bins - 1
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the arrays take."""
+        """Size of the arrays in bytes."""
         return sum(array.nbytes for array in self._arrays())
 
     def __len__(self) -> int:
@@ -326,7 +326,7 @@ class BinnedDataset:
             f"n_eras={n_eras}, max_bins={self.max_bins}, nbytes={self.nbytes})"
         )
 
-    # What takes X for an array would otherwise find rows by their numbers, one by one.
+    # Otherwise conversion to an array would index rows one by one.
     __iter__ = None
 
     def __getitem__(self, key: Any) -> NoReturn:
@@ -349,7 +349,7 @@ class BinnedDataset:
     def check_bins(self) -> None:
         """Raise ValueError if X_binned has bins that its bin mapper lacks.
 
-        As where either was changed, or was unpickled from another version.
+        For example if either was changed, or unpickled from another version.
         """
         mapper = self.bin_mapper
         for j in range(self.shape[1]):
@@ -368,7 +368,7 @@ class BinnedDataset:
         return [array for array in arrays if array is not None]
 
     def _freeze(self) -> None:
-        """Many fits share the arrays: none may change them."""
+        """Make the arrays read-only, since many fits share them."""
         for array in self._arrays():
             array.flags.writeable = False
 

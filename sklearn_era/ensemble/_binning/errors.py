@@ -1,4 +1,4 @@
-"""Errors about the values of X that name the column."""
+"""Errors about the values of X, with the name of the column."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from ..._trees.walk import column_of_feature
 
 
 def blame_column(X: Any, error: Exception) -> None:
-    """Raise an error with the name of the column, if `error` is about its values."""
+    """Raise an error that names the column if `error` is about its values."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return
     if len(X.columns) == 0:
         raise ValueError(f"X has no columns; its shape is {X.shape}.") from error
     for name in X.columns:
-        values = X[name]  # a data frame itself, where two columns have one name
-        # Columns of dates have no common type with numbers, but each does convert.
+        values = X[name]  # a data frame itself if two columns share the name
+        # Dates have no common type with numbers, but each column does convert.
         dtype = getattr(values, "dtype", None)
         is_date = getattr(dtype, "kind", "") in ("m", "M")
         try:
@@ -32,13 +32,13 @@ def blame_column(X: Any, error: Exception) -> None:
 
 
 def column_name(estimator: Any, column: int) -> str:
-    """What messages call a column of X: its quoted name, or its number."""
+    """Return a column of X as shown in messages: its quoted name, or its number."""
     names = getattr(estimator, "feature_names_in_", None)
     return str(column) if names is None else repr(str(names[column]))
 
 
 def feature_columns(estimator: Any) -> list[Any]:
-    """The column of X that each feature of the trees is, by name or by number."""
+    """Return the column of X of each feature of the trees, by name or number."""
     columns = column_of_feature(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     return (columns if names is None else names[columns]).tolist()

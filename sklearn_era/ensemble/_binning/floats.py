@@ -1,4 +1,4 @@
-"""Binning of floats, and of any X, a few columns as float64 at a time."""
+"""Binning of floats, and of any X, by a few columns as float64 at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,14 +16,14 @@ from .integers import allocate_binned
 from .search import search_bins
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
-# Columns that are float64 at the same time, at most.
+# Maximum of columns as float64 at a time.
 _BATCH = 8
 _BATCH_OF_THREAD = 4
 _BATCH_ROWS = 4096
 
 
 class FloatColumns:
-    """Columns of float64, made when they are asked for, of any X without categories."""
+    """Columns of any X without categories, converted to float64 on demand."""
 
     def __init__(self, X: Any):
         self._take: Callable[[int], Any] | None = None
@@ -35,7 +35,7 @@ class FloatColumns:
         elif is_pyarrow_table(X):
             self._take = lambda feature: X.select([feature])
         else:
-            # Arrays of numbers stay what they are here, others become float64.
+            # Numeric arrays are converted later, others to float64 here.
             is_numeric = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
             X = self._array = check_array(
                 X,
@@ -50,16 +50,16 @@ class FloatColumns:
                 f"{self.shape}."
             )
         names = getattr(X, "column_names", getattr(X, "columns", None))
-        # What messages call the columns.
+        # For messages.
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(
         self, features: range, rows: NDArray[np.intp] | None = None
     ) -> list[NDArray[np.float64]]:
-        """Return columns that follow one another, or some rows of an array's."""
+        """Return consecutive columns; of an array, optionally some rows."""
         if self._array is None:
             return [self._convert(feature) for feature in features]
-        # By rows that stay in the cache: columns of a C-ordered array share its lines.
+        # In blocks of rows that fit the cache, as columns share lines in C order.
         n_rows = self.shape[0] if rows is None else rows.size
         values = np.empty((n_rows, len(features)), order="F")
         for start in range(0, n_rows, _BATCH_ROWS):
@@ -70,7 +70,7 @@ class FloatColumns:
         return list(values.T)
 
     def _convert(self, feature: int) -> NDArray[np.float64]:
-        assert self._take is not None  # by `batch`
+        assert self._take is not None  # see `batch`
         try:
             values = check_array(
                 self._take(feature),
@@ -92,7 +92,7 @@ def fit_float_mapper(
     sample_weight: NDArray[np.float64] | None,
     columns: Sequence[Any],
 ) -> None:
-    """Fit a bin mapper as its ``fit`` does, but to `columns` without a value too."""
+    """Fit a bin mapper as its ``fit`` does, but allow `columns` without a value."""
     drawn = draw_rows(mapper, X.shape[0], sample_weight)
     if drawn is not None:
         sample_weight = None
@@ -122,7 +122,7 @@ def fit_and_bin_columns(
     binned: NDArray[np.uint8],
 ) -> None:
     """Fit a bin mapper, and write the bins of all rows, as its ``fit_transform``.
-    `order` is that of `sample_weight` and of `binned`, which is Fortran-ordered.
+    `sample_weight` and `binned` (Fortran-ordered) are in the order of `order`.
     """
     drawn = draw_rows(mapper, binned.shape[0], sample_weight)
     if drawn is not None:
@@ -149,7 +149,7 @@ def fit_and_bin_columns(
                 thresholds[feature : feature + 1],
                 binned[:, feature : feature + 1],
             )
-        del batch, values  # before the next ones are made
+        del batch, values  # before the next are made
     set_thresholds(mapper, thresholds, columns.names)
 
 
@@ -159,7 +159,7 @@ def bin_floats(
     thresholds: Sequence[NDArray[np.float64] | None],
     binned: NDArray[np.uint8],
 ) -> None:
-    """Write the bins of some columns, none categorical, as ``transform`` does.
+    """Write the bins of some numeric columns, as ``transform`` does.
 
     `binned` is Fortran-ordered.
     """

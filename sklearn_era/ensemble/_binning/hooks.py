@@ -1,4 +1,4 @@
-"""Where the patched ``fit`` asks for bins: of a data set, of integers, or of floats."""
+"""Hooks of the patched ``fit`` that bin: a data set, integers, or floats."""
 
 from time import time
 from typing import Any
@@ -26,7 +26,7 @@ from .rare_categories import encoder_of, numbers_of_categories, share_bins
 
 
 class DatasetRows(UnbinnedRows):
-    """X that is a `BinnedDataset`, or rows of it."""
+    """X as a `BinnedDataset`, or as rows of one."""
 
     def __init__(self, dataset: BinnedDataset):
         super().__init__(*dataset.shape)
@@ -38,14 +38,15 @@ class DatasetRows(UnbinnedRows):
         return n_rows * n_features
 
     def copy_bin_mapper(self, mapper: Any) -> None:
-        """Make of the fit's own bin mapper what that of the data set is."""
+        """Set the fitted attributes of the fit's bin mapper to those of the data set.
+        """
         for name, value in vars(self.dataset.bin_mapper).items():
             if name.endswith("_"):
                 setattr(mapper, name, value)
         mapper.bin_thresholds_ = list(mapper.bin_thresholds_)
 
     def bins(self, order: str, n_threads: int) -> NDArray[np.uint8]:
-        """The bins of the rows: the data set's own matrix if these are all of them."""
+        """Return the bins of the rows: the data set's own matrix if all are taken."""
         if self.rows is None:
             return self.dataset.X_binned
         binned = allocate_binned(self.shape, order)
@@ -54,8 +55,8 @@ class DatasetRows(UnbinnedRows):
 
 
 class BinningMixin(BaseHistGradientBoosting):
-    """Takes the bins of a `BinnedDataset`, and bins small integers by table, bit for
-    bit as scikit-learn does. Other X, and categories, take its way, by a float64 copy.
+    """Uses the bins of a `BinnedDataset`, and bins small integers by table, bit for bit
+    as scikit-learn does, which bins any other X, and categories, as a float64 copy.
     """
 
     _bin_mapper: Any
@@ -67,7 +68,7 @@ class BinningMixin(BaseHistGradientBoosting):
     def _arrays_of_fit(
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[Any, Any, Any]:
-        """`y`, `sample_weight` and `eras` of a fit: the data set's, if X is one."""
+        """Return `y`, `sample_weight` and `eras` of a fit, from X if a data set."""
         if not isinstance(X, BinnedDataset):
             if y is None:
                 raise ValueError(
@@ -86,10 +87,10 @@ class BinningMixin(BaseHistGradientBoosting):
         return X.y, X.sample_weight, X.eras
 
     def _preprocess_X(self, X: Any, *, reset: bool) -> Any:
-        """As in scikit-learn, but bins and small integers stay what they are."""
+        """Preprocess X as scikit-learn does, but keep bins and small integers."""
         if reset:
-            # From here to the binning of the training rows, all rows that come are
-            # those of a fit. Before and after, scikit-learn wants float64 to predict.
+            # All rows from here to the binning of the training rows belong to the fit.
+            # Before and after, scikit-learn needs float64 for predictions.
             self._fit_state.keeps_integers = True
         if isinstance(X, BinnedDataset):
             self._check_dataset(X, reset)
@@ -109,14 +110,14 @@ class BinningMixin(BaseHistGradientBoosting):
             self._is_categorical_remapped = None
         elif self._preprocessor is not None:
             return self._encode(X, reset)
-        # Such rows cannot fail the checks of an array; those of names and the number
-        # of features remain.
+        # Integers pass all checks of arrays; feature names and their number may not.
         validate_data(self, X, reset=reset, skip_check_array=True)
         return (columns, None) if reset else columns
 
     def _encode(self, X: Any, reset: bool) -> Any:
-        """As `_preprocess_X` of scikit-learn, but rare categories share a bin."""
-        # An encoder that knows NaN alone makes one of integers on its way.
+        """Preprocess X as scikit-learn does, except that rare categories share a bin.
+        """
+        # Encoders whose only category is NaN cast it to an integer on the way.
         with np.errstate(invalid="ignore"):
             encoded = super()._preprocess_X(X, reset=reset)
         if reset and self.is_categorical_ is not None:
@@ -124,7 +125,7 @@ class BinningMixin(BaseHistGradientBoosting):
         return encoded
 
     def _check_dataset(self, X: BinnedDataset, reset: bool) -> None:
-        """Check that a data set can be fitted to, and take its names of features."""
+        """Check that a data set fits the estimator, and copy its feature names."""
         if not reset:
             raise ValueError(
                 "X is a BinnedDataset, which only fit takes: rows to predict, X_val "
@@ -153,8 +154,8 @@ class BinningMixin(BaseHistGradientBoosting):
             del self.feature_names_in_
 
     def _check_categories(self) -> list[NDArray[np.float64] | None]:
-        """As in scikit-learn, but there may be more categories than bins, and a column
-        without a category makes the encoder take text and numbers alike.
+        """Return the categories as scikit-learn does, but allow more than bins; for a
+        column without one, make the encoder accept text and numbers alike.
         """
         encoder = encoder_of(self)
         known: list[Any] = [None] * self._preprocessor.n_features_in_
@@ -171,8 +172,8 @@ class BinningMixin(BaseHistGradientBoosting):
         *,
         is_training_data: bool,
     ) -> NDArray[np.uint8]:
-        """As in scikit-learn, but the matrix may be X's own memory, read-only. Training
-        rows are Fortran-ordered, validation rows C-ordered.
+        """Bin X as scikit-learn does, but maybe return X's own memory, read-only.
+        Training rows are Fortran-ordered, validation rows C-ordered.
         """
         if is_training_data:
             self._fit_state.keeps_integers = False
@@ -218,7 +219,7 @@ class BinningMixin(BaseHistGradientBoosting):
 
 def _names_features(categorical_features: Any) -> bool:
     if categorical_features is None or isinstance(categorical_features, str):
-        return False  # 'from_dtype': bins are numbers
+        return False  # 'from_dtype' finds none: bins are numbers
     given = np.asarray(categorical_features)
     return bool(given.any() if given.dtype == np.bool_ else given.size)
 

@@ -1,4 +1,4 @@
-"""Matrices and data frames of small integers, read column by column without a copy."""
+"""Matrices and data frames of small integers, read by columns without a copy."""
 
 import copy
 import sys
@@ -16,30 +16,30 @@ from ..._tables.columns import SMALL_DTYPES
 _BY_NAME = {dtype.name: dtype for dtype in SMALL_DTYPES}
 _POLARS_NAMES = {"Boolean": "bool", "Int8": "int8", "UInt8": "uint8", "Int16": "int16"}
 
-# Columns handled together: of neighbours in memory, no fewer than share cache lines.
-# Tables and counts of a batch take 64 KiB (8 bits) or 20 MiB (16 bits).
+# Columns of a batch: at least those that share cache lines. Tables and counts of a
+# batch take 64 KiB (8 bits) or 20 MiB (16 bits).
 _BATCH = 64
-# Columns that have to be copied to be read, and so are held a few at a time.
+# Columns that must be copied to be read: fewer at a time.
 _BATCH_OF_COPIES = 4
 
 
 class ColumnBatch(NamedTuple):
-    """Columns with as many bits, as the loops of `codes` take them."""
+    """Columns of one item size, as the loops of `codes` take them."""
 
-    features: NDArray[np.intp]  # which columns of X
-    arrays: list[NDArray[Any]]  # (n_rows,) each; addresses keep nothing alive
-    addresses: NDArray[np.intp]  # where each begins
-    strides: NDArray[np.intp]  # bytes from one row to the next
+    features: NDArray[np.intp]  # column numbers in X
+    arrays: list[NDArray[Any]]  # (n_rows,) each; keep the addresses valid
+    addresses: NDArray[np.intp]  # of the first value of each
+    strides: NDArray[np.intp]  # bytes from row to row
     itemsize: int  # bytes of a value, 1 or 2
 
 
 class UnbinnedRows:
-    """Stands in for X in ``fit`` until its rows are binned: it has a shape, and takes
-    rows by their indices, which copies nothing.
+    """Stand-in for X in ``fit`` until its rows are binned: has a shape, and takes rows
+    by their indices without copying any.
     """
 
     ndim = 2
-    rows: NDArray[np.intp] | None = None  # those taken, all of them by default
+    rows: NDArray[np.intp] | None = None  # taken so far; None for all
 
     def __init__(self, n_rows: int, n_features: int):
         self._n_rows = n_rows
@@ -54,7 +54,7 @@ class UnbinnedRows:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Self:
-        """Rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
+        """Take rows by their indices, as ``X[indices]`` or ``X[indices, ...]``."""
         taken = np.asarray(key[0] if isinstance(key, tuple) else key)
         rows = np.arange(self._n_rows) if self.rows is None else self.rows
         some = copy.copy(self)
@@ -62,12 +62,12 @@ class UnbinnedRows:
         return some
 
     def forget(self) -> None:
-        """Let go of what is held, once binned: ``fit`` keeps this to its end."""
+        """Release the data once binned, as ``fit`` keeps this object to its end."""
         self.rows = None
 
 
 class IntegerColumns(UnbinnedRows):
-    """X whose columns are small integers: each an array, or what makes one of it."""
+    """X with columns of small integers: each an array, or a function that loads it."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class IntegerColumns(UnbinnedRows):
         self._columns = []
 
     def column(self, feature: int) -> NDArray[Any]:
-        """The rows of one column, a copy where rows were taken."""
+        """Return the rows of one column, as a copy if rows were taken."""
         column = self._load(feature)
         return column if self.rows is None else column[self.rows]
 
     def batches(self) -> Iterator[ColumnBatch]:
-        """All columns, in batches that a loop may go through at once."""
+        """Yield all columns, in batches for a loop."""
         kinds: dict[tuple[bool, int], list[int]] = {}
         for feature, column in enumerate(self._columns):
             kind = (callable(column), self.dtypes[feature].itemsize)
@@ -112,7 +112,7 @@ class IntegerColumns(UnbinnedRows):
 
     def as_one_matrix(self) -> NDArray[np.uint8] | None:
         """Return all columns as a read-only Fortran-ordered matrix of bytes, or None if
-        that takes a copy. A memory map is none: another process may write to its file.
+        this needs a copy, or for a memory map: other processes may write to its file.
         """
         n_rows = self._n_rows
         if self.rows is not None or any(dtype.itemsize != 1 for dtype in self.dtypes):
@@ -128,7 +128,7 @@ class IntegerColumns(UnbinnedRows):
             if (
                 array.strides[0] != 1
                 or array.__array_interface__["data"][0] != first + feature * n_rows
-                # Neighbours by chance would not keep each other alive.
+                # Memory adjacent by chance would not keep its neighbours alive.
                 or _owner(array) is not owner
             ):
                 return None
@@ -147,14 +147,14 @@ class IntegerColumns(UnbinnedRows):
 def addresses_of(
     arrays: list[NDArray[Any]],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each array of one dimension begins, and the bytes between its values."""
+    """Return the address of each 1-d array, and the bytes between its values."""
     addresses = [array.__array_interface__["data"][0] for array in arrays]
     strides = [array.strides[0] for array in arrays]
     return np.array(addresses, dtype=np.intp), np.array(strides, dtype=np.intp)
 
 
 def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
-    """The number that each bit pattern of a dtype stands for, as `fit` takes it."""
+    """Return the number of each bit pattern of a dtype, as float64."""
     if dtype == np.bool_:
         return (np.arange(256) != 0).astype(np.float64)
     codes = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}")
@@ -162,8 +162,8 @@ def values_of_codes(dtype: np.dtype[Any]) -> NDArray[np.float64]:
 
 
 def as_integer_columns(X: Any) -> IntegerColumns | None:
-    """Return the columns of an array or data frame, if all are int8, uint8, int16 or
-    bool without missing values; None otherwise, and without a row or a column.
+    """Return the columns of an array or data frame if all are int8, uint8, int16 or
+    bool without missing values; else None, also without rows or columns.
     """
     if get_config()["array_api_dispatch"]:
         return None
@@ -184,7 +184,7 @@ def as_integer_columns(X: Any) -> IntegerColumns | None:
 
 
 def is_pyarrow_table(X: Any) -> bool:
-    """Whether `X` is one; pyarrow is not imported, since then it cannot be."""
+    """Return whether `X` is a pyarrow table, without importing pyarrow."""
     pyarrow = sys.modules.get("pyarrow")
     return pyarrow is not None and isinstance(X, pyarrow.Table)
 
@@ -202,7 +202,7 @@ def _columns_of_array(X: NDArray[Any]) -> list[Column]:
 
 def _columns_of_pandas(X: Any) -> list[Column]:
     dtypes = [
-        # Nullable and Arrow-backed columns name the NumPy dtype of their values.
+        # Nullable and Arrow-backed dtypes have the NumPy dtype of their values.
         dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
         for dtype in X.dtypes
     ]
@@ -260,7 +260,7 @@ def _columns_of_pyarrow(X: Any) -> list[Column]:
 
 
 def _owner(array: NDArray[Any]) -> Any:
-    """The array, or whatever it is, whose memory `array` is a view of."""
+    """Return the object that owns the memory of `array`."""
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array

@@ -1,8 +1,8 @@
 """Binning of small integers by table look-up, with scikit-learn's thresholds.
 
-scikit-learn bins a float64 copy of X, eight bytes a value. A column of int8, uint8,
-int16 or bool has few distinct values, though: its thresholds follow from how often each
-occurs, and its bins from a table with an entry for each.
+scikit-learn bins a float64 copy of X, eight bytes for each value. But a column of int8,
+uint8, int16 or bool has few distinct values: their counts determine the thresholds, and
+a table with an entry for each value the bins.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def fit_bin_mapper(
     rows = draw_rows(mapper, len(columns), sample_weight)
     if rows is not None:
         sample_weight = None
-        rows.sort()  # counts do not depend on the order, the time does
+        rows.sort()  # for speed; counts do not depend on the order
     elif sample_weight is not None and not sample_weight.all():
         rows = np.flatnonzero(sample_weight)
     n_rows = len(columns) if rows is None else rows.size
@@ -38,7 +38,7 @@ def fit_bin_mapper(
         max_bins = mapper.n_bins - 1
         if values.size > max_bins:
             if sample_weight is not None:
-                # Sums of weights depend on their order in the last digit.
+                # The last digit of a sum of weights depends on their order.
                 values = columns.column(feature).astype(np.float64)
                 return find_thresholds(values, max_bins, sample_weight)
             values = np.repeat(values, counts[codes])
@@ -87,8 +87,8 @@ def bin_columns(
 def make_tables(
     thresholds: list[NDArray[np.float64] | None], dtypes: list[np.dtype[Any]]
 ) -> NDArray[np.uint8]:
-    """Return the bin of each code of columns of one item size, as ``transform``: values
-    up to a threshold are below it.
+    """Return the bin of each code, for columns of one item size, as ``transform`` does:
+    the value of a threshold is below it.
     """
     tables = np.empty((len(dtypes), 2 ** (8 * dtypes[0].itemsize)), dtype=np.uint8)
     for table, column, dtype in zip(tables, thresholds, dtypes, strict=True):
@@ -100,8 +100,8 @@ def make_tables(
 def matrix_of_own_bins(
     mapper: _BinMapper, columns: IntegerColumns
 ) -> NDArray[np.uint8] | None:
-    """Return X itself as the binned matrix, read-only, if each column has exactly the
-    values 0, 1, ..., k - 1; else None, as for X not Fortran-ordered or not of bytes.
+    """Return X itself as the binned matrix, read-only, if the values of each column are
+    exactly 0, 1, ..., k - 1; else None, also if X is not Fortran-ordered or of bytes.
     """
     if any(
         not np.array_equal(thresholds, np.arange(thresholds.size) + 0.5)
@@ -109,7 +109,7 @@ def matrix_of_own_bins(
     ):
         return None
     matrix = columns.as_one_matrix()
-    # Read as unsigned numbers, negative values are large ones.
+    # As unsigned numbers, negative values are large.
     if matrix is None or (matrix.max(axis=0) >= mapper.n_bins_non_missing_).any():
         return None
     return matrix
@@ -141,7 +141,7 @@ def take_rows(
 
 
 def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.uint8]:
-    """Whether each column has missing values, by columns: without a copy of all."""
+    """Return whether each column has missing values, by columns to save a copy."""
     missing = mapper.missing_values_bin_idx_
     return np.fromiter(
         ((column == missing).any() for column in X_binned.T),
@@ -151,7 +151,7 @@ def find_missing_values(X_binned: NDArray[np.uint8], mapper: Any) -> NDArray[np.
 
 
 def allocate_binned(shape: tuple[int, int], order: Any = "F") -> NDArray[np.uint8]:
-    """Return an empty binned matrix; a MemoryError names the size asked for."""
+    """Return an empty binned matrix; a MemoryError names its size."""
     try:
         return np.empty(shape, dtype=np.uint8, order=order)
     except MemoryError as error:

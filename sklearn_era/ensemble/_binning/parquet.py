@@ -1,4 +1,4 @@
-"""Binning of Parquet files, a batch of rows at a time."""
+"""Binning of Parquet files, batch by batch."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -16,8 +16,8 @@ from .integer_columns import IntegerColumns, addresses_of
 from .integers import allocate_binned, fit_bin_mapper, make_tables
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
-# Columns read at the same time. A reader keeps a page of each, and many columns would
-# leave room for few rows of a batch, which costs more time than to open files again.
+# Columns read at a time. A reader holds a page of each: more columns would leave room
+# for few rows in a batch, which costs more than opening the files again.
 _GROUP = 64
 
 
@@ -33,8 +33,8 @@ def bin_parquet(
     keep_eras: Collection[Any] | Mapping[Any, Any] | None,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Any]:
-    """Fit `mapper`, and return the other arguments of ``BinnedDataset``; the parameters
-    are those of ``BinnedDataset.from_parquet``.
+    """Fit `mapper`, and return the other arguments of ``BinnedDataset``; for parameters
+    see ``BinnedDataset.from_parquet``.
     """
     columns = ParquetColumns(path)
     features = _check_names(columns, features, target, era, sample_weight)
@@ -77,7 +77,7 @@ def _check_names(
     era: str | None,
     sample_weight: str | None,
 ) -> list[str]:
-    """The features by name, where all that is named is in the files and fit for it."""
+    """Return the names of the features, after a check of all named columns."""
     others = {"target": target, "era": era, "sample_weight": sample_weight}
     for argument, name in others.items():
         if name is not None:
@@ -102,7 +102,7 @@ def _check_names(
 def _read_target(
     columns: ParquetColumns, target: str, kept: NDArray[np.intp], drop_missing: bool
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The target of the rows `kept` that have one, and which of `kept` these are."""
+    """Return the targets of the rows `kept` that have one, and their places in it."""
     y = columns.read_labels(target)
     if kept.size < y.size:
         y = y[kept]
@@ -125,7 +125,7 @@ def _read_eras(
     era: str,
     keep_eras: Collection[Any] | Mapping[Any, Any] | None,
 ) -> tuple[EncodedEras, NDArray[np.intp]]:
-    """The eras of the rows to keep, and these rows."""
+    """Return the eras of the rows to keep, and these rows."""
     distinct, index = columns.read_distinct(era)
     if keep_eras is None:
         n_missing = np.isin(index, _missing_rows(distinct)).sum() + (index < 0).sum()
@@ -138,7 +138,7 @@ def _read_eras(
         kept, used = np.arange(index.size), np.arange(distinct.size)
     else:
         used, labels = _choose_eras(distinct, era, keep_eras)
-        is_used = np.zeros(distinct.size + 1, dtype=bool)  # of no label, -1, the last
+        is_used = np.zeros(distinct.size + 1, dtype=bool)  # the last: no label, -1
         is_used[used] = True
         kept = np.flatnonzero(is_used[index])
         index = index[kept]
@@ -151,7 +151,7 @@ def _read_eras(
 def _choose_eras(
     distinct: NDArray[Any], era: str, keep_eras: Collection[Any] | Mapping[Any, Any]
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Which of the distinct labels to keep, and what to call each from here on."""
+    """Return the indices of the distinct labels to keep, and their new labels."""
     if isinstance(keep_eras, str):
         raise ValueError(
             f"keep_eras={keep_eras!r} must be a list of labels, or a mapping, not a "
@@ -160,7 +160,7 @@ def _choose_eras(
     given = list(keep_eras)
     if not given:
         raise ValueError("keep_eras is empty: name one era at least.")
-    # A moment in another unit, or of Python's, would be another key of a dict.
+    # A time in another unit, or a datetime, would be a different key of a dict.
     is_time = distinct.dtype.kind in "mM"
     try:
         wanted = np.asarray(given, dtype=distinct.dtype) if is_time else given
@@ -198,7 +198,7 @@ def _bin_features(
     mapper: _BinMapper,
     on_progress: Callable[[int, int], None] | None,
 ) -> NDArray[np.uint8]:
-    """The binned matrix, whose rows are those of the files that `rows` says."""
+    """Return the binned matrix of the given `rows` of the files."""
     binned = allocate_binned((rows.size, len(features)))
     drawn = draw_rows(mapper, rows.size, sample_weight)
     if drawn is not None:
@@ -232,7 +232,7 @@ def _read_sample(
     sample_rows: NDArray[np.intp],
     is_sampled: NDArray[np.bool_],
 ) -> list[NDArray[Any]]:
-    """The values of some rows, in the order of these, a row given twice twice."""
+    """Return the values of some rows, in the order and multiplicity of these."""
     slots = np.argsort(sample_rows, kind="stable")
     in_order = sample_rows[slots]
     sample = [
@@ -246,7 +246,7 @@ def _read_sample(
         for i, name in enumerate(group):
             values = columns.values(batch, name)
             if values.dtype == np.float64 and sample[i].dtype != np.float64:
-                sample[i] = sample[i].astype(np.float64)  # a first missing value
+                sample[i] = sample[i].astype(np.float64)  # the first missing value
             sample[i][slots[begin:end]] = values[taken]
     return sample
 
@@ -262,7 +262,7 @@ def _find_thresholds(
     found: list[Any] = [None] * len(group)
     small = [i for i, values in enumerate(sample) if values.dtype != np.float64]
     if small:
-        # All rows count that are here: they have been drawn, if they were to be.
+        # Without subsampling, which has been done.
         whole = _BinMapper(mapper.n_bins, subsample=None, n_threads=mapper.n_threads)
         integers = IntegerColumns(
             [sample[i] for i in small],
@@ -295,7 +295,7 @@ def _read_bins(
     mapper: _BinMapper,
     binned: NDArray[np.uint8],
 ) -> None:
-    """Bin all rows, each into its place in `binned`."""
+    """Bin all rows, each at its place in `binned`."""
     tables = _make_small_tables([columns.sample_dtype(n) for n in group], thresholds)
     for first, batch in columns.iter_batches(group, is_kept):
         places = place[first : first + batch.num_rows]
@@ -310,7 +310,7 @@ def _read_bins(
                     f"Column {name!r} has become {values.dtype}: its file was changed "
                     "while it was read; read it again."
                 )
-        # A run of rows goes where it belongs at once, others by way of a copy.
+        # Consecutive rows are written in place, others by way of a copy.
         if kept.size == batch.num_rows and (np.diff(places) == 1).all():
             out = binned[places[0] : places[0] + kept.size]
             _bin_batch(arrays, tables, thresholds, mapper, out)
@@ -324,7 +324,7 @@ def _read_bins(
 def _make_small_tables(
     dtypes: list[np.dtype[Any]], thresholds: list[NDArray[np.float64] | None]
 ) -> dict[int, tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-    """By the bytes of a value: the columns of small integers, and their tables."""
+    """Return, by item size, the columns of small integers and their tables."""
     tables = {}
     for itemsize in (1, 2):
         small = [i for i, dtype in enumerate(dtypes) if dtype.itemsize == itemsize]
@@ -343,9 +343,9 @@ def _bin_batch(
     mapper: _BinMapper,
     out: NDArray[np.uint8],
 ) -> None:
-    """Write the bins of some rows, given by columns, into `out`."""
+    """Write the bins of some rows, as columns, into `out`."""
     for itemsize, (small, small_tables) in tables.items():
-        # Those with a missing value here are float64 in this batch.
+        # A column with missing values in this batch is float64.
         has_all = np.array([arrays[i].dtype != np.float64 for i in small])
         chosen = small[has_all]
         map_codes(

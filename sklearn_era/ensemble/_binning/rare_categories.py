@@ -1,6 +1,6 @@
-"""Categorical columns of more categories than bins, the rarest of which share a bin.
+"""Categorical columns with more categories than bins, of which the rarest share one.
 
-scikit-learn's own encoder gives them one code, and so its estimators predict the same.
+scikit-learn's own encoder gives them one code: so its estimators predict the same.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from ..._warnings import warn_user
 
-# How many columns a message names before it only counts them.
+# Maximum of columns that a message names; others are counted.
 _MOST_NAMED = 5
 
 
 def encoder_of(estimator: Any) -> OrdinalEncoder:
-    """Return the encoder of the categorical columns, which the trees count first."""
+    """Return the encoder of the categorical columns, the trees' first features."""
     return estimator._preprocessor.named_transformers_["encoder"]
 
 
 def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
-    """The number of categories of each column, without missing values."""
+    """Return the number of categories of each column, without missing values."""
     sizes = [categories.size for categories in encoder.categories_]
     return np.array([n - (i in encoder._missing_indices) for i, n in enumerate(sizes)])
 
@@ -30,8 +30,8 @@ def numbers_of_categories(encoder: OrdinalEncoder) -> NDArray[np.intp]:
 def share_bins(
     estimator: Any, X: NDArray[np.float64], n_rows: NDArray[Any] | None = None
 ) -> None:
-    """Give rare categories one code, in the encoder and in the encoded rows X, with one
-    warning; `n_rows` of shape (n_samples, n_encoded) are what each value stands for.
+    """Give rare categories one code, in the encoder and in the encoded rows X, and warn
+    once; `n_rows` has the rows that each value stands for, (n_samples, n_encoded).
     """
     encoder, max_bins = encoder_of(estimator), estimator.max_bins
     if numbers_of_categories(encoder).max() <= max_bins:
@@ -63,7 +63,7 @@ def share_bins(
 def group_rare(
     encoder: OrdinalEncoder, counts: Sequence[NDArray[Any]], max_bins: int
 ) -> None:
-    """Give rare categories one code, as an encoder does that is fitted with
+    """Give rare categories one code, as an encoder fitted with
     ``max_categories=max_bins``; `counts` are the rows of each entry of `categories_`.
     """
     encoder.max_categories = max_bins
@@ -72,7 +72,7 @@ def group_rare(
 
 
 def codes_of_categories(encoder: OrdinalEncoder, i: int) -> NDArray[np.intp]:
-    """The bin of each category of a column, that of rare ones the last."""
+    """Return the bin of each category of a column; rare ones share the last."""
     mappings = getattr(encoder, "_default_to_infrequent_mappings", None)
     if mappings is None or mappings[i] is None:
         return np.arange(numbers_of_categories(encoder)[i])

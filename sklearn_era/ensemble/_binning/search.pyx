@@ -1,7 +1,7 @@
 """Bins of floats, by binary searches for many values at once.
 
-A step of the search is a sum and not a branch, which would be guessed wrong half the
-time, and no value waits for another one's: that takes a tenth of the time.
+A step of the search is an addition, not a branch that is mispredicted half of the time,
+and values do not wait for each other: a tenth of the time.
 """
 
 from cython.parallel import prange
@@ -14,23 +14,23 @@ from .._arrays cimport intp_t
 
 cdef enum:
     AT_ONCE = 64
-    # Columns of a C-ordered matrix that share cache lines, and as many rows as their
-    # lines and thresholds leave room for in the L1 cache.
+    # Columns of a C-ordered matrix that share cache lines; rows whose lines fit the L1
+    # cache along with the thresholds.
     TILE_COLUMNS = 8
     TILE_ROWS = 256
 
 
 def search_bins(
     const double[:, :] X,
-    list thresholds,                  # of each column, in ascending order
+    list thresholds,                  # of each column, ascending
     const uint8_t[::1] is_categorical,
     uint8_t missing,                  # bin of missing values
     int n_threads,
     uint8_t[::1, :] binned,           # OUT, of the shape of X
 ):
-    """Write how many of its column's thresholds each value is above.
+    """Write the number of thresholds below each value of their column.
 
-    NaN is missing, and so are negative categories.
+    NaN and negative categories are missing.
     """
     cdef:
         intp_t n_rows = X.shape[0]
@@ -39,7 +39,7 @@ def search_bins(
         intp_t n_tiles = n_tiles_down * (
             (n_columns + TILE_COLUMNS - 1) // TILE_COLUMNS
         )
-        intp_t most = 0  # thresholds of a column
+        intp_t most = 0  # maximum of thresholds in a column
         int size = 1     # of a table, a power of two
         double[:, ::1] tables
         intp_t tile
@@ -109,7 +109,7 @@ cdef inline void search(
     int size,
     long long* places,                # OUT, (AT_ONCE,)
 ) noexcept nogil:
-    """Find how many thresholds each value is above."""
+    """Count the thresholds below each value."""
     cdef:
         int step = size // 2
         int i

@@ -1,6 +1,6 @@
-"""Thresholds of bins: scikit-learn's, found faster.
+"""Thresholds of bins: the same as scikit-learn's, but faster.
 
-A fit of twenty trees would spend a quarter of its time on them otherwise.
+They would otherwise take a quarter of a fit of twenty trees.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,8 +26,8 @@ from ..._tables.no_value import warn_of_no_value
 def draw_rows(
     mapper: _BinMapper, n_samples: int, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.intp] | None:
-    """Return the rows whose quantiles scikit-learn takes, None for all. It draws them
-    by weight, which then has had its part: same generator, same arguments.
+    """Return the rows that scikit-learn samples for quantiles, None for all: by the
+    same generator and arguments. Sampling by weight replaces weighted quantiles.
     """
     if mapper.subsample is None or n_samples <= mapper.subsample:
         return None
@@ -44,8 +44,8 @@ def set_thresholds(
     thresholds: Sequence[NDArray[np.float64] | None],
     columns: Sequence[Any] = (),
 ) -> None:
-    """Set what a bin mapper's ``fit`` sets, by known thresholds. They are None of a
-    column without a value: trees are blind to it, and a warning names such `columns`.
+    """Set the attributes of a fitted bin mapper from thresholds, None for a column
+    without a value: no tree splits it, and a warning names it by `columns`.
     """
     known = mapper.known_categories or [None] * len(thresholds)
     mapper.is_categorical_ = np.array([x is not None for x in known], dtype=np.uint8)
@@ -69,11 +69,11 @@ def find_thresholds(
     sample_weight: NDArray[np.float64] | None,
     categories: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64] | None:
-    """Return the thresholds that scikit-learn finds for a column, or its categories;
-    None if no value has weight.
+    """Return scikit-learn's thresholds of a column, or its categories; None if no value
+    has weight.
 
-    They are equal, in an eighth of the time: values are sorted once, and with weights
-    the running sums of these are made once for all quantiles.
+    In an eighth of the time: values are sorted once, and weights accumulated once for
+    all quantiles.
     """
     is_known = ~np.isnan(values)
     if not BINS_ARE_WEIGHTED:
@@ -87,7 +87,7 @@ def find_thresholds(
         return None
     if categories is not None:
         return categories
-    if not BINS_ARE_WEIGHTED:  # quantiles are other ones, and not found faster
+    if not BINS_ARE_WEIGHTED:  # other quantiles, without a faster way
         return _find_binning_thresholds(values, max_bins)
     if sample_weight is None:
         ordered = np.sort(values)
@@ -97,7 +97,7 @@ def find_thresholds(
     is_first = np.append(True, ordered[1:] != ordered[:-1])
     if np.count_nonzero(is_first) <= max_bins:
         return _find_binning_thresholds(ordered[is_first], max_bins)
-    if not np.isfinite(ordered[[0, -1]]).all():  # quantiles between infinities are NaN
+    if not np.isfinite(ordered[[0, -1]]).all():  # quantiles between infinities: NaN
         return _find_binning_thresholds(values, max_bins, sample_weight)
     if sample_weight is None:
         below, above = _places_of_quantiles(ordered.size, max_bins)
@@ -114,7 +114,7 @@ def find_thresholds(
 def _places_of_quantiles(
     n_values: int, max_bins: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The two places in an order that each quantile is the mean of."""
+    """Return the two sorted positions whose mean is each quantile."""
     places = np.percentile(
         np.arange(n_values, dtype=np.float64),
         np.linspace(0, 100, num=max_bins + 1)[1:-1],
@@ -126,10 +126,10 @@ def _places_of_quantiles(
 def map_in_threads(
     function: Callable[..., Any], arguments: Sequence[Iterable[Any]], n_threads: int
 ) -> list[Any]:
-    """Return what a function makes of each of some arguments.
+    """Return the results of a function for each of some arguments, by threads.
 
-    It lets go of the interpreter for the most of its time. joblib looks for results
-    every ten milliseconds, in which as many columns are binned.
+    The function mostly runs without the GIL. joblib polls for results every ten
+    milliseconds, enough to bin as many columns.
     """
     with ThreadPoolExecutor(_openmp_effective_n_threads(n_threads)) as pool:
         return list(pool.map(function, *arguments))
