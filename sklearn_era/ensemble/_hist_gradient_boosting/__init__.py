@@ -1,6 +1,6 @@
 """scikit-learn's own ``gradient_boosting`` and ``grower``, patched at import.
 
-The patches, which are installed here, are in ``patches/`` of the repository. Binning,
+The patches are in ``patches/`` of the repository, and installed here. Binning,
 histograms, the plain splitter and the predictors are the installed scikit-learn's.
 """
 
@@ -24,7 +24,7 @@ from .patch_series import (
 
 
 class _Loader(InspectLoader):
-    """Runs a patched text, whose lines tracebacks and debuggers ask it for."""
+    """Loader of a patched text, with the source for tracebacks and debuggers."""
 
     def __init__(self, text: str):
         self._text = text
@@ -34,7 +34,7 @@ class _Loader(InspectLoader):
 
 
 _FOLDER = resources.files(__name__)
-# The releases of scikit-learn that the patches are for, in ascending order.
+# Releases of scikit-learn that the patches support, ascending.
 RELEASES = [version for pin in read_pins(_FOLDER) for version in pin.versions]
 
 
@@ -50,7 +50,7 @@ def _import_patched() -> None:
         name = Path(path).stem
         origin = str(Path(__file__).with_name(f"{name}.py"))
         spec = ModuleSpec(f"{__name__}.{name}", _Loader(text), origin=origin)
-        spec.has_location = True  # in a file that is not there
+        spec.has_location = True  # although the file does not exist
         module = module_from_spec(spec)
         sys.modules[spec.name] = module
         exec(compile(text, origin, "exec", dont_inherit=True), module.__dict__)

@@ -1,4 +1,4 @@
-"""Prediction in blocks of rows, where scikit-learn would first copy all to float64."""
+"""Prediction in blocks of rows, where scikit-learn would first copy all as float64."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,12 +23,12 @@ from .._splitting.lanes.instruction_sets import lane_module
 from .packed_trees import check_trees
 from .trees import READABLE
 
-# Values of a block: 16 MiB as float64. Data frames need some time for any block.
+# Values of a block: 16 MiB as float64. Data frames have an overhead for each block.
 BLOCK_VALUES = 2**21
 
 
 class BlockPredictionMixin(BaseHistGradientBoosting):
-    """Adds up trees by ``trees``, and converts rows a block at a time, bit for bit as
+    """Sums up trees by ``trees``, with rows converted by blocks, bit for bit as
     scikit-learn, which converts lists, sparse matrices and arrays of objects.
     """
 
@@ -59,7 +59,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         return raw_predictions
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, NDArray[Any]]] | None:
-        """Rows of X that need not be converted as a whole, once X is checked."""
+        """Return X in converted blocks once it is checked; None to convert it whole."""
         take = _block_taker(X)
         if take is None or 0 in X.shape or not self._predicts_blocks_alike(X):
             return None
@@ -70,7 +70,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         elif n_samples <= n_rows:
             return None
         if self._preprocessor is None:
-            # Once, and not with each block: it may warn.
+            # Once, not with each block: it may warn.
             validate_data(self, X, reset=False, skip_check_array=True)
         starts = range(0, n_samples, n_rows)
         slices = (slice(start, start + n_rows) for start in starts)
@@ -96,7 +96,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         is_binned: bool,
         n_threads: int,
     ) -> None:
-        """As scikit-learn, once it is known that its walk stays within its arrays."""
+        """Walk down the trees as scikit-learn, after a check of their indices."""
         known, f_idx_map = self._bin_mapper.make_known_categories_bitsets()
         categories = f"{'binned' if is_binned else 'raw'}_left_cat_bitsets"
         out_shape = raw_predictions.shape
@@ -106,8 +106,8 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
         )
 
     def _predicts_blocks_alike(self, X: Any) -> bool:
-        """Whether blocks of X pass the same checks, with the same warnings, as X: a
-        preprocessor compares the names of features with every block.
+        """Return whether blocks of X pass the same checks, with the same warnings, as
+        X: a preprocessor compares feature names for every block.
         """
         if self._preprocessor is None:
             return True
@@ -132,7 +132,7 @@ class BlockPredictionMixin(BaseHistGradientBoosting):
 
 
 def _is_readable(X: Any) -> bool:
-    """Whether the trees can be added up for X without a conversion."""
+    """Return whether the trees can read X without conversion."""
     return (
         isinstance(X, np.ndarray)
         and X.dtype.char in READABLE
@@ -142,8 +142,8 @@ def _is_readable(X: Any) -> bool:
 
 
 def _block_taker(X: Any) -> Callable[[slice], Any] | None:
-    """Return what takes rows of X without a copy; None where scikit-learn would not
-    copy X, and where X is no matrix or data frame.
+    """Return a function that takes rows of X without a copy; None if scikit-learn would
+    not copy X, or X is no matrix or data frame.
     """
     if get_config()["array_api_dispatch"]:
         return None

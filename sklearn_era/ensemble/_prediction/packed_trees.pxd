@@ -1,4 +1,4 @@
-# The trees of a call, packed for `trees` to add up.
+# The trees of a call, packed for `trees`.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -11,7 +11,7 @@ cdef enum:
 cdef struct split_struct:
     # A split of a small tree.
     double threshold
-    uint64_t leaves_if_right  # all but those on the left side
+    uint64_t leaves_if_right  # all except those on the left side
     uint32_t feature
     uint32_t bitset_idx
     bint missing_go_to_left
@@ -20,9 +20,9 @@ cdef struct split_struct:
 
 cdef struct packed_node:
     # A node of a larger tree.
-    double threshold          # or number of the bitset; infinite for a leaf
-    uint32_t feature          # and the flags of `node_flag` in the bits above
-    uint32_t left             # the right child comes next; a leaf is its own
+    double threshold          # or index of a bitset; infinite for a leaf
+    uint32_t feature          # below the bits of `node_flag`
+    uint32_t left             # the right child is the next; a leaf's is the leaf
 
 
 cdef enum node_flag:
@@ -31,18 +31,18 @@ cdef enum node_flag:
 
 
 cdef struct tree_limits:
-    # What the indices of a tree's nodes are below.
+    # Exclusive upper bounds of the indices in a tree's nodes.
     uint32_t n_nodes
     uint32_t n_features
-    uint32_t n_bitsets        # of the tree's categories, 8 words each
-    uint32_t n_known          # the same of the known categories
+    uint32_t n_bitsets        # left categories of the tree, 8 words each
+    uint32_t n_known          # known categories, likewise
     const uint32_t * f_idx_map
 
 
 cdef inline bint is_sound(
     const node_struct * node, uint32_t node_idx, const tree_limits * limits
 ) noexcept nogil:
-    """Whether the children of a split come after it, and all that it names is there."""
+    """Return whether a split's children come after it and its indices are valid."""
     return (
         node_idx < node.left < limits.n_nodes
         and node_idx < node.right < limits.n_nodes
@@ -60,12 +60,12 @@ cdef inline bint is_sound(
 cdef struct tree_struct:
     Py_ssize_t output                 # column of the raw predictions
     const uint32_t * left_categories  # 8 words for each categorical split
-    packed_node * nodes               # NULL if the tree is small; otherwise
+    packed_node * nodes               # NULL for a small tree; else
     split_struct * splits
     int n_splits
     int n_leaves
-    double * values                   # of the nodes, or of leaves, each at its `place`
-    bint has_categories               # among its nodes
+    double * values                   # of nodes; of leaves, each at its `place`
+    bint has_categories               # in its nodes
 
 
 cdef class PackedTrees:
@@ -73,16 +73,16 @@ cdef class PackedTrees:
         const uint32_t[:, ::1] known_categories
         const uint32_t[::1] f_idx_map
         Py_ssize_t n_outputs
-        list node_arrays         # of the trees, as they were when this was made
-        list left_categories     # the same, if there are any; trees point to them
-        Py_ssize_t size          # of all arrays of nodes
+        list node_arrays         # of the trees, as of construction
+        list left_categories     # likewise, if there are any; trees point to them
+        Py_ssize_t size          # of all node arrays
         Py_ssize_t n_trees, n_small, n_splits, n_nodes
         tree_struct * trees
-        split_struct * splits    # of small trees, one after the other
-        double * values          # MAX_LEAVES for each of them
-        packed_node * nodes      # of the other trees
+        split_struct * splits    # of small trees, one after another
+        double * values          # MAX_LEAVES for each small tree
+        packed_node * nodes      # of larger trees
         double * node_values
-        int * columns            # of X that are read
+        int * columns            # of X, to be read
         int n_columns
 
     cdef const node_struct[::1] open_tree(
@@ -93,5 +93,5 @@ cdef class PackedTrees:
 
 
 cdef inline int place(uint64_t leaves) noexcept nogil:
-    """The place of the lowest leaf in a table of 64 values, by a de Bruijn sequence."""
+    """Return the index of the lowest leaf in 64 values, by a de Bruijn sequence."""
     return <int> (((leaves & -leaves) * <uint64_t> 0x03F79D71B4CB0A89) >> 58)

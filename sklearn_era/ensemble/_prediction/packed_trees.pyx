@@ -1,8 +1,8 @@
-"""Trees packed for one call, in the two forms that `trees` adds up.
+"""Trees packed for one call, in the two formats of `trees`.
 
-They are packed anew for each call, in a fraction of its time: so whatever was done to
-an estimator's trees, these are the ones it has. Hence all that the kernels rely on is
-checked here, and with each call.
+Packing takes a fraction of the time of a call, and each call packs anew: so changes to
+an estimator's trees always take effect, and all indices that the kernels rely on are
+checked in each call.
 """
 
 from libc.math cimport INFINITY, isnan
@@ -13,13 +13,13 @@ import numpy as np
 
 from .._arrays cimport node_struct
 
-cdef object ndarray = np.ndarray, memmap = np.memmap  # asked for with each tree
+cdef object ndarray = np.ndarray, memmap = np.memmap  # read for each tree
 
 UNSOUND = "a split names a node, column or category that it does not have"
 
 
 def damaged(how):
-    """The error for a tree that cannot be that of a fit."""
+    """Return the error for a tree that no fit can have made."""
     return ValueError(
         f"A tree of the model is damaged: {how}; fit the model again, or read it again "
         "from where it was saved."
@@ -27,12 +27,11 @@ def damaged(how):
 
 
 cdef class PackedTrees:
-    """Trees of 64 leaves at most as splits, and larger ones as nodes.
+    """Trees of at most 64 leaves as splits, and larger ones as nodes.
 
     `predictors` are the trees of each iteration, one for each output; the shapes are
-    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` are
-    scikit-learn's, of the bin mapper, and `categories` its name for those that go to
-    the left.
+    those of X and of the raw predictions. `known_cat_bitsets` and `f_idx_map` are those
+    of scikit-learn's bin mapper, and `categories` is its name for the left categories.
     """
 
     def __cinit__(
@@ -57,7 +56,7 @@ cdef class PackedTrees:
         self.node_arrays = []
         self.left_categories = []
         has_categories = self.known_categories.shape[0] > 0
-        # A list of one's own: a fit in another thread may add trees.
+        # A copy, since a fit in another thread may add trees.
         for trees in list(predictors):
             if len(trees) != self.n_outputs:
                 raise ValueError(
@@ -83,12 +82,13 @@ cdef class PackedTrees:
     cdef const node_struct[::1] open_tree(
         self, Py_ssize_t i, tree_struct * tree, tree_limits * limits
     ):
-        """The nodes of a tree, whose indices are yet to be checked by its limits."""
+        """Return the nodes of a tree and set its limits; indices are not yet checked.
+        """
         cdef:
             const node_struct[::1] nodes
             const uint32_t[:, ::1] bitsets
         array = self.node_arrays[i]
-        # What a masked array hides is there for a kernel.
+        # Kernels would read the hidden values of a masked array.
         if type(array) is not ndarray and type(array) is not memmap:
             raise damaged(f"its nodes are of type {type(array).__name__}")
         try:
@@ -113,13 +113,13 @@ cdef class PackedTrees:
         return nodes
 
     cdef int pack(self) except -1:
-        """Pack all trees; ValueError if one reaches beyond its arrays."""
+        """Pack all trees; raise ValueError if indices of one are out of bounds."""
         cdef:
             const node_struct[::1] nodes
             tree_struct * tree
             tree_limits limits
             Py_ssize_t i, n_packed
-            # Pages that are never written to take no memory.
+            # Unused pages take no memory.
             Py_ssize_t n_trees = len(self.node_arrays) + 1
             Py_ssize_t n_nodes = self.size + 1
         self.trees = <tree_struct *> calloc(n_trees, sizeof(tree_struct))
@@ -156,7 +156,7 @@ cdef class PackedTrees:
         return 0
 
     cdef void list_columns(self, char * is_read) noexcept:
-        """List the columns that are split on; all, if a tree is large."""
+        """List the columns of X to read; all if a tree is large."""
         cdef:
             Py_ssize_t i
             int column
@@ -171,9 +171,9 @@ cdef class PackedTrees:
 def check_trees(
     predictors, X_shape, out_shape, known_cat_bitsets, f_idx_map, categories
 ):
-    """Raise ValueError if a tree reaches beyond its arrays; as in `PackedTrees`.
+    """Raise ValueError if indices of a tree are out of bounds; see `PackedTrees`.
 
-    All nodes are looked at, for a walk of scikit-learn's down these trees.
+    Checks all nodes, before scikit-learn's own walk down these trees.
     """
     cdef:
         PackedTrees trees = PackedTrees(
@@ -197,10 +197,10 @@ cdef uint64_t pack_splits(
     const tree_limits * limits,
     tree_struct * tree,
 ) noexcept nogil:
-    """Pack what is below a node; return its leaves, or 0 if it is not for words.
+    """Pack the subtree of a node as splits; return its leaves, 0 if this is impossible.
 
-    As there are too many, or a threshold is not a number, as between -inf and inf; or a
-    node is not sound.
+    Impossible with too many leaves, with a NaN threshold (as between -inf and inf), or
+    with a node that is not sound.
     """
     cdef:
         const node_struct * node = &nodes[node_idx]
@@ -233,18 +233,18 @@ cdef uint64_t pack_splits(
 cdef Py_ssize_t pack_nodes(
     const node_struct * nodes, const tree_limits * limits, tree_struct * tree
 ) noexcept nogil:
-    """Pack a tree level by level; return the number of nodes, or 0 if it is no tree."""
+    """Pack a tree by levels; return the number of nodes, or 0 if it is not sound."""
     cdef:
         const node_struct * node
         packed_node * packed = tree.nodes
         Py_ssize_t n_packed = 1
         Py_ssize_t i = 0
-    packed[0].left = 0           # of a node to come, its number among `nodes`
+    packed[0].left = 0           # index in `nodes`, until the node is packed
     while i < n_packed:
         node = &nodes[packed[i].left]
         tree.values[i] = node.value
         if node.is_leaf:
-            # So a row that has come here always goes "left", and stays.
+            # So that a row in a leaf always goes "left", and stays.
             packed[i].threshold = INFINITY
             packed[i].feature = MISSING_LEFT
             packed[i].left = <uint32_t> i

@@ -1,15 +1,20 @@
-"""The sum of trees' predictions, for a tile of rows after the other.
+"""The sum of the trees' predictions, tile by tile of rows.
 
-It is scikit-learn's, bit for bit: a row goes to the same side of each split, and its
-leaves' values are added in the order of the trees. Only the way to a leaf is another.
+The same as scikit-learn's, bit for bit: rows take the same side of each split, and leaf
+values are added in the order of the trees. Only the path to a leaf differs.
 
-- Of a small tree, with 64 leaves at most, *all* splits are looked at, as in QuickScorer
-  (Lucchese et al., SIGIR 2015). A bit stands for each leaf, from left to right. A row
-  that goes right loses the bits of the leaves on the left, and ends in the lowest that
-  remains. All rows of a tile pass a split in a loop without branches, which compilers
-  turn into vectors.
-- Down a larger tree several rows go side by side, and so wait for memory together.
-- Trees that take longer to pack than to walk are walked as they are, a row at a time.
+- For a small tree (at most 64 leaves) *all* splits are evaluated, as in QuickScorer
+  (Lucchese et al., SIGIR 2015). Each leaf is a bit, from left to right. A row on the
+  right of a split loses the bits of the leaves on the left, and its leaf is the lowest
+  bit that remains. A branch-free loop evaluates a split for all rows of a tile, which
+  compilers vectorise:
+
+      leaves  a b c d      all splits' `leaves_if_right` combined by &
+      root    0 0 1 1      if the row goes right
+      left    0 1 1 1      if it goes right there
+
+- In a larger tree several rows descend side by side, which overlaps their cache misses.
+- Trees that take longer to pack than to walk are walked as they are, row by row.
 
 The module is compiled once for each instruction set (`instruction_sets`).
 """
@@ -33,16 +38,16 @@ from .packed_trees cimport (
 
 cdef enum:
     TILE_ROWS = 64
-    TILES_PER_PASS = 16  # of a large tree, which is read from memory anew with each
+    TILES_PER_PASS = 16  # of a large tree, since each pass reads it from memory
     ROWS_ABREAST = 16
-    # Packing a tree of so many nodes takes no longer than to begin to walk it, and of
-    # so many for each row no longer than the row's walk.
+    # Up to these sizes, packing a tree takes no longer than starting to walk it, and
+    # for each row no longer than the row's walk.
     NODES_PER_CALL = 256
     NODES_PER_ROW = 8
-    VISITS_PER_THREAD = 16_384  # of rows to trees, that are worth starting a thread
-    ROWS_PER_THREAD = 16        # the same of rows that walk one tree
+    VISITS_PER_THREAD = 16_384  # pairs of row and tree that outweigh starting a thread
+    ROWS_PER_THREAD = 16        # likewise, rows that walk one tree
 
-# NumPy's codes of the types of X that are read as they are.
+# NumPy's type codes of X that need no conversion.
 READABLE = "?bBhfd"
 
 ctypedef fused number:
@@ -59,8 +64,8 @@ cdef struct matrix:
     Py_ssize_t n_columns
     Py_ssize_t row_stride        # in bytes
     Py_ssize_t column_stride
-    int n_abreast                # rows to read side by side
-    char code                    # of NumPy, for the type
+    int n_abreast                # rows that are read side by side
+    char code                    # NumPy's type code
 
 
 def add_trees(
@@ -72,20 +77,20 @@ def add_trees(
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Of one of the types in `READABLE`.
+        Of a type in `READABLE`.
     predictors : list of list of TreePredictor
         The trees of each iteration, one for each column of `raw_predictions`.
     known_cat_bitsets : ndarray of shape (n_categorical_features, 8), dtype=uint32
     f_idx_map : ndarray of shape (n_features,), dtype=uint32
         The row of `known_cat_bitsets` for each categorical feature.
     raw_predictions : ndarray of shape (n_samples, n_trees_per_iteration)
-        Is added to.
+        Modified in place.
     n_threads : int
 
     Raises
     ------
     ValueError
-        If a tree reaches beyond its arrays, the columns of X or `raw_predictions`.
+        If indices of a tree are out of bounds.
     """
     cdef:
         Py_ssize_t n_trees
@@ -108,7 +113,7 @@ def add_trees(
         rows.values = <const char *> buffer.buf
         rows.n_rows, rows.n_columns = buffer.shape[0], buffer.shape[1]
         rows.row_stride, rows.column_stride = buffer.strides[0], buffer.strides[1]
-        # By rows, so many that they fill a line of the cache.
+        # Row-major: as many rows as fill a cache line.
         by_row = abs(buffer.strides[1]) < abs(buffer.strides[0])
         rows.n_abreast = 8 if by_row else TILE_ROWS
         add_in_threads(trees, &rows, raw_predictions, n_threads)
@@ -122,7 +127,7 @@ cdef int walk_trees(
     double[:, :] raw_predictions,  # IN and OUT
     Py_ssize_t n_threads,
 ) except -1:
-    """Add the predictions of trees as they are, and check each node on the way."""
+    """Add the predictions of unpacked trees, with a check of each visited node."""
     cdef:
         const node_struct[::1] nodes
         tree_struct tree
@@ -154,7 +159,7 @@ cdef inline bint walk_row(
     Py_ssize_t row,
     double * sum_of_row,         # IN and OUT
 ) noexcept nogil:
-    """Add the value of a row's leaf; False if the way there is damaged."""
+    """Add the value of a row's leaf; return False if the path is damaged."""
     cdef:
         const node_struct * node = nodes
         uint32_t at = 0
@@ -199,7 +204,7 @@ cdef int add_in_threads(
     memory = <char *> calloc(n_parts * n_values + 8, sizeof(double))
     if not memory:
         raise MemoryError
-    # Vectors should not lie across two lines of the cache.
+    # Vectors should not straddle two cache lines.
     values = <double *> ((<uintptr_t> memory + 63) // 64 * 64)
     for part in prange(n_parts, schedule="static", nogil=True, num_threads=n_parts):
         add_tiles(
@@ -215,8 +220,8 @@ cdef void add_tiles(
     const matrix * X,
     Py_ssize_t start,
     Py_ssize_t stop,
-    Py_ssize_t n_abreast,        # tiles that a tree passes before the next one
-    double * values,             # of these tiles
+    Py_ssize_t n_abreast,        # tiles that each tree adds to in a pass
+    double * values,             # scratch for these tiles
     double[:, :] raw_predictions,
 ) noexcept nogil:
     """Add the trees' predictions for the tiles of a thread."""
@@ -225,7 +230,7 @@ cdef void add_tiles(
         Py_ssize_t n_values = TILE_ROWS * X.n_columns
         Py_ssize_t row, i, j
         int n_rows
-        bint has_missing = False  # also in rows of a tile that was not filled up
+        bint has_missing = False  # also set by earlier rows of a partial tile
     while start < stop:
         n_abreast = min(n_abreast, stop - start)
         for j in range(n_abreast):
@@ -249,7 +254,7 @@ cdef inline void add_tree(
     const double * tile,
     int n_rows,
     double * sums,               # IN and OUT
-    Py_ssize_t stride,           # from a row's to the next
+    Py_ssize_t stride,           # from row to row
     bint has_missing,
 ) noexcept nogil:
     if not tree.nodes:
@@ -268,7 +273,7 @@ cdef inline void add_small_tree(
     double * sums,               # IN and OUT
     Py_ssize_t stride,
 ) noexcept nogil:
-    """Take leaves away, split by split."""
+    """Evaluate all splits: remove the leaves that a row cannot reach."""
     cdef:
         const split_struct * split
         const double * values
@@ -279,8 +284,8 @@ cdef inline void add_small_tree(
         int row, i
     for row in range(TILE_ROWS):
         leaves[row] = all_leaves
-    # All rows of the tile, present or not: vectors are filled. A missing value is
-    # neither above a threshold nor at most as large.
+    # All rows of the tile, even unused ones, to fill vectors. NaN fails both
+    # comparisons.
     for i in range(tree.n_splits):
         split = &tree.splits[i]
         values = tile + <Py_ssize_t> split.feature * TILE_ROWS
@@ -310,11 +315,11 @@ cdef inline void add_large_tree(
     int n_rows,
     double * sums,               # IN and OUT
     Py_ssize_t stride,
-    bint is_plain,               # a constant, for a loop of its own
+    bint is_plain,               # a constant
 ) noexcept nogil:
-    """Go down to the leaves with some rows at a time.
+    """Descend to the leaves with some rows side by side.
 
-    It `is_plain` if there is neither a missing value nor a category.
+    `is_plain`: without missing values and categories.
     """
     cdef:
         const double * values
@@ -322,14 +327,14 @@ cdef inline void add_large_tree(
         uint32_t child
         bint is_moving
         int i, j
-    # All rows abreast, present or not: the loop is unrolled.
+    # All rows side by side, even unused ones, so that loops unroll.
     for i in range(0, n_rows, 16):
         values = tile + i
         for j in range(ROWS_ABREAST):
             at[j] = 0
         is_moving = True
         while is_moving:
-            # Two levels before one looks whether a row still moves: a leaf holds it.
+            # Two levels between checks whether a row still moves: leaves hold it.
             for j in range(ROWS_ABREAST):
                 at[j] = child_of(trees, tree, at[j], values + j, is_plain)
             is_moving = False
@@ -348,7 +353,7 @@ cdef inline uint32_t child_of(
     const double * row,          # of a tile
     bint is_plain,
 ) noexcept nogil:
-    """Return the node after a node, for a row."""
+    """Return the child that a row goes to."""
     cdef:
         const packed_node * node = &tree.nodes[at]
         uint32_t feature = node.feature & (MISSING_LEFT - 1)
@@ -375,7 +380,7 @@ cdef inline bint category_goes_left(
     bint missing_go_to_left,
     double value,
 ) noexcept nogil:
-    """Whether a category goes to the left; an unknown one counts as missing."""
+    """Return whether a category goes to the left; unknown ones count as missing."""
     if isnan(value) or value < 0:
         return missing_go_to_left
     if has_category(&tree.left_categories[bitset_idx * 8], <uint8_t> value):
@@ -394,9 +399,9 @@ cdef bint fill_tile(
     const matrix * X,
     Py_ssize_t first,        # of the rows
     int n_rows,
-    double * tile,           # OUT, a column after the other
+    double * tile,           # OUT, column after column
 ) noexcept nogil:
-    """Convert the columns that are read, of some rows; return if a value is missing."""
+    """Convert the needed columns of some rows; return whether a value is missing."""
     cdef const char * row = X.values + first * X.row_stride
     if X.code == b"d":
         return fill_from(trees, <const double *> row, X, n_rows, tile)
