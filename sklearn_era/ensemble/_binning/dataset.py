@@ -135,8 +135,7 @@ class BinnedDataset:
             `class_weight` does too).
 
         max_bins : int, default=255
-            Maximum number of bins of a feature, in [2, 255]; the same as the
-            estimator's.
+            Maximum number of bins of a feature, in [2, 255], as in the estimator.
 
         random_state : int, RandomState instance or None, default=None
             Seed for the sample of rows that bins are made from, with more than 200,000
@@ -152,7 +151,7 @@ class BinnedDataset:
             If a column is categorical or not numeric, lengths differ, the target has
             missing values, eras have missing labels, or a weight is negative.
         MemoryError
-            If the binned matrix does not fit memory; the message names its size.
+            If the binned matrix does not fit in memory; the message names its size.
         """
         mapper = make_bin_mapper(max_bins, random_state)
         if isinstance(X, BinnedDataset):
@@ -232,7 +231,7 @@ class BinnedDataset:
         Parameters
         ----------
         path : str, path, or list of these
-            A file, a folder (its ``*.parquet`` files in the order of names), or a list
+            A file, a folder (its ``*.parquet`` files sorted by name), or a list
             of files, whose rows follow one another.
 
         target : str
@@ -250,8 +249,7 @@ class BinnedDataset:
             The column of the weights.
 
         max_bins : int, default=255
-            Maximum number of bins of a feature, in [2, 255]; the same as the
-            estimator's.
+            Maximum number of bins of a feature, in [2, 255], as in the estimator.
 
         random_state : int, RandomState instance or None, default=None
             As in :meth:`from_arrays`.
@@ -263,7 +261,7 @@ class BinnedDataset:
         keep_eras : collection or dict, default=None
             The labels of the eras to keep; by default all. Rows of other eras, and rows
             without a label, are dropped before any check. A dict maps labels to new
-            ones, several to the same if wanted: weeks to months, say.
+            ones, several to the same if wanted: for example weeks to months.
 
         on_progress : callable, default=None
             Called as ``on_progress(n_done, n_features)`` with the number of binned
@@ -281,7 +279,7 @@ class BinnedDataset:
             names it); if targets or eras are missing; if a weight is negative; if
             `keep_eras` names an era that no file has, or is given without `era`.
         MemoryError
-            If the binned matrix does not fit memory; the message names its size.
+            If the binned matrix does not fit in memory; the message names its size.
         ImportError
             If pyarrow is not installed (the extra ``parquet``).
         """

@@ -16,7 +16,7 @@ from .integers import allocate_binned
 from .search import search_bins
 from .thresholds import draw_rows, find_thresholds, map_in_threads, set_thresholds
 
-# Maximum of columns as float64 at a time.
+# Maximum number of columns as float64 at a time.
 _BATCH = 8
 _BATCH_OF_THREAD = 4
 _BATCH_ROWS = 4096
@@ -50,7 +50,7 @@ class FloatColumns:
                 f"{self.shape}."
             )
         names = getattr(X, "column_names", getattr(X, "columns", None))
-        # For messages.
+        # Names of the columns in messages.
         self.names = list(range(self.shape[1]) if names is None else names)
 
     def batch(

@@ -38,8 +38,7 @@ class DatasetRows(UnbinnedRows):
         return n_rows * n_features
 
     def copy_bin_mapper(self, mapper: Any) -> None:
-        """Set the fitted attributes of the fit's bin mapper to those of the data set.
-        """
+        """Copy the fitted attributes of the data set's bin mapper."""
         for name, value in vars(self.dataset.bin_mapper).items():
             if name.endswith("_"):
                 setattr(mapper, name, value)
@@ -115,8 +114,7 @@ class BinningMixin(BaseHistGradientBoosting):
         return (columns, None) if reset else columns
 
     def _encode(self, X: Any, reset: bool) -> Any:
-        """Preprocess X as scikit-learn does, except that rare categories share a bin.
-        """
+        """Preprocess X as scikit-learn does, but let rare categories share a bin."""
         # Encoders whose only category is NaN cast it to an integer on the way.
         with np.errstate(invalid="ignore"):
             encoded = super()._preprocess_X(X, reset=reset)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from ..._warnings import warn_user
 
-# Maximum of columns that a message names; others are counted.
+# Maximum number of columns that a message names; others are counted.
 _MOST_NAMED = 5
 
 

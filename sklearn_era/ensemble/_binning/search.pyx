@@ -39,7 +39,7 @@ def search_bins(
         intp_t n_tiles = n_tiles_down * (
             (n_columns + TILE_COLUMNS - 1) // TILE_COLUMNS
         )
-        intp_t most = 0  # maximum of thresholds in a column
+        intp_t most = 0  # maximum number of thresholds of a column
         int size = 1     # of a table, a power of two
         double[:, ::1] tables
         intp_t tile

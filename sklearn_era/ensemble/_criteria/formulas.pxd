@@ -247,7 +247,7 @@ cdef struct lane_eras:
     int n_splits                    # the lane after them has all rows
     int n_lanes
     left_sides left
-    side_arrays all_left            # (n_lanes,), over all eras, where `sees_all_eras`
+    side_arrays all_left            # (n_lanes,), over all eras, if `sees_all_eras`
     side_arrays all_right
 
 
@@ -340,7 +340,7 @@ cdef inline double mean(const double * sums) noexcept nogil:
 
 
 cdef inline double variance(const double * sums) noexcept nogil:
-    """Population variance (ddof=0); 0 of fewer than two values."""
+    """Population variance (ddof=0); 0 for fewer than two values."""
     cdef double result
     if sums[N_VALUES] < 2.0:
         return 0.0

@@ -33,8 +33,8 @@ cdef inline double held_out_gain(
     """Return the gain of a split in an era at the values of the other eras.
 
     q(G_j, H_j, v_(-j)) - q(G_Lj, H_Lj, v_L(-j)) - q(G_Rj, H_Rj, v_R(-j)) with
-    q(G, H, v) = 2 G v + H v², the loss of rows with prediction v. Computed side by side
-    as differences of squares, so that it is exactly 0 where v stays the same, as with
+    q(G, H, v) = 2 G v + H v², the loss of rows with prediction v. Computed for each
+    side as a difference of squares, which is exactly 0 if v stays the same, as with
     equal rows on both sides (see `era_contrast`). A side without other eras has the
     value of the node.
     """

@@ -53,7 +53,7 @@ cdef inline double era_ratio(era_sums left, era_sums right) noexcept nogil:
 
 
 cdef inline double spread_of_ratios(const double * moments) noexcept nogil:
-    """max_j I_j / min_j I_j - 1 of positive values; 0 of fewer than two.
+    """max_j I_j / min_j I_j - 1 of positive values; 0 for fewer than two.
 
     Equation 16 of Liao et al. (2024), Invariant Random Forest.
     """
@@ -70,9 +70,9 @@ cdef inline bint rank_invariant(
 ) noexcept nogil:
     """gain - lambda H penalty. Liao et al. (2024), equation 15, times the node's H.
 
-    The factor H makes a sum, as the gain is, of their average over the node's rows. The
-    penalty is equation 16 for a ratio, equation 22 for a difference. Since it excludes
-    no split, the key may be negative.
+    Their objective is an average over the node's rows; times H it is a sum, as the gain
+    is. The penalty is equation 16 for a ratio, equation 22 for a difference. It
+    excludes no split, so the key may be negative.
     """
     cdef double penalty
     if criterion.invariance_statistic == InvarianceStatistic.RATIO:

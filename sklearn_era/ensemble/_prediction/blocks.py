@@ -29,7 +29,7 @@ BLOCK_VALUES = 2**21
 
 class BlockPredictionMixin(BaseHistGradientBoosting):
     """Sums up trees by ``trees``, with rows converted by blocks, bit for bit as
-    scikit-learn, which converts lists, sparse matrices and arrays of objects.
+    in scikit-learn, which converts lists, sparse matrices and arrays of objects.
     """
 
     _bin_mapper: Any

@@ -60,7 +60,7 @@ cdef inline bint is_sound(
 cdef struct tree_struct:
     Py_ssize_t output                 # column of the raw predictions
     const uint32_t * left_categories  # 8 words for each categorical split
-    packed_node * nodes               # NULL for a small tree; else
+    packed_node * nodes               # of a larger tree; else NULL
     split_struct * splits
     int n_splits
     int n_leaves

@@ -27,7 +27,7 @@ cdef struct bundle_struct:
 cdef class FeatureBundles:
     cdef:
         readonly object features         # ndarray of shape (n_features,), ascending
-        list owners                      # of memory behind pointers
+        list owners                      # of memory that pointers refer to
         dict masks                       # ndarrays of int64, by the features' n_codes
         bundle_struct * bundles
         readonly int n_bundles

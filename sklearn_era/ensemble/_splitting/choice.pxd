@@ -23,10 +23,9 @@ cdef inline chosen_split choose_split(
 ) except *:
     """Choose the split of a node.
 
-    With a `min_gain_share`, it is the best by the key of those with that share of the
-    largest gain, or the one of the largest gain if none of them is admissible. The
-    priority of nodes is then the gain, as both kinds have one. Gains are net of feature
-    penalties.
+    With a `min_gain_share`, it has the largest key among the splits with that share of
+    the largest gain, or that gain itself if none of them is admissible. The priority of
+    nodes is then the gain, which both have. Gains are net of feature penalties.
     """
     cdef:
         criterion_struct sharing

@@ -47,7 +47,6 @@ cdef struct summed_values:
     # The values of rows: gradients and hessians of the tree, or the targets' weights in
     # their place. Packed into one word a row, or more for more bits:
     #
-    #     hessians:  1                  [ gradient | 1 ]
     #     hessians:  1, high words alone   [ gradient | 1 ]
     #                1, with low words     [ gradient | 1 ] [ low gradient ]
     #                vary                  [ hessian  | 1 ] [ gradient ]

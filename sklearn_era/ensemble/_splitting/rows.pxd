@@ -100,7 +100,7 @@ cdef class EraRows:
         const G_H_DTYPE_C [::1] positive_weights
         const G_H_DTYPE_C [::1] weights
         tuple arrays                     # owners of gradients and hessians
-        list owners                      # of other memory behind pointers
+        list owners                      # of other memory that pointers refer to
         Py_ssize_t block_size            # maximum rows of a block
         Py_ssize_t pool_size             # maximum rows of a word, across eras
         int count_bits                   # of a word, for the row count

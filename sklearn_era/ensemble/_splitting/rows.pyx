@@ -7,14 +7,14 @@ keep it: so an era is a range of a node's rows.
     blocks        [    0     ][   1  ][    2   ][   3  ][4 ]    of one era each
     chunks        [          0       ][           1        ]    fit the cache
 
-A block is as large as the sum of its rows fits a word; a chunk stays in the cache while
-all features are summed up.
+Blocks are so small that a word can hold the sum of their rows; a chunk stays in the
+cache while all features are summed up.
 
 A row is one word or more (`summed_values`): its gradient as a fixed point, beside a 1
 that counts the row. Sums of integers are exact. So they do not depend on the order of
 rows or eras, and a parent's sums less one child's are exactly the other's: no side of a
-split has a value by rounding. All sums fit a word, and the 53 bits of a double as well:
-the largest gradient of a tree has 33 bits for a million rows.
+split has a value made of rounding errors. All sums fit a word, and the 53 bits of a
+double as well: the largest gradient of a tree has 33 bits for a million rows.
 """
 
 from cython.parallel import prange
@@ -76,7 +76,7 @@ cdef class EraRows:
         block_bits = min(era_bits, max(10, (61 - sum_bits) // 2))
         self.block_size = 1 << block_bits
         self.packed_bits = min(61 - 2 * block_bits, sum_bits)
-        # Exact sums keep ties; with weights, more digits are needed.
+        # Exact sums preserve ties; with weights, more digits are needed.
         self.plain_bits = sum_bits + 9 if has_weights else sum_bits
         # The capacity of a word, across eras.
         pool_bits = (61 - self.packed_bits) // 2
@@ -238,7 +238,10 @@ cdef class EraRows:
         block.doubt = <long long> (0.5 * LIKENESS * fabs(<double> total) * n_rows)
 
     cdef int count_bits_of_contrasts(self) noexcept:
-        """Return bits for n rows, beside n^2 / 2 largest integers; 0 without room."""
+        """Return the bits for n rows, below a contrast; 0 if a word cannot hold both.
+
+        A contrast is up to n^2 / 2 times the largest integer.
+        """
         cdef int i, n_bits = 1
         for i in range(self.n_blocks):
             while self.blocks[i].stop - self.blocks[i].start >> n_bits > 0:

@@ -60,7 +60,7 @@ cdef class CandidateSplits:
         void * batches                # scratch for eras, one a thread
         X_BINNED_DTYPE_C[MAX_BINS] in_turn  # codes in ascending order
         FeatureBundles bundles
-        list owners, memory           # behind pointers; of the bundles
+        list owners, memory           # that pointers refer to; of the bundles
         int n_features
         feature_bins * features       # (n_features,)
         int n_columns
@@ -81,7 +81,7 @@ cdef class CandidateSplits:
         int n_fields
         double * sums
         int n_to_cover                # eras a listed split must cover, if not yet known
-        int n_absent                  # eras without anything to add
+        int n_absent                  # eras not listed, to be added at the end
 
     cdef bint start_node(self, const uint8_t [::1] is_wanted) noexcept
     cdef void count_listed(self) noexcept

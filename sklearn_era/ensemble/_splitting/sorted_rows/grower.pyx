@@ -56,7 +56,7 @@ cdef class SubtreeGrower:
     """
 
     cdef:
-        list owners              # of memory behind pointers
+        list owners              # of memory that pointers refer to
         tree_data tree
         const unsigned int [::1] partition   # rows of the tree, by node
         int max_depth            # of the tree; -1: without limit
