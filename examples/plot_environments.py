@@ -18,9 +18,10 @@ the eras so made is what will differ later.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.cluster import KMeans
 
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.environments import kmeans_partition, time_blocks
+from sklearn_era.environments import time_blocks
 
 rng = np.random.default_rng(0)
 n_regimes, n_rows = 6, 4800
@@ -48,17 +49,17 @@ def test_score(criterion, eras):
 
 # %%
 # :func:`~sklearn_era.environments.time_blocks` cuts time into blocks, and
-# :func:`~sklearn_era.environments.kmeans_partition` makes eras of clusters: of the
-# context, which the model does not get. As a control there are labels at random.
+# scikit-learn's k-means makes eras of clusters: of the context, which the model does
+# not get. As a control there are labels at random.
 
 time = np.arange(n_rows)
 labels = {
     "one era: gain": None,
     "at random": rng.permutation(regimes),
-    "clusters of the features": kmeans_partition(X, 6, random_state=0),
+    "clusters of the features": KMeans(6, random_state=0).fit_predict(X),
     "4 blocks of time": time_blocks(time, 4),
     "10 blocks of time": time_blocks(time, 10),
-    "clusters of the context": kmeans_partition(context, 6, random_state=0),
+    "clusters of the context": KMeans(6, random_state=0).fit_predict(context),
     "the regimes": regimes,
 }
 scores = {}

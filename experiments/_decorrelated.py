@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from sklearn_era.environments._numeric import number_by_size
-
 # Rows whose moves are weighed, and then made, together; fewer in small data.
 _BATCH_SIZE = 512
 _BATCHES_IN_A_SWEEP = 20
@@ -68,7 +66,8 @@ def decorrelated_partition(
             # Not `<`: where no two features are correlated, J is 0 and stays so.
             if before - search.objective <= _TOLERANCE * before:
                 break
-    return number_by_size(search.labels, n_eras)
+    by_size = np.argsort(-np.bincount(search.labels, minlength=n_eras), kind="stable")
+    return np.argsort(by_size)[search.labels]
 
 
 @dataclass(frozen=True)

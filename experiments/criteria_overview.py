@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import accuracy_score, r2_score
 
+from experiments._paper_data import make_shortcut_classification
 from experiments.common import RULE_OF_PAPERS, draw_bars, summarize_beside
 from sklearn_era.criteria import Blend, Directional, Era, Invariant, TimeRobust, VREx
 from sklearn_era.criteria._base import SplitCriterion
-from sklearn_era.datasets import (
-    make_shortcut_classification,
-    make_synthetic_memorization,
-)
+from sklearn_era.datasets import make_synthetic_memorization
 from sklearn_era.ensemble import HistGradientBoostingRegressor
 
 TITLE = "Criteria by what happens between eras: R² or accuracy on new eras"
@@ -49,7 +47,7 @@ def shortcut(seed: int) -> Rows:
 
 def weak_and_shortcut(seed: int) -> Rows:
     """Weak evidence that lasts, and a shortcut that misleads in the test eras."""
-    return _of_bunch(make_shortcut_classification(random_state=seed))
+    return _of_bunch(make_shortcut_classification(seed))
 
 
 def varying_effect(seed: int) -> Rows:

@@ -12,14 +12,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
+from sklearn.cluster import KMeans
 from sklearn.metrics import mean_squared_error
+from sklearn.preprocessing import StandardScaler
 
 from experiments._decorrelated import decorrelated_partition
 from experiments.common import RULE_OF_PAPERS, draw_bars, seed_of, summarize
 from sklearn_era.criteria import Directional, Era, Invariant
 from sklearn_era.datasets import make_numerai_like
 from sklearn_era.ensemble import HistGradientBoostingRegressor
-from sklearn_era.environments import kmeans_partition
 from sklearn_era.metrics import era_scores
 
 TITLE = "Tables of the guide on made-up data"
@@ -81,7 +82,9 @@ def made_eras(seed: int, quick: bool) -> Iterator[Cell]:
     partitions = {
         "the hidden regimes": regimes,
         "at random": rng.permutation(regimes),
-        "kmeans_partition": kmeans_partition(X, 4, random_state=seed),
+        "k-means": KMeans(4, n_init=10, random_state=seed).fit_predict(
+            StandardScaler().fit_transform(X)
+        ),
         "decorrelated_partition": decorrelated_partition(X, 4, random_state=seed),
     }
     parameters: dict[str, dict[str, Any]] = {

@@ -36,13 +36,13 @@ from experiments._du import (
     make_sklearn,
     rates_of_rules,
 )
+from experiments._paper_data import make_anticausal_intervention
 from experiments.common import draw_bars, seed_of, summarize_beside
 from sklearn_era.causal import (
     feature_penalties,
     invariant_features,
     mutual_information_ratios,
 )
-from sklearn_era.datasets import make_anticausal_intervention
 
 TITLE = "Du et al. (2025), example 1: figures 3, 4 and 6, tables I, II and IV"
 DATA_FILES: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ def _parts(data: Bunch) -> dict[str, tuple[NDArray, NDArray]]:
 
 def _example(number: int, quick: bool) -> list[dict]:
     """Accuracies and rates of rules in one draw of the example."""
-    data = make_anticausal_intervention(random_state=seed_of("example", number))
+    data = make_anticausal_intervention(seed_of("example", number))
     seed, penalties = seed_of("rules", number), _penalties(data)
     parts = _parts(data)
     rows: list[dict] = []
@@ -200,17 +200,17 @@ def _realization(
 ) -> list[dict]:
     """Accuracy after the intervention, and the ratio of mutual information."""
     data = make_anticausal_intervention(
+        seed_of("realization", number),
         invariant_strength=strength,
         mediator_std=mediator_std,
-        random_state=seed_of("realization", number),
     )
     # Of many rows, as the ratio is one of the realization, and not of the run.
     many = make_anticausal_intervention(
+        0,
         n_samples=20_000,
         n_samples_test=0,
         invariant_strength=strength,
         mediator_std=mediator_std,
-        random_state=0,
     )
     ratios = mutual_information_ratios(many.X_train, many.y_train, range(5))
     ratio = f"ratio {ratios[~many.is_invariant].mean():.1f}"

@@ -303,11 +303,13 @@ def mutual_information_ratios(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn_era.causal import mutual_information_ratios
-    >>> from sklearn_era.datasets import make_anticausal_intervention
-    >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
-    >>> mutual_information_ratios(data.X_train, data.y_train, [0, 1]).round(1)
-    array([1. , 1. , 3.8])
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, size=1000)
+    >>> X = rng.normal(size=(1000, 3)) + np.outer(y, [0.8, 0.8, 2.0])
+    >>> mutual_information_ratios(X, y, [0, 1]).round(1)
+    array([1.1, 0.9, 4.5])
     """
     return _ratios(X, y, invariant, max_bins)[0]
 
@@ -355,11 +357,13 @@ def feature_penalties(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn_era.causal import feature_penalties
-    >>> from sklearn_era.datasets import make_anticausal_intervention
-    >>> data = make_anticausal_intervention(n_invariant=2, n_variant=1, random_state=0)
-    >>> feature_penalties(data.X_train, data.y_train, [0, 1]).round(2)
-    array([0.  , 0.  , 3.85])
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, size=1000)
+    >>> X = rng.normal(size=(1000, 3)) + np.outer(y, [0.8, 0.8, 2.0])
+    >>> feature_penalties(X, y, [0, 1]).round(2)
+    array([0.  , 0.  , 4.48])
     """
     ratios, is_invariant = _ratios(X, y, invariant, max_bins)
     return np.where(is_invariant, 0.0, ratios)

@@ -1,10 +1,9 @@
-"""Checks of the parameters of generators, and the names of their arrays."""
+"""Checks of the parameters of generators."""
 
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, validate_params
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -30,17 +29,3 @@ def checked(
         {**constraints, "random_state": ["random_state"]},
         prefer_skip_nested_validation=True,
     )
-
-
-def by_part(**parts: tuple[NDArray[Any], ...]) -> dict[str, NDArray[Any]]:
-    """Name the features, the target and the eras of each part, as ``X_train``."""
-    return {
-        f"{key}_{part}": values
-        for part, arrays in parts.items()
-        for key, values in zip(("X", "y", "eras"), arrays, strict=True)
-    }
-
-
-def numbered(kind: str, count: int) -> list[str]:
-    """Names of features, from 0."""
-    return [f"{kind}_{index}" for index in range(count)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval
 
-from sklearn_era.datasets._common import checked, numbered
+from sklearn_era.datasets._common import checked
 
 # Where the spiral's arms begin and end before scaling. They start away from the origin
 # because all classes meet there and no model could tell them apart.
@@ -158,7 +158,7 @@ n_shortcut_features)
     spiral_test = _spiral(y_test, n_rotations, radial_noise, rng)
     shortcut_test = rng.standard_normal((n_test_samples, n_shortcut_features))
 
-    shortcut_names = numbered("shortcut", n_shortcut_features)
+    shortcut_names = [f"shortcut_{i}" for i in range(n_shortcut_features)]
     return Bunch(
         X_train=np.hstack([spiral, shortcut]),
         y_train=y_train,

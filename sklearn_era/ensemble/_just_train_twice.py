@@ -111,12 +111,12 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn_era.datasets import make_shortcut_classification
+    >>> from sklearn.datasets import make_classification
     >>> from sklearn_era.ensemble import HistGradientBoostingClassifier, JustTrainTwice
-    >>> data = make_shortcut_classification(random_state=0)
+    >>> X, y = make_classification(random_state=0)
     >>> model = JustTrainTwice(HistGradientBoostingClassifier(random_state=0))
-    >>> model.fit(data.X_train, data.y_train).predict(data.X_test).shape
-    (2000,)
+    >>> model.fit(X, y).predict(X).shape
+    (100,)
     >>> model.identification_estimator_.n_iter_
     10
     """

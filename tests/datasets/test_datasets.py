@@ -6,19 +6,12 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_era.datasets import (
     load_bike_sharing,
-    make_anticausal_intervention,
     make_numerai_like,
-    make_shortcut_classification,
     make_synthetic_memorization,
 )
 
-SEEDED = [
-    make_anticausal_intervention, make_numerai_like, make_shortcut_classification,
-    make_synthetic_memorization,
-]  # fmt: skip
 
-
-@pytest.mark.parametrize("make", SEEDED)
+@pytest.mark.parametrize("make", [make_numerai_like, make_synthetic_memorization])
 def test_same_seed_same_data(make):
     small = {"n_eras": 8, "rows_per_era": 50, "n_fading_eras": 2}
     options = small if make is make_numerai_like else {}
@@ -34,33 +27,10 @@ def test_same_seed_same_data(make):
             assert not np.array_equal(values, other[key])
 
 
-@pytest.mark.parametrize(
-    "make", [make_anticausal_intervention, make_shortcut_classification]
-)
-def test_parts_have_rows_and_eras(make):
-    data = make()
-    for part in ("train", "test"):
-        X, y, labels = (data[f"{key}_{part}"] for key in ("X", "y", "eras"))
-        assert X.shape == (y.size, len(set(data.feature_names)))
-        assert X.dtype == np.float64
-        assert y.dtype == labels.dtype == np.int64
-        assert labels.shape == y.shape
-        assert np.all(np.diff(labels) >= 0)
-        assert set(y) == {0, 1}
-
-
 BAD_PARAMETERS = {
-    make_anticausal_intervention: [
-        ("n_samples", 0), ("n_variant", 0), ("minority_share", 1.5),
-        ("invariant_strength", np.inf), ("random_state", "seed"),
-    ],
-    make_numerai_like: [("rows_per_era", 4), ("target_correlation", 1.5)],
-    make_shortcut_classification: [
-        ("n_classes", 1), ("n_eras", 0), ("n_misleading_eras", -1),
-        ("n_silent_eras", 0.5), ("n_test_eras", -1), ("n_samples_per_era", 0),
-        ("n_invariant_per_class", 0), ("n_shortcut_per_class", -1),
-        ("invariant_strength", -0.1), ("invariant_strength", np.nan),
-        ("shortcut_strength", np.inf), ("random_state", "seed"),
+    make_numerai_like: [
+        ("rows_per_era", 4), ("target_correlation", 1.5), ("n_stable", -1),
+        ("stable_effect", np.inf), ("random_state", "seed"),
     ],
     make_synthetic_memorization: [
         ("n_eras", 0), ("n_samples_per_era", 2.5), ("n_test_samples", -1),
@@ -73,9 +43,6 @@ BAD_PARAMETERS = {
 @pytest.mark.parametrize(
     ("make", "params", "message"),
     [
-        (make_shortcut_classification,
-         {"n_eras": 4, "n_misleading_eras": 3, "n_silent_eras": 2},
-         "n_misleading_eras=3 and n_silent_eras=2 are more eras than n_eras=4"),
         (make_numerai_like, {"n_stable": 40, "n_unstable": 30},
          "n_stable=40 and n_unstable=30"),
         (make_numerai_like, {"n_fading_eras": 200},

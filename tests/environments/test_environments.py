@@ -1,4 +1,4 @@
-"""Eras where none are given: blocks of time, and clusters."""
+"""Eras where none are given: blocks of time."""
 
 import numpy as np
 import pandas as pd
@@ -8,9 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_matrix
 
-from sklearn_era.environments import kmeans_partition, time_blocks
+from sklearn_era.environments import time_blocks
 
 
 @st.composite
@@ -107,88 +106,3 @@ def test_times_come_as_anything_that_holds_dates(by, convert):
 def test_time_blocks_refuse(times, parameters, message):
     with pytest.raises(ValueError, match=message):
         time_blocks(times, **parameters)
-
-
-def make_clusters(n_samples=300, random_state=0):
-    rng = np.random.default_rng(random_state)
-    cluster = rng.choice(3, size=n_samples, p=[0.2, 0.5, 0.3])
-    centres = np.array([[0, 0, 10], [20, 0, 30], [0, 20, 50]])
-    return centres[cluster] + rng.normal(size=(n_samples, 3)), cluster
-
-
-def test_clusters_are_found_in_any_units_and_tables_and_numbered_by_size():
-    X, cluster = make_clusters()
-    expected = np.array([2, 0, 1])[cluster]
-    for seed in (0, 5):
-        assert_array_equal(kmeans_partition(X, 3, random_state=seed), expected)
-    # Neither units nor columns without a spread matter.
-    constant = np.column_stack([X, np.full(len(X), 4.0)])
-    for rows in (X * [1e6, 1e-3, 5.0] - 7, constant):
-        assert_array_equal(kmeans_partition(rows, 3, random_state=0), expected)
-    for make_frame in (pd.DataFrame, pl.DataFrame, np.ndarray.tolist):
-        frame = make_frame(X)
-        assert_array_equal(kmeans_partition(frame, 3, random_state=0), expected)
-
-
-def test_weights_pull_the_centres():
-    X = np.array([[0.0], [4], [6], [10]])
-    labels = kmeans_partition(X, 2, random_state=0)
-    assert_array_equal(labels, [0, 0, 1, 1])
-    labels = kmeans_partition(X, 2, sample_weight=[1, 9, 9, 99], random_state=0)
-    assert_array_equal(labels, [0, 0, 0, 1])
-    # Rows without weight have a label too, that of the nearer centre.
-    labels = kmeans_partition(X, 2, sample_weight=[1, 0, 0, 1], random_state=0)
-    assert_array_equal(labels, [0, 0, 1, 1])
-
-
-def test_missing_values_are_refused_or_take_the_median():
-    X, _ = make_clusters()
-    X[5, 1] = np.nan
-    message = r"1 missing value\(s\), in column\(s\) 'x1'; pass missing='median'"
-    with pytest.raises(ValueError, match=message):
-        kmeans_partition(X, 2)
-    filled = X.copy()
-    filled[5, 1] = np.nanmedian(X[:, 1])
-    assert_array_equal(
-        kmeans_partition(X, 2, missing="median", random_state=0),
-        kmeans_partition(filled, 2, random_state=0),
-    )
-    X[:, 1] = np.nan
-    with pytest.raises(ValueError, match="'x1' hold missing values only"):
-        kmeans_partition(X, 2, missing="median")
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (pd.DataFrame({"a": [1, 2], "b": ["u", "v"]}), r"column\(s\) 'b' hold categ"),
-        (pd.DataFrame({"a": pd.Categorical([1, 2]), "b": [1, 2]}),
-         r"column\(s\) 'a' hold categories"),
-        (pl.DataFrame({"a": [1, 2], "b": ["u", "v"]}), r"column\(s\) 'b' hold categ"),
-        (pd.DataFrame({"d": pd.to_datetime(["2024-01-01", "2024-01-02"])}),
-         "column 'd', of dtype datetime64.* holds dates or times"),
-        (np.array([["a", 1], ["b", 2]], dtype=object), "column 'x0', of dtype object"),
-        ([[1, np.inf], [1, 2]], "column.* 'x1' hold infinite values"),
-        ([[1, 1e200], [1, 2]], r"column.* 'x1' hold .* beyond 1e\+150; clip"),
-        ([1, 2, 3], "X must have two dimensions"),
-        (np.empty((0, 2)), r"X is empty, of shape \(0, 2\)"),
-        (csr_matrix([[1, 2], [3, 4]]), "X is a sparse matrix"),
-    ],
-)  # fmt: skip
-def test_clusters_refuse_what_is_no_table_of_numbers(X, message):
-    with pytest.raises(ValueError, match=message):
-        kmeans_partition(X, 2)
-
-
-def test_kmeans_refuses():
-    X, _ = make_clusters()
-    for rows, n_eras, options, message in (
-        ([[0], [1], [1], [0]], 3, {}, "found rows for 2 of n_eras=3 clusters"),
-        ([[0], [1]], 9, {}, "found rows for 2 of n_eras=9 clusters"),
-        (X, 1, {}, "'n_eras' parameter"),
-        (X, 2, {"sample_weight": -np.ones(300)}, "Negative values .* `sample_weight`"),
-        (X, 2, {"sample_weight": np.ones(299)}, "sample_weight"),
-        (X, 2, {"missing": "mean"}, "'missing' parameter"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            kmeans_partition(rows, n_eras, **options)

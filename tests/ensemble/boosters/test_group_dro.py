@@ -8,13 +8,13 @@ import pytest
 from sklearn import ensemble, metrics
 from sklearn.base import clone
 
+from experiments._paper_data import make_shortcut_classification
 from helpers.callbacks import Recorder
 from helpers.criteria import CRITERIA
 from helpers.data import make_data
 from helpers.estimators import ours
 from helpers.releases import from_1_9
 from helpers.trees import assert_same_model, assert_same_splits
-from sklearn_era.datasets import make_shortcut_classification
 from sklearn_era.effects import GroupDRO, Recency
 from sklearn_era.ensemble import BinnedDataset, EraForestRegressor
 from sklearn_era.ensemble import HistGradientBoostingClassifier as Classifier
@@ -168,7 +168,7 @@ def test_worst_era_gains_by_the_step_size(kind):
 
 
 def test_unshared_shortcut_costs_the_eras_that_lack_it_less():
-    data = make_shortcut_classification(random_state=0)
+    data = make_shortcut_classification(0)
     worst = []
     for step_size in (0, 1):
         model = ours("binary", max_iter=30, era_weighting=GroupDRO(step_size))
