@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
@@ -278,21 +277,11 @@ class Checkpoint(Record):
     n_trees: int
     fit: store.ModelRecord
 
-    @field_validator("fit", mode="before")
-    @classmethod
-    def _from_format_1(cls, fit: Any) -> Any:
-        if isinstance(fit, dict) and "data" in fit:
-            return {**fit, **fit["data"], "sha256": ""}
-        return fit
-
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint of a folder, None if there is none."""
     advice = "Delete its folder to train from scratch."
-    checkpoint = Checkpoint.read(folder / _DOCUMENT, advice=advice)
-    if checkpoint is not None and Path(checkpoint.file).name != checkpoint.file:
-        return None  # of format 1: the model is complete, and was to be compared
-    return checkpoint
+    return Checkpoint.read(folder / _DOCUMENT, advice=advice)
 
 
 @dataclass(eq=False)
