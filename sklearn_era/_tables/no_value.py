@@ -43,6 +43,3 @@ def no_value_noted() -> Iterator[list[Any]]:
         warnings.simplefilter("always", NoValueWarning)
         warnings.showwarning = note
         yield noted
-
-
-__all__ = ["NoValueWarning", "no_value_noted", "warn_of_no_value"]

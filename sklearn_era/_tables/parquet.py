@@ -239,6 +239,3 @@ def _list_files(path: Any) -> list[str]:
     if not found:
         raise ValueError(f"path: the folder {str(path)!r} has no *.parquet files.")
     return found
-
-
-__all__ = ["ParquetColumns", "as_list"]

@@ -210,15 +210,3 @@ def _bins_of(
         rows = slice(start, min(n_rows, start + step))
         X = _safe_indexing(part.X, rows)
         yield rows, mapper.transform(estimator._preprocess_X(X, reset=False))
-
-
-__all__ = [
-    "Shard",
-    "ShardRows",
-    "bin_part",
-    "draw_sample",
-    "find_blocks",
-    "make_shard",
-    "new_mapper",
-    "take_sample",
-]

@@ -365,6 +365,3 @@ def _process() -> str:
 
 def _join(addresses: Sequence[str]) -> str:
     return ", ".join(addresses)
-
-
-__all__ = ["Cluster", "DaskFitError"]

@@ -158,12 +158,3 @@ def _reason(error: XGBoostError) -> str:
     """What went wrong, of a message that traces it through the library."""
     lines = [line for line in str(error).splitlines() if line.startswith("- [")]
     return lines[-1].partition("]:")[2].strip() if lines else "the group broke up"
-
-
-__all__ = [
-    "CollectiveExchange",
-    "ExchangeError",
-    "call_in_group",
-    "start_tracker",
-    "stop_tracker",
-]

@@ -386,6 +386,3 @@ class DaskHistGradientBoostingClassifier(DaskMixin, HistGradientBoostingClassifi
             np.float64,
             n_columns if n_columns > 1 else None,
         )
-
-
-__all__ = ["DaskHistGradientBoostingClassifier", "DaskHistGradientBoostingRegressor"]

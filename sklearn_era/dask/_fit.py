@@ -390,6 +390,3 @@ def _blame_partition(i: int, error: BaseException) -> Exception:
         if isinstance(error, kind):
             return kind(message)
     return DaskFitError(f"{message} ({type(error).__name__})")
-
-
-__all__ = ["ClusterFit"]

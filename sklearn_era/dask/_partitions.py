@@ -263,16 +263,3 @@ def check_alike(summaries: Sequence[PartSummary]) -> None:
                     f"{name} holds {kind} in partition {i}, and {kind_of_first} in "
                     f"partition {first}: give it one type."
                 )
-
-
-__all__ = [
-    "Part",
-    "PartSummary",
-    "blocks_beside",
-    "blocks_of",
-    "categories_of",
-    "check_alike",
-    "delay_parts",
-    "frame_of_categories",
-    "summarize",
-]

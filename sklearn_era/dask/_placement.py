@@ -153,6 +153,3 @@ def _from_frame(frame: pd.DataFrame) -> EncodedPart:
     }
     bins = frame.filter(regex="^bin").to_numpy()
     return EncodedPart(bins, **others, is_binned=True)
-
-
-__all__ = ["find_places", "place_units", "shuffle_parts"]

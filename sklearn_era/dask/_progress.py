@@ -87,6 +87,3 @@ class _RowsOfWorkers:
             f"A callback asks for {name} of the rows to train on, which lie on the "
             "workers: take the callback off (set_callbacks), or fit a local estimator."
         )
-
-
-__all__ = ["Progress", "is_resumed"]

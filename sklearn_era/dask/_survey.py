@@ -289,14 +289,3 @@ def _hold_out_rows(
             eras, train, estimator.validation_fraction, plan.min_samples_per_era
         )
     return train
-
-
-__all__ = [
-    "EncodedPart",
-    "Encoding",
-    "Survey",
-    "codes_and_target",
-    "decide",
-    "encode_part",
-    "training_weights",
-]

@@ -326,16 +326,3 @@ def train(
         if rank == 0:
             stop_tracker(fit_id, timeout)
     return outcome
-
-
-__all__ = [
-    "KEPT",
-    "TOPIC",
-    "Lockstep",
-    "Outcome",
-    "ShardClassifier",
-    "ShardRegressor",
-    "answer",
-    "share_means",
-    "train",
-]

@@ -20,8 +20,6 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn_era.ensemble._binning.errors import column_name
 from sklearn_era.interop._models import check_model
 
-__all__ = ["to_lightgbm_text"]
-
 # A split's `decision_type` is a set of bits. Bits 2 and 3 say what counts as missing,
 # of which 2 is NaN; bit 1 that missing values go left; bit 0 is for categories.
 _NAN_IS_MISSING = 2 << 2

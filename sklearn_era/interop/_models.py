@@ -35,6 +35,3 @@ def refuse_forest_classifier(model: Any) -> None:
             "what its method to_regressor(label) returns, which predicts the "
             "probability of a class."
         )
-
-
-__all__ = ["check_model", "refuse_forest_classifier"]

@@ -15,8 +15,6 @@ from sklearn_era.ensemble import (
 )
 from sklearn_era.interop._models import refuse_forest_classifier
 
-__all__ = ["register_onnx_converters"]
-
 
 def register_onnx_converters() -> None:
     """Let skl2onnx convert our estimators, alone or within a pipeline.

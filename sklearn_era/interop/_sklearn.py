@@ -18,8 +18,6 @@ from sklearn_era.ensemble import (
 )
 from sklearn_era.interop._models import check_model
 
-__all__ = ["to_sklearn"]
-
 _STOCK: dict[Any, Any] = {
     HistGradientBoostingRegressor: ensemble.HistGradientBoostingRegressor,
     HistGradientBoostingClassifier: ensemble.HistGradientBoostingClassifier,
