@@ -1,20 +1,20 @@
 """Numerai's tournament, from download to record: ``sklearn-era numerai``.
 
-A module is a step, in the order of the work:
+Modules in the order of the work:
 
-- ``config``, with ``numerai.toml``;
-- ``api``, by ``http``: Numerai's API;
-- ``download``, ``data``: the files of the data, and their eras;
-- ``training``, with ``averages``, and ``store``: fits; ``blend``: several fits as one
-  model, and what it predicts for the live era;
-- ``submission``, ``submit``: the CSV of it, the upload;
-- ``validation``, ``score_table``, ``report``, by ``metrics`` of ``era_rows``, and
-  ``scores`` at Numerai: how models do;
+- ``config``: ``numerai.toml``;
+- ``http``, ``api``: the client of Numerai's API;
+- ``download``, ``data``: Numerai's files, and their eras;
+- ``training``, ``averages``, ``store``: fits and their records; ``blend``: several fits
+  as one model, and its live predictions;
+- ``submission``, ``submit``: the CSV file and its upload;
+- ``validation``, ``score_table``, ``report``, with ``metrics`` over ``era_rows``, and
+  ``scores``: scores on unseen eras, and live scores;
 - ``export``, ``export_check``, ``pickle_upload``: a model as a file that Numerai runs;
-- ``steps``: each of these for one model; ``pipeline``: all of it, as far as it is not
-  done; ``demo``: files made up like Numerai's.
+- ``steps``: each of these for one model; ``pipeline``: a whole round; ``demo``:
+  synthetic files in Numerai's layout.
 
-``errors`` and ``files``, where the folders are, too, are what they share. Install
+``errors`` and ``files`` (folders, records, locks) are shared. Install
 ``sklearn-era[numerai]``.
 """
 
@@ -32,7 +32,7 @@ _raise_for = renamed(__name__, {"train": "the command sklearn-era numerai train"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is public when it is asked for: some modules need no extra."""
+    """Import public names lazily: some modules work without the extra."""
     if name not in __all__:
         _raise_for(name)
     from sklearn_era.numerai import export

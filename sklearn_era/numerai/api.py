@@ -1,4 +1,4 @@
-"""Numerai's API: what is asked, by its schema or as numerapi does, and a client."""
+"""Numerai's GraphQL API: queries, after its schema or numerapi, and a client."""
 
 import hashlib
 import os
@@ -20,19 +20,19 @@ from sklearn_era.numerai.files import complaint
 from sklearn_era.numerai.http import SITE, Http, HttpFailure, may_be_called
 
 API_URL = "https://api-tournament.numer.ai"  # codespell:ignore numer
-API_URL_VARIABLE = "SKLEARN_ERA_NUMERAI_API_URL"  # where a stand-in for it is
+API_URL_VARIABLE = "SKLEARN_ERA_NUMERAI_API_URL"  # another address, for tests
 KEY_NAMES = ("NUMERAI_PUBLIC_ID", "NUMERAI_SECRET_KEY")
 
-# What may stand in a header; a library would complain of other keys, and show them.
+# Characters allowed in a header; a library's error about others would show the key.
 _PLAIN = re.compile(r"[!#-&(-~]+")
 _BEGIN, _END = (x.replace(tzinfo=UTC) for x in (datetime.min, datetime.max))
-_CLASSIC = 8  # Numerai's number of the tournament
+_CLASSIC = 8  # the tournament's number
 _SAME_FOR_ALL = {"tournament": _CLASSIC, "source": "sklearn-era"}
 
 
 class Query(NamedTuple):
-    """A call of one field. A shape is a type, a list of one shape, or a dictionary of
-    shapes by field: what is asked for, and what an answer is checked against.
+    """A query of one field. Its shape selects fields and checks the answer: a type, a
+    list of one shape, or a dictionary of shapes by field.
     """
 
     step: str
@@ -42,7 +42,7 @@ class Query(NamedTuple):
     kind: str = "query"
 
     def body(self, *given: Any) -> dict[str, Any]:
-        """What is sent, with values for all arguments but those that never change."""
+        """The body to post; `given` are the values of arguments that vary."""
         declared = "".join(self.call.partition("(")[1:])
         passed = re.sub(r"\$(\w+): [\w!]+", r"\1: $\1", self.call)
         asked = f"{self.kind}{declared} {{ {passed}{_parts(self.shape)[0]} }}"
@@ -51,19 +51,19 @@ class Query(NamedTuple):
         return {"query": asked, "variables": variables}
 
     def read(self, data: Mapping[str, Any]) -> Any:
-        """The value of the field, if it has the shape; its fields are attributes."""
+        """Check the answer against the shape, and return the field's value."""
         root = self.call.partition("(")[0]
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
         except pydantic.ValidationError as error:
             told = f"answered in an unknown format ({complaint(error)})"
         told = f"{self.step}: Numerai's API {told}: upgrade sklearn-era."
-        # Numerai may have done all the same what it was asked for.
+        # Numerai may have acted all the same.
         raise HttpFailure(told, 200, unclear=True)
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
-    """What asks for a shape in GraphQL, and its type for pydantic."""
+    """A shape as GraphQL's selection, and as a type for pydantic."""
     if isinstance(shape, list):
         text, kind = _parts(shape[0])
         return text, Annotated[GenericAlias(list, kind), _NO_NULLS]
@@ -75,13 +75,13 @@ def _parts(shape: Any) -> tuple[str, Any]:
     return f" {{ {text} }}", pydantic.create_model("Answer", **fields)
 
 
-# A list of GraphQL may be null, and hold some; a time is in UTC if it does not say.
+# GraphQL's lists may be null or hold nulls; times without a zone are UTC.
 _NO_NULLS = pydantic.BeforeValidator(
     lambda x: [y for y in x or [] if y is not None] if isinstance(x, list | None) else x
 )
 _UTC = pydantic.AfterValidator(lambda x: x and x.replace(tzinfo=x.tzinfo or UTC))
 _TIME = Annotated[datetime | None, _UTC]
-_open = partial(Query, keys=False)  # to everybody
+_open = partial(Query, keys=False)  # needs no keys
 _STR, _INT = str | None, int | None
 _MODEL = {"id": str, "name": str, "tournament": _INT}
 _ROUND = {"number": int, "openTime": _TIME, "closeStakingTime": _TIME}
@@ -104,7 +104,7 @@ CREATE = Query("Creating the submission", _NEW, CREATED, kind="mutation")
 
 
 class Round(NamedTuple):
-    """A round of the tournament; its times are in UTC, None if Numerai does not say."""
+    """A round of the tournament; times are in UTC, None if unknown."""
 
     number: int
     opens: datetime | None
@@ -113,7 +113,7 @@ class Round(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A submission as Numerai lists it, with what it says of its fate, if anything."""
+    """A submission in Numerai's list, with its round and status if known."""
 
     id: str
     filename: str | None = None
@@ -130,7 +130,7 @@ class Numerai:
     ) -> None:
         if not may_be_called(url):
             told = "is not allowed: keys only go over https, or to http://127.0.0.1"
-            # Not shown, as a password may stand in it.
+            # Not shown: it may contain a password.
             raise ConfigError(f"The address in {API_URL_VARIABLE} {told}.")
         self.http, self._url = http, url
         halves = map(pydantic.SecretStr, (public_id, secret_key))
@@ -140,7 +140,7 @@ class Numerai:
     def from_environment(
         cls, folder: Path, timeout: float = 60.0, retries: int = 3
     ) -> Self:
-        """A client with the keys, if any, of the environment, or else of ``.env``."""
+        """A client with the keys of the environment or of ``.env``, if any."""
         own = {name: os.environ.get(name, "").strip() for name in KEY_NAMES}
         other = {} if all(own.values()) else _read_settings(folder / ".env")
         keys = [own[name] or (other.get(name) or "").strip() for name in KEY_NAMES]
@@ -148,7 +148,7 @@ class Numerai:
         return cls(Http(timeout, retries), keys[0], keys[1], url)
 
     def check_keys(self) -> str:
-        """Check that there are keys, without a call; return what authorizes one."""
+        """Check that keys are set and well formed; return the authorization header."""
         keys = {name: half.get_secret_value() for name, half in self._keys.items()}
         if missing := [name for name, half in keys.items() if not half]:
             raise ConfigError(
@@ -164,7 +164,7 @@ class Numerai:
         return f"Token {'$'.join(keys.values())}"
 
     def ask(self, query: Query, *given: Any, retry: bool = True) -> Any:
-        """Send a query; return the value of its field."""
+        """Send a query, and return the value of its field."""
         token = self.check_keys() if query.keys else None
         body = query.body(*given)
         attempt = partial(self.http.post_json, query.step, self._url, body, token)
@@ -176,7 +176,7 @@ class Numerai:
         return {x.name: x.id for x in models if x.tournament == _CLASSIC}
 
     def model_id(self, name: str, known: Mapping[str, str] | None = None) -> str:
-        """The id of a Classic model of the account, whose models may be `known`."""
+        """The id of one of the account's Classic models, which may be `known`."""
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."
@@ -185,17 +185,17 @@ class Numerai:
         return known[name]
 
     def datasets(self) -> list[str]:
-        """The names of Numerai's files, ``"v5.3/live.parquet"`` for one."""
+        """The names of Numerai's files, such as ``"v5.3/live.parquet"``."""
         return list(self.ask(DATASETS))
 
     def current_round(self) -> Round:
-        """The round that is open, or was last; the first to open if none has yet."""
+        """The round that opened last; the first to open if none has yet."""
         found: list[Round] = []
         for number in (0, None):
             try:
                 found += self._rounds(number)
             except HttpFailure as failure:
-                # Between two rounds none is the current one, which GraphQL refuses.
+                # Between two rounds there is no current one: a GraphQL error.
                 if number is None or failure.status != 200:
                     raise
             now = self.http.now()
@@ -206,13 +206,13 @@ class Numerai:
         return min(found, key=attrgetter("number"))
 
     def next_opening(self) -> datetime | None:
-        """When the next round opens, None if Numerai does not say."""
+        """The opening of the next round, None if unknown."""
         now = self.http.now()
         openings = [x.opens for x in self._rounds(None) if x.opens and x.opens > now]
         return min(openings, default=None)
 
     def _rounds(self, number: int | None) -> list[Round]:
-        """The rounds of a number, where 0 is the current one; all of them for None."""
+        """The rounds with this number: 0 is the current one, None means all."""
         found = self.ask(ROUNDS, number)
         rounds = [(x.number, x.openTime, x.closeStakingTime) for x in found]
         now = self.http.now()
@@ -226,7 +226,7 @@ class Numerai:
         try:
             models = self.ask(LATEST, retry=False).models
         except HttpFailure:
-            return listed  # which is all that has to be known
+            return listed  # status and round are optional
         fates = [x for m in models if m.id == model_id for x in m.latestSubmissions]
         told = {key: x for x in fates for key in (x.filename, x.id) if key}
         for i, entry in enumerate(listed):
@@ -235,7 +235,7 @@ class Numerai:
         return listed
 
     def fetch(self, submission_id: str) -> bytes:
-        """The file of a submission, as Numerai has it."""
+        """Download the file of a submission."""
 
         def attempt() -> bytes:
             url = self.ask(FETCH, submission_id, retry=False).url
@@ -247,7 +247,7 @@ class Numerai:
     def find(
         self, model_id: str, known: Collection[str], filename: str | None, sha256: str
     ) -> str | None:
-        """The id of a new submission of a file, by the name there or by the content."""
+        """The id of a new submission of a file, matched by its name or content."""
         new = [entry for entry in self.submissions(model_id) if entry.id not in known]
         if named := [x.id for x in new if filename and x.filename == filename]:
             return named[0]
@@ -256,7 +256,7 @@ class Numerai:
                 if hashlib.sha256(self.fetch(entry.id)).hexdigest() == sha256:
                     return entry.id
             except HttpFailure as failure:
-                # What may be ours, and cannot be had just now, is not passed over.
+                # It may be ours: do not skip it because of a passing failure.
                 if failure.transient:
                     raise
         return None
@@ -264,8 +264,8 @@ class Numerai:
     def store(
         self, content: bytes, name: str, model_id: str, query: Query = STORE
     ) -> str:
-        """Put a submission into Numerai's storage; return its name there."""
-        # Numerai's own compute cluster knows its runs by this.
+        """Upload a file to Numerai's storage; return its name there."""
+        # Numerai's own compute cluster identifies its runs by this.
         run_id = query is STORE and os.environ.get("NUMERAI_COMPUTE_ID")
         headers = {"x_compute_id": run_id} if run_id else {}
         grant: Any = None
@@ -273,7 +273,7 @@ class Numerai:
         def attempt() -> str:
             nonlocal grant
             grant = None
-            # An address anew for each attempt, as they run out.
+            # A new address for each attempt, since addresses expire.
             grant = self.ask(query, name, model_id, retry=False)
             self.http.put(query.step, grant.url, content, headers)
             return str(grant.filename)
@@ -289,8 +289,8 @@ class Numerai:
     def create(
         self, filename: str, model_id: str, known_ids: Collection[str], sha256: str
     ) -> str:
-        """Make a submission of a stored file; return its id, or raise UploadError."""
-        # Set by Numerai's cluster alone, as in `store`.
+        """Create a submission of a stored file; return its id, or raise UploadError."""
+        # TRIGGER_ID is set by Numerai's cluster only, as in `store`.
         given = filename, model_id, os.environ.get("TRIGGER_ID")
         unclear = False
         for count in range(self.http.retries + 1):
@@ -302,7 +302,7 @@ class Numerai:
             if failure.asks_too_much or not (failure.unclear or failure.transient):
                 break
             self.http.wait(count, failure.retry_after)
-            try:  # the list first, as a second submission is no error to Numerai
+            try:  # the list first: Numerai would accept a second submission
                 found = unclear and self.find(model_id, known_ids, filename, sha256)
             except ApiError:
                 break
@@ -314,7 +314,7 @@ class Numerai:
 
 
 def _read_settings(path: Path) -> dict[str, str | None]:
-    """The settings of a file of them, if it is there; errors do not show it."""
+    """Read the settings of a ``.env`` file, if any; errors do not show its text."""
     if not path.is_file():
         return {}
     try:

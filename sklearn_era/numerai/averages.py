@@ -1,4 +1,4 @@
-"""Fits of ``estimator = "auto"``: averages of models, weighted by eras left out."""
+"""Fits with ``estimator = "auto"``: weighted averages of models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,13 +14,13 @@ _N_FOLDS = 3
 def make_average(
     plain: Any, settings: TrainSection, n_eras: int, purge: int
 ) -> AutoEraRegressor:
-    """Return an unfitted average of a plain model and others, for `n_eras` eras.
+    """Return an unfitted average of the plain model and others, for `n_eras` eras.
 
-    Its folds walk forward through the last half of the eras, or of their groups, and
-    `purge` weeks are left out before each, as in a validation.
+    Its folds walk forward through the last half of the eras, or of their groups, with
+    a purge of `purge` weeks before each, as in a validation.
     """
     n_labels, n_weeks = settings.era_groups or n_eras, settings.every_nth_era
-    # Between two eras that are taken lie those that are not.
+    # In eras of the fit: of `every_nth_era` weeks, one is taken.
     gap = -(-(purge + 1) // n_weeks) - 1
     gap = -(-gap // (n_eras // n_labels))
     if n_labels < gap + _N_FOLDS + 1:
@@ -42,7 +42,7 @@ def make_average(
 
 
 def with_splits(name: str, model: Any) -> tuple[str, Any]:
-    """Return a fit with its name; of an average, the first member with trees."""
+    """A fit and its name; for an average, those of its heaviest member with trees."""
     of: Mapping[str, float] = getattr(model, "weights_", {})
     for member in sorted(of, key=lambda x: -of[x]):  # by their weights
         if hasattr(found := model.members_.get(member), "_predictors"):
@@ -51,7 +51,7 @@ def with_splits(name: str, model: Any) -> tuple[str, Any]:
 
 
 def check_portable(model: Model) -> None:
-    """Raise ExportError if a fit of a model is an average, which no pickle holds."""
+    """Raise ExportError if a fit of the model is an average."""
     for member in model.members:
         if member.train.estimator == "auto":
             raise ExportError(

@@ -1,11 +1,10 @@
-"""A model as a blend of fits, and what it predicts for the live era.
+"""Blends of fits, and their predictions for the live era.
 
-Ranks of the fits are spread as normal variables, averaged, and ranked; a model of one
-fit is a blend of one part. The pickle of ``export`` does the same.
+Ranks of the fits are gaussianized, averaged, and ranked again, as the pickle of
+``export`` does; a model of one fit is a blend of one part.
 
-Features are read by name, in the order of the training, and never filled in or clipped:
-a live file that lacks some, or holds values that the training cannot have seen, is
-refused. Only the columns that the model and its neutralization need are looked at.
+Features are read by name, and never imputed or clipped: live files that lack some, or
+have values that no training had, are refused. Other columns are not read.
 """
 
 from collections.abc import Sequence
@@ -26,26 +25,26 @@ from sklearn_era.numerai.store import ModelRecord, load_fit
 if TYPE_CHECKING:
     import pandas as pd
 
-# Sums that are equal but for their rounding are ties, on every machine.
+# Sums that differ by rounding only are ties on every machine.
 DECIMALS = 12
 
-# Of the features in Numerai's data.
+# The largest value of Numerai's features.
 _LARGEST_VALUE = 4
 
 
 @dataclass(frozen=True)
 class Part:
-    """A fit, the columns that it predicts from, in its order, and its weight."""
+    """A fit, its features in order, and its weight."""
 
     estimator: Any
     features: list[str]
     weight: float = 1.0
 
     def predict(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Predict rows, of a block whose columns have these names, in any order."""
+        """Predict the rows of a block; `names` are its columns, in any order."""
         pandas = import_optional("pandas", extra="numerai")
         X = pandas.DataFrame(block, columns=list(names), copy=False)[self.features]
-        # An estimator that knows the names checks them; another takes none.
+        # An estimator fitted without names would warn of them.
         if not hasattr(self.estimator, "feature_names_in_"):
             X = X.to_numpy()
         return np.asarray(self.estimator.predict(X), dtype=np.float64)
@@ -53,40 +52,40 @@ class Part:
 
 @dataclass(frozen=True)
 class Blend:
-    """Fits whose ranks are averaged; they may differ in features and targets."""
+    """A weighted average of the ranks of fits with any features and targets."""
 
     parts: Sequence[Part]
 
     @property
     def features(self) -> list[str]:
-        """The columns that any part predicts from, each once."""
+        """The features of all parts, each once."""
         return list(dict.fromkeys(x for part in self.parts for x in part.features))
 
     @property
     def shares(self) -> list[float]:
-        """The parts' weights, as shares of their sum."""
+        """The parts' weights, normalised."""
         total = sum(part.weight for part in self.parts)
         return [part.weight / total for part in self.parts]
 
     def combine(self, predictions: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """Return ranks in (0, 1) for the rows of one era: ``rank(x_1)`` of one part,
-        else ``rank(sum_k s_k g(rank(x_k)))`` by shares s_k, where g is `gaussianize`.
+        """Ranks in (0, 1) of the rows of one era: ``rank(x_1)`` of one part, else
+        ``rank(sum_k s_k g(rank(x_k)))`` with shares s_k and g for `gaussianize`.
         """
         if len(predictions) == 1:
             return rank_normalize(predictions[0])
-        # Products and sums one after the other: as the pickle does, to the last bit.
+        # In the pickle's order of products and sums, so that bits agree.
         total = np.zeros(predictions[0].size)
         for share, x in zip(self.shares, predictions, strict=True):
             total += share * gaussianize(rank_normalize(x))
         return rank_normalize(total.round(DECIMALS))
 
     def ranks(self, block: NDArray[Any], names: Sequence[str]) -> NDArray[np.float64]:
-        """Ranks in (0, 1) of the rows of one era, of a block with these columns."""
+        """Ranks in (0, 1) of the rows of one era; `names` are the block's columns."""
         return self.combine([part.predict(block, names) for part in self.parts])
 
 
 def load_blend(folder: Path, model: Model) -> tuple[Blend, list[ModelRecord]]:
-    """Read the fits of a model from its folder, with their records."""
+    """Read the fits of a model, and their records."""
     fits = [(*load_fit(folder, x.name), x.weight) for x in model.members]
     parts = [Part(fit, record.features, weight) for fit, record, weight in fits]
     return Blend(parts), [record for _, record, _ in fits]
@@ -101,8 +100,8 @@ def predict_live(
     neutralizers: Sequence[str] = (),
     proportion: float = 0.0,
 ) -> "pd.Series[float]":
-    """Predict the live era by id: ranks strictly between 0 and 1, neutralized by the
-    `neutralizers`, if there are any. `version` is that of the live data.
+    """Predict the live era: ranks in (0, 1) by id, neutralized if there are
+    `neutralizers`. `version` is the live data's.
     """
     for trained in {record.version for record in records} - {version}:
         warn(
@@ -134,8 +133,8 @@ def predict_live(
 
 
 def _check_values(live: "pd.DataFrame", records: Sequence[ModelRecord]) -> None:
-    """Refuse values that no training has seen; trees would take them all the same."""
-    # Of a feature that several fits read, all have to know the gaps.
+    """Refuse values that training never had; trees would accept them silently."""
+    # A missing value is known if all fits with the feature had missing values.
     known = ({*x.features} - {*x.features_with_missing} for x in records)
     odd = live.isna() & live.columns.isin(set[str]().union(*known))
     odd |= (live < 0) | (live > _LARGEST_VALUE)

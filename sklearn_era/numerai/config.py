@@ -1,7 +1,7 @@
-"""``numerai.toml``: what is downloaded, and how models are made, judged and submitted.
+"""``numerai.toml``: the data, and how models are trained, validated and submitted.
 
-The tables of the file are the classes below; ``numerai.toml`` beside this module, which
-``init`` writes, has every key with its default.
+Each class below is a table of the file. The template beside this module, which ``init``
+writes, has every key with its default.
 """
 
 import re
@@ -24,19 +24,19 @@ _DEFAULTS = tomllib.loads(TEMPLATE.read_text("utf-8"))
 # Numerai's documentation (models.md): its 4 or 12 weeks, and what neighbours share.
 _PURGE = {20: 8, 60: 16}
 _WHOLE = "see the file that 'sklearn-era numerai init' writes"
-# What messages call a table of the file, and the table, or what is in its place.
+# The name of a table in messages, and its value (not yet checked to be a table).
 _Layer = tuple[str, Any]
 
 
 def _form(pattern: str, demand: str) -> Any:
-    """Of a field of text, its form, which messages tell in words."""
+    """A text field with a pattern, and its wording in error messages."""
     return Field(pattern=rf"^{pattern}\Z", description=f"must be {demand}")
 
 
 _Set = Annotated[str, _form(".+", "a name")]
 _Era = Annotated[str, _form(r"(\d{4})?", "four digits, or ''")]
 _Version = Annotated[str, _form(r"v\d+\.\d+", "a version like 'v5.3'")]
-# Of folders and files, too. No dot in a member's: files beside a fit have one after it.
+# Names of folders and files, too. A member's has no dot, which ends the name of a fit.
 _Name = Annotated[str, _form(r"\w[\w.-]*", "made of letters, digits, '_', '-' and '.'")]
 _OF_FIT = "made of letters, digits, '_' and '-', and not 'gain' or 'folds'"
 _MemberName = Annotated[str, _form(r"(?!(gain|folds)\Z)[\w-]+", _OF_FIT)]
@@ -46,7 +46,7 @@ _Trained = Annotated[list[Literal["train", "validation"]], _BOTH]
 
 
 class Section(BaseModel):
-    """A table; the description of a field, if any, says what is wrong with a value."""
+    """A table. A field's description completes the message about a bad value."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False,
@@ -55,7 +55,7 @@ class Section(BaseModel):
 
     @classmethod
     def parse(cls, *layers: _Layer) -> Self:
-        """Tables over each other, checked; the error is of what is wrong first."""
+        """Merge layers, later ones over earlier, and check; report the first error."""
         values, origins = _merge(*layers)
         check_keys(origins, cls.model_fields)
         try:
@@ -63,7 +63,7 @@ class Section(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         told = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        # A check of several keys has no place, and begins with the first of them.
+        # A check of several keys has no location; its text begins with the first key.
         key = str(first["loc"][0]) if first["loc"] else told.split()[0]
         if first["type"] == "missing":
             told = f"{key} is missing; {_WHOLE}"
@@ -88,7 +88,7 @@ class DataSection(Section):
 
 
 class TrainSection(Section):
-    """What a model, or a member of a blend, learns from."""
+    """The training data and parameters of a model or a member of a blend."""
 
     target: _Set
     feature_set: _Set = "medium"
@@ -117,13 +117,13 @@ class TrainSection(Section):
         return self
 
     def table_of(self, told: object) -> str:
-        """What the table is called whose parameter a message names first."""
+        """The name of the table with the parameter that a message names first."""
         named = [x for x in re.findall(r"\w+", str(told)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
 
 class PredictSection(Section):
-    """What becomes of predictions, of live data and in validation."""
+    """The neutralization of predictions, live and in validation."""
 
     neutralize_proportion: float = Field(default=0.0, ge=0, le=1)
     neutralize_feature_set: str = ""
@@ -131,7 +131,7 @@ class PredictSection(Section):
     def neutralizers(
         self, own: list[str], columns_of: Callable[[str], list[str]]
     ) -> list[str]:
-        """The columns to neutralize by: a feature set's, or a model's own."""
+        """The columns to neutralize by: a feature set, or the model's own features."""
         if self.neutralize_proportion and self.neutralize_feature_set:
             return columns_of(self.neutralize_feature_set)
         return own if self.neutralize_proportion else []
@@ -147,7 +147,7 @@ class ValidateSection(Section):
     benchmark: str = "auto"
 
     def purge_of(self, target: str) -> int:
-        """Eras to leave out between training and validation, for a target."""
+        """The number of eras to purge between training and validation."""
         if self.purge != "auto":
             return self.purge
         if (horizon := horizon_of(target)) in _PURGE:
@@ -156,7 +156,7 @@ class ValidateSection(Section):
         raise ConfigError(f"[validate] purge = 'auto' only works {told} of eras.")
 
     def benchmark_of(self, version: str, target: str) -> str:
-        """The benchmark model, such as v53_lgbm_ender60; "" for none."""
+        """The column of the benchmark model, like v53_lgbm_ender60; "" for none."""
         if self.benchmark != "auto":
             return self.benchmark
         short = target.removeprefix("target_").replace("_", "")
@@ -174,7 +174,7 @@ class ExportSection(Section):
 
 
 class Member(Section):
-    """A fit, and its weight in the blend of a model."""
+    """A member of a blend: a fit and its weight."""
 
     name: _MemberName
     weight: float = Field(default=1.0, gt=0)
@@ -182,9 +182,9 @@ class Member(Section):
 
 
 class Model(Section):
-    """A model at Numerai: a single fit, which is called "model", or a blend of several.
+    """A model at Numerai: a single fit, named "model", or a blend of several.
 
-    `train` has the target that it is scored on; what its fits learn from, they have.
+    `train` has the target that the blend is scored on; each member has its own.
     """
 
     name: _Name
@@ -194,7 +194,7 @@ class Model(Section):
 
 
 class Config(Section):
-    """A configuration file, checked, with all that its models share resolved."""
+    """A checked configuration file, with shared settings merged into each model."""
 
     data: DataSection
     models: tuple[Model, ...]
@@ -203,7 +203,7 @@ class Config(Section):
     export: ExportSection
 
     def model(self, name: str | None) -> Model:
-        """The model of a name; None is the only one."""
+        """The model of this name; None if there is only one."""
         found = [model for model in self.models if name in (None, model.name)]
         if len(found) == 1:
             return found[0]
@@ -213,7 +213,7 @@ class Config(Section):
 
 
 def check_target(target: str, known: Sequence[str] = ()) -> str:
-    """Check that a name says which target is meant, and that the data have it."""
+    """Check that a target is named in full, and is in the data."""
     named = [name for name in known if name != "target"]
     shown = f" Available targets: {', '.join(named)}." if named else ""
     if target == "target":
@@ -225,14 +225,14 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
 
 
 def horizon_of(target: str) -> int | None:
-    """The business days that a target looks ahead, from the end of its name."""
+    """A target's horizon in business days, from the end of its name."""
     match = re.fullmatch(r"target_\w+_(\d+)", target)
     return int(match[1]) if match else None
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name the configuration file in what is said of it."""
+    """Prefix errors with the path of the configuration file."""
     try:
         yield
     except ConfigError as error:
@@ -240,7 +240,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def load_config(path: Path) -> tuple[Config, Workspace]:
-    """Read a configuration file; its folders lie beside it, or beside a link to it."""
+    """Read a configuration file; its workspace is the folder of the file (or link)."""
     try:
         with naming(path):
             config = resolve(tomllib.loads(path.read_text("utf-8")))
@@ -256,7 +256,7 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
 
 
 def write_config(path: Path, *, name: str, target: str, version: str) -> None:
-    """Write the template for a model, and a ``.gitignore`` of ``.env``, for keys."""
+    """Write the template for a model, and list ``.env`` in ``.gitignore``."""
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:
@@ -279,7 +279,7 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 
 def resolve(document: Mapping[str, Any]) -> Config:
-    """Check a document, and give each member of each model the settings that it has."""
+    """Check a document, and resolve the settings of each member of each model."""
     if (form := document.get("format")) != _DEFAULTS["format"]:
         raise ConfigError(f"format = {form!r} is not supported; {_WHOLE}.")
     names = ("data", "train", "validate", "predict", "submit", "export")
@@ -299,7 +299,7 @@ def resolve(document: Mapping[str, Any]) -> Config:
 
 
 def _parse_models(given: Any, layers: Mapping[str, _Layer]) -> Iterator[Model]:
-    """Models with their own settings over the shared ones, members with theirs."""
+    """Merge the settings of models over the shared ones, and those of members last."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
@@ -314,7 +314,7 @@ def _parse_models(given: Any, layers: Mapping[str, _Layer]) -> Iterator[Model]:
 
 
 def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer, Any]]:
-    """Of each table of an array, what is of a fit, and apart from that its own keys."""
+    """For each table of an array: its training settings, and its own keys."""
     if given == []:
         raise ConfigError(f"{where} is missing; {_WHOLE}.")
     seen = dict[str, str]()
@@ -331,22 +331,22 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
 
 
 def _parse_train(*layers: _Layer) -> TrainSection:
-    """The settings of a fit, whose parameters are those of all layers."""
-    of = {"[train]": "[train.parameters]"}  # of others, two words
+    """The settings of a fit, with parameters merged over all layers."""
+    of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
     parameters = dict[str, Any]()
     for table in (_DEFAULTS["train"]["parameters"], *(table for _, table in own)):
         criterion = parameters.get("split_criterion")
         if table.get("split_criterion", criterion) != criterion:
-            # The parameters of one criterion are not those of another.
+            # A new criterion drops the parameters of the inherited one.
             for name in [x for x in parameters if x.startswith("split_criterion__")]:
                 del parameters[name]
         parameters |= table
     train = TrainSection.parse(*layers, ("", {"parameters": parameters}))
     train._tables = origins
     estimator = "boosting"
-    for where, table in layers:  # what is inherited may be for others
+    for where, table in layers:  # an inherited key may serve other members
         estimator = table.get("estimator", estimator)
         key = "checkpoint_every" if estimator == "auto" else "time_budget"
         if table.get(key):
@@ -356,7 +356,7 @@ def _parse_train(*layers: _Layer) -> TrainSection:
 
 
 def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
-    """Tables over each other, and what the table of each key is called."""
+    """Merge tables, later ones over earlier; return them with each key's table."""
     values, origins = dict[str, Any](), dict[str, str]()
     for where, table in layers:
         if not isinstance(table, dict):
@@ -367,7 +367,7 @@ def _merge(*layers: _Layer) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
-    """Check keys, given with what the table of each is called."""
+    """Refuse unknown keys; `origins` maps each key to the name of its table."""
     for key, where in origins.items():
         if key not in known:
             shown = f"{where} {key}" if where else f"[{key}]"

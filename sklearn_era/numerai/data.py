@@ -1,4 +1,4 @@
-"""The files of Numerai's data: whether they are whole, and what they hold, by era."""
+"""Numerai's data files: integrity checks, and their rows by era."""
 
 import os
 import re
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 # The column with the predictions in the file meta_model.
 META_MODEL_COLUMN = "numerai_meta_model"
-# What to do about a damaged file.
+# The remedy for a damaged file.
 ADVICE = "Delete it and download it again."
 
 
 class FeatureMetadata(Record):
-    """What ``features.json`` says: the columns of each feature set, and the targets."""
+    """``features.json``: the columns of each feature set, and the targets."""
 
     feature_sets: Annotated[dict[str, list[str]], Field(min_length=1)]
     targets: list[str]
@@ -41,7 +41,7 @@ class FeatureMetadata(Record):
 
 
 class EraRun(NamedTuple):
-    """The rows of an era, which lie together: from `start` to before `stop`."""
+    """The contiguous rows of an era: from `start` to before `stop`."""
 
     label: str
     start: int
@@ -59,8 +59,8 @@ def read_features(path: Path) -> FeatureMetadata:
 def check_parquet(
     path: Path, *, live: bool = False, needs_era: bool = True
 ) -> list[str]:
-    """Check that a file is whole, with rows, distinct ids and eras; return its columns.
-    Only of a live file, which is small, are all columns decoded.
+    """Check that a file is complete, with rows, unique ids and eras; return its column
+    names. All columns are decoded only for a live file, which is small.
     """
     names = read_column_names(path)
     has_era = ["era"] if "era" in names else []
@@ -82,7 +82,7 @@ def check_parquet(
 
 
 def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
-    """Check that eras are text, and where they are `numbered`, of four digits."""
+    """Check that eras are text; of four digits if `numbered`."""
     form = " of four digits, like '0575'" if numbered else ""
     pattern = "[0-9]{4}" if numbered else ".+"
     for era in sorted(eras, key=repr):
@@ -91,7 +91,7 @@ def check_eras(eras: Iterable[Any], path: Path, *, numbered: bool) -> None:
 
 
 def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Check that the columns that are wanted are among those of a file."""
+    """Check that a file has the wanted columns."""
     known = set(names)
     if missing := [name for name in wanted if name not in known]:
         raise DataError(
@@ -101,18 +101,18 @@ def check_has(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
 
 
 def read_column_names(path: Path) -> list[str]:
-    """The columns of a file, in its order."""
+    """The column names of a file, in order."""
     with _opened(path) as file:
         return file.schema_arrow.names
 
 
 def read_ids(path: Path) -> list[str]:
-    """The ids of a file, its column ``id`` or its index, in the order of its rows."""
+    """The ids of a file's rows: its column ``id`` or its index."""
     return read_columns(path, []).index.tolist()
 
 
 def read_columns(path: Path, columns: Sequence[str] | None) -> "pd.DataFrame":
-    """Columns of a file in the order given, or all, as stored; the index is ``id``."""
+    """Read columns of a file, or all, as a frame with index ``id``."""
     key, table = _read(path, columns)
     with decoding(path):
         frame = table.to_pandas(ignore_metadata=True).set_index(key)
@@ -124,12 +124,12 @@ def read_columns(path: Path, columns: Sequence[str] | None) -> "pd.DataFrame":
 def decoding(
     shown: object, told: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
-    """Raise what pyarrow and its callers raise about a file as a `DataError`."""
+    """Raise errors of pyarrow and its callers about a file as `DataError`."""
     arrow = import_optional("pyarrow", extra="numerai")
     try:
         yield
     except (arrow.ArrowException, OSError, ValueError) as error:
-        # A ValueError: names of columns that are not UTF-8.
+        # ValueError: column names that are not UTF-8.
         reason = " ".join(str(error).split())[:500].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
             told, reason = "{shown} cannot be read: {reason}.", os.strerror(error.errno)
@@ -145,7 +145,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
-    """The name of the ids, a column or an index, and a table of it and of columns."""
+    """The name of the column or index with the ids, and a table of it and `columns`."""
     with _opened(path) as file:
         schema = file.schema_arrow
         index = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -162,13 +162,13 @@ def _read(path: Path, columns: Sequence[str] | None) -> tuple[str, Any]:
 
 def open_columns(path: Path) -> ParquetColumns:
     """Open a Parquet file, without reading its rows."""
-    read_column_names(path)  # says what is wrong with the file
+    read_column_names(path)  # raises if the file is damaged
     with decoding(path, "{shown} has no rows: download it again."):
         return ParquetColumns(path)
 
 
 def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
-    """Where each era of a file begins and ends, in the order of the file."""
+    """The rows of each era of a file, in its order."""
     labels, index = _read_eras(columns, path)
     starts = np.flatnonzero(np.diff(index, prepend=-1)).tolist()
     in_order = [labels[i] for i in index[starts]]
@@ -209,8 +209,8 @@ def read_blocks(
 def read_rows(
     files: Sequence[Path], features: Sequence[str], target: str, eras: Mapping[str, Any]
 ) -> tuple["pd.DataFrame", NDArray[Any], NDArray[Any]]:
-    """Read the features of eras, their targets, and their values in `eras`: one era
-    after the other, without rows whose target is missing.
+    """Read the features, targets and labels (the values of `eras`) of eras, in order,
+    without rows whose target is missing.
     """
     pandas = import_optional("pandas", extra="numerai")
     parts = dict[str, Any]()
@@ -233,8 +233,8 @@ def read_rows(
 def select_eras(
     files: Sequence[Path], settings: TrainSection
 ) -> tuple[dict[str, int], int]:
-    """The eras of a fit, in order, each with its number in it, or that of its group;
-    and how many of their rows have no target.
+    """The eras of a fit in order, each with its label (its number, or its group's), and
+    the number of their rows without a target.
     """
     counts: dict[str, list[int]] = {}
     for path in files:
@@ -247,7 +247,7 @@ def select_eras(
         counts |= in_file
     shown = ", ".join(path.name for path in files)
     first, last = settings.first_era, settings.last_era
-    # Labels of four digits are in the order of their numbers.
+    # Labels of four digits sort as numbers.
     in_order = sorted(counts)
     within = [x for x in in_order if first <= x <= (last or "9999")]
     chosen = within[settings.era_offset :: settings.every_nth_era]
@@ -257,7 +257,7 @@ def select_eras(
             f"[train] sets first_era = {first!r}, last_era = {last!r}, era_offset = "
             f"{settings.era_offset}."
         )
-    # The newest eras wait for their targets.
+    # The newest eras have no targets yet.
     taken = [label for label in chosen if counts[label][1]]
     if not taken:
         raise DataError(
@@ -277,7 +277,7 @@ def select_eras(
 
 
 def _count_rows(path: Path, target: str) -> dict[str, list[int]]:
-    """By era, how many rows lack a target, and how many have one."""
+    """By era, the numbers of rows without and with a target."""
     columns = open_columns(path)
     check_has(path, [target], columns.names)
     with decoding(path, "{reason}."):
@@ -292,7 +292,7 @@ def _count_rows(path: Path, target: str) -> dict[str, list[int]]:
 def _read_eras(
     columns: ParquetColumns, path: Path, *, numbered: bool = False
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """The distinct eras of a file, and the index of each row's."""
+    """The distinct eras of a file, and each row's index among them."""
     if "era" not in columns.names:
         raise DataError(f"{path} has no column 'era': download it again.")
     with decoding(path):

@@ -1,4 +1,4 @@
-"""Files made up like Numerai's, to try everything without an account or gigabytes."""
+"""Synthetic files in Numerai's layout, to try everything without an account."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -16,15 +16,15 @@ from sklearn_era.numerai.files import replacing, write_json
 from sklearn_era.numerai.metrics import rank_normalize
 
 DEMO_TARGETS = ("target_amber_20", "target_birch_20")
-# What the alias "target" stands for: no target of the demo's, so that whoever trains on
-# the alias trains on something else, as with Numerai's.
+# The meaning of the alias "target": not one of the demo's targets, so that training on
+# the alias is a visible mistake, as with Numerai's data.
 ALIASED_TARGET = "target_amber_60"
 _TARGETS = (*DEMO_TARGETS, ALIASED_TARGET, "target_birch_60")
 
-# The newest eras whose returns are not known yet, by the target's horizon in days.
+# The number of newest eras with unknown returns, by the target's horizon in days.
 _N_UNKNOWN = {"20": 4, "60": 12}
-_META_MODEL_DELAY = 4  # eras that the meta model begins after the validation data
-# Benchmark and meta model are a regression with noise of these standard deviations.
+_META_MODEL_DELAY = 4  # eras between the start of validation and of the meta model
+# The noise of benchmark and meta model, in standard deviations of a regression.
 _BENCHMARK_NOISE, _META_NOISE = 0.5, 1.0
 
 _Array = NDArray[Any]
@@ -34,7 +34,7 @@ _NOUNS = ("anchor", "beacon", "canyon", "delta", "ember", "fjord", "glacier", "i
 
 @dataclass(frozen=True)
 class DemoData:
-    """The files by name, eras that follow the live one, and what is hidden in them."""
+    """Files by name, the eras after the live one, and the features with effects."""
 
     paths: dict[str, Path]
     future: Path
@@ -51,9 +51,8 @@ def write_demo_data(
     rows_per_era: int = 400,
     n_features: int = 60,
 ) -> DemoData:
-    """Write files of round 1, as Numerai's data of version 5: rows of
-    `make_numerai_like`, and as other models noisy regressions on half of the train
-    eras.
+    """Write the files of round 1, like Numerai's data version 5: rows of
+    `make_numerai_like`, and noisy regressions as other models.
     """
     pandas = import_optional("pandas", extra="numerai")
     last = n_train_eras + n_validation_eras
@@ -72,12 +71,12 @@ def write_demo_data(
     names = rng.choice(known, n_features, replace=False).tolist()
     parts = [(data[name], data[f"{name}_live"]) for name in ("X", "y", "eras")]
     X, y, eras = map(np.concatenate, parts)
-    # Of 60 bits, so that no two are the same.
+    # 60 bits, so that no two are equal.
     ids = [f"n{number:015x}" for number in rng.integers(2**60, size=eras.size)]
     index = pandas.Index(ids, name="id", dtype="str")
     is_live = eras == last + 1
     targets = pandas.DataFrame(y, index, _TARGETS)
-    for name in _TARGETS:  # the newest returns are not known yet
+    for name in _TARGETS:  # the newest returns are unknown
         is_known = (eras <= last - _N_UNKNOWN[name[-2:]]) | (eras > last + 1)
         targets[name] = targets[name].where(is_known)
     targets.insert(0, "target", targets[ALIASED_TARGET])

@@ -1,8 +1,7 @@
-"""Files of Numerai's data: which are fetched, and how, over attempts, runs and rounds.
+"""Downloads of Numerai's data, resumed across attempts, runs and rounds.
 
-What has come in of a file lies beside it, under a name that tells its version (the
-strong ETag of the storage): ``train_1401.parquet.<version>.partial``. No byte of
-another file gets into it.
+The partial download of a file is named by its version, the strong ETag of the storage:
+``train_1401.parquet.<version>.partial``. Versions are never mixed.
 """
 
 import errno
@@ -31,26 +30,26 @@ if TYPE_CHECKING:
 
 
 class NotPublishedError(ApiError):
-    """The live data of a round are not there yet."""
+    """The live data of a round are not published yet."""
 
 
 _WITHOUT_ERAS = "live_example_preds", "validation_example_preds"
 _BENCHMARKS = "live_benchmark_models", "validation_benchmark_models"
 # Files that only a comparison needs: a version of the data may lack them.
 OPTIONAL = (*_WITHOUT_ERAS, *_BENCHMARKS, "meta_model")
-# Another run may be fetching the same files: as long as a live file takes, and more.
+# Another run may be fetching the same files; a live file takes less than this.
 _LOCK_WAIT = 600.0
-_PROGRESS = 1 << 20  # bytes, for which to go on at once after the last attempt
+_PROGRESS = 1 << 20  # bytes that renew the number of attempts
 _STRONG_ETAG = re.compile(r'"[\w.-]{1,64}"')
 
 
 def served_name(version: str, name: str) -> str:
-    """What Numerai calls a file, ``"v5.3/live.parquet"`` for one."""
+    """Numerai's name of a file, such as ``"v5.3/live.parquet"``."""
     return f"{version}/{name}.{'json' if name == 'features' else 'parquet'}"
 
 
 def wanted(workspace: Workspace, data: DataSection, number: int) -> dict[str, str]:
-    """Why files are to be fetched: live ones always, others once, or once a round."""
+    """Reasons to fetch, by file: live ones always, others if missing or to refresh."""
     reasons = {}
     for name in data.files:
         rounds = workspace.rounds_of(name)
@@ -70,8 +69,8 @@ def download(
     round_number: int,
     told: "Reporter",
 ) -> None:
-    """Fetch the files that are wanted, and those that turn out to be damaged here."""
-    # The files of a round do not wait for gigabytes of others.
+    """Fetch the wanted files, and local ones that prove damaged."""
+    # Two locks, so that a round's small files do not wait for gigabytes of others.
     is_small = {name.startswith("live") or name == "features" for name in data.files}
     what = f"downloading to {workspace.data_dir}"
     with ExitStack() as locks:
@@ -97,7 +96,7 @@ def download(
             except ApiError as error:
                 if name != "live" or isinstance(error, HttpFailure):
                     raise
-                # Numerai does not offer it: not yet.
+                # Numerai does not offer it yet.
                 raise NotPublishedError(str(error)) from None
             why = f" ({reasons[name]})" if "local file" in reasons[name] else ""
             told.step(f"Downloaded {path.name}{why}.")
@@ -105,8 +104,8 @@ def download(
 
 @dataclass(frozen=True)
 class Fetch:
-    """Fetches a file of the data, or goes on with it; it appears whole and checked.
-    After a DataError of `check` it is fetched once more.
+    """Fetches a file or resumes it; it appears complete and checked. If `check` raises
+    DataError, the file is fetched once more.
     """
 
     client: Numerai
@@ -114,7 +113,7 @@ class Fetch:
     path: Path
     round_number: int | None = None
     check: Callable[[Path], object] = lambda path: None
-    # Called with the bytes so far and those in all, 0 if not known.
+    # Called with the bytes received and the total, 0 if unknown.
     on_bytes: Callable[[int, int], object] = lambda done, total: None
 
     def __call__(self) -> None:
@@ -123,17 +122,17 @@ class Fetch:
             try:
                 self._fetch_checked()
             except DataError:
-                self._fetch_checked()  # damaged on its way, it may be, or in a cache
+                self._fetch_checked()  # perhaps damaged in transit or in a cache
         except OSError as error:
             told = f"{self.path} cannot be written: {error.strerror}."
             raise DataError(told) from None
         finally:
-            # Of no known version: nothing can be added to it.
+            # Without a version it cannot be resumed.
             with suppress(OSError):
                 self._partial("").unlink()
 
     def _fetch_checked(self) -> None:
-        """Fetch the file in as many attempts as it takes, while more of it comes in."""
+        """Fetch the file, in more attempts as long as they make progress."""
         while True:
             before = self._size()
             try:
@@ -151,8 +150,8 @@ class Fetch:
                 raise
 
     def _attempt(self) -> Path:
-        """Fetch the file, or what is missing of it; return where it is."""
-        # At an address anew for each attempt, as they run out.
+        """Fetch the file or its missing rest; return its temporary path."""
+        # A new address for each attempt, since addresses expire.
         query = DATASET._replace(step=f"Downloading {self.filename}")
         url = self.client.ask(query, self.filename, self.round_number, retry=False)
         if url is None:
@@ -161,7 +160,7 @@ class Fetch:
         if begun is not None:
             version = begun.name.split(f"{self.path.suffix}.", 1)[1][: -len(".partial")]
             begun = begun.replace(self._partial(f'"{version}"'))
-            # From the last byte that is here, as there is no range after a whole file.
+            # From the last byte on: a complete file has no range after it.
             start = max(begun.stat().st_size - 1, 0)
             headers = {"Range": f"bytes={start}-", "If-Range": f'"{version}"'}
         with self.client.http.get(query.step, url, False, **headers) as (reply, chunks):
@@ -169,7 +168,7 @@ class Fetch:
             span = reply.headers.get("Content-Range", "")
             goes_on = place == begun and span.startswith(f"bytes {start}-")
             if begun is not None and not goes_on:
-                begun.unlink()  # of another file than is served now
+                begun.unlink()  # of another version
             if goes_on or reply.status_code == 200:
                 size = int(reply.headers.get("Content-Length", "0"))
                 self._write(chunks, place, start if goes_on else 0, size)
@@ -181,9 +180,9 @@ class Fetch:
     def _write(
         self, chunks: Iterable[bytes], place: Path, start: int, size: int
     ) -> None:
-        """Write what comes in, from some byte on."""
+        """Write chunks from byte `start` on."""
         if size > (free := shutil.disk_usage(place.parent).free):
-            # What the system would say after hours of writing.
+            # Now, instead of after hours of writing.
             told = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"
             raise OSError(errno.ENOSPC, told)
         with place.open("r+b" if start else "wb") as file:
@@ -194,7 +193,7 @@ class Fetch:
                 self.on_bytes(file.tell(), start + size if size else 0)
 
     def _begun(self) -> Path | None:
-        """What earlier attempts left, or those of an earlier round."""
+        """The newest partial download, of this round or an earlier one."""
         stem = re.sub(r"_\d+$", "_[0-9]*", escape(self.path.stem))
         left = self.path.parent.glob(f"{stem}{self.path.suffix}.*.partial")
         return max(left, key=lambda x: x.stat().st_mtime, default=None)
@@ -208,7 +207,7 @@ class Fetch:
 
 
 def check_new(workspace: Workspace, name: str, round_number: int, path: Path) -> None:
-    """Check a file that has just come in, of which nothing is kept if it is wrong."""
+    """Check a downloaded file; for live data, that they are of this round."""
     try:
         _check(name, path)
     except DataError as error:
@@ -217,15 +216,15 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
         raise DataError(told.replace(ADVICE, "Run this command again.")) from None
     if name != "live":
         return
-    # Numerai may serve the last round's file for a while. Where live files are not kept
-    # from one run to the next, submissions are.
+    # Numerai may serve the last round's file for a while. Submissions may be kept where
+    # live files are not.
     live = {x: workspace.data_file("live", x) for x in workspace.rounds_of("live")}
     found = workspace.root.glob("rounds/*/*/predictions.csv")
     sent = {int(x.parts[-3]): x for x in found if x.parts[-3].isdecimal()}
     ids = {*read_ids(path)}
     for paths in (live, sent):
         older = max((x for x in paths if x < round_number), default=-1)
-        with suppress(DataError, LookupError):  # a damaged file, or none, says nothing
+        with suppress(DataError, LookupError):  # a missing or damaged file: no evidence
             file = paths[older]
             known = read_ids(file) if paths is live else read_predictions(file)["id"]
             if ids == set(known):
@@ -243,7 +242,7 @@ def _check(name: str, path: Path) -> None:
 
 
 def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
-    """The files that Numerai has: an optional one may be missing, with a warning."""
+    """The names that Numerai serves; warn of missing optional files, refuse others."""
     served = client.datasets()
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:
@@ -261,7 +260,7 @@ def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
 
 
 def latest_version(served: Sequence[str]) -> str | None:
-    """The newest version of the data among the files that Numerai serves."""
+    """The newest data version among Numerai's files."""
     matches = (re.match(r"v(\d+)\.(\d+)/", file) for file in served)
     found = [(int(match[1]), int(match[2])) for match in matches if match]
     return "v{}.{}".format(*max(found)) if found else None

@@ -1,4 +1,4 @@
-"""Rows era by era: checked, scored, and regressed on their features."""
+"""Rows grouped by era: checks, scores, and regressions on features."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -15,10 +15,10 @@ from sklearn_era._eras import check_eras, encode_eras
 from sklearn_era._optional import import_optional
 from sklearn_era.metrics import EraScores
 
-# A share of the predictions' spread: less is rounding, and neutralizers explain all.
+# A residual below this share of the predictions' spread is rounding.
 _NOTHING_LEFT = 1e-9
-# Of N'N; below it, numerai-tools, which leaves out directions from 1e-6 of N on: 1e-12
-# here, and LAPACK's estimate may be 10 times too large.
+# Below this reciprocal condition of N'N, use numerai-tools, which drops directions of N
+# below 1e-6: 1e-12 here, and LAPACK's estimate may be 10 times too large.
 _MIN_RECIPROCAL_CONDITION = 1e-10
 
 Index = slice | NDArray[np.integer]
@@ -26,7 +26,7 @@ Column = NDArray[np.float64]
 
 
 class EraRows:
-    """The rows of arguments by era, the first a column x; one era without labels."""
+    """Arguments with rows grouped by era; the first is the column `x`."""
 
     def __init__(self, eras: ArrayLike | None, **arguments: Any) -> None:
         check_consistent_length(*arguments.values())
@@ -44,14 +44,14 @@ class EraRows:
         self._eras = encode_eras(check_eras(labels, self.x, X_name=name))
 
     def __iter__(self) -> Iterator[tuple[str, Index]]:
-        """Yield words such as " of era 0001", and what picks the rows of the era."""
+        """Yield a phrase like " of era 0001" and the index of the era's rows."""
         order, bounds = self._eras.order, pairwise(self._eras.offsets.tolist())
         for label, (start, stop) in zip(self._eras.labels, bounds, strict=True):
             where = f" of era {label!s}" if self._has_labels else ""
             yield where, slice(start, stop) if order is None else order[start:stop]
 
     def blocks(self, argument: str) -> Iterator[tuple[str, Index, NDArray[Any]]]:
-        """Yield with each era its finite features, in the dtype that they have."""
+        """Yield each era with its features, in their dtype, checked to be finite."""
         features = self._arguments[argument]
         table = check_array(features, ensure_all_finite=False, input_name=argument)
         names = getattr(features, "columns", range(table.shape[1]))
@@ -69,7 +69,7 @@ class EraRows:
     def score(
         self, name: str, metric: Callable[..., float], max_missing_share: float
     ) -> EraScores | Any:
-        """Call a metric with each era's rows that lack nothing; too few are refused."""
+        """Compute a metric of each era's complete rows; refuse eras with too few."""
         share = {"min_val": 0, "max_val": 1, "include_boundaries": "left"}
         check_scalar(max_missing_share, "max_missing_share", Real, **share)
         _, *others = self._arguments
@@ -91,7 +91,7 @@ class EraRows:
     def result(
         self, directions: dict[str, bool], scores: Column, n_samples: Any = None
     ) -> EraScores | Any:
-        """The scores with their eras, or the one number without labels."""
+        """The scores with their eras, or a float without labels."""
         if not self._has_labels:
             return float(scores[0])
         counts = self._eras.counts if n_samples is None else n_samples
@@ -110,27 +110,27 @@ def _as_column(values: ArrayLike, name: str, finite: bool | str = True) -> Colum
 
 
 def import_tools() -> list[Any]:
-    """Pandas and numerai-tools' scores, which take and return its objects."""
+    """Import pandas, and the scores of numerai-tools, which work on its objects."""
     names = "pandas", "numerai_tools.scoring"
     return [import_optional(name, extra="numerai") for name in names]
 
 
 def residual(values: Column, block: NDArray[Any]) -> Column:
-    """What a regression on an era's features leaves of values; 0 where rounding."""
+    """The residual of values after a regression on an era's features; 0 if rounding."""
     if np.ptp(values) == 0:
         return np.zeros_like(values)
-    # A constant column says what the ones do, and many are constant in early eras.
+    # Constant columns duplicate the intercept, and early eras have many.
     varies = (block != block[0]).any(axis=0)
     design = np.column_stack([block[:, varies], np.ones(values.size)])
     # 3 times as fast as numerai-tools with 400 features, and 7 times with 2,000.
     gram = design.T @ design
     norm = np.linalg.norm(gram, 1)
-    # It is symmetric: its transpose, which LAPACK need not copy, is the same.
+    # Symmetric: the transpose is the same, and LAPACK need not copy it.
     factor, info = dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
     left = values - values.mean()
     rounding = _NOTHING_LEFT * np.linalg.norm(left)
     if not info and dpocon(factor, norm, uplo="L")[0] > _MIN_RECIPROCAL_CONDITION:
-        for _ in range(3):  # repeated, for the digits that the condition of N'N costs
+        for _ in range(3):  # iterative refinement: N'N squares the condition
             explained = cho_solve((factor, True), design.T @ left, check_finite=False)
             left = left - design @ explained
     else:  # nearly singular

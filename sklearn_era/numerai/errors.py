@@ -1,4 +1,4 @@
-"""What can go wrong, told in a sentence or two: what happened, and what to do."""
+"""Exceptions, each with an exit code; a message has the problem and the remedy."""
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 
 class NumeraiError(Exception):
-    """The base of the errors here; `exit_code` is what the program exits with."""
+    """The base class; `exit_code` is the program's exit code."""
 
     exit_code = 1
 
@@ -15,19 +15,19 @@ class NumeraiError(Exception):
 
 
 class ConfigError(NumeraiError, exit_code=2):
-    """The configuration, an argument or the environment has to be changed."""
+    """The configuration, an argument or the environment is wrong."""
 
 
 class DataError(NumeraiError, exit_code=3):
-    """A file is missing, damaged, or does not hold what it should."""
+    """A file is missing, damaged, or has other contents than expected."""
 
 
 class NoModelError(DataError):
-    """A model that is asked for has not been trained yet."""
+    """The model has not been trained yet."""
 
 
 class BusyError(DataError):
-    """Another run has the lock."""
+    """Another run holds the lock."""
 
 
 class ApiError(NumeraiError, exit_code=4):
@@ -47,20 +47,20 @@ class ExportError(NumeraiError, exit_code=7):
 
 
 def warn(text: str) -> None:
-    """Warn of what is no error; the command line prints it on one line, too."""
+    """Issue a UserWarning, which the command line prints on one line."""
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def first_names(names: Sequence[str]) -> str:
-    """The first five names, for a message."""
+    """Join the first five names for a message."""
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def alternatives(
     name: str, known: Collection[str], spell: Callable[[list[str]], str] = ", ".join
 ) -> str:
-    """What may be meant by a name that is not known, for the end of a message."""
-    # Compared in lower case: the wrong case is the commonest slip of all.
+    """The end of a message about an unknown name: close matches, or all known ones."""
+    # Compared in lower case: wrong case is the commonest slip.
     lower = {one.lower(): one for one in known}
     close = [repr(lower[one]) for one in get_close_matches(name.lower(), lower)]
     return f"did you mean {' or '.join(close)}?" if close else f"use {spell([*known])}."

@@ -1,9 +1,9 @@
-"""A model as a pickle that Numerai's own machines can run.
+"""Portable models: pickles that Numerai's machines can run.
 
 Numerai's images have LightGBM, scikit-learn and pandas, each in several versions, and
-Python from 3.10 to 3.13, but not this package. The pickle therefore holds the trees as
-LightGBM's text, and around it calls of public functions that those versions share:
-neither code nor the state of an object is in it.
+Python 3.10 to 3.13, but not this package. The pickle therefore holds trees as
+LightGBM's text, and calls of public functions that those versions share: neither code
+nor the state of an object.
 """
 
 import os
@@ -27,12 +27,12 @@ from sklearn_era.numerai.export_check import PortableCheck, check_portable_model
 from sklearn_era.numerai.files import Record, file_sha256, utc_now, write_whole
 from sklearn_era.numerai.store import ModelRecord
 
-# The file of a model's pickle in its folder.
+# The name of the pickle in a model's folder.
 PORTABLE = "portable.pkl"
 
 
 class ExportRecord(Record):
-    """What a checked pickle is of: ``portable.pkl.json`` beside ``portable.pkl``."""
+    """The origin of a checked pickle: ``portable.pkl.json`` beside ``portable.pkl``."""
 
     sha256: str
     model_sha256: list[str]
@@ -48,14 +48,13 @@ def write_portable_model(
 ) -> None:
     r"""Write a fitted regressor as a pickle for Numerai.
 
-    It holds a function of the live data, a data frame with index ``id``, a column
-    ``era`` and the features. The function returns a data frame of the same index with
-    the column ``prediction``: :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the
-    model's predictions x for the n rows of each era, ties averaged. LightGBM predicts
-    with one thread, and the predictions are those of `model`, bit for bit. A missing
-    column is a ``KeyError`` that names it. Neutralization cannot be expressed. The
-    trees and the names of the features are in the clear: whoever has the pickle has the
-    model. Blends are exported by the command ``sklearn-era numerai export``.
+    The pickle is a function of the live data, a data frame with index ``id``, column
+    ``era`` and the features. It returns a data frame with the same index and the column
+    ``prediction``: the rank :math:`(\operatorname{rank}(x_i) - 1/2) / n` of the model's
+    predictions x among the n rows of each era, ties averaged. LightGBM predicts on one
+    thread, bit for bit as `model`; a missing column is a ``KeyError`` with its name.
+    Neutralization cannot be expressed. The trees and feature names are readable in the
+    pickle. The command ``sklearn-era numerai export`` exports blends.
 
     Parameters
     ----------
@@ -64,15 +63,16 @@ def write_portable_model(
         categorical features, and with ``loss`` ``"squared_error"``,
         ``"absolute_error"`` or ``"quantile"``.
     path : str or path-like
-        The file to write. It appears whole or not at all, and replaces an older one.
+        The file to write or replace, atomically.
     feature_names : sequence of str, default=None
-        The columns in the order of fit, for a model that was fitted to an array.
+        The columns in the order of the fit, for a model fitted to an array.
 
     Raises
     ------
     ExportError
-        If it is another estimator, not fitted, or has a log link, categorical features,
-        a feature that LightGBM cannot split alike, or others than `feature_names`.
+        If the estimator is another one, not fitted, or has a log link, categorical
+        features, splits that LightGBM cannot make, or other features than
+        `feature_names`.
     DataError
         If the file cannot be written.
 
@@ -98,8 +98,8 @@ def write_portable_model(
 
 
 def write_blend(blend: Blend, path: Path) -> None:
-    """Write a blend as `write_portable_model` does a model: with the shares s_k of its
-    fits and their ranks r_k, the ranks of ``sum_k s_k ndtri(r_k)``, to 12 decimals.
+    """Write a blend like `write_portable_model`: its predictions are the ranks of
+    ``sum_k s_k ndtri(r_k)``, to 12 decimals, with shares s_k and ranks r_k of its fits.
     """
     write_whole(path, pickle.dumps(_live_function(blend), protocol=4))
 
@@ -113,13 +113,13 @@ def export_model(
     predict: PredictSection,
     python: str | None = None,
 ) -> PortableCheck:
-    """Write a model's pickle and its record, once it has run as it will at Numerai."""
+    """Write a model's pickle and record, after a test run as at Numerai."""
     if predict.neutralize_proportion:
         raise ExportError(
             "A portable model cannot neutralize its predictions: set "
             "neutralize_proportion = 0 to export the model."
         )
-    # Elsewhere, for a process that is killed leaves its draft behind.
+    # In a temporary folder, since a killed process leaves its draft behind.
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
         draft = Path(folder) / path.name
         write_blend(blend, draft)
@@ -137,7 +137,7 @@ def export_model(
 def export_is_current(
     path: Path, records: Sequence[ModelRecord], weights: Sequence[float]
 ) -> bool:
-    """Whether there is a checked pickle of these fits, blended with these weights."""
+    """Whether the checked pickle is of these fits and weights."""
     made = ExportRecord.read(Path(f"{path}.json"), advice="Delete it and export again.")
     return (
         made is not None
@@ -149,7 +149,7 @@ def export_is_current(
 
 
 class _Call:
-    """What a function returns for arguments, once the pickle is read."""
+    """A call that is made when the pickle is read."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.function, self.arguments = function, arguments
@@ -162,22 +162,22 @@ class _Call:
 
 
 def _public(name: str) -> _Call:
-    """A function or class by its public name, "module:name", which need not be here."""
+    """A function or class by name, "module:name"; it need not be installed here."""
     return _Call(pkgutil.resolve_name, name)
 
 
 def _live_function(blend: Blend) -> _Call:
     """The calls that make the function of the live data.
 
-    Numerai's runner takes a callable of one or two parameters by its signature, and so
-    the outermost is a bound method, ``FunctionTransformer.transform(X)``. It reads
+    Numerai's runner inspects the signature, which must have one or two parameters: the
+    outermost callable is a bound method, ``FunctionTransformer.transform(X)``. It is
 
         live.groupby("era")[names].apply(
             era -> era.assign(fit_0=booster_0.predict, ...)[["fit_0", ...]]
                    .rank().eval("fit_0 = (fit_0 - 0.5) / fit_0.size; ...")
         )
 
-    and for several fits goes on with their sum, spread as normal variables.
+    and for several fits continues with the sum of their gaussianized ranks.
     """
     predictors = {f"fit_{k}": _predictor(part) for k, part in enumerate(blend.parts)}
     fits = list(predictors)
@@ -194,8 +194,8 @@ def _live_function(blend: Blend) -> _Call:
             methodcaller("round", DECIMALS),
             *_rank([last]),
         ]
-    # An era at a time, which also bounds the memory for features as floats. Rows of the
-    # result are in the order of the frame; those without an era are one more.
+    # Era by era, which bounds the memory for features as floats. Rows keep their order;
+    # those without an era are another group.
     options = {"sort": False, "group_keys": False, "dropna": False, "observed": True}
     steps.append(methodcaller("rename", columns={last: "prediction"}))
     by_era = _chain(
@@ -207,7 +207,7 @@ def _live_function(blend: Blend) -> _Call:
 
 
 def _predictor(part: Part) -> _Call:
-    """A function of a frame that predicts as a part does, by LightGBM."""
+    """A function of a frame that predicts like a part, by LightGBM."""
     model, names = part.estimator, part.features
     try:
         text = to_lightgbm_text(
@@ -233,24 +233,24 @@ def _predictor(part: Part) -> _Call:
         raise ExportError(f"The model cannot be exported: {error}") from error
     unzipped = _Call(str, _Call(zlib.decompress, zlib.compress(text.encode())), "ascii")
     booster = _public("lightgbm:Booster")(None, None, None, unzipped)
-    # One thread: Numerai's machines have one CPU, and OpenMP may count the host's.
+    # One thread: Numerai's machines have one CPU, but OpenMP may count the host's.
     predict: Any = _Call(getattr, booster, "predict")
     return _chain(itemgetter([*names]), partial(predict, num_threads=1))
 
 
 def _rank(columns: Sequence[str]) -> list[Any]:
-    """Steps that rank columns, ties with the mean of their ranks."""
+    """Steps that rank columns, ties averaged."""
     lines = "\n".join(f"{name} = ({name} - 0.5) / {name}.size" for name in columns)
-    # By Python, and not by numexpr where that happens to be installed.
+    # Not by numexpr, where it is installed.
     return [methodcaller("rank"), methodcaller("eval", lines, engine="python")]
 
 
 def _transformer(function: Any) -> _Call:
-    # By default it hands anything over and back as it is.
+    # By default it neither validates nor converts.
     return _public("sklearn.preprocessing:FunctionTransformer")(function)
 
 
 def _chain(*functions: Any) -> _Call:
-    """A function that calls one after the other, each with what the last returned."""
+    """The composition of functions, the first one applied first."""
     steps = [(f"step_{k}", _transformer(x)) for k, x in enumerate(functions)]
     return _Call(getattr, _public("sklearn.pipeline:Pipeline")(steps), "transform")

@@ -1,11 +1,11 @@
-"""Run a pickled model as Numerai's machines do, before it is uploaded.
+"""Test run of a pickled model under Numerai's conditions.
 
-The file is also the program that runs the pickle, for a Python from 3.10 up with
-nothing but pandas, pyarrow and what the model needs:
+This file is also the program that runs the pickle, for Python 3.10 or later with only
+pandas, pyarrow and the model's packages:
 
     python -I export_check.py MEMORY_LIMIT MODEL LIVE
 
-It writes predictions.csv and report.json, with the stage that failed, if one did.
+It writes predictions.csv and report.json, with the stage that failed, if any.
 """
 
 import importlib.metadata
@@ -28,22 +28,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-# What a model has on Numerai's machines, beside a single CPU.
+# Numerai's limits for a model, which has one CPU.
 MEMORY_LIMIT = 4 * 2**30
 TIME_LIMIT = 600.0
 
-# Above this share of a limit, machines may differ by enough to break it.
+# Above this share of a limit, another machine may exceed it.
 _CLOSE = 0.75
-# Beyond the limit and this there is none: libraries reserve memory and never use it.
+# Added to the limit: libraries reserve memory that they never use.
 _RESERVED = 2**30
 
 _PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy", "lightgbm", "pyarrow")
 
-# What the process inherits. A pickle is a program, which needs no keys of an API.
+# Inherited variables: a pickle is a program, and must not see API keys.
 _INHERITED = ["HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "SYSTEMROOT", "TEMP", "TMPDIR"]
 _ONE_THREAD = {f"{x}_NUM_THREADS": "1" for x in ("MKL", "NUMEXPR", "OMP", "OPENBLAS")}
 
-# What to say of a failure, by stage.
+# Error messages by stage.
 _EXPORT = "export the model with write_portable_model."
 _FAILURES = {
     "start": "{python} cannot be started ({error}): pass a Python interpreter.",
@@ -67,14 +67,14 @@ _FAILURES = {
 
 @dataclass(frozen=True)
 class PortableCheck:
-    """A run of a model that kept the rules: what it took, and what ran it."""
+    """A successful test run: its resources, versions and warnings."""
 
     rows: int
     seconds: float  # on one CPU of this machine, from the first import to the CSV
-    peak_bytes: int  # 0 where the system does not say
+    peak_bytes: int  # 0 if unknown
     python: str
-    versions: dict[str, str]  # of packages, best those of the image to be chosen
-    warnings: list[str]  # of the run, or that time or memory is close to the limit
+    versions: dict[str, str]  # of packages, ideally those of Numerai's image
+    warnings: list[str]  # of the run, or about resources close to a limit
 
 
 def check_portable_model(
@@ -88,9 +88,9 @@ def check_portable_model(
 ) -> PortableCheck:
     """Run a pickled model by the rules of Numerai's model upload.
 
-    Another process reads the pickle, calls it with the live data, checks what it
-    returns and writes the CSV: on one CPU, without sklearn_era and the environment's
-    variables, which may be keys. A pickle is a program: check your own.
+    Another process reads the pickle, calls it with the live data, checks the result and
+    writes the CSV: on one CPU, without sklearn_era, and without the environment's
+    variables, which may hold keys. A pickle is a program: only run your own.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ def check_portable_model(
     live : str, path-like or pandas.DataFrame
         The live data with all columns; ``id`` is one of them, or the index.
     python : str or path-like, default=None
-        The Python to run it with, best of a virtual environment like the image.
+        The Python to run it with, ideally of an environment like Numerai's image.
     memory_limit : int, default=4 GiB
-        Bytes that it may hold.
+        The most memory in bytes.
     time_limit : float, default=600.0
-        Seconds after which it is stopped.
+        The most seconds.
     output : str or path-like, default=None
         Where to write the predictions, as CSV.
 
@@ -115,16 +115,16 @@ def check_portable_model(
     Raises
     ------
     ExportError
-        If it cannot be read or called, breaks a rule, or exceeds a limit.
+        If the model cannot be read or called, breaks a rule, or exceeds a limit.
     OSError
         If a file cannot be read or written.
     """
-    # As a program, this file has to do without the package.
+    # Imported here: as a program, this file runs without the package.
     from sklearn_era.numerai.errors import ExportError
 
     path = Path(path).resolve(strict=True)
     python = os.fspath(python or sys.executable)
-    # The run is in another folder; and a link is not followed, as of an environment.
+    # Absolute, since the run is in another folder; links of environments stay links.
     python = os.path.abspath(shutil.which(python) or python)
     with tempfile.TemporaryDirectory(prefix="sklearn-era-") as name:
         folder, data = Path(name), Path(name) / "live.parquet"
@@ -151,7 +151,7 @@ def check_portable_model(
 
 
 def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
-    """Run this file as a program; return its report, or one of what happened to it."""
+    """Run this file as a program; return its report, or one about its failure."""
     inherited = {x: os.environ[x] for x in _INHERITED if x in os.environ}
     try:
         done = subprocess.run(
@@ -179,15 +179,15 @@ def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
 
 
 class RefusedError(Exception):
-    """The model or its predictions break a rule."""
+    """The model or its predictions violate a rule."""
 
 
 def main(memory_limit: str, model: str, live: str) -> None:
-    """Run the pickle, and write what became of it."""
+    """Run the pickle, and write the report."""
     start = time.monotonic()
     sys.modules["sklearn_era"] = None  # type: ignore[assignment]  # as at Numerai
     if hasattr(os, "sched_setaffinity"):
-        # One CPU, and not always the same one: checks may run side by side.
+        # One CPU, chosen at random: checks may run in parallel.
         os.sched_setaffinity(0, {random.choice(list(os.sched_getaffinity(0)))})
     with suppress(ImportError, OSError, ValueError):  # Windows, or a lower limit
         import resource
@@ -197,7 +197,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
     report, rows = dict[str, Any](stage="import"), 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        # Between libraries of fixed versions, of no concern to a user of theirs.
+        # Deprecations concern libraries of fixed versions, not the user.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             rows = _predict(report, model, live)
@@ -207,7 +207,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
             report["error"] = str(error)
         except BaseException as error:
             report["error"] = f"{type(error).__name__}: {error}"
-    # Not `ru_maxrss`, which may be that of the process that started this one.
+    # Not `ru_maxrss`, which may be the parent process's.
     status = Path("/proc/self/status")
     held = status.read_text() if status.is_file() else "VmHWM: 0"
     peak_bytes = 1024 * int(held.partition("VmHWM:")[2].split()[0])
@@ -229,7 +229,7 @@ def main(memory_limit: str, model: str, live: str) -> None:
 
 
 def _predict(report: dict[str, Any], model: str, live: str) -> int:
-    """Predict and write the CSV; `report` is told of each stage as it begins."""
+    """Predict and write the CSV; `report` has the current stage."""
     import pandas as pd
     import pyarrow.parquet  # noqa: F401 - pandas reads Parquet with it
 
@@ -254,7 +254,7 @@ def _predict(report: dict[str, Any], model: str, live: str) -> int:
 
 
 def check_predictions(predictions: Any, ids: Any) -> None:
-    """Numerai's rules for what a model returns, and those for its submission."""
+    """Check predictions by Numerai's rules for models and submissions."""
     import pandas as pd
 
     if not isinstance(predictions, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""The folders, files that appear whole or not at all, records in JSON, and locks."""
+"""The workspace's folders, atomic file writes, JSON records, and locks."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from sklearn_era.numerai.errors import BusyError, DataError, warn
 
 
 class Workspace:
-    """Where the files lie, beside the configuration.
+    """The folder of the configuration, and the files in it.
 
     ::
 
@@ -33,7 +33,7 @@ class Workspace:
     """
 
     def __init__(self, root: Path, version: str, toml: Path | None = None) -> None:
-        here = Path.cwd()  # from which messages see the files
+        here = Path.cwd()  # messages show paths relative to it
         self.root = root.relative_to(here) if root.is_relative_to(here) else root
         self.version = version
         self.toml = toml or self.root / "numerai.toml"
@@ -52,23 +52,23 @@ class Workspace:
         return self.root / "locks" / f"{name}.lock"
 
     def data_file(self, name: str, round_number: int) -> Path:
-        """A file of the data as of a round; "features" is ``features.json``."""
+        """The path of a data file of a round; "features" is ``features.json``."""
         suffix = "json" if name == "features" else "parquet"
         return self.data_dir / f"{name}_{round_number}.{suffix}"
 
     def rounds_of(self, name: str) -> list[int]:
-        """The rounds of which a file is here, ascending."""
+        """The rounds whose file of this name is here, ascending."""
         pattern = rf"{re.escape(name)}_(\d+)\.(json|parquet)"
         found = (re.fullmatch(pattern, x.name) for x in self.data_dir.glob("*"))
         return sorted(int(match[1]) for match in found if match)
 
     def newest(self, name: str) -> Path | None:
-        """The newest file of a name, None if there is none."""
+        """The newest file of a name, or None."""
         rounds = self.rounds_of(name)
         return self.data_file(name, rounds[-1]) if rounds else None
 
     def need(self, name: str) -> Path:
-        """The newest file of a name, or an error that says how to get one."""
+        """The newest file of a name; DataError with the remedy if there is none."""
         if path := self.newest(name):
             return path
         told = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
@@ -76,7 +76,7 @@ class Workspace:
 
 
 def utc_now() -> str:
-    """The time to the second, as ISO 8601 in UTC."""
+    """The time in UTC to the second, as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -87,18 +87,18 @@ def file_sha256(path: Path) -> str:
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """The blake2b of arrays and their names, as hexadecimal digits."""
+    """The blake2b digest of named arrays, in hexadecimal."""
     digest = hashlib.blake2b(digest_size=32)
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        # Flat in the order of memory, and so a view.
+        # Flat in memory order, hence a view.
         digest.update(array.reshape(-1, order="A").view(np.uint8).data)
     return digest.hexdigest()
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path to write to; the file gets its name once it is whole and on disk."""
+    """Yield a temporary path, which replaces `path` once it is complete and on disk."""
     try:
         make_folder(path.parent)
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
@@ -113,7 +113,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file."""
+    """Write a file atomically."""
     with replacing(path) as partial:
         partial.write_bytes(content)
 
@@ -121,17 +121,17 @@ def write_whole(path: Path, content: bytes) -> None:
 class Record(BaseModel):
     """A JSON file that later versions can read.
 
-    `format` goes up only when an older reader would misunderstand the file. Keys that
-    are not known are left out, and those that are missing have their defaults.
+    `format` is raised only if an older reader would misread the file. Unknown keys are
+    ignored, and missing ones have their defaults.
     """
 
-    # Fields may be called model_name, against which pydantic 2.8 warns.
+    # pydantic 2.8 warns of fields named model_*.
     model_config = ConfigDict(extra="ignore", frozen=True, protected_namespaces=())
     format: int = 1
 
     @classmethod
     def read(cls, path: Path, *, advice: str) -> Self | None:
-        """Read a record; None if there is no file. `advice` is on what is damaged."""
+        """Read a record, None without a file. `advice` ends the error if damaged."""
         try:
             record = cls.model_validate_json(path.read_bytes())
         except FileNotFoundError:
@@ -148,25 +148,25 @@ class Record(BaseModel):
         return record
 
     def write(self, path: Path) -> None:
-        """Write the record, whole or not at all."""
+        """Write the record atomically."""
         write_json(path, self.model_dump(mode="json"))
 
 
 def complaint(error: ValidationError) -> str:
-    """What pydantic complains of first, and where it is; the input is not shown."""
+    """The first error of a validation and its location, without the input."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document, whole or not at all; NumPy's numbers are numbers."""
+    """Write a JSON document atomically; NumPy's numbers and arrays are allowed."""
     text = json.dumps(document, indent=1, default=plain, allow_nan=False) + "\n"
     write_whole(path, text.encode())
 
 
 def plain(value: Any) -> Any:
-    """What JSON has for NumPy's numbers and arrays."""
+    """Convert NumPy's numbers and arrays for JSON."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{value!r} of type {type(value).__name__} has no form in JSON.")
@@ -174,7 +174,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
-    """Hold a lock file; after `wait` seconds, a run that has it is a `BusyError`."""
+    """Hold a lock file; BusyError if another run keeps it for `wait` seconds."""
     filelock = import_optional("filelock", extra="numerai")
     own = filelock.FileLock(path, timeout=wait)
     try:

@@ -1,7 +1,7 @@
-"""One exchange over HTTP: bounded in time and size, told apart, silent about secrets.
+"""HTTP requests with bounded time and size, classified failures, and no leaked secrets.
 
-Addresses of the storage are signed, and whoever has one may use it: no message, log or
-chain of exceptions shows one.
+A signed address of the storage gives access to whoever has it, so messages, logs and
+chained exceptions never show one.
 """
 
 import json
@@ -28,11 +28,11 @@ from sklearn_era.numerai.errors import ApiError
 _T = TypeVar("_T")
 
 SITE = "numer.ai"  # codespell:ignore numer
-MOST_BYTES = 32 << 20  # of an answer that is held in memory
-_CHUNK = 1 << 16  # which a thousandfold compression makes 64 MB of
-# Bytes a second, below which a download has stalled, and for which an upload has time.
+MOST_BYTES = 32 << 20  # of an answer held in memory
+_CHUNK = 1 << 16  # at most 64 MB after a thousandfold decompression
+# Bytes a second: a slower download has stalled; an upload's time limit allows for it.
 _LEAST_SPEED, _UPLOAD_SPEED = 1_000, 100_000
-# Seconds between two attempts, and those that a server may ask for.
+# Seconds between two attempts, and the longest Retry-After that is obeyed.
 _MOST_WAIT, _MOST_ASKED = 64.0, 900.0
 _MOST_REDIRECTS = 5
 _THREAD = "sklearn-era-http"
@@ -56,29 +56,29 @@ class HttpFailure(ApiError):
 
 
 class Http:
-    """Sends requests; each part of an answer has `timeout` seconds, all of it ten times
-    as long, but for downloads, and so has sending.
+    """Sends requests. `timeout` seconds bound each read and write; ten times as many
+    bound a whole exchange, except a download.
     """
 
     def __init__(self, timeout: float, retries: int, backoff: float = 1.0) -> None:
         self.timeout, self.retries, self.backoff = timeout, retries, backoff
         self._skew = timedelta(0)
-        # They log addresses, at DEBUG and, where headers are odd, as warnings.
+        # These log addresses: at DEBUG, and in warnings about odd headers.
         for name in ("urllib3.connectionpool", "urllib3.connection"):
             logging.getLogger(name).addFilter(_is_of_others)
 
     def now(self) -> datetime:
-        """The time by Numerai's clock, as far as it has been heard."""
+        """The time by Numerai's clock, from its last Date header."""
         return datetime.now(UTC) + self._skew
 
     def wait(self, attempt: int, asked: float = 0.0) -> None:
-        """Wait after a failed attempt, counted from 0, at least what is asked for."""
-        # Clients that failed at the same time shall not come back at the same time.
+        """Back off after a failed attempt, counted from 0; `asked` seconds at least."""
+        # Jitter: clients that failed at the same time must not return together.
         backoff = self.backoff * 2.0 ** min(attempt, 10) * random.uniform(0.5, 1.0)
         time.sleep(max(min(backoff, _MOST_WAIT), asked))
 
     def retry(self, attempt: Callable[[], _T]) -> _T:
-        """Call until it succeeds, fails for good, or has been retried often enough."""
+        """Call `attempt` until it succeeds, fails for good, or exhausts the retries."""
         for count in range(self.retries):
             try:
                 return attempt()
@@ -89,7 +89,7 @@ class Http:
         return attempt()
 
     def post_json(self, step: str, url: str, body: Any, token: str | None) -> Any:
-        """Post to the API, once; return the data that it answers with."""
+        """Post to the API once, and return the data of the answer."""
         peer, headers = f"{step}: Numerai's API", {"Accept": "application/json"}
         headers |= {"Authorization": token} if token else {}
         with self._open(peer, "POST", url, headers, json=body) as response:
@@ -109,9 +109,9 @@ class Http:
         raise HttpFailure(told, 200, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: Any) -> None:
-        """Put bytes where a signed address says, once."""
+        """Put bytes to a signed address, once."""
         peer = f"{step}: the storage"
-        # As a stream, each block of which has the timeout, and not all together.
+        # A stream: the timeout then applies to each block instead of the whole.
         stream, size = BytesIO(content), len(content)
         with self._open(peer, "PUT", url, headers, size, data=stream) as response:
             self._check(peer, response, is_signed=True)
@@ -120,7 +120,7 @@ class Http:
     def get(
         self, step: str, url: str, limited: bool = True, **headers: str
     ) -> Iterator[tuple[Any, Iterator[bytes]]]:
-        """Open what is at a signed address: all of it, a range (206) or none (416)."""
+        """Open a signed address: the whole file, a range (206) or nothing (416)."""
         peer = f"{step}: the storage"
         for _ in range(_MOST_REDIRECTS):
             response = self._open(peer, "GET", url, headers)
@@ -131,7 +131,7 @@ class Http:
         with response:
             if response.status_code != 416:
                 self._check(peer, response, is_signed=True)
-            # Its size would say nothing, and not be bounded.
+            # Decompressed, its size would neither be known nor bounded.
             if response.headers.get("Content-Encoding", "identity") != "identity":
                 raise HttpFailure(f"{peer} sent the file compressed, unasked.")
             yield response, self._chunks(peer, response, limited)
@@ -139,7 +139,7 @@ class Http:
     def _open(
         self, peer: str, method: str, url: str, headers: Any, size: int = 0, **body: Any
     ) -> Any:
-        """Send a request with a body of a size; that of the answer is still to come."""
+        """Send a request whose body has `size` bytes; the answer's body is not read."""
         if not may_be_called(url):
             raise HttpFailure(f"{peer} cannot be called: its address is not https.")
         seconds = 10 * self.timeout + size / _UPLOAD_SPEED
@@ -152,8 +152,8 @@ class Http:
             except BaseException as error:
                 outcome.set_exception(error)
 
-        # In a thread, which is left behind when the time is up: the timeout of a socket
-        # begins anew with every byte that comes in.
+        # In a thread that is abandoned at the deadline: a socket's timeout starts again
+        # with every byte.
         threading.Thread(target=run, name=_THREAD, daemon=True).start()
         try:
             return outcome.result(seconds)
@@ -166,10 +166,10 @@ class Http:
         requests = import_optional("requests", extra="numerai")
         ours = {"Accept-Encoding": "identity", "Connection": "close"}
         headers = {"User-Agent": "sklearn-era", **ours, **headers}
-        # Not by the session: it would follow redirects, of which a post becomes a get
-        # that looks like success, and send ~/.netrc instead of the key.
+        # Not by the session: it would follow redirects, turning a post into a get that
+        # looks like success, and send ~/.netrc instead of the key.
         with requests.Session() as session:
-            # On this machine there is no proxy in between.
+            # No proxy to this machine itself.
             session.trust_env = not is_loopback(url)
             settings = session.merge_environment_settings(url, {}, True, None, None)
             request = requests.Request(method, url, headers, **body).prepare()
@@ -177,7 +177,7 @@ class Http:
             return send(request, timeout=self.timeout, **settings)
 
     def _chunks(self, peer: str, reply: Any, limited: bool = True) -> Iterator[bytes]:
-        """A body as it comes in, from a peer that neither stalls nor goes on and on."""
+        """Yield a body as it arrives; fail if the peer stalls or never ends."""
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         with self._reader(reply.raw) as read:
             began = time.monotonic()
@@ -199,8 +199,8 @@ class Http:
 
     @contextmanager
     def _reader(self, raw: Any) -> Iterator[Callable[[], bytes]]:
-        """Yield what reads some of a body, in no more than twice the timeout: that of a
-        socket begins anew with every byte, as of those that give the size of a chunk.
+        """Yield a function that reads some of a body within twice the timeout: a
+        socket's own timeout starts again with every byte, even of a chunk's size.
         """
         requests = import_optional("requests", extra="numerai")
         due, late, ended = math.inf, threading.Event(), threading.Event()
@@ -230,7 +230,7 @@ class Http:
             ended.set()
 
     def _told_apart(self, peer: str, call: Callable[[], _T]) -> _T:
-        """Call; what goes wrong in the network is told in our words."""
+        """Call, and raise network errors as `HttpFailure` without addresses."""
         errors = import_optional("requests", extra="numerai").exceptions
         below = import_optional("urllib3", extra="numerai").exceptions
         passing = False
@@ -245,19 +245,19 @@ class Http:
             passing = True
         except errors.RequestException as error:
             told = f"could not be called ({type(error).__name__})"
-        except OSError as error:  # that of requests for REQUESTS_CA_BUNDLE, say
+        except OSError as error:  # such as a bad REQUESTS_CA_BUNDLE
             told = f"could not be called ({tell(error)})"
-        # Not within the handlers: the errors of requests hold headers and addresses.
+        # Outside the handlers: errors of requests hold headers and addresses.
         raise HttpFailure(f"{peer} {told}.", transient=passing, unclear=passing)
 
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
     ) -> None:
-        """Raise an error unless the status is one of success."""
+        """Raise HttpFailure unless the status is a success."""
         if 200 <= (status := response.status_code) < 300:
             return
         unclear = status >= 500 or status == 408
-        # In place of a signed address that has expired, there is another.
+        # An expired signed address is replaced by a new one.
         transient = unclear or status == 429 or (is_signed and status == 403)
         asked, seconds = response.headers.get("Retry-After", "").strip(), 0.0
         if date := _date(asked):
@@ -275,7 +275,7 @@ class Http:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Whether a record is not of a request that is sent here."""
+    """Whether a log record comes from another client's request."""
     return threading.current_thread().name != _THREAD
 
 
@@ -285,8 +285,8 @@ def is_loopback(url: str) -> bool:
 
 
 def may_be_called(url: str) -> bool:
-    """Whether an address is of https, or on this machine."""
-    with suppress(ValueError):  # of brackets that do not close, for one
+    """Whether an address is https, or on this machine."""
+    with suppress(ValueError):  # such as an unclosed bracket
         parts = urlsplit(url)
         schemes = ("https", "http") if is_loopback(url) else ("https",)
         return parts.scheme in schemes and bool(parts.hostname)
@@ -294,7 +294,7 @@ def may_be_called(url: str) -> bool:
 
 
 def tell(text: object, *secrets: str) -> str:
-    """What a server said, on one line, without secrets or signed addresses."""
+    """A server's message on one line, without secrets and signed addresses."""
     line = printable(" ".join(str(text).split()))
     for secret in filter(None, secrets):
         line = line.replace(secret, "***")
@@ -303,7 +303,7 @@ def tell(text: object, *secrets: str) -> str:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Where a redirect leads; "" if from elsewhere to this machine, or nowhere."""
+    """The target of a redirect; "" if invalid, or from elsewhere to this machine."""
     with suppress(ValueError):
         target = urljoin(url, location)
         if is_loopback(url) or not is_loopback(target):
@@ -312,7 +312,7 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _understood(content: bytes, token: str | None) -> tuple[dict[str, Any] | None, str]:
-    """The data of an answer of GraphQL, and all that it complains of."""
+    """The data of a GraphQL answer, and its error messages on one line."""
     document: Any = None
     with suppress(ValueError, RecursionError):
         document = json.loads(content)
@@ -328,7 +328,7 @@ def _understood(content: bytes, token: str | None) -> tuple[dict[str, Any] | Non
 
 
 def _date(text: str) -> datetime | None:
-    """The time of a header, None if there is none."""
+    """The time in a header, or None."""
     with suppress(ValueError, OverflowError):
         date = parsedate_to_datetime(text)
         return date.replace(tzinfo=date.tzinfo or UTC)

@@ -1,15 +1,15 @@
 r"""Numerai's scores of predictions by numerai-tools, for many eras at once.
 
-Each function works on every era by itself, with rows in any order; without `eras`, all
-rows are one era. Scores are then a float, and with `eras` an
-:class:`~sklearn_era.metrics.EraScores`, sorted by label. Rows are matched **by
-position**, and pandas objects with different indexes are refused.
+Each function treats every era separately, with rows in any order; without `eras`, all
+rows are one era. Scores are an :class:`~sklearn_era.metrics.EraScores` sorted by label,
+or a float without `eras`. Rows are matched **by position**; pandas objects with
+different indexes are refused.
 
-The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025). In them, p
-is :math:`p(x) = \operatorname{sign}(x) |x|^{3/2}`, and g spreads ranks as a normal
-variable, :math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, with average
-ranks for ties. Bad types, shapes and values, and eras that lack too many targets, raise
-a ValueError. All but ranks and exposures need ``sklearn-era[numerai]``.
+The equations are those of ``numerai_tools.scoring`` (0.7.2; Numerai, 2025), with
+:math:`p(x) = \operatorname{sign}(x) |x|^{3/2}` and gaussianized ranks
+:math:`g(x) = \Phi^{-1}((\operatorname{rank}(x) - 1/2) / n)`, where ties have average
+ranks. Bad types, shapes and values, and eras without enough targets, raise ValueError.
+All but ranks and exposures need ``sklearn-era[numerai]``.
 """
 
 from numbers import Real
@@ -31,7 +31,7 @@ __all__ = [
     "numerai_corr", "rank_normalize",
 ]  # fmt: skip
 
-# Numerai scores a submission that matches 80 % of a round's ids, and no less.
+# Numerai scores submissions with at least 80 % of a round's ids.
 MAX_MISSING_SHARE = 0.2
 
 
@@ -64,7 +64,7 @@ def rank_normalize(
 
 
 def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
-    r"""Spread ranks as a standard normal variable: :math:`\Phi^{-1}(r_i)`.
+    r"""Map ranks to standard normal quantiles: :math:`\Phi^{-1}(r_i)`.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def numerai_corr(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Targets y such as 0, 0.25, ..., 1, NaN where not known; finite predictions x.
+        Targets y such as 0, 0.25, ..., 1, NaN if unknown; finite predictions x.
     eras : array-like of shape (n_samples,), default=None
         Labels of the rows, if any.
     max_missing_share : float, default=0.2
-        The largest share of an era's rows that may lack a target, and are left out.
+        The largest share of an era's rows that may lack a target; they are left out.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def correlation_contribution(
     eras: ArrayLike | None = None,
     max_missing_share: float = MAX_MISSING_SHARE,
 ) -> EraScores | Any:
-    r"""Compute MMC, what predictions add to a meta model; BMC, to a benchmark model.
+    r"""Compute MMC, the contribution to a meta model, or BMC, to a benchmark model.
 
     :math:`(y - \bar y) \cdot (x - m (x \cdot m) / (m \cdot m)) / n`, with the
     predictions x and the meta model m both by g, and targets in [0, 1] times 4.
@@ -141,15 +141,15 @@ def correlation_contribution(
     Parameters
     ----------
     y_true, y_pred, meta_model : array-like of shape (n_samples,)
-        Targets y, finite predictions x, and m; y and m are NaN where not known.
+        Targets y, finite predictions x, and m; y and m are NaN if unknown.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        As of :func:`numerai_corr`; a row may lack its target or its meta model.
+        As in :func:`numerai_corr`; a row may lack its target or its meta model.
 
     Returns
     -------
     scores : EraScores or float
-        A covariance; 0 where predictions are all equal, NaN where the meta model's are.
-        `n_samples` counts the rows that have both target and meta model.
+        A covariance; 0 if all predictions are equal, NaN if the meta model's are.
+        `n_samples` counts the rows with both target and meta model.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def feature_neutral_corr(
     Returns
     -------
     scores : EraScores or float
-        As of :func:`numerai_corr`; NaN too where the features explain all but rounding.
+        As of :func:`numerai_corr`; also NaN if the features explain all but rounding.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def feature_exposures(
     rows = EraRows(eras, y_pred=y_pred, features=features)
     exposures = []
     for _, own, block in rows.blocks("features"):
-        # Less the first row, a large mean costs no digits, and constants are exactly 0.
+        # Shifted by the first row: large means cost no digits, constants are exactly 0.
         x, shifted = rows.x[own], np.subtract(block, block[0], dtype=np.float64)
         correlations = r_regression(shifted, x - x[0], force_finite=False)
         exposures.append(np.clip(correlations, -1, 1))
@@ -253,7 +253,7 @@ def max_feature_exposure(
     1.0
     """
     exposures = np.atleast_2d(feature_exposures(y_pred, features, eras=eras))
-    # Of NaN alone, `fmax` makes NaN, and does not warn as `nanmax` does.
+    # `fmax` returns NaN for all-NaN input without the warning of `nanmax`.
     largest = np.fmax.reduce(np.abs(exposures), axis=1)
     rows = EraRows(eras, y_pred=y_pred)
     return rows.result({"max_feature_exposure": False}, largest)
@@ -314,7 +314,7 @@ def neutralize(
 def neutralize_ranks(
     ranks: ArrayLike, neutralizers: ArrayLike, *, proportion: float
 ) -> NDArray[np.float64]:
-    """Rank what :func:`neutralize` leaves of one era's ranks, gaussianized.
+    """Gaussianize one era's ranks, :func:`neutralize` them, and rank the result.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def _corr(x: Column, y: Column) -> float:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return np.nan
     pandas, scoring = import_tools()
-    # By p here: of targets with outliers, numerai-tools asserts that there are none.
+    # p is applied here: numerai-tools asserts that targets have no outliers.
     y = y - y.mean()
     targets = pandas.Series(np.sign(y) * np.abs(y) ** 1.5)
     frame = pandas.DataFrame({"x": x})

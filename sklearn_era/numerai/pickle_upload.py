@@ -1,4 +1,4 @@
-"""Upload an exported model to Numerai, and wait until it has run there."""
+"""Uploads of exported models to Numerai, and their validation there."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from sklearn_era.numerai.data import decoding
 from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
 from sklearn_era.numerai.http import SITE, tell
 
-_PAUSE = 15.0  # seconds between two looks at the validation, at most
+_PAUSE = 15.0  # most seconds between two polls
 _CHOICES = [{"id": str, "name": str, "default": bool | None}]
 _TRIGGERS = [{"statuses": [{"description": str | None}]}]
 _STATUS = [{"validationStatus": str | None, "triggers": _TRIGGERS}]
@@ -40,9 +40,9 @@ def upload_pickle(
     assign: bool = False,
     on_step: Callable[[str], None] = lambda text: None,
 ) -> str:
-    """Upload a pickle to a model's slot and wait for Numerai's validation; return its
-    status, after `wait` seconds that of the moment. Once validated, an assigned pickle
-    makes all submissions of the slot.
+    """Upload a pickle to a model's slot, and wait up to `wait` seconds for Numerai's
+    validation; return its status. A validated pickle, once assigned, makes all
+    submissions of the slot.
     """
     model_id = client.model_id(model_name)
     run_by = _choose(client.ask(IMAGES), image, "image")
@@ -51,7 +51,7 @@ def upload_pickle(
         content = path.read_bytes()
     name = client.store(content, path.name, model_id, STORE)
     given = name, model_id, data and data.id, run_by and run_by.id
-    # Once, as a second would be another upload.
+    # Without retries: a second call would be another upload.
     upload_id = client.ask(CREATE, *given, retry=False).id
     where = run_by.name if run_by else "the default image"
     on_step(f"Uploaded {path.name} as {upload_id}; it will run in {where}.")
@@ -82,7 +82,7 @@ def upload_pickle(
 
 
 def _choose(entries: Sequence[Any], name: str | None, what: str) -> Any:
-    """The entry of a name or id; without one the default, None if there is none."""
+    """The entry with this name or id, else the default one, or None."""
     for entry in entries:
         if entry.default if name is None else name in (entry.name, entry.id):
             return entry

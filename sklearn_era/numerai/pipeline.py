@@ -1,8 +1,8 @@
-"""All that is to be done for a round, as far as it is not done yet.
+"""The pipeline of a round: all steps that are due.
 
-The submission comes first: a round is open for an hour, while a training takes hours
-and a validation minutes. So a run submits with the fits that are there, then trains
-what is to be trained and submits again, and validates and exports at the end.
+The submission comes first: a round is open for an hour, while training takes hours and
+validation minutes. A run submits with the existing fits, trains what is out of date and
+submits again, and validates and exports at the end.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,16 +17,16 @@ from sklearn_era.numerai.download import OPTIONAL, NotPublishedError, wanted
 from sklearn_era.numerai.http import HttpFailure
 from sklearn_era.numerai.steps import Steps
 
-# A round's files: what nothing can be predicted without, and what is compared with it.
+# A round's files: required ones, and those to compare predictions with.
 _LIVE = ("features", "live")
 _COMPARED = frozenset(name for name in OPTIONAL if name.startswith("live"))
-# Seconds between two questions whether a round has opened, or its data are there.
+# Seconds between two polls for an open round or its data.
 _POLL = 60.0
 
 
 class Run:
-    """Brings everything up to date, with `retrain` also fits that are. It waits `wait`
-    minutes for a round that is to open and data that are to come.
+    """Brings everything up to date; with `retrain`, trains current fits, too. Waits up
+    to `wait` minutes for the round to open and its data.
     """
 
     def __init__(self, steps: Steps, upload: bool, retrain: bool, wait: float) -> None:
@@ -38,8 +38,8 @@ class Run:
         self._submitted, self._number = set[str](), 0
 
     def __call__(self) -> list[tuple[str, Exception]]:
-        """Do it all; return what failed while the rest went on. A wrong configuration,
-        key or model name stops it all, as does a lack of the API or of live data.
+        """Run all steps; return the failures of single ones. A wrong configuration, key
+        or model name ends the run, as does a failure of the API or of live data.
         """
         self.steps.check_parameters()
         if self.upload:
@@ -61,7 +61,7 @@ class Run:
         return self.failures
 
     def plan(self) -> Iterator[str]:
-        """What a run would do, a sentence each; nothing is written anywhere."""
+        """Yield what a run would do, in sentences; nothing is written."""
         self.steps.check_parameters()
         number, of = None, "the current round"
         try:
@@ -104,11 +104,11 @@ class Run:
 
     @contextmanager
     def _going_on(self, what: str) -> Iterator[None]:
-        """Remember an error, which is no reason not to do the rest."""
+        """Record an error, and continue with the rest."""
         try:
             yield
         except errors.NoModelError:
-            pass  # its training failed, which is remembered
+            pass  # its training failed, which is recorded
         except MemoryError:
             raise
         except Exception as error:
@@ -116,7 +116,7 @@ class Run:
                 self.failures.append((what, error))
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
-        """Call until it succeeds: what may pass is waited for, as long as it may be."""
+        """Call until it succeeds, while failures are transient and time is left."""
         said = ""
         while True:
             try:
@@ -131,7 +131,7 @@ class Run:
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
     def _open_round(self) -> Round:
-        """The current round, once it is open or has been waited for long enough."""
+        """The current round, once it is open or the waiting time is over."""
         current = self.client.current_round()
         if current.is_open or monotonic() >= self._deadline:
             return current
@@ -141,7 +141,7 @@ class Run:
         raise NotPublishedError(f"Round {current.number} {told}")
 
     def _begin_round(self, current: Round) -> None:
-        """Fetch a round's files, and submit with the fits that are there."""
+        """Download a round's files, and submit with the existing fits."""
         names, number = self.data.files, current.number
         live = [name for name in names if name in _LIVE]
         self._patiently(lambda: self.steps.download(live, number))
@@ -149,7 +149,7 @@ class Run:
             try:
                 self.steps.download([name], number)
             except (errors.ApiError, errors.DataError) as error:
-                errors.warn(str(error))  # no reason not to submit
+                errors.warn(str(error))  # must not prevent the submission
         self._number = number
         self._submitted.clear()
         for model in self.models:
@@ -157,14 +157,14 @@ class Run:
                 self._deliver_what_is_there(model)
 
     def _fetch_rest(self) -> None:
-        """Fetch what a training or a validation needs, where anything is missing."""
+        """Download the files for training and validation, if either is due."""
         names = [name for name in self.data.files if name not in (*_LIVE, *_COMPARED)]
         due = (self._due_fits(x) or not self.steps.is_validated(x) for x in self.models)
         if wanted(self.workspace, self.data, self._number).keys() & names or any(due):
             self.steps.download(names, self._number)
 
     def _deliver_what_is_there(self, model: Model) -> None:
-        """Submit with the fits that are there, unless they are of other data."""
+        """Submit with the existing fits, unless they are of another data version."""
         version, waits_for = self.workspace.version, ""
         try:
             records = self.steps.read_records(model)
@@ -181,7 +181,7 @@ class Run:
         self._deliver(model)
 
     def _deliver(self, model: Model) -> None:
-        """Predict and submit, unless a file of the user's was submitted."""
+        """Predict and submit, unless the user submitted a file."""
         record = self._record(model, self._number)
         if self.upload and record is not None and not record.model_sha256:
             told = f"was submitted from your file {record.file}; leaving it alone"
@@ -220,7 +220,9 @@ class Run:
             self._follow_rounds()
 
     def _follow_rounds(self) -> Round | None:
-        """The round, after hours of work; a new one is submitted, and None returned."""
+        """The current round after hours of work; if it is a new one, submit and return
+        None.
+        """
         current = self.client.current_round()
         if current.number == self._number:
             return current

@@ -1,9 +1,9 @@
-"""The report of a validation: the numbers as JSON, and figures.
+"""The validation report: numbers as JSON, and figures.
 
-``report.json`` holds, with null for what is undefined::
+``report.json`` holds, with null for undefined numbers::
 
     format                   2
-    about                    created, members (sha256 of each fit), and what was asked
+    about                    created, members (sha256 of each fit), and the settings
     models.<row>             "model", "gain", a benchmark model, "example predictions"
       target, way, folds, n_rows, neutralize_proportion, skipped, notes
       summary.<metric>       mean, std, sharpe, max_drawdown, n_eras
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 REPORT_NAME = "report.json"
 _N_SAMPLE_ERAS = 24
 
-# Of the rows of the table, of which there are four at most, or of models.
+# Colours of the table's rows, four at most, or of models.
 _COLORS = (BLUE, ORANGE, "#009e73", "#cc79a7", GRAY)
 _LINES = ("-", "-.", ":")
 _MOST_FEATURES, _MOST_BARS = 20, 200
 _DPI = 120
 _LEGEND: Any = {"loc": "outside right upper", "fontsize": "small"}
 
-# The rows of the table, by what figures call them; the model's is the first.
+# The rows of the table by their names in figures, the model's first.
 Rows = Mapping[str, ValidationResult]
 
 
 class Report(Record):
-    """What ``report.json`` holds."""
+    """The contents of ``report.json``."""
 
     format: int = 2
     about: dict[str, Any]
@@ -66,7 +66,7 @@ class Report(Record):
 
 
 class Sample(NamedTuple):
-    """Rows of a training, with their eras as the index, and how many eras it has."""
+    """A sample of training rows, indexed by era, and the number of training eras."""
 
     X: "pd.DataFrame"
     y: NDArray[Any]
@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 def report_is_current(
     config: Config, workspace: Workspace, model: Model, records: Sequence[ModelRecord]
 ) -> bool:
-    """Whether the report is of these fits, judged as the configuration says."""
+    """Whether the report is of these fits and the configured validation."""
     path = workspace.report_dir(model.name) / REPORT_NAME
     with suppress(DataError):
         if report := Report.read(path, advice="Validate again."):
@@ -87,7 +87,7 @@ def report_is_current(
 def identify(
     config: Config, model: Model, records: Sequence[ModelRecord]
 ) -> dict[str, Any]:
-    """What a report is of: the fits, and what was asked of the validation."""
+    """Identify a report: by its fits and the settings of the validation."""
     members = zip(model.members, records, strict=True)
     return {
         "members": {member.name: record.sha256 for member, record in members},
@@ -104,8 +104,8 @@ def identify(
 def write_report(
     validation: Validation, results: Mapping[str, ValidationResult]
 ) -> list[Path]:
-    """Write figures, then ``report.json``: a current one is complete. Return all paths,
-    the JSON file's first.
+    """Write the figures, then ``report.json``: if it is current, so are all figures.
+    Return the paths, the JSON file's first.
     """
     model, records = validation.model, validation.records
     workspace, member = validation.workspace, model.members[0]
@@ -136,7 +136,7 @@ def write_report(
 def read_training_sample(
     workspace: Workspace, member: Member, record: ModelRecord
 ) -> Sample:
-    """Rows of eras that a fit was trained on, the eras at even distances."""
+    """Rows of evenly spaced eras of a fit's training."""
     files = [workspace.need(name) for name in member.train.files]
     settings = member.train.model_copy(update={"last_era": record.last_era})
     trained = sorted(select_eras(files, settings)[0])
@@ -147,7 +147,7 @@ def read_training_sample(
 
 
 def _plain(result: ValidationResult) -> Any:
-    """What JSON has for a result: objects, lists, and null for what is undefined."""
+    """Convert a result for JSON, with null for undefined numbers."""
     named = {
         "folds": [fold._asdict() for fold in result.folds],
         "scores": {
@@ -160,7 +160,7 @@ def _plain(result: ValidationResult) -> Any:
 
 
 def cumulative_corr(rows: Rows) -> "Figure":
-    """Draw the running sum of CORR over the eras that all rows have, a line a row."""
+    """Draw cumulative CORR over the common eras, a line per row."""
     figure, (corr, judged) = _new_figure(4.2), _corr_of(rows)
     ax = figure.subplots()
     for color, (name, scores) in zip(_COLORS, corr.items(), strict=False):
@@ -175,7 +175,7 @@ def cumulative_corr(rows: Rows) -> "Figure":
 
 
 def corr_by_era(rows: Rows) -> "Figure":
-    """Draw the CORR of each era that all rows have, an axes a row."""
+    """Draw the CORR of each common era, an axes per row."""
     figure, (corr, judged) = _new_figure(0.8 + 1.8 * len(rows)), _corr_of(rows)
     figure.suptitle(f"CORR by era, {judged}")
     style: Any = {"kind": "line", "linestyle": "none", "markersize": 3}
@@ -195,7 +195,7 @@ def corr_by_era(rows: Rows) -> "Figure":
 
 
 def feature_exposure(rows: Rows) -> "Figure":
-    """Draw how models follow single features, those that the first follows most."""
+    """Draw the exposures to the features with the first model's largest exposures."""
     pandas = import_optional("pandas", extra="numerai")
     followed = {name: x.exposures for name, x in rows.items() if x.exposures}
     exposures, first = pandas.DataFrame(followed), next(iter(followed))
@@ -222,7 +222,7 @@ def feature_exposure(rows: Rows) -> "Figure":
 
 
 def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
-    """Draw how far the eras of a sample agree on the splits, an axes a fit."""
+    """Draw the agreement of a sample's eras on the splits, an axes per fit."""
     figure, eras = _new_figure(5.0, max(8.0, 5.5 * len(estimators))), sample.X.index
     figure.suptitle(
         f"Split agreement in {eras.nunique()} of {sample.n_trained} training eras: 1 "
@@ -250,7 +250,7 @@ def split_agreement(estimators: Mapping[str, Any], sample: Sample) -> "Figure":
 def live_scores(
     rows: "Sequence[RoundScore]", promised: Mapping[str, Mapping[str, float]]
 ) -> "Figure":
-    """Draw CORR and MMC by round, a line a model, dashed at what was promised."""
+    """Draw CORR and MMC by round, a line per model, dashed at its validation mean."""
     pandas = import_optional("pandas", extra="numerai")
     figure = _new_figure(6.0)
     top, bottom = figure.subplots(2, 1, sharex=True)
@@ -276,20 +276,20 @@ def live_scores(
 
 
 def as_png(figure: "Figure") -> bytes:
-    """Encode a figure."""
+    """Encode a figure as PNG."""
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=_DPI)
     return buffer.getvalue()
 
 
 def _new_figure(height: float, width: float = 9.0) -> "Figure":
-    """A figure without pyplot and its state of the whole process."""
+    """A figure without pyplot, which has global state."""
     figure_class = import_optional("matplotlib.figure", extra="plot").Figure
     return figure_class(figsize=(width, height), layout="constrained")
 
 
 def _corr_of(rows: Rows) -> tuple["pd.DataFrame", str]:
-    """The CORR of each row, in the eras that all have, and on what it was scored."""
+    """The CORR of each row on the common eras, and a caption with target and way."""
     pandas = import_optional("pandas", extra="numerai")
     corr = {name: result.scores["corr"] for name, result in rows.items()}
     columns = {name: pandas.Series(x.scores, x.eras) for name, x in corr.items()}

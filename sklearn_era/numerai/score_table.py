@@ -1,4 +1,4 @@
-"""Scores of models and of others' predictions, era by era, in one table."""
+"""The table of validation scores: models and others' predictions, era by era."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXAMPLE = "example predictions"
-# Of an era's rows, those with a target and predictions: with fewer, it is not scored.
+# The share of an era's rows that must have target and predictions, else no score.
 MIN_SHARE = 1 - metrics.MAX_MISSING_SHARE
 
-# Of a mean CORR, less two standard errors: beyond, a model has likely seen the targets.
+# A mean CORR that exceeds this by two standard errors suggests a leak.
 _SUSPICIOUS_CORR = 0.1
-# The metrics, and why one is not there, if for nothing else.
+# The metrics, and the default reason why one is missing.
 _EXPOSURE = "max_feature_exposure"
 _NO_PREDICTIONS = "there are no predictions to compare with in the scored eras."
 _METRICS = {
@@ -45,18 +45,18 @@ _METRICS = {
     "fnc": "[validate] fnc_feature_set is ''.",
     _EXPOSURE: "it needs a model that was trained here.",
 }
-# With fewer eras apart, there is no forecast of a coming round.
+# The fewest eras without overlap for a forecast of a coming round.
 _LEAST_APART = 5
-# A row of others' predictions that has fewer of the eras would cut the table short.
+# Rows with a smaller share of the eras are dropped: summaries are over common eras.
 _MIN_COVERAGE = 0.25
 
 Way = Literal["hold-out", "walk-forward"]
-# Of a metric: mean, std, sharpe, max_drawdown and n_eras; None where undefined.
+# Mean, std, sharpe, max_drawdown and n_eras of a metric; None where undefined.
 Summary = dict[str, float | int | None]
 
 
 class ScoredEra(NamedTuple):
-    """An era of a file, and for each of its rows the target and others' predictions."""
+    """An era of a file, with the targets and others' predictions of its rows."""
 
     run: EraRun
     targets: NDArray[np.float64]
@@ -64,7 +64,7 @@ class ScoredEra(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Eras scored by the same fits, and the last era that these were trained on."""
+    """Eras scored by the same fits, and the last era of their training."""
 
     last_trained: str
     first: str
@@ -81,19 +81,19 @@ class ValidationResult:
     target: str
     way: Way
     folds: list[Fold]
-    scores: dict[str, EraScores]  # by metric, of the row's own eras
-    summary: dict[str, Summary]  # of the eras that all rows have
-    skipped: dict[str, str]  # why a metric is not there
-    notes: list[str]  # what is worth knowing
+    scores: dict[str, EraScores]  # by metric, on the row's own eras
+    summary: dict[str, Summary]  # on the eras that all rows have
+    skipped: dict[str, str]  # reasons for missing metrics
+    notes: list[str]
     exposures: dict[str, float]  # mean correlations with features, largest first
-    n_rows: int  # of the row's own eras
+    n_rows: int  # in the row's own eras
     neutralize_proportion: float
 
 
 def read_others(
     workspace: Workspace, benchmark: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Others' predictions by id, by the metric or row they are for; why some lack."""
+    """Others' predictions by metric or row, and by id; reasons for missing ones."""
     pandas = import_optional("pandas", extra="numerai")
     found, skipped = {}, {}
     for use, name, column in (
@@ -120,7 +120,7 @@ def read_others(
 
 
 def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.float64]]:
-    """Open a file, and read a column, NaN where missing."""
+    """Open a file, and read a column of numbers, NaN where missing."""
     columns = open_columns(path)
     with decoding(path, "Cannot validate on {shown}: {reason}."):
         columns.check_has(name, "column")
@@ -131,10 +131,10 @@ def read_numbers(path: Path, name: str) -> tuple[ParquetColumns, NDArray[np.floa
 
 
 class Row:
-    """A row of the table: by metric, the scores of eras, and the exposures in each."""
+    """A row of the table: scores of eras by metric, and exposures of each era."""
 
     def __init__(self) -> None:
-        # An era, its score, and how many rows were scored.
+        # By metric: era, score and number of scored rows.
         self.scores: dict[str, list[tuple[str, float, int]]] = {x: [] for x in _METRICS}
         self._exposures: list[pd.Series[float]] = []
 
@@ -145,7 +145,7 @@ class Row:
         linear: "pd.DataFrame",
         features: "pd.DataFrame | None",
     ) -> None:
-        """Score an era, if 80 % of its rows have all that it takes; FNC by `linear`."""
+        """Score an era on metrics with 80 % of its rows complete; FNC by `linear`."""
         has = ~np.isnan(predictions)
         x, y = predictions[has], era.targets[has]
         calls: dict[str, Any] = {"corr": (metrics.numerai_corr, y, x)}
@@ -157,7 +157,7 @@ class Row:
             calls["fnc"] = fnc, y, x
         if features is not None:
             pandas = import_optional("pandas", extra="numerai")
-            whole = features.dropna(axis=1)  # with the others, exposures are NaN
+            whole = features.dropna(axis=1)  # exposures to the others are NaN
             found = pandas.Series(np.nan, features.columns)
             if whole.size:
                 found[whole.columns] = metrics.feature_exposures(predictions, whole)
@@ -169,7 +169,7 @@ class Row:
                 self.scores[metric].append((era.run.label, float(score(*given)), n))
 
     def mean_exposures(self) -> dict[str, float]:
-        """Means over eras, the largest in size first, NaN last."""
+        """Mean exposures, in descending absolute size, NaN last."""
         pandas = import_optional("pandas", extra="numerai")
         means = pandas.DataFrame(self._exposures).mean()
         by_size = means.sort_values(key=abs, ascending=False, kind="stable")
@@ -183,7 +183,9 @@ def make_results(
     notes: list[str],
     **common: Any,
 ) -> dict[str, ValidationResult]:
-    """The table: the model's row first, whose eras count, and which gets the notes."""
+    """Make the table. The model's row comes first: it defines the eras, and has the
+    notes.
+    """
     table: dict[str, dict[str, EraScores]] = {}
     n_eras = len(rows["model"].scores["corr"])
     for name, row in rows.items():
@@ -193,7 +195,7 @@ def make_results(
                 f"{n_eras} eras."
             )
             continue
-        # In the order of the labels, which is that of the eras' numbers.
+        # Labels sort as the eras' numbers.
         table[name] = {
             metric: EraScores(
                 *map(np.array, zip(*sorted(scored), strict=True)),
@@ -243,20 +245,20 @@ def make_results(
 
 
 def summarize(scores: NDArray[np.float64], metric: str = "corr") -> Summary:
-    """Mean, std (ddof=0), Sharpe ratio, drawdown and number of the defined scores."""
+    """Mean, std (ddof=0), Sharpe ratio, drawdown and number of defined scores."""
     scores = scores[~np.isnan(scores)]
     summary: Summary = dict.fromkeys(("mean", "std", "sharpe", "max_drawdown"))
-    # The smaller, the better: a Sharpe ratio or a drawdown would mean nothing.
+    # Sharpe ratio and drawdown make no sense for an error.
     for name in ("mean", "std") if metric == _EXPOSURE else [*summary]:
-        with suppress(ValueError):  # of a Sharpe ratio of equal scores
+        with suppress(ValueError):  # the Sharpe ratio of equal scores
             if scores.size:
                 summary[name] = aggregate(scores, np.arange(scores.size), name)
     return summary | {"n_eras": scores.size}
 
 
 def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
-    """The CORR of a coming round, by eras whose targets do not overlap: an era is of
-    five business days.
+    """Forecast the CORR of a coming round from eras whose targets do not overlap; an
+    era is five business days.
     """
     step = -(-(horizon_of(target) or 20) // 5)
     apart = corr[::-step][::-1]
@@ -273,7 +275,7 @@ def coming_round(corr: NDArray[np.float64], target: str) -> list[str]:
 
 
 def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
-    """What is worth knowing of the scores; others' are not suspected of a leak."""
+    """Notes on undefined scores and, for a model, on a suspected leak."""
     remarks = []
     for metric, one in scores.items():
         undefined = one.eras[np.isnan(one.scores)].tolist()
@@ -284,7 +286,7 @@ def _remarks(scores: Mapping[str, EraScores], *, of_model: bool) -> list[str]:
                 "equal, or neutralization leaves nothing."
             )
     corr = scores["corr"].scores[~np.isnan(scores["corr"].scores)]
-    # A few eras may have such a mean by chance.
+    # Few eras may have such a mean by chance.
     if of_model and corr.size:
         mean, error = corr.mean(), corr.std() / corr.size**0.5
         if mean - 2 * error > _SUSPICIOUS_CORR:

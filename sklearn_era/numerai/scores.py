@@ -1,4 +1,4 @@
-"""Live scores of models by round, beside what their validation promised."""
+"""Live scores of models by round, and their means in validation."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from sklearn_era.numerai.validation import MODEL
 # Names of scores, such as canon_corr, v2_corr20, mmc60 and fnc_v3.
 _SCORE = re.compile(r"(canon_|v2_|)(corr|mmc|bmc|fnc)(?:_v3)?(\d*)")
 _OFFICIAL = ("", "v2_", "canon_")
-_HORIZON = 60  # business days; that of the scores that Numerai pays for
+_HORIZON = 60  # business days, of the scores that Numerai pays for
 
 _CALL = "submissionScores($modelId: ID! $tournament: Int $lastNRounds: Int)"
 _NAMED = {"displayName": str, "roundNumber": int, "day": int | None}
@@ -24,7 +24,7 @@ SCORES = Query("Looking up the scores", _CALL, [_NAMED | _VALUE], keys=False)
 
 
 class RoundScore(NamedTuple):
-    """The scores of a model in a round, None where there is none (yet)."""
+    """The scores of a model in a round, None if not known yet."""
 
     round_number: int
     model: str
@@ -41,8 +41,8 @@ def live_scores(
     n_rounds: int,
     horizons: Mapping[str, int | None],
 ) -> list[RoundScore]:
-    """Return the latest scores of models in their last rounds, by round and model; one
-    that names its horizon, in business days, counts before the official one.
+    """Return the latest scores of models in their last rounds, by round and model. A
+    score for the model's horizon, in business days, takes precedence.
     """
     rows = []
     for model, model_id in ids.items():
@@ -66,7 +66,7 @@ def live_scores(
 def promised_scores(
     workspace: Workspace, models: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """The mean scores by metric in the validation reports that there are, by model."""
+    """The mean validation scores by metric, by model with a report."""
     promised = {}
     for model in models:
         path = workspace.report_dir(model) / REPORT_NAME

@@ -1,4 +1,4 @@
-"""The steps of a round, each for one model, as the configuration says."""
+"""The steps of a round for one model, as configured."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -30,7 +30,7 @@ from sklearn_era.numerai.validation import Validation
 
 
 class Reporter(Protocol):
-    """What is told of the work: sentences, how far a stage has come, and scores."""
+    """Receives messages, the progress of stages, and validation scores."""
 
     def step(self, text: str) -> None: ...
     def progress(self, stage: str, done: int, total: int) -> None: ...
@@ -38,7 +38,7 @@ class Reporter(Protocol):
 
 
 class Steps:
-    """The steps for the models of a configuration; what they do is `told`."""
+    """The steps for the models of a configuration."""
 
     def __init__(self, config: Config, workspace: Workspace, told: Reporter) -> None:
         self.config, self.workspace, self.told = config, workspace, told
@@ -46,31 +46,31 @@ class Steps:
 
     @cached_property
     def client(self) -> Numerai:
-        """A client of Numerai's API, with the keys of the environment or of .env."""
+        """The API client, with the keys of the environment or of .env."""
         submit, root = self.config.submit, self.workspace.root
         return Numerai.from_environment(root, submit.timeout, submit.retries)
 
     def download(
         self, names: Iterable[str], round_number: int, refresh: Iterable[str] = ()
     ) -> None:
-        """Fetch files, as far as they are missing or to be refreshed."""
+        """Download files that are missing or to be refreshed."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
         download(self.client, self.workspace, asked, round_number, self.told)
 
     def metadata(self) -> data.FeatureMetadata:
-        """What features.json says; a file of it is read once."""
+        """The contents of the newest features.json; each file is read once."""
         return self._read_features(self.workspace.need("features"))
 
     def features_of(self, settings: TrainSection) -> list[str]:
-        """The columns that a fit learns from, if the target exists as well."""
+        """The features of a fit; check the target, too."""
         metadata = self.metadata()
         check_target(settings.target, metadata.targets)
         return metadata.features(settings.feature_set)
 
     def check_parameters(self) -> None:
-        """Check all fits' parameters, before gigabytes are fetched and hours spent."""
-        # By the features.json that is here, unless a newer one may know other names.
+        """Check the parameters of all fits, before gigabytes and hours are spent."""
+        # Against the local features.json, unless a newer one may have other names.
         refreshed = "features" in self.config.data.refresh
         passing = (DataError, ConfigError) if refreshed else (DataError,)
         for model in self.config.models:
@@ -85,14 +85,14 @@ class Steps:
                     training.gain_settings(fits)
 
     def reasons_to_train(self, model: Model, restart: bool = False) -> dict[str, str]:
-        """Why fits are not those configured, by the fit; all of them to restart."""
+        """By fit, the reason to train it: it differs from the configured one."""
         if restart:
             return {_spell(model, member): "as requested" for member in model.members}
         reasons = {_spell(model, x): self._why_train(model, x) for x in model.members}
         return {shown: reason for shown, reason in reasons.items() if reason}
 
     def _why_train(self, model: Model, member: Member) -> str | None:
-        """Why, if at all; without features.json, a fit is only known to be there."""
+        """The reason, if any; without features.json, only whether the fit exists."""
         folder, fit = self.workspace.model_dir(model.name), member.train
         if self.workspace.newest("features") is None:
             is_there = (folder / f"{member.name}.json").exists()
@@ -105,7 +105,7 @@ class Steps:
         return self.config.validation.purge_of(fit.target)
 
     def train(self, model: Model, *, restart: bool = False) -> None:
-        """Train the members that there is a reason to train."""
+        """Train the members that need it."""
         path = self.workspace.lock_file(f"train-{model.name}")
         with lock(path, f"training {model.name!r}"):
             reasons = self.reasons_to_train(model, restart=restart)
@@ -140,12 +140,12 @@ class Steps:
                     )
 
     def read_records(self, model: Model) -> list[ModelRecord]:
-        """The records of a model's fits, in the order of its members."""
+        """The records of a model's members, in order."""
         folder = self.workspace.model_dir(model.name)
         return [read_record(folder, member.name) for member in model.members]
 
     def live_round(self, round_number: int | None) -> int:
-        """The round to predict: by default the newest whose live file is here."""
+        """The round to predict: by default the newest with a live file."""
         self.workspace.need("live")
         rounds = self.workspace.rounds_of("live")
         if round_number not in (None, *rounds):
@@ -154,7 +154,7 @@ class Steps:
         return rounds[-1] if round_number is None else round_number
 
     def predict(self, model: Model, round_number: int) -> None:
-        """Predict a round's live file, check the submission and write it."""
+        """Predict a round's live file, and check and write the submission."""
         blend, records = load_blend(self.workspace.model_dir(model.name), model)
         live = self.workspace.data_file("live", round_number)
         settings, version = model.predict, self.workspace.version
@@ -178,7 +178,7 @@ class Steps:
             f"Round {round_number}: {len(frame):,} predictions of {model.name!r}, from "
             f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
         )
-        # A number far from those of other rounds is worth a look before an upload.
+        # A correlation far from that of other rounds is a warning before the upload.
         benchmark = self.config.validation.benchmark_of(version, model.train.target)
         for name, column, shown in (
             ("live_example_preds", "prediction", "Numerai's example predictions"),
@@ -189,13 +189,13 @@ class Steps:
                 if path.exists() and column in data.read_column_names(path):
                     other = data.read_columns(path, [column])[column]
                     correlation = predictions.corr(other, "spearman", min_periods=2)
-            except DataError as error:  # of what is no reason not to submit
+            except DataError as error:  # must not prevent the submission
                 warn(str(error))
             if isfinite(correlation):
                 self.told.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
     def validate(self, model: Model) -> None:
-        """Score the model in eras that it has not seen, and write the report."""
+        """Score the model on unseen eras, and write the report."""
         config, workspace, told = self.config, self.workspace, self.told
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
@@ -205,20 +205,20 @@ class Steps:
         told.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
-        """Whether the report is of these very fits, or none can be made here."""
+        """Whether the report is of the current fits, or none can be made."""
         if "validation" not in self.config.data.files:
             return True
         records = self.read_records(model)
         return report_is_current(self.config, self.workspace, model, records)
 
     def portable(self, model: Model) -> Path:
-        """Where the pickle of a model is."""
+        """The path of a model's pickle."""
         return self.workspace.model_dir(model.name) / export.PORTABLE
 
     def export(
         self, model: Model, *, path: Path | None = None, python: str | None = None
     ) -> None:
-        """Write the model as a pickle for Numerai, once it ran as they run it."""
+        """Write the model as a pickle for Numerai, tested the way Numerai runs it."""
         check_portable(model)
         blend, records = load_blend(self.workspace.model_dir(model.name), model)
         path, live = path or self.portable(model), self.workspace.need("live")
@@ -234,23 +234,21 @@ class Steps:
         )
 
     def is_exported(self, model: Model) -> bool:
-        """Whether there is a pickle of these very fits."""
+        """Whether the pickle is of the current fits."""
         records = self.read_records(model)
         weights = [member.weight for member in model.members]
-        with suppress(DataError):  # a damaged record is written anew
+        with suppress(DataError):  # a damaged record is replaced
             return export.export_is_current(self.portable(model), records, weights)
         return False
 
     def wants_export(self, model: Model) -> bool:
-        """Whether a run keeps a pickle of the model, which knows no neutralization and
-        no averages.
-        """
+        """Whether a run exports the model: if configured, and possible in a pickle."""
         trees = all(member.train.estimator == "boosting" for member in model.members)
         share = model.predict.neutralize_proportion
         return self.config.export.automatic and trees and not share
 
 
 def _spell(model: Model, member: Member) -> str:
-    """What messages call a member of a model."""
+    """The name of a model's member in messages."""
     of_blend = "" if member.name == "model" else f" member {member.name!r}"
     return f"{model.name!r}{of_blend}"

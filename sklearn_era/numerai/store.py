@@ -1,7 +1,4 @@
-"""A fit in its folder, with the record of how it came about.
-
-``<name>.era`` is the estimator and ``<name>.json`` the record, which people can read.
-"""
+"""Saved fits: ``<name>.era`` is the estimator, ``<name>.json`` its readable record."""
 
 import json
 import platform
@@ -20,22 +17,22 @@ from sklearn_era.model_files import ModelFileError, load_model, save_model
 from sklearn_era.numerai.errors import DataError, NoModelError
 from sklearn_era.numerai.files import Record, file_sha256, plain, utc_now
 
-# Parameters that trees do not depend on.
+# Parameters without influence on trees.
 _FREE_PARAMETERS = ("n_jobs", "warm_start", "verbose")
 _ADVICE = "Restore it from a backup, or delete it to train again."
-# Fields that say which fit was asked for, and which rows the files had for it.
+# Fields of the request, and of the rows that the files had.
 _ASKED = {"target", "version", "every_nth_era", "era_offset", "era_groups"}
 _ASKED |= {"estimator", "time_budget", "purge_of_folds"}
 _FOUND = {"first_era", "last_era", "n_eras", "n_rows"}
 
 
 class ModelRecord(Record):
-    """How a fit came about: what it was asked for, what its data had, what it is.
+    """The record of a fit: its settings, its data and its result.
 
-    `parameters` are those that were set; `era_bounds` are the first and the last era
-    that were asked for, `first_era` and `last_era` those that were trained on; `sha256`
-    is that of the model file, `data_fingerprint` that of the rows, targets and eras.
-    An average has `weights`, and its folds left out `purge_of_folds` weeks.
+    `parameters` are those that were set. `era_bounds` are the requested first and last
+    era, `first_era` and `last_era` the trained ones. `sha256` is the model file's,
+    `data_fingerprint` a digest of rows, targets and eras. An average has `weights`, and
+    folds with a purge of `purge_of_folds` weeks.
     """
 
     model_name: str = ""
@@ -59,7 +56,7 @@ class ModelRecord(Record):
     n_rows_without_target: int = 0
     features_with_missing: list[str] = Field(default_factory=list)
     data_fingerprint: str = ""
-    n_trees: int = 0  # of an old record, or before the fit; so are the next two
+    n_trees: int = 0  # before the fit; so are the next two
     n_trees_with_splits: int = 0
     last_tree_with_splits: int = 0
     weights: dict[str, float] = Field(default_factory=dict)
@@ -78,17 +75,17 @@ def save_fit(
     folder: Path, name: str, estimator: Any, record: ModelRecord
 ) -> ModelRecord:
     """Write a fit and its record, both or neither even if the process is killed; return
-    the record with its sha256.
+    the completed record.
     """
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
     document = folder / f"{name}.json"
     make_folder(folder)
-    for left in folder.glob(".sklearn-era-*"):  # of a process that was killed
+    for left in folder.glob(".sklearn-era-*"):  # temporary, of a killed process
         shutil.rmtree(left, ignore_errors=True)
     if waiting.exists():
         before = ModelRecord.read(document, advice=_ADVICE)
         if before is not None and before.sha256 == file_sha256(waiting):
-            put_in_place(waiting, path)  # as the run that was killed did not
+            put_in_place(waiting, path)  # the last step of a killed run
     models = getattr(estimator, "members_", {"": estimator}).values()
     trees = [tree for x in models for (tree,) in getattr(x, "_predictors", ())]
     grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
@@ -105,7 +102,7 @@ def save_fit(
         told |= {"sha256": file_sha256(waiting), "created": utc_now()}
         told["versions"] = versions | saved.versions
         record = record.model_copy(update=told)
-        # From here on the record is that of the file that waits; `load_fit` knows.
+        # From here on the record describes the waiting file; `load_fit` handles that.
         record.write(document)
         put_in_place(waiting, path)
     except OSError as error:
@@ -114,17 +111,17 @@ def save_fit(
 
 
 def load_fit(folder: Path, name: str) -> tuple[Any, ModelRecord]:
-    """Read a fit and its record, having checked that they belong together."""
+    """Read a fit and its record, and check that they belong together."""
     record = read_record(folder, name)
     path, waiting = folder / f"{name}.era", folder / f"{name}.new.era"
-    # A process that was killed between its last two steps left the model waiting.
+    # A process killed between the last two steps of `save_fit` left the model waiting.
     if waiting.is_file() and file_sha256(waiting) == record.sha256:
         path = waiting
     return load_estimator(path, record.sha256, " Train again with --restart."), record
 
 
 def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
-    """Read a model file, which has to be the one with this sha256."""
+    """Read a model file, and check its sha256."""
     try:
         if file_sha256(path) != sha256:
             raise DataError(f"{path} was changed or damaged: sha256 differs.{advice}")
@@ -136,7 +133,7 @@ def load_estimator(path: Path, sha256: str, advice: str = "") -> Any:
 
 
 def read_record(folder: Path, name: str) -> ModelRecord:
-    """Read the record of a fit: `NoModelError` if there is none."""
+    """Read the record of a fit; NoModelError if there is none."""
     record = ModelRecord.read(folder / f"{name}.json", advice=_ADVICE)
     if record is None:
         told = "run 'sklearn-era numerai train'"
@@ -145,8 +142,8 @@ def read_record(folder: Path, name: str) -> ModelRecord:
 
 
 def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
-    """Return what differs between two fits, in words; none if their trees are the same.
-    Rows are compared if the data of both were read, else what was asked for.
+    """List the differences between two fits that change trees, as phrases. Rows are
+    compared if the data of both were read, else the requests.
     """
     both_read = bool(was.data_fingerprint and now.data_fingerprint)
     old, new = _traits(was, both_read), _traits(now, both_read)
@@ -168,15 +165,15 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
 
 
 def _traits(record: ModelRecord, is_read: bool) -> dict[str, Any]:
-    """What trees depend on, by name, but for the features."""
-    # Parameters that were not set, or not known, have their defaults.
+    """All that determines the trees, by name, except the features."""
+    # Parameters that were not set have their defaults.
     default = Regressor(early_stopping=False, random_state=record.random_state)
     parameters = default.get_params() | record.parameters
     traits = {k: v for k, v in parameters.items() if k not in _FREE_PARAMETERS}
     traits |= record.model_dump(include=_ASKED | (_FOUND if is_read else set()))
     if not is_read:
         first, last = (bound or "" for bound in record.era_bounds)
-        # Whatever the round in which they were downloaded, and in any order.
+        # Without the round of their download, and in any order.
         files = sorted(re.sub(r"(_\d+)?\.parquet$", "", file) for file in record.files)
         traits |= {"first_era": first, "last_era": last, "files": files}
     return traits

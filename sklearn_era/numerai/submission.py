@@ -1,4 +1,4 @@
-"""The file that Numerai takes: an id and a prediction a row, checked before it goes."""
+"""Submission files: an id and a prediction per row, checked before the upload."""
 
 import io
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("prediction", "probability")
-_ROUNDING = 1e-8  # beyond 0 or 1, which Numerai takes
+_ROUNDING = 1e-8  # beyond 0 or 1, which Numerai accepts
 
 
 def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataFrame":
-    """Columns ``id`` and ``prediction``, text and float64, of predictions by id."""
+    """Make the columns ``id`` (text) and ``prediction`` (float64) from a series."""
     try:
         values = predictions.astype(np.float64)
     except (TypeError, ValueError):
@@ -30,13 +30,13 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataF
 
 
 def submission_csv(frame: "pd.DataFrame") -> bytes:
-    """A submission as CSV, with all digits: the bytes depend on the frame alone."""
+    """A submission as CSV with all digits; its bytes depend on the frame alone."""
     return frame.to_csv(index=False, lineterminator="\n").encode()
 
 
 def read_predictions(path: Path) -> "pd.DataFrame":
-    """Read a model's predictions, in a column ``prediction`` or ``probability``, from
-    CSV or Parquet; ids are a column ``id`` or the index. Nothing is ranked or changed.
+    """Read a column ``prediction`` or ``probability`` from CSV or Parquet, with ids in
+    the column ``id`` or the index. Nothing is ranked or changed.
     """
     with decoding(path):
         content = path.read_bytes()
@@ -50,12 +50,12 @@ def read_predictions(path: Path) -> "pd.DataFrame":
 
 
 def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
-    """Read predictions from the bytes of a CSV file, which errors call `shown`."""
+    """Read predictions from the bytes of a CSV file; errors name it `shown`."""
     pandas = import_optional("pandas", extra="numerai")
     with decoding(shown, "{shown} cannot be read as CSV: {reason}."):
-        # As text: an id is one, whatever it says, and a number keeps every digit.
+        # As text: ids stay as they are, and numbers keep every digit.
         frame = pandas.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
-    if "id" not in frame:  # but an index was written, which pandas calls so
+    if "id" not in frame:  # pandas' name of an index that was written
         frame = frame.rename(columns={"Unnamed: 0": "id"})
     frame = frame.set_index(_only([*frame], ["id"], shown))
     column = frame[_only([*frame], _COLUMNS, shown)]
@@ -63,7 +63,7 @@ def parse_predictions(content: bytes, shown: str) -> "pd.DataFrame":
 
 
 def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
-    """The one of the wanted columns that there is."""
+    """The one wanted column that exists; SubmissionError if none or several do."""
     found = [name for name in wanted if name in names]
     if len(found) != 1:
         told = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"
@@ -72,7 +72,7 @@ def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
 
 
 def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
-    """Check a submission by Numerai's rules, then by numerai-tools, as Numerai does."""
+    """Check a submission by Numerai's rules, then by numerai-tools."""
     tools = import_optional("numerai_tools.submissions", extra="numerai")
     pandas = import_optional("pandas", extra="numerai")
     live = pandas.Series(list(live_ids), dtype=str)

@@ -1,7 +1,7 @@
-"""A submission from file to confirmed, so that it can be repeated at any point.
+"""Submissions: from the file to the confirmation, restartable at any point.
 
-The record is on disk before the first byte is sent, and again after each step. A run
-may be killed at any moment: the next one asks Numerai before it uploads.
+The record is written before the first byte is sent, and after each step. After a crash,
+the next run asks Numerai before it uploads.
 """
 
 import hashlib
@@ -28,12 +28,12 @@ from sklearn_era.numerai.http import SITE
 if TYPE_CHECKING:
     from sklearn_era.numerai.steps import Steps
 
-LOCK_WAIT = 600.0  # seconds, for the end of another run
+LOCK_WAIT = 600.0  # seconds to wait for another run
 _AGAIN = "run download and predict again; nothing was submitted."
 
 
 class PredictionRecord(Record):
-    """What made ``predictions.csv``, beside it."""
+    """The origin of ``predictions.csv``."""
 
     predictions_sha256: str
     model_sha256: str
@@ -43,10 +43,10 @@ class PredictionRecord(Record):
 
 
 class SubmissionRecord(Record):
-    """A submission: "uploading" from before the first byte on, until Numerai lists it.
+    """A submission: "uploading" before the first byte, "submitted" once it is listed.
 
-    What a killed run has made is not among `submissions_before`. `status` and
-    `numerai_round` are what Numerai says; if it does not, the status is by the times.
+    `submissions_before` are the older ones: a new one is the work of a killed run.
+    `status` and `numerai_round` are Numerai's; a missing status is derived from times.
     """
 
     state: Literal["uploading", "submitted"]
@@ -69,13 +69,13 @@ class SubmissionRecord(Record):
 
 
 def read_submission_record(path: Path) -> SubmissionRecord | None:
-    """Read the record of a submission; None if there is none."""
+    """Read the record of a submission, or None."""
     advice = f"Check at {SITE} if the round was submitted, then move the file away."
     return SubmissionRecord.read(path, advice=advice)
 
 
 def round_state(current: Round, now: datetime) -> str:
-    """Whether a round is open, and from or until when."""
+    """A phrase with a round's state and its times."""
     opens, closes = (x and f"{x:%Y-%m-%d %H:%M} UTC" for x in current[1:3])
     state = "is open" if current.is_open else "closed"
     if current.opens is not None and current.opens > now:
@@ -94,9 +94,9 @@ def submit(
     require_open: bool | None = None,
     force: bool = False,
 ) -> SubmissionRecord:
-    """Check a round's predictions, of ``predict`` or a `file`, upload them, and see
-    that Numerai has them. `require_open` makes an error of a closed round, by default
-    as configured; `force` uploads what was submitted already.
+    """Check, upload and confirm a round's predictions, of ``predict`` or in a `file`.
+    `require_open` refuses a closed round, by default as configured; `force` uploads
+    even if already submitted.
     """
     workspace, client, tell = steps.workspace, steps.client, steps.told.step
     folder = workspace.round_dir(round_number, model_name)
@@ -108,7 +108,7 @@ def submit(
         submission.check_submission(frame, read_ids(live))
         tell(f"{path.name} passed Numerai's checks ({len(frame):,} predictions).")
     content = submission.submission_csv(frame)
-    model_id = client.model_id(model_name)  # before a folder is called by its name
+    model_id = client.model_id(model_name)  # before a folder gets its name
     with lock(folder / "submission.lock", f"submitting from {folder}", wait=LOCK_WAIT):
         current = client.current_round()
         if current.number != round_number:
@@ -143,10 +143,10 @@ def submit(
 
 
 def _model_of(path: Path) -> str:
-    """The digest of the model that made a submission; "" if it was changed since."""
+    """The digest of the model that made the predictions; "" if they were changed."""
     if not path.exists():
         raise DataError(f"{path} is missing: run 'sklearn-era numerai predict' first.")
-    with suppress(DataError):  # of a damaged record
+    with suppress(DataError):  # a damaged record
         origin = PredictionRecord.read(path.with_suffix(".json"), advice="")
         if origin and origin.predictions_sha256 == file_sha256(path):
             return origin.model_sha256
@@ -156,7 +156,7 @@ def _model_of(path: Path) -> str:
 
 @dataclass
 class _Upload:
-    """The steps of an upload, each of which `record` tells of, here and at `path`."""
+    """An upload, whose `record` is written to `path` after each step."""
 
     client: Numerai
     model_id: str
@@ -167,7 +167,7 @@ class _Upload:
     record: SubmissionRecord
 
     def check_live(self, frame: Any, live: Path | None, workspace: Workspace) -> None:
-        """Check that the ids are those that Numerai has now."""
+        """Check the ids against Numerai's current live file."""
         name, number = served_name(workspace.version, "live"), self.record.round_number
         check = partial(check_new, workspace, "live", number)
         with tempfile.TemporaryDirectory(prefix="sklearn-era-") as folder:
@@ -188,7 +188,7 @@ class _Upload:
         self.tell(f"All {len(now):,} live ids match Numerai's.")
 
     def run(self) -> SubmissionRecord:
-        """Store the file, make the submission, and see that it is there."""
+        """Store the file, create the submission, and confirm it."""
         client, record = self.client, self.record
         before = tuple(entry.id for entry in client.submissions(self.model_id))
         self.write(submissions_before=before)
@@ -204,12 +204,12 @@ class _Upload:
         return self.finish(listed)
 
     def find(self) -> Listed | None:
-        """The submission that the record tells of; a newer one is warned of."""
+        """Numerai's entry for the recorded submission; warn of a newer one."""
         record, made = self.record, self.record.submission_id
         if made is None and record.server_filename is None:
             return None
         known = record.submissions_before, record.server_filename, record.sha256
-        # A few times, as Numerai's list may lag behind.
+        # Several attempts, since Numerai's list may lag behind.
         for attempt in range(self.client.http.retries + 1):
             if attempt:
                 self.client.http.wait(attempt - 1)
@@ -223,7 +223,7 @@ class _Upload:
         return None
 
     def finish(self, listed: Listed) -> SubmissionRecord:
-        """Compare what Numerai has with what was sent, and write so."""
+        """Compare Numerai's file with the one sent, and record the result."""
         record, status = self.record, listed.status
         if record.state == "submitted":
             return record
@@ -238,7 +238,7 @@ class _Upload:
         )  # fmt: skip
         told = f"{listed.id} ({status})" if status else listed.id
         self.tell(f"Submitted: {told}. Record: {self.path}")
-        # Of a closed round was warned before the upload.
+        # A warning about a closed round came before the upload.
         number, is_open = record.round_number, record.round_open
         what = f"Submission {listed.id} is for round {number}; Numerai counts it"
         if is_open and listed.round_number not in (None, number):
@@ -248,14 +248,14 @@ class _Upload:
         return self.record
 
     def confirm(self, listed: Listed) -> bool:
-        """Whether Numerai has the file that was sent; False if that cannot be told."""
+        """Whether Numerai has the file that was sent; False if unknown."""
         try:
             stored = self.client.fetch(listed.id)
         except errors.ApiError as error:
             self.tell(f"The submission could not be downloaded to compare it. {error}")
             return False
         with suppress(DataError, SubmissionError, ValueError):
-            # Whether they say the same, in whatever order and format.
+            # Compare values, in any order and format of rows.
             read = partial(submission.parse_predictions, shown="the submission")
             frames = (read(x).set_index("id") for x in (stored, self.content))
             theirs, ours = (frame["prediction"] for frame in frames)
@@ -270,7 +270,7 @@ class _Upload:
         return False
 
     def write(self, **changes: Any) -> None:
-        """Write the record with changes; an error says what Numerai has without it."""
+        """Update and write the record; an error adds the state at Numerai."""
         self.record = self.record.model_copy(update=changes)
         try:
             self.record.write(self.path)

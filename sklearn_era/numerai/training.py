@@ -1,12 +1,12 @@
 """Training: from Parquet files to a fit and its record, with checkpoints between.
 
-The fit called `name` has the folder ``checkpoint-<name>`` until it is complete::
+Until it is complete, the fit `name` has the folder ``checkpoint-<name>``::
 
     trees-000300.era    the estimator with its first 300 trees
-    checkpoint.json       names that file and its sha256, and says which fit it is of
+    checkpoint.json     the name and sha256 of that file, and the record of the fit
 
-The JSON file is replaced once the estimator's is complete, and then the one before is
-removed: whenever the process is killed, it names a file that is there, complete.
+A new estimator file is completed first, then the JSON file replaced, then the old one
+removed: however the process ends, the JSON file names a complete file.
 """
 
 import secrets
@@ -46,7 +46,7 @@ from sklearn_era.numerai.files import Record, arrays_digest, file_sha256
 
 _DOCUMENT = "checkpoint.json"
 
-# What a training sets itself, and what it leaves out, with the reason.
+# Parameters that cannot be set, with the reason.
 _OF_EARLY_STOPPING = ["early_stopping", "scoring", "n_iter_no_change", "tol"]
 _OF_EARLY_STOPPING += ["validation_fraction", "validation_eras"]
 _REFUSED = {
@@ -57,7 +57,7 @@ _REFUSED = {
     "categorical_features": "all features are numbers; remove it",
 }
 
-# What the plain model, which knows no eras, does without.
+# Parameters that the plain model, which ignores eras, drops.
 _ERA_PARAMETERS = {"split_criterion", "min_samples_per_era", "min_era_coverage"}
 _ERA_PARAMETERS |= {"min_gain_share", "era_weighting", "leaf_shrinkage", "era_effects"}
 
@@ -77,12 +77,13 @@ def train(
     restart: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> store.ModelRecord:
-    """Train on Numerai's files, which are binned as they are read, and save the fit.
+    """Train on Numerai's files, which are binned while they are read, and save the fit.
 
-    A training that was interrupted goes on from its last checkpoint unless `restart`,
-    and makes the model of one that was not, bit for bit; an average, whose folds leave
-    out `purge` weeks, starts over. `on_progress(stage, done, total)` is called of
-    ``"reading"`` with features, and of `name` with trees, or of an average once.
+    An interrupted training resumes from its last checkpoint unless `restart`, and makes
+    the same model bit for bit; an average, with folds that purge `purge` weeks, starts
+    over.
+    `on_progress(stage, done, total)` counts features at stage ``"reading"``, then trees
+    at stage `name`.
     """
     folder, paths, features = Path(folder), [Path(file) for file in files], [*features]
     if not paths:
@@ -136,14 +137,14 @@ def train(
     tell(name, estimator.max_iter, estimator.max_iter)
     estimator.set_params(warm_start=False)
     record = store.save_fit(folder, name, estimator, record)
-    (own.folder / _DOCUMENT).unlink(missing_ok=True)  # first what makes a checkpoint
+    (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
     shutil.rmtree(own.folder, ignore_errors=True)
     return record
 
 
 @contextmanager
 def _told_with_table(settings: TrainSection) -> Iterator[None]:
-    """Raise what a fit refuses as a ConfigError that names the table of it."""
+    """Raise a fit's ValueError as a ConfigError that names the parameter's table."""
     try:
         yield
     except ValueError as error:
@@ -153,7 +154,7 @@ def _told_with_table(settings: TrainSection) -> Iterator[None]:
 def _read_binned(
     paths: Sequence[Path], features: list[str], **options: Any
 ) -> BinnedDataset:
-    """The rows with a target, binned; of a damaged file, which of them it is."""
+    """Bin the rows with a target; an error names the damaged file, if one is."""
     shown = ", ".join(path.name for path in paths)
     try:
         with decoding(shown, "Cannot train on {shown}: {reason}."):
@@ -161,7 +162,7 @@ def _read_binned(
                 paths, features=features, era="era", drop_missing_target=True, **options
             )
     except DataError:
-        for path in paths:  # says which of them is damaged, if one is
+        for path in paths:  # raises for a damaged file
             columns = open_columns(path)
             check_has(path, features, columns.names)
             with decoding(path):
@@ -179,10 +180,10 @@ def why_train(
     version: str,
     purge: int = 0,
 ) -> str | None:
-    """Return why the stored fit is not the one configured, in words; None if it is."""
+    """Return how the stored fit differs from the configured one, or None."""
     of = {"version": version, "purge_of_folds": purge}
     wanted = _request(settings, files, features, **of)
-    with suppress(DataError):  # of which the training warns
+    with suppress(DataError):  # training warns of it
         checkpoint = read_checkpoint(folder / f"checkpoint-{name}")
         if checkpoint is not None and not store.differences(checkpoint.fit, wanted):
             return f"interrupted training resumes after tree {checkpoint.n_trees:,}"
@@ -194,7 +195,7 @@ def why_train(
 
 
 def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
-    """A model's fits by the plain gain; those that are already stay as they are."""
+    """Settings of the same fits by plain gain."""
     found = []
     for fit in fits:
         plan = CriterionPlan.of(make_estimator(fit, None))
@@ -218,8 +219,8 @@ def gain_settings(fits: Sequence[TrainSection]) -> list[TrainSection]:
 
 
 def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Regressor:
-    """The estimator of a fit, unfitted, checked as far as the features are known; the
-    plain model of an average.
+    """The unfitted estimator (of an average, its plain model), with its parameters
+    checked, against the features if known.
     """
     for name in filter(_REFUSED.get, settings.parameters):
         told = f"{settings.table_of(name)} {name} cannot be set"
@@ -227,7 +228,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
     known = Regressor().get_params().keys() - _REFUSED.keys()
     own = {name.split("__")[0]: settings.table_of(name) for name in settings.parameters}
     estimator = Regressor(early_stopping=False, random_state=settings.random_state)
-    # What `fit` would check, before there are data.
+    # The checks of `fit`, before the data are read.
     try:
         refuse_moved(MOVED, own, "the estimators")
         check_keys(own, sorted(known))
@@ -247,7 +248,7 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
 
 
 def fingerprint(dataset: BinnedDataset) -> str:
-    """The blake2b of all that a fit takes from a data set; nothing is copied."""
+    """The blake2b digest of all that a fit reads of a data set, without copies."""
     arrays = {"X_binned": dataset.X_binned, "y": dataset.y}
     for i, thresholds in enumerate(dataset.bin_mapper.bin_thresholds_):
         arrays[f"thresholds {i}"] = thresholds
@@ -259,9 +260,9 @@ def fingerprint(dataset: BinnedDataset) -> str:
 def _request(
     settings: TrainSection, files: Sequence[_File], features: Sequence[str], **of: Any
 ) -> store.ModelRecord:
-    """The record as far as it is known before the data are read."""
+    """The record of a fit as far as known before the data are read."""
     asked = settings.model_dump(exclude={"first_era", "last_era"}) | of
-    if settings.estimator != "auto":  # what is of averages alone
+    if settings.estimator != "auto":  # these two concern averages only
         asked |= {"purge_of_folds": 0, "time_budget": 0.0}
     asked["era_bounds"] = settings.first_era or None, settings.last_era or None
     asked["files"] = [Path(file).name for file in files]
@@ -269,7 +270,7 @@ def _request(
 
 
 class Checkpoint(Record):
-    """A checkpoint: its model file, how many trees it has, and the fit they are of."""
+    """A checkpoint: its model file, its number of trees, and the record of the fit."""
 
     format: int = 2
     file: str
@@ -279,14 +280,14 @@ class Checkpoint(Record):
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
-    """The checkpoint of a folder, None if there is none."""
+    """The checkpoint in a folder, or None."""
     advice = "Delete its folder to train from scratch."
     return Checkpoint.read(folder / _DOCUMENT, advice=advice)
 
 
 @dataclass(eq=False)
 class Checkpoints:
-    """The checkpoint a fit resumes from; it follows the fit, and writes the next."""
+    """Resumes a fit from its checkpoint, follows it, and writes the next ones."""
 
     folder: Path
     fit: store.ModelRecord
@@ -295,7 +296,7 @@ class Checkpoints:
     n_trees: int = 0
 
     def resume(self, estimator: Any) -> Any:
-        """The estimator to go on with: the checkpoint's, if it is of this fit."""
+        """The checkpoint's estimator if it belongs to this fit, else `estimator`."""
         try:
             checkpoint = read_checkpoint(self.folder)
             if checkpoint is None:
@@ -324,24 +325,24 @@ class Checkpoints:
             self._save(stopped_here)
 
     def _save(self, fitted_estimator: Any) -> None:
-        """Write a checkpoint, which replaces the one before it once it is complete."""
+        """Write a checkpoint, which replaces the previous one once it is complete."""
         n_trees, document = self.n_trees, self.folder / _DOCUMENT
         file = self.folder / f"trees-{n_trees:06}.era"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if file.exists():
-                # An earlier training's, and its checkpoint until this one is complete.
+                # The current checkpoint, of an earlier training: keep it until then.
                 file = file.with_stem(f"{file.stem}-{secrets.token_hex(4)}")
             save_model(fitted_estimator, file, target=self.fit.target)
             made: dict[str, Any] = {"file": file.name, "sha256": file_sha256(file)}
             Checkpoint(**made, n_trees=n_trees, fit=self.fit).write(document)
             for other in {*self.folder.iterdir()} - {file, document}:
-                # Those before, and what a killed process has left half-written.
+                # Older checkpoints, and partial files of a killed process.
                 if other.is_dir():
                     shutil.rmtree(other, ignore_errors=True)
                 else:
                     other.unlink(missing_ok=True)
         except (OSError, ModelFileError, DataError) as error:
-            # Hours of training are not to be lost for want of a checkpoint.
+            # A failed checkpoint must not end hours of training.
             told = f"The checkpoint of {n_trees} trees in {self.folder} could not be"
             warn(f"{told} written; training continues without it: {error}")

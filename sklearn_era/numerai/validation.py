@@ -1,9 +1,8 @@
-"""How a model does in eras that it has not seen, beside others in the same eras.
+"""Validation: scores of a model and of others on eras that it has not seen.
 
-Where the validation file has eras with known targets after the model's training and
-the purge, the submitted fits are scored in them ("hold-out"). A model that has seen all
-eras is judged by its recipe ("walk-forward"): the eras are cut into folds, and those of
-each fold are scored by fits trained on the eras before it, less the purge.
+If the validation file has enough eras with targets after the training and the purge,
+the submitted fits are scored on them ("hold-out"). Otherwise the recipe is scored
+("walk-forward"): each fold of eras, by fits on the eras before it, less the purge.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,12 +50,12 @@ if TYPE_CHECKING:
 
 MODEL, GAIN = "model", "gain"
 _FNC_FEATURE_SET = "fncv3_features"
-# With fewer eras than this held out, walking forward says more.
+# With fewer eras held out, walk forward.
 _MIN_HELD_OUT = 4
 
 
 class Source(NamedTuple):
-    """A file, and its eras with known targets, by label, in its order."""
+    """A file, and its eras with known targets by label, in order."""
 
     path: Path
     columns: ParquetColumns
@@ -64,14 +63,14 @@ class Source(NamedTuple):
 
 
 def purge_of(config: Config, model: Model) -> int:
-    """Eras to leave out: as many as the longest of the model's targets asks for."""
+    """The number of eras to purge: the largest for any of the model's targets."""
     targets = {model.train.target, *(member.train.target for member in model.members)}
     return max(config.validation.purge_of(target) for target in targets)
 
 
 @dataclass
 class Validation:
-    """Scores a model and, as configured and as far as here, "gain" and others' rows."""
+    """Scores a model and, where configured and available, plain gain and others."""
 
     config: Config
     workspace: Workspace
@@ -81,7 +80,7 @@ class Validation:
 
     def __post_init__(self) -> None:
         asked, self.target = self.config.validation, self.model.train.target
-        # What each row of the table that is trained here learns from.
+        # The training settings of each row of the table that is trained here.
         self.recipes = {MODEL: [member.train for member in self.model.members]}
         if asked.compare_with_gain:
             self.recipes[GAIN] = gain_settings(self.recipes[MODEL])
@@ -95,8 +94,8 @@ class Validation:
         self.way, self.folds = self._plan()
 
     def run(self) -> dict[str, ValidationResult]:
-        """Score all rows of the table, an era at a time."""
-        # The rows of others' predictions, by what these are used for.
+        """Score all rows of the table, era by era."""
+        # The rows of others' predictions, by their use.
         uses = {"bmc": self.benchmark, EXAMPLE: EXAMPLE}
         names = {use: row for use, row in uses.items() if use in self.others}
         rows = {name: Row() for name in (*self.recipes, *names.values())}
@@ -135,7 +134,7 @@ class Validation:
         )
 
     def _plan(self) -> tuple[Way, list[Fold]]:
-        """Hold out if enough eras are left for it, and else walk forward."""
+        """Choose hold-out if enough eras are left, else walk-forward."""
         purge, n_folds = purge_of(self.config, self.model), self.config.validation.folds
         last = max(record.last_era for record in self.records)
         held_out, usable = list[str](), list[str]()
@@ -171,7 +170,7 @@ class Validation:
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
     def _eras_to_walk(self) -> list[str]:
-        """The eras for folds, from the first on that all members learn from."""
+        """The eras for folds: from the first era that all members train on."""
         for name in _unique(*(x.files for x in self.recipes[MODEL])):
             self._read(name)
         usable = sorted(x for source in self.sources.values() for x in source.eras)
@@ -185,7 +184,7 @@ class Validation:
         return usable
 
     def _fits(self, number: int, row: str) -> Blend:
-        """The fits for a fold, trained unless they are there already."""
+        """The fits of a row for a fold, trained if missing."""
         folder, told = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":
@@ -206,10 +205,10 @@ class Validation:
     def _fit(
         self, member: Member, recipe: TrainSection, folder: Path, told: str
     ) -> Part:
-        """A fit for the validation, trained unless it is there and whole."""
+        """A fit for the validation, trained if missing or damaged."""
         files = [self.workspace.need(name) for name in recipe.files]
         if groups := recipe.era_groups:
-            # Of fewer eras than the model's: each may be a group.
+            # There may be fewer eras than groups: then each is a group.
             alone = recipe.model_copy(update={"era_groups": 0})
             groups = min(groups, len(select_eras(files, alone)[0]))
             recipe = recipe.model_copy(update={"era_groups": groups})
@@ -243,7 +242,7 @@ class Validation:
     def _blocks(
         self, fold: Fold, names: list[str]
     ) -> Iterator[tuple[Path, ScoredEra, "pd.DataFrame"]]:
-        """The eras of a fold with their files and features, one at a time."""
+        """Yield the eras of a fold with their file and features."""
         pandas = import_optional("pandas", extra="numerai")
         for path, file, eras in self.sources.values():
             inside = [era for label, era in eras.items() if fold.has(label)]
@@ -255,7 +254,7 @@ class Validation:
     def _ranks(
         self, blend: Blend, block: "pd.DataFrame", by: list[str]
     ) -> NDArray[np.float64]:
-        """Ranks as they would be submitted; constant ones are left alone."""
+        """Ranks as submitted; constant ones are not neutralized."""
         ranks = blend.ranks(block.to_numpy(), block.columns.tolist())
         if by and np.ptp(ranks) > 0:
             share = self.model.predict.neutralize_proportion
@@ -263,7 +262,7 @@ class Validation:
         return ranks
 
     def _read(self, name: str) -> Source:
-        """Open a file, and find the eras in which the target is known."""
+        """Open a file, and find its eras with known targets."""
         if name in self.sources:
             return self.sources[name]
         path = self.workspace.need(name)
