@@ -284,7 +284,8 @@ def resolve(document: Mapping[str, Any]) -> Config:
         raise ConfigError(f"format = {form!r} is not supported; {_WHOLE}.")
     names = ("data", "train", "validate", "predict", "submit", "export")
     check_keys(dict.fromkeys(document, ""), ["format", "model", *names])
-    layers = {x: (f"[{x}]", document.get(x, {})) for x in names}
+    tables = {x: _merge((f"[{x}]", document.get(x, {})))[0] for x in names}
+    layers = {x: (f"[{x}]", table) for x, table in tables.items()}
     config = Config(
         data=DataSection.parse(layers["data"]),
         models=tuple(_parse_models(document.get("model", []), layers)),
