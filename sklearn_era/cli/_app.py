@@ -64,8 +64,8 @@ class _PlainErrors(typer.core.TyperGroup):
         except KeyboardInterrupt:
             if ctx.invoked_subcommand != "numerai":
                 raise
-            told = "Interrupted. Run the command again to resume"
-            typer.echo(f"{told}, without --restart or --retrain.", err=True)
+            text = "Interrupted. Run the command again to resume"
+            typer.echo(f"{text}, without --restart or --retrain.", err=True)
             raise typer.Exit(130) from None
         _ui.echo(f"Error: {message}", err=True)
         raise typer.Exit(code)
@@ -150,8 +150,8 @@ def fit(
     if estimator == "auto" and era is None:
         raise InputError("--estimator: 'auto' needs --era.")
     if time_budget is not None and (estimator != "auto" or time_budget <= 0):
-        told = "is for --estimator auto, and a positive number of seconds"
-        raise InputError(f"--time-budget: {time_budget:g} {told}.")
+        text = "is for --estimator auto, and a positive number of seconds"
+        raise InputError(f"--time-budget: {time_budget:g} {text}.")
     table = _tables.TableFile(data, sep, encoding)
     given = {"--target": target, "--era": era}
     labels = {table.find(n, x): x for x, n in given.items() if n is not None}
@@ -160,8 +160,8 @@ def fit(
     asked = table.select(features, "--features")
     excluded = {*table.select(exclude, "--exclude")}
     for name in {*asked}.intersection(labels) - excluded:
-        told = f"'{name}' is the {labels[name]} column"
-        raise InputError(f"--features: {told}; leave it out with --exclude.")
+        text = f"'{name}' is the {labels[name]} column"
+        raise InputError(f"--features: {text}; leave it out with --exclude.")
     excluded |= {*labels}
     names = [name for name in asked or table.columns if name not in excluded]
     if not names:
@@ -173,8 +173,8 @@ def fit(
     frame = table.read([*names, *labels], declared)
     for name, of in labels.items():
         if n_missing := int(frame[name].isna().sum()):
-            told = f"column '{name}' has {count(n_missing, 'missing value')}"
-            raise InputError(f"{of}: {told}: fill them in or drop their rows.")
+            text = f"column '{name}' has {count(n_missing, 'missing value')}"
+            raise InputError(f"{of}: {text}: fill them in or drop their rows.")
     remedy = "declare it with --categorical, or leave it out with --exclude"
     X = _tables.make_features(frame[names], declared, remedy)
     y, is_classes = _tables.make_target(frame[target], task)
@@ -253,8 +253,8 @@ def predict(
     if missing := [name for name in names if name not in known]:
         if len(known) == 1:  # of another separator, perhaps
             table.find(missing[0], "DATA")
-        told = f"the model was fitted to {list_columns(missing)}, which '{data}' lacks."
-        raise InputError(f"DATA: {told}{did_you_mean(missing[0], table.columns)}")
+        text = f"the model was fitted to {list_columns(missing)}, which '{data}' lacks."
+        raise InputError(f"DATA: {text}{did_you_mean(missing[0], table.columns)}")
     classes = list(getattr(estimator, "classes_", []))
     headings = ["prediction", *(f"probability_{label}" for label in classes)]
     kept = table.select(id_columns, "--id")

@@ -54,7 +54,7 @@ numerai = typer.Typer(
 
 @contextmanager
 def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
-    """The steps for a configuration's models, which are told of on the terminal."""
+    """Yield the steps for a configuration's models, which report to the terminal."""
     check_packages()
     from sklearn_era.numerai.config import Config, SubmitSection, Workspace, load_config
 
@@ -70,9 +70,9 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
         workspace = Workspace(root, version or "")
     from sklearn_era.numerai.steps import Steps
 
-    told = _ui.Terminal()
-    with told.bars:
-        yield Steps(config, workspace, told)
+    terminal = _ui.Terminal()
+    with terminal.bars:
+        yield Steps(config, workspace, terminal)
 
 
 def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
@@ -104,8 +104,8 @@ def init(
         if target is None:
             raise
         if version is None:
-            told = "Warning: The latest version of the data is unknown."
-            echo(f"{told} {error}", err=True)
+            text = "Warning: The latest version of the data is unknown."
+            echo(f"{text} {error}", err=True)
     version = version or latest_version(served) or DataSection().version
     targets = list[str]()
     if served:
@@ -270,8 +270,8 @@ def submit(
             record = submit(
                 steps, name, number, file, require_open=require_open, force=force
             )
-            told = f"has submission {record.submission_id}"
-            echo(f"Round {number}: {name!r} {told}.")
+            text = f"has submission {record.submission_id}"
+            echo(f"Round {number}: {name!r} {text}.")
 
 
 @numerai.command()
@@ -319,8 +319,8 @@ def upload(
         if file is None:
             check_portable(one)
         if file is None and not steps.is_exported(one):
-            told = "is missing or out of date: run 'sklearn-era numerai export' first"
-            raise InputError(f"{path} {told}.")
+            text = "is missing or out of date: run 'sklearn-era numerai export' first"
+            raise InputError(f"{path} {text}.")
         steps.client.check_keys()
         check_portable_model(path, steps.workspace.need("live"))
         echo(f"{path.name} runs within Numerai's limits.")

@@ -50,8 +50,8 @@ def make_folder(folder: Path) -> Path:
     """Make the demo's own folder anew; return its configuration."""
     is_own = (folder / _MARK).is_file()
     if folder.exists() and not is_own and any(folder.iterdir()):
-        told = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
-        raise InputError(f"{told}: choose another folder.")
+        text = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
+        raise InputError(f"{text}: choose another folder.")
     config = folder / "numerai.toml"
     try:
         if is_own:

@@ -189,8 +189,8 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
         own, n_values = X[name].astype(object).map(known), X[name].count()
         if n_unknown := n_values - own.count():
             values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
-            told = f"the model has not seen {values}, and treats them as missing."
-            _ui.echo(f"Warning: DATA: {told}", err=True)
+            text = f"the model has not seen {values}, and treats them as missing."
+            _ui.echo(f"Warning: DATA: {text}", err=True)
         # As the estimator knows it: None and NaN are two categories to it.
         missing = [*categories[is_missing], np.nan][0]
         X[name] = own.astype(object).where(own.notna(), missing)
@@ -211,21 +211,21 @@ def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
             column = numbers
         # A few texts among numbers are slips, and no classes.
         elif task == "regression" or share < 0.1:
-            told = f"is not numeric{stray}; correct such values"
-            raise InputError(f"{subject} {told}, or {remedy}.")
+            text = f"is not numeric{stray}; correct such values"
+            raise InputError(f"{subject} {text}, or {remedy}.")
     n_classes = column.nunique()
     is_number = types.is_any_real_numeric_dtype(column.dtype)
     is_whole = is_number and (column % 1 == 0).all() and column.abs().max() < 2**63
     if task == "auto" and not is_number and n_classes > 20:
-        told = f"is text with {n_classes:,} distinct values"
-        raise InputError(f"{subject} {told}; {remedy} if they are classes.")
+        text = f"is text with {n_classes:,} distinct values"
+        raise InputError(f"{subject} {text}; {remedy} if they are classes.")
     if task == "auto" and is_number and not (is_whole and n_classes == 2):
         task = "regression"
     if task == "regression":
         return column.to_numpy(np.float64), False
     if is_number and not is_whole:
-        told = "holds fractions or numbers of at least 2**63, not classes"
-        raise InputError(f"{subject} {told}; pass --task regression.")
+        text = "holds fractions or numbers of at least 2**63, not classes"
+        raise InputError(f"{subject} {text}; pass --task regression.")
     if n_classes < 2:
         raise InputError(f"{subject} has only one class, '{column.iloc[0]}'.")
     dtype = np.int64 if is_whole else None if column.dtype == bool else str
@@ -271,8 +271,8 @@ def make_estimator(
         if not (parameter and equals):
             raise InputError(f"--param: '{pair}' is not NAME=VALUE.")
         if parameter in options:
-            told = f"'{parameter}' is given twice or has its own option"
-            raise InputError(f"--param: {told}.")
+            message = f"'{parameter}' is given twice or has its own option"
+            raise InputError(f"--param: {message}.")
         options[parameter] = parse_value(text.strip())
     try:
         refuse_moved(MOVED, options, "the estimators")
@@ -294,10 +294,10 @@ def describe_fit(model: Any) -> str:
         return f"an average of {len(model.members_)} of {n_tried}"
     trees = [tree for trees in model._predictors for tree in trees]
     n_split = sum(tree.get_n_leaf_nodes() > 1 for tree in trees)
-    told = count(model.n_iter_, "iteration")
+    text = count(model.n_iter_, "iteration")
     if n_split < len(trees):
-        told += f" ({n_split:,} of {len(trees):,} trees have splits)"
-    return told
+        text += f" ({n_split:,} of {len(trees):,} trees have splits)"
+    return text
 
 
 def describe_average(model: Any) -> Iterator[str]:
@@ -314,15 +314,15 @@ def describe_average(model: Any) -> Iterator[str]:
     if np.isnan(error):
         yield "  one era left out shows no gain for sure: the plain model is kept"
         return
-    told = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
+    text = f"{gain:.4g} ± {error:.2g} less than the plain model's in eras left out"
     if not gain > error:
-        told += ", no more than its error: the plain model is kept"
-    yield f"  loss of the average: {told}"
+        text += ", no more than its error: the plain model is kept"
+    yield f"  loss of the average: {text}"
     if model.era_labels_.size >= _LEAST_ERAS:
         forecast = EraScoreForecast().fit(model)
         low, high = forecast.interval()
-        told = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
-        yield f"  its loss in the next era: {told}"
+        text = f"{-forecast.mean_:.4g}, with 80 % from {-high:.4g} to {-low:.4g}"
+        yield f"  its loss in the next era: {text}"
 
 
 def score_held_out(
@@ -372,5 +372,5 @@ def score_held_out(
             order = np.arange(scores.size) if follow else None
             forecast = EraScoreForecast().fit(scores, eras=order)
             low, high = forecast.interval()
-            told = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
-            yield f"    in the next era: {told}"
+            text = f"{forecast.mean_:.4f}, with 80 % from {low:.4f} to {high:.4f}"
+            yield f"    in the next era: {text}"

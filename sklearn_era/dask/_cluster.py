@@ -201,10 +201,12 @@ class Cluster:
     ) -> None:
         self._check_there(addresses)
         silent = [address for address in addresses if address not in outcomes]
-        said = [str(each.error) for each in outcomes.values() if each.error is not None]
+        errors = [
+            str(each.error) for each in outcomes.values() if each.error is not None
+        ]
         if silent:
             raise self._silent(silent)
-        raise DaskFitError(f"The workers lost each other: {said[0]}.")
+        raise DaskFitError(f"The workers lost each other: {errors[0]}.")
 
     def _gone(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(

@@ -190,7 +190,7 @@ class Lockstep:
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
         self._fit_id = fit_id
-        self._tells = rank == 0
+        self._reports = rank == 0
         self._asks = rank == 0 and has_callbacks
         self._worker = get_worker()
         self._key = self._worker.get_current_task()
@@ -199,23 +199,23 @@ class Lockstep:
 
     def begin(self, estimator: Any) -> None:
         self._estimator = estimator
-        if self._tells:
+        if self._reports:
             fitted = _fitted_attributes(estimator)
-            self._tell("begin", {n: x for n, x in fitted.items() if n not in KEPT})
+            self._report("begin", {n: x for n, x in fitted.items() if n not in KEPT})
 
     def begin_iteration(self) -> None:
         if self._asks:
-            self._tell("begin_iteration", {})
+            self._report("begin_iteration", {})
 
     def end_iteration(self) -> bool:
         is_last = False
-        if self._tells:
+        if self._reports:
             now = vars(self._estimator)
             changed = {name: now[name] for name in _CHANGING if name in now}
             ends = {
                 name: (len(now[name]), now[name][-1:]) for name in LISTS if name in now
             }
-            self._tell("end_iteration", changed, ends)
+            self._report("end_iteration", changed, ends)
         if self._asks:
             is_last = self._answer()
         is_cancelled = self._is_cancelled()
@@ -227,7 +227,7 @@ class Lockstep:
     def end(self) -> None:
         self._estimator._fit_state.finish()
 
-    def _tell(self, what: str, attributes: dict[str, Any], more: Any = None) -> None:
+    def _report(self, what: str, attributes: dict[str, Any], more: Any = None) -> None:
         message = {
             "fit": self._fit_id,
             "what": what,

@@ -56,10 +56,10 @@ class Query(NamedTuple):
         try:
             return getattr(_parts({root: self.shape})[1].model_validate(data), root)
         except pydantic.ValidationError as error:
-            told = f"answered in an unknown format ({complaint(error)})"
-        told = f"{self.step}: Numerai's API {told}: upgrade sklearn-era."
+            text = f"answered in an unknown format ({complaint(error)})"
+        text = f"{self.step}: Numerai's API {text}: upgrade sklearn-era."
         # Numerai may have acted all the same.
-        raise HttpFailure(told, 200, unclear=True)
+        raise HttpFailure(text, 200, unclear=True)
 
 
 def _parts(shape: Any) -> tuple[str, Any]:
@@ -129,9 +129,9 @@ class Numerai:
         self, http: Http, public_id: str = "", secret_key: str = "", url: str = API_URL
     ) -> None:
         if not may_be_called(url):
-            told = "is not allowed: keys only go over https, or to http://127.0.0.1"
+            text = "is not allowed: keys only go over https, or to http://127.0.0.1"
             # Not shown: it may contain a password.
-            raise ConfigError(f"The address in {API_URL_VARIABLE} {told}.")
+            raise ConfigError(f"The address in {API_URL_VARIABLE} {text}.")
         self.http, self._url = http, url
         halves = map(pydantic.SecretStr, (public_id, secret_key))
         self._keys = dict(zip(KEY_NAMES, halves, strict=True))
@@ -159,8 +159,8 @@ class Numerai:
             )
         for name, half in keys.items():
             if not _PLAIN.fullmatch(half):
-                told = f"{name} contains a space, a quote or a sign that keys lack"
-                raise ConfigError(f"{told}: copy it again from {SITE}/account.")
+                text = f"{name} contains a space, a quote or a sign that keys lack"
+                raise ConfigError(f"{text}: copy it again from {SITE}/account.")
         return f"Token {'$'.join(keys.values())}"
 
     def ask(self, query: Query, *given: Any, retry: bool = True) -> Any:
@@ -180,8 +180,8 @@ class Numerai:
         known = self.models() if known is None else known
         if name not in known:
             yours = f"Your models: {', '.join(sorted(known))}."
-            told = yours if known else f"Create it at {SITE}."
-            raise ApiError(f"Your account has no Classic model {name!r}. {told}")
+            text = yours if known else f"Create it at {SITE}."
+            raise ApiError(f"Your account has no Classic model {name!r}. {text}")
         return known[name]
 
     def datasets(self) -> list[str]:
@@ -228,9 +228,9 @@ class Numerai:
         except HttpFailure:
             return listed  # status and round are optional
         fates = [x for m in models if m.id == model_id for x in m.latestSubmissions]
-        told = {key: x for x in fates for key in (x.filename, x.id) if key}
+        by_key = {key: x for x in fates for key in (x.filename, x.id) if key}
         for i, entry in enumerate(listed):
-            if fate := told.get(entry.id) or told.get(entry.filename):
+            if fate := by_key.get(entry.id) or by_key.get(entry.filename):
                 listed[i] = Listed(*entry[:3], fate.roundNumber, fate.status)
         return listed
 
@@ -283,8 +283,8 @@ class Numerai:
         except HttpFailure as failure:
             if grant is None:
                 raise
-            told = str(failure).rstrip(".")
-        raise UploadError(f"{told}; nothing was submitted.")
+            text = str(failure).rstrip(".")
+        raise UploadError(f"{text}; nothing was submitted.")
 
     def create(
         self, filename: str, model_id: str, known_ids: Collection[str], sha256: str
@@ -308,9 +308,9 @@ class Numerai:
                 break
             if found:
                 return found
-        told = "it is unclear whether it was created: run this command again, which"
-        told = f"{told} asks Numerai first" if unclear else "nothing was submitted"
-        raise UploadError(f"{str(failure).rstrip('.')}; {told}.")
+        text = "it is unclear whether it was created: run this command again, which"
+        text = f"{text} asks Numerai first" if unclear else "nothing was submitted"
+        raise UploadError(f"{str(failure).rstrip('.')}; {text}.")
 
 
 def _read_settings(path: Path) -> dict[str, str | None]:
@@ -326,6 +326,6 @@ def _read_settings(path: Path) -> dict[str, str | None]:
     dotenv = import_optional("dotenv", extra="numerai")
     found = dict(dotenv.dotenv_values(stream=StringIO(text), interpolate=False))
     if os.name == "posix" and path.stat().st_mode & 0o077 and found.keys() & KEY_NAMES:
-        told = f"Other users can read {path}, which contains your key"
-        warn(f"{told}: run 'chmod 600 {path}'.")
+        message = f"Other users can read {path}, which contains your key"
+        warn(f"{message}: run 'chmod 600 {path}'.")
     return found

@@ -124,8 +124,8 @@ def predict_live(
             )
     ranks = blend.combine(predictions)
     if neutralizers:
-        told = "Live predictions cannot be neutralized by this feature set: {reason}."
-        with decoding(live, told):
+        text = "Live predictions cannot be neutralized by this feature set: {reason}."
+        with decoding(live, text):
             ranks = neutralize_ranks(
                 ranks, frame[[*neutralizers]], proportion=proportion
             )

@@ -62,15 +62,15 @@ class Section(BaseModel):
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-        told = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        text = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
         # A check of several keys has no location; its text begins with the first key.
-        key = str(first["loc"][0]) if first["loc"] else told.split()[0]
+        key = str(first["loc"][0]) if first["loc"] else text.split()[0]
         if first["type"] == "missing":
-            told = f"{key} is missing; {_WHOLE}"
+            text = f"{key} is missing; {_WHOLE}"
         elif first["loc"]:
-            demand = cls.model_fields[key].description or told.replace("should", "must")
-            told = f"{key} = {values[key]!r} {demand}"
-        raise ConfigError(f"{origins.get(key, layers[0][0])} {told}.")
+            demand = cls.model_fields[key].description or text.replace("should", "must")
+            text = f"{key} = {values[key]!r} {demand}"
+        raise ConfigError(f"{origins.get(key, layers[0][0])} {text}.")
 
 
 class DataSection(Section):
@@ -116,9 +116,9 @@ class TrainSection(Section):
             raise ValueError(f"era_offset = {k} must be less than every_nth_era = {n}")
         return self
 
-    def table_of(self, told: object) -> str:
+    def table_of(self, message: object) -> str:
         """The name of the table with the parameter that a message names first."""
-        named = [x for x in re.findall(r"\w+", str(told)) if x in self._tables]
+        named = [x for x in re.findall(r"\w+", str(message)) if x in self._tables]
         return self._tables[named[0]] if named else "[train.parameters]"
 
 
@@ -152,8 +152,8 @@ class ValidateSection(Section):
             return self.purge
         if (horizon := horizon_of(target)) in _PURGE:
             return _PURGE[horizon]
-        told = f"for targets of 20 and 60 days, not {target!r}: set purge to a number"
-        raise ConfigError(f"[validate] purge = 'auto' only works {told} of eras.")
+        text = f"for targets of 20 and 60 days, not {target!r}: set purge to a number"
+        raise ConfigError(f"[validate] purge = 'auto' only works {text} of eras.")
 
     def benchmark_of(self, version: str, target: str) -> str:
         """The column of the benchmark model, like v53_lgbm_ender60; "" for none."""
@@ -208,8 +208,8 @@ class Config(Section):
         if len(found) == 1:
             return found[0]
         names = ", ".join(model.name for model in self.models)
-        told = "choose one with --model" if found else f"there is no {name!r}"
-        raise ConfigError(f"The configuration has the models {names}: {told}.")
+        text = "choose one with --model" if found else f"there is no {name!r}"
+        raise ConfigError(f"The configuration has the models {names}: {text}.")
 
 
 def check_target(target: str, known: Sequence[str] = ()) -> str:
@@ -217,8 +217,8 @@ def check_target(target: str, known: Sequence[str] = ()) -> str:
     named = [name for name in known if name != "target"]
     shown = f" Available targets: {', '.join(named)}." if named else ""
     if target == "target":
-        told = "is an alias, and Numerai changes its meaning: use the full name of one"
-        raise ConfigError(f"target = 'target' {told}, like 'target_ender_60'.{shown}")
+        text = "is an alias, and Numerai changes its meaning: use the full name of one"
+        raise ConfigError(f"target = 'target' {text}, like 'target_ender_60'.{shown}")
     if known and target not in named:
         raise ConfigError(f"Unknown target {target!r}.{shown}")
     return target
@@ -245,8 +245,8 @@ def load_config(path: Path) -> tuple[Config, Workspace]:
         with naming(path):
             config = resolve(tomllib.loads(path.read_text("utf-8")))
     except FileNotFoundError:
-        told = "create it with 'sklearn-era numerai init' or pass another with --config"
-        raise ConfigError(f"Configuration file '{path}' not found: {told}.") from None
+        text = "create it with 'sklearn-era numerai init' or pass another with --config"
+        raise ConfigError(f"Configuration file '{path}' not found: {text}.") from None
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
@@ -260,8 +260,8 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
     given = {"name": name, "target": check_target(target), "version": version}
     for option, value in given.items():
         if re.fullmatch(r"\w[\w.-]*", value) is None:
-            told = "may only contain letters, digits, '_', '-' and '.'"
-            raise ConfigError(f"--{option} {value!r} {told}.")
+            message = "may only contain letters, digits, '_', '-' and '.'"
+            raise ConfigError(f"--{option} {value!r} {message}.")
     text = string.Template(TEMPLATE.read_text("utf-8")).substitute(given)
     resolve(tomllib.loads(text))
     try:
@@ -272,8 +272,8 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
             if b".env" not in (lines := ignored.read()).splitlines():
                 ignored.write(b".env\n" if lines[-1:] in b"\n" else b"\n.env\n")
     except FileExistsError:
-        told = "already exists: edit it, or pass another path with --config"
-        raise ConfigError(f"'{path}' {told}.") from None
+        message = "already exists: edit it, or pass another path with --config"
+        raise ConfigError(f"'{path}' {message}.") from None
     except OSError as error:
         raise ConfigError(f"'{path}' cannot be written: {error.strerror}.") from error
 
@@ -323,8 +323,8 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
         named = isinstance(entry, dict) and "name" in entry
         at = f"{where} {entry['name']!r}" if named else where
         if twin := seen.get(at.casefold()):
-            told = f", as folders may not tell it from {twin}: choose another name"
-            raise ConfigError(f"{at} is defined twice{'' if twin == at else told}.")
+            text = f", as folders may not tell it from {twin}: choose another name"
+            raise ConfigError(f"{at} is defined twice{'' if twin == at else text}.")
         seen[at.casefold()] = at
         settings, origins = _merge((at, entry))
         check_keys(origins, [*own, *TrainSection.model_fields])
@@ -351,8 +351,8 @@ def _parse_train(*layers: _Layer) -> TrainSection:
         estimator = table.get("estimator", estimator)
         key = "checkpoint_every" if estimator == "auto" else "time_budget"
         if table.get(key):
-            told = f"is of no use with estimator = {estimator!r}: remove it."
-            raise ConfigError(f"{where} {key} {told}")
+            text = f"is of no use with estimator = {estimator!r}: remove it."
+            raise ConfigError(f"{where} {key} {text}")
     return train
 
 

@@ -122,7 +122,7 @@ def read_columns(path: Path, columns: Sequence[str] | None) -> "pd.DataFrame":
 
 @contextmanager
 def decoding(
-    shown: object, told: str = "{shown} is damaged ({reason}). " + ADVICE
+    shown: object, template: str = "{shown} is damaged ({reason}). " + ADVICE
 ) -> Iterator[None]:
     """Raise errors of pyarrow and its callers about a file as `DataError`."""
     arrow = import_optional("pyarrow", extra="numerai")
@@ -132,8 +132,11 @@ def decoding(
         # ValueError: column names that are not UTF-8.
         reason = " ".join(str(error).split())[:500].rstrip(".")
         if isinstance(error, OSError) and error.errno is not None:
-            told, reason = "{shown} cannot be read: {reason}.", os.strerror(error.errno)
-        raise DataError(told.format(shown=shown, reason=reason)) from error
+            template, reason = (
+                "{shown} cannot be read: {reason}.",
+                os.strerror(error.errno),
+            )
+        raise DataError(template.format(shown=shown, reason=reason)) from error
 
 
 @contextmanager
@@ -174,8 +177,8 @@ def era_runs(columns: ParquetColumns, path: Path) -> list[EraRun]:
     in_order = [labels[i] for i in index[starts]]
     if len(in_order) > len(labels):
         twice = next(x for i, x in enumerate(in_order) if x in in_order[:i])
-        told = f"{path}: the rows of era {twice!r} are not contiguous"
-        raise DataError(f"{told}: sort the file by era, or download it again.")
+        text = f"{path}: the rows of era {twice!r} are not contiguous"
+        raise DataError(f"{text}: sort the file by era, or download it again.")
     return list(map(EraRun, in_order, starts, [*starts[1:], index.size]))
 
 

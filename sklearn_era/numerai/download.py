@@ -67,7 +67,7 @@ def download(
     workspace: Workspace,
     data: DataSection,
     round_number: int,
-    told: "Reporter",
+    reporter: "Reporter",
 ) -> None:
     """Fetch the wanted files, and local ones that prove damaged."""
     # Two locks, so that a round's small files do not wait for gigabytes of others.
@@ -82,14 +82,14 @@ def download(
             path = workspace.need(name)
             try:
                 _check(name, path)
-                told.step(f"Kept {path.name}.")
+                reporter.step(f"Kept {path.name}.")
             except DataError:
                 reasons[name] = "the local file was damaged"
         for name in _served(client, workspace.version, reasons) if reasons else ():
             path = workspace.data_file(name, round_number)
             of_round = round_number if name.startswith("live") else None
             check = partial(check_new, workspace, name, round_number)
-            on_bytes = partial(told.progress, name)
+            on_bytes = partial(reporter.progress, name)
             file = served_name(workspace.version, name)
             try:
                 Fetch(client, file, path, of_round, check, on_bytes)()
@@ -99,7 +99,7 @@ def download(
                 # Numerai does not offer it yet.
                 raise NotPublishedError(str(error)) from None
             why = f" ({reasons[name]})" if "local file" in reasons[name] else ""
-            told.step(f"Downloaded {path.name}{why}.")
+            reporter.step(f"Downloaded {path.name}{why}.")
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class Fetch:
             except DataError:
                 self._fetch_checked()  # perhaps damaged in transit or in a cache
         except OSError as error:
-            told = f"{self.path} cannot be written: {error.strerror}."
-            raise DataError(told) from None
+            text = f"{self.path} cannot be written: {error.strerror}."
+            raise DataError(text) from None
         finally:
             # Without a version it cannot be resumed.
             with suppress(OSError):
@@ -183,8 +183,8 @@ class Fetch:
         """Write chunks from byte `start` on."""
         if size > (free := shutil.disk_usage(place.parent).free):
             # Now, instead of after hours of writing.
-            told = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"
-            raise OSError(errno.ENOSPC, told)
+            text = f"it needs {size:,} bytes, but {place.parent} has {free:,} left"
+            raise OSError(errno.ENOSPC, text)
         with place.open("r+b" if start else "wb") as file:
             file.seek(start)
             file.truncate()
@@ -212,8 +212,8 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
         _check(name, path)
     except DataError as error:
         shown = f"Numerai's {served_name(workspace.version, name)}"
-        told = str(error).replace(str(path), shown)
-        raise DataError(told.replace(ADVICE, "Run this command again.")) from None
+        text = str(error).replace(str(path), shown)
+        raise DataError(text.replace(ADVICE, "Run this command again.")) from None
     if name != "live":
         return
     # Numerai may serve the last round's file for a while. Submissions may be kept where
@@ -228,9 +228,9 @@ def check_new(workspace: Workspace, name: str, round_number: int, path: Path) ->
             file = paths[older]
             known = read_ids(file) if paths is live else read_predictions(file)["id"]
             if ids == set(known):
-                told = f"The live data of round {round_number} are not published yet"
-                told = f"{told}: Numerai still serves those of round {older}"
-                raise NotPublishedError(f"{told}. Try again in a few minutes.")
+                text = f"The live data of round {round_number} are not published yet"
+                text = f"{text}: Numerai still serves those of round {older}"
+                raise NotPublishedError(f"{text}. Try again in a few minutes.")
 
 
 def _check(name: str, path: Path) -> None:
@@ -247,15 +247,15 @@ def _served(client: Numerai, version: str, names: Iterable[str]) -> list[str]:
     known = sorted(Path(x).stem for x in served if x.startswith(f"{version}/"))
     if not known:
         latest = latest_version(served) or "unknown"
-        told = f"Numerai no longer serves {version}; the latest version is {latest}"
-        raise DataError(f"{told}. Set version = {latest!r} in [data], and train again.")
+        text = f"Numerai no longer serves {version}; the latest version is {latest}"
+        raise DataError(f"{text}. Set version = {latest!r} in [data], and train again.")
     missing = [name for name in names if served_name(version, name) not in served]
     for name in missing:
-        told = f"Numerai has no {served_name(version, name)}"
+        text = f"Numerai has no {served_name(version, name)}"
         if name not in OPTIONAL:
-            raise ConfigError(f"{told}; {errors.alternatives(name, known)}")
-        told += f": comparisons with it are left out. Remove {name!r} from [data] files"
-        errors.warn(f"{told} to silence this warning.")
+            raise ConfigError(f"{text}; {errors.alternatives(name, known)}")
+        text += f": comparisons with it are left out. Remove {name!r} from [data] files"
+        errors.warn(f"{text} to silence this warning.")
     return [name for name in names if name not in missing]
 
 

@@ -135,9 +135,9 @@ def check_portable_model(
         command = [python, "-I", __file__, str(memory_limit), str(path), str(data)]
         report = _run(command, folder, time_limit)
         if (stage := report["stage"]) != "done":
-            told = {"model": path.name, "python": python, **report}
-            told |= {"seconds": time_limit, "limit": memory_limit / 2**30}
-            raise ExportError(_FAILURES[stage].format(**told))
+            details = {"model": path.name, "python": python, **report}
+            details |= {"seconds": time_limit, "limit": memory_limit / 2**30}
+            raise ExportError(_FAILURES[stage].format(**details))
         if output is not None:
             Path(output).write_bytes((folder / "predictions.csv").read_bytes())
     check = PortableCheck(**report["check"])
@@ -171,11 +171,11 @@ def _run(command: list[str], folder: Path, time_limit: float) -> dict[str, Any]:
     with suppress(FileNotFoundError):
         report: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
         return report
-    said = done.stdout.strip().splitlines() or ["no output"]
+    lines = done.stdout.strip().splitlines() or ["no output"]
     how = f"exit status {done.returncode}"
     if done.returncode < 0:
         how = f"killed by {signal.Signals(-done.returncode).name}"
-    return {"stage": "end", "error": f"{how}: {said[-1]}"}
+    return {"stage": "end", "error": f"{how}: {lines[-1]}"}
 
 
 class RefusedError(Exception):

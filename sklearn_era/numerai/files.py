@@ -71,8 +71,8 @@ class Workspace:
         """The newest file of a name; DataError with the remedy if there is none."""
         if path := self.newest(name):
             return path
-        told = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
-        raise DataError(f"{self.data_dir} has no {name}_<round> file: {told}.")
+        text = f"add {name!r} to [data] files and run 'sklearn-era numerai download'"
+        raise DataError(f"{self.data_dir} has no {name}_<round> file: {text}.")
 
 
 def utc_now() -> str:
@@ -139,12 +139,12 @@ class Record(BaseModel):
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror}.") from error
         except ValidationError as error:
-            told = f"{path} is damaged ({complaint(error)})"
-            raise DataError(f"{told}. {advice}") from None
+            text = f"{path} is damaged ({complaint(error)})"
+            raise DataError(f"{text}. {advice}") from None
         newest = cls.model_fields["format"].default
         if not 1 <= record.format <= newest:
-            told = f"{path} has format {record.format}, but this version reads"
-            raise DataError(f"{told} formats up to {newest}: upgrade sklearn-era.")
+            text = f"{path} has format {record.format}, but this version reads"
+            raise DataError(f"{text} formats up to {newest}: upgrade sklearn-era.")
         return record
 
     def write(self, path: Path) -> None:
@@ -185,8 +185,8 @@ def lock(path: Path, what: str, *, wait: float = 0.0) -> Iterator[None]:
     except (PermissionError, FileExistsError, NotADirectoryError) as error:
         raise DataError(f"{path} cannot be written: {error.strerror}.") from error
     except (NotImplementedError, OSError):
-        told = f"{path.parent} is on a file system without locks"
-        warn(f"{told}: make sure that no other run is {what}.")
+        text = f"{path.parent} is on a file system without locks"
+        warn(f"{text}: make sure that no other run is {what}.")
     try:
         yield
     finally:

@@ -43,9 +43,9 @@ class HttpFailure(ApiError):
     """A call failed; it may succeed later (`transient`), or have acted (`unclear`)."""
 
     def __init__(
-        self, told: str, status: int = 0, transient: bool = False, unclear: bool = False
+        self, text: str, status: int = 0, transient: bool = False, unclear: bool = False
     ) -> None:
-        super().__init__(told)
+        super().__init__(text)
         self.status, self.transient, self.unclear = status, transient, unclear
         self.retry_after = 0.0  # seconds that the server asks to wait
 
@@ -65,7 +65,7 @@ class Http:
         self._skew = timedelta(0)
         # These log addresses: at DEBUG, and in warnings about odd headers.
         for name in ("urllib3.connectionpool", "urllib3.connection"):
-            logging.getLogger(name).addFilter(_is_of_others)
+            logging.getLogger(name).addFilter(_is_foreign)
 
     def now(self) -> datetime:
         """The time by Numerai's clock, from its last Date header."""
@@ -96,17 +96,17 @@ class Http:
             content = b"".join(self._chunks(peer, response))
         if date := _date(response.headers.get("Date", "")):
             self._skew = date - datetime.now(UTC)
-        data, said = _understood(content, token)
-        advice = f" ({said})" if said else ""
+        data, complaint = _parse_answer(content, token)
+        advice = f" ({complaint})" if complaint else ""
         if token is not None and response.status_code in (401, 403):
             advice = f": check NUMERAI_PUBLIC_ID and NUMERAI_SECRET_KEY{advice}"
         self._check(peer, response, advice)
-        if said:
-            raise HttpFailure(f"{peer} refused: {said.rstrip('.')}.", 200)
+        if complaint:
+            raise HttpFailure(f"{peer} refused: {complaint.rstrip('.')}.", 200)
         if data is not None:
             return data
-        told = f"{peer} did not answer with data (a proxy?): open {SITE} in a browser."
-        raise HttpFailure(told, 200, unclear=True)
+        text = f"{peer} did not answer with data (a proxy?): open {SITE} in a browser."
+        raise HttpFailure(text, 200, unclear=True)
 
     def put(self, step: str, url: str, content: bytes, headers: Any) -> None:
         """Put bytes to a signed address, once."""
@@ -148,7 +148,7 @@ class Http:
 
         def run() -> None:
             try:
-                outcome.set_result(self._told_apart(peer, send))
+                outcome.set_result(self._classified(peer, send))
             except BaseException as error:
                 outcome.set_exception(error)
 
@@ -159,8 +159,8 @@ class Http:
             return outcome.result(seconds)
         except TimeoutError:
             outcome.add_done_callback(lambda x: x.exception() or x.result().close())
-            told = f"{peer} did not finish answering within {seconds:.3g} seconds."
-        raise HttpFailure(told, transient=True, unclear=True)
+            text = f"{peer} did not finish answering within {seconds:.3g} seconds."
+        raise HttpFailure(text, transient=True, unclear=True)
 
     def _send(self, method: str, url: str, headers: Any, **body: Any) -> Any:
         requests = import_optional("requests", extra="numerai")
@@ -181,18 +181,18 @@ class Http:
         spent, taken, elapsed, total = 0.0, 0, 0.0, 0
         with self._reader(reply.raw) as read:
             began = time.monotonic()
-            while chunk := self._told_apart(peer, read):
+            while chunk := self._classified(peer, read):
                 spent, taken = spent + time.monotonic() - began, taken + len(chunk)
                 total += len(chunk)
                 if limited and total > MOST_BYTES:
-                    told = f"{peer} sent more than {MOST_BYTES:,} bytes."
-                    raise HttpFailure(told, unclear=True)
+                    text = f"{peer} sent more than {MOST_BYTES:,} bytes."
+                    raise HttpFailure(text, unclear=True)
                 if spent >= self.timeout:
                     elapsed += spent
                     late = limited and elapsed >= 10 * self.timeout
                     if late or taken < _LEAST_SPEED * spent:
-                        told = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
-                        raise HttpFailure(f"{peer} {told}.", 0, True, unclear=True)
+                        text = f"sent only {total:,} bytes in {elapsed:.3g} seconds"
+                        raise HttpFailure(f"{peer} {text}.", 0, True, unclear=True)
                     spent, taken = 0.0, 0
                 yield chunk
                 began = time.monotonic()
@@ -229,7 +229,7 @@ class Http:
         finally:
             ended.set()
 
-    def _told_apart(self, peer: str, call: Callable[[], _T]) -> _T:
+    def _classified(self, peer: str, call: Callable[[], _T]) -> _T:
         """Call, and raise network errors as `HttpFailure` without addresses."""
         errors = import_optional("requests", extra="numerai").exceptions
         below = import_optional("urllib3", extra="numerai").exceptions
@@ -237,18 +237,18 @@ class Http:
         try:
             return call()
         except (errors.Timeout, below.TimeoutError):
-            told, passing = f"did not answer within {self.timeout:g} seconds", True
+            text, passing = f"did not answer within {self.timeout:g} seconds", True
         except errors.SSLError:
-            told = "has a certificate that could not be verified"
+            text = "has a certificate that could not be verified"
         except (errors.ConnectionError, below.HTTPError):
-            told = "could not be reached, or closed the connection: check the network"
+            text = "could not be reached, or closed the connection: check the network"
             passing = True
         except errors.RequestException as error:
-            told = f"could not be called ({type(error).__name__})"
+            text = f"could not be called ({type(error).__name__})"
         except OSError as error:  # such as a bad REQUESTS_CA_BUNDLE
-            told = f"could not be called ({tell(error)})"
+            text = f"could not be called ({redact(error)})"
         # Outside the handlers: errors of requests hold headers and addresses.
-        raise HttpFailure(f"{peer} {told}.", transient=passing, unclear=passing)
+        raise HttpFailure(f"{peer} {text}.", transient=passing, unclear=passing)
 
     def _check(
         self, peer: str, response: Any, advice: str = "", is_signed: bool = False
@@ -274,7 +274,7 @@ class Http:
         raise failure
 
 
-def _is_of_others(record: logging.LogRecord) -> bool:
+def _is_foreign(record: logging.LogRecord) -> bool:
     """Whether a log record comes from another client's request."""
     return threading.current_thread().name != _THREAD
 
@@ -293,7 +293,7 @@ def may_be_called(url: str) -> bool:
     return False
 
 
-def tell(text: object, *secrets: str) -> str:
+def redact(text: object, *secrets: str) -> str:
     """A server's message on one line, without secrets and signed addresses."""
     line = printable(" ".join(str(text).split()))
     for secret in filter(None, secrets):
@@ -311,7 +311,9 @@ def _redirected(url: str, location: str) -> str:
     return ""
 
 
-def _understood(content: bytes, token: str | None) -> tuple[dict[str, Any] | None, str]:
+def _parse_answer(
+    content: bytes, token: str | None
+) -> tuple[dict[str, Any] | None, str]:
     """The data of a GraphQL answer, and its error messages on one line."""
     document: Any = None
     with suppress(ValueError, RecursionError):
@@ -323,8 +325,8 @@ def _understood(content: bytes, token: str | None) -> tuple[dict[str, Any] | Non
         for x in (errors if isinstance(errors, list) else [errors])
     ]
     public_id, _, secret_key = (token or "").removeprefix("Token ").partition("$")
-    said = tell("; ".join(map(str, texts)), secret_key, public_id)
-    return data if isinstance(data, dict) else None, said
+    complaint = redact("; ".join(map(str, texts)), secret_key, public_id)
+    return data if isinstance(data, dict) else None, complaint
 
 
 def _date(text: str) -> datetime | None:

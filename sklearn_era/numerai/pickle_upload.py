@@ -8,7 +8,7 @@ from typing import Any
 from sklearn_era.numerai.api import CREATED, GRANT, Numerai, Query
 from sklearn_era.numerai.data import decoding
 from sklearn_era.numerai.errors import ApiError, ConfigError, UploadError
-from sklearn_era.numerai.http import SITE, tell
+from sklearn_era.numerai.http import SITE, redact
 
 _PAUSE = 15.0  # most seconds between two polls
 _CHOICES = [{"id": str, "name": str, "default": bool | None}]
@@ -60,15 +60,15 @@ def upload_pickle(
         if not (listed := client.ask(VALIDATION, upload_id)):
             raise ApiError(f"{VALIDATION.step}: Numerai does not list {upload_id}.")
         status = listed[0].validationStatus or "unknown"
-        said = [y.description for x in listed[0].triggers for y in x.statuses]
-        told = ": ".join([status, *[tell(x) for x in said if x][-1:]])
+        notes = [y.description for x in listed[0].triggers for y in x.statuses]
+        text = ": ".join([status, *[redact(x) for x in notes if x][-1:]])
         if status == "success":
             break
         if status in ("error", "failed"):
             what = f"upload {upload_id} of {path.name}"
-            raise UploadError(f"Numerai could not validate {what} ({told}).")
+            raise UploadError(f"Numerai could not validate {what} ({text}).")
         if (left := end - time.monotonic()) <= 0:
-            on_step(f"Numerai has not validated it yet ({told}): check {SITE}.")
+            on_step(f"Numerai has not validated it yet ({text}): check {SITE}.")
             return status
         if status != last:
             on_step(f"Numerai's validation: {status}.")

@@ -33,7 +33,7 @@ class Run:
         self.steps, self.upload, self.retrain = steps, upload, retrain
         self.client, self.workspace = steps.client, steps.workspace
         self.data, self.models = steps.config.data, steps.config.models
-        self.tell, self.failures = steps.told.step, list[tuple[str, Exception]]()
+        self.report, self.failures = steps.reporter.step, list[tuple[str, Exception]]()
         self._deadline = monotonic() + 60 * wait
         self._submitted, self._number = set[str](), 0
 
@@ -84,11 +84,11 @@ class Run:
             for shown, reason in due.items():
                 yield f"Would train {shown}: {reason}."
             record = None if number is None else self._record(model, number)
-            told = f"Would predict and submit {name} for {of}."
+            text = f"Would predict and submit {name} for {of}."
             if record is not None and record.state == "submitted":
-                told = f"{name} has submission {record.submission_id} for {of}; would "
-                told += "submit again if the predictions change."
-            yield told
+                text = f"{name} has submission {record.submission_id} for {of}; would "
+                text += "submit again if the predictions change."
+            yield text
             if due or not self.steps.is_validated(model):
                 yield f"Would validate {name}."
             wants_export = self.steps.wants_export(model)
@@ -117,7 +117,7 @@ class Run:
 
     def _patiently(self, attempt: Callable[[], Any]) -> Any:
         """Call until it succeeds, while failures are transient and time is left."""
-        said = ""
+        last = ""
         while True:
             try:
                 return attempt()
@@ -125,9 +125,9 @@ class Run:
                 passes = getattr(error, "transient", True)
                 if not passes or monotonic() >= self._deadline:
                     raise
-                if str(error) != said:
-                    said = str(error)
-                    self.tell(said)
+                if str(error) != last:
+                    last = str(error)
+                    self.report(last)
             sleep(min(_POLL, max(self._deadline - monotonic(), 0.0)))
 
     def _open_round(self) -> Round:
@@ -136,9 +136,9 @@ class Run:
         if current.is_open or monotonic() >= self._deadline:
             return current
         opening = self.client.next_opening()
-        told = "has closed; waiting for the next one."
-        told += f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
-        raise NotPublishedError(f"Round {current.number} {told}")
+        text = "has closed; waiting for the next one."
+        text += f" It opens at {opening:%Y-%m-%d %H:%M} UTC." if opening else ""
+        raise NotPublishedError(f"Round {current.number} {text}")
 
     def _begin_round(self, current: Round) -> None:
         """Download a round's files, and submit with the existing fits."""
@@ -173,19 +173,19 @@ class Run:
         except errors.NoModelError:
             waits_for = "all of its fits are trained"
         if waits_for:
-            self.tell(f"{model.name!r} will be submitted once {waits_for}.")
+            self.report(f"{model.name!r} will be submitted once {waits_for}.")
             return
         for shown, reason in self.steps.reasons_to_train(model).items():
-            told = "the existing fit predicts until the new one is trained"
-            self.tell(f"{shown} is out of date ({reason}): {told}.")
+            text = "the existing fit predicts until the new one is trained"
+            self.report(f"{shown} is out of date ({reason}): {text}.")
         self._deliver(model)
 
     def _deliver(self, model: Model) -> None:
         """Predict and submit, unless the user submitted a file."""
         record = self._record(model, self._number)
         if self.upload and record is not None and not record.model_sha256:
-            told = f"was submitted from your file {record.file}; leaving it alone"
-            self.tell(f"Round {self._number}: {model.name!r} {told}.")
+            text = f"was submitted from your file {record.file}; leaving it alone"
+            self.report(f"Round {self._number}: {model.name!r} {text}.")
             return
         self.steps.predict(model, self._number)
         if self.upload:
@@ -200,14 +200,14 @@ class Run:
         except errors.BusyError as error:
             if model.name not in self._submitted:
                 raise
-            self.tell(f"{error} The next run submits its model.")
+            self.report(f"{error} The next run submits its model.")
             return
         current = self._follow_rounds()
         if current and (current.is_open or model.name not in self._submitted):
             self._deliver(model)
         elif current:
-            told = f"the new {model.name!r} will be submitted in the next one"
-            self.tell(f"Round {current.number} has closed: {told}.")
+            text = f"the new {model.name!r} will be submitted in the next one"
+            self.report(f"Round {current.number} has closed: {text}.")
 
     def _validate(self, model: Model) -> None:
         if self.steps.is_validated(model):
@@ -215,7 +215,7 @@ class Run:
         try:
             self.steps.validate(model)
         except errors.BusyError as error:
-            self.tell(str(error))
+            self.report(str(error))
         else:
             self._follow_rounds()
 

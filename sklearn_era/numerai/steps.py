@@ -40,8 +40,10 @@ class Reporter(Protocol):
 class Steps:
     """The steps for the models of a configuration."""
 
-    def __init__(self, config: Config, workspace: Workspace, told: Reporter) -> None:
-        self.config, self.workspace, self.told = config, workspace, told
+    def __init__(
+        self, config: Config, workspace: Workspace, reporter: Reporter
+    ) -> None:
+        self.config, self.workspace, self.reporter = config, workspace, reporter
         self._read_features = cache(data.read_features)
 
     @cached_property
@@ -56,7 +58,7 @@ class Steps:
         """Download files that are missing or to be refreshed."""
         changes = {"files": [*names], "refresh": [*self.config.data.refresh, *refresh]}
         asked = self.config.data.model_copy(update=changes)
-        download(self.client, self.workspace, asked, round_number, self.told)
+        download(self.client, self.workspace, asked, round_number, self.reporter)
 
     def metadata(self) -> data.FeatureMetadata:
         """The contents of the newest features.json; each file is read once."""
@@ -112,7 +114,7 @@ class Steps:
             for member in model.members:
                 if (shown := _spell(model, member)) not in reasons:
                     continue
-                self.told.step(f"Training {shown}: {reasons[shown]}.")
+                self.reporter.step(f"Training {shown}: {reasons[shown]}.")
                 record = training.train(
                     member.train,
                     files=[self.workspace.need(name) for name in member.train.files],
@@ -120,19 +122,19 @@ class Steps:
                     folder=self.workspace.model_dir(model.name), name=member.name,
                     model_name=model.name, version=self.workspace.version,
                     purge=self._purge_of(member.train),
-                    on_progress=self.told.progress,
+                    on_progress=self.reporter.progress,
                 )  # fmt: skip
-                self.told.step(
+                self.reporter.step(
                     f"Trained {shown} for {record.target} on {record.n_rows:,} rows of "
                     f"{record.n_eras:,} eras ({record.first_era} to {record.last_era}) "
                     f"and {len(record.features):,} features."
                 )
                 if of := record.weights:
                     weights = ", ".join(f"{x} {of[x]:.2f}" for x in of if of[x])
-                    self.told.step(f"It averages models by the weights {weights}.")
+                    self.reporter.step(f"It averages models by the weights {weights}.")
                 if (n := record.n_trees_with_splits) < record.n_trees:
-                    tell = warn if 2 * n < record.n_trees else self.told.step
-                    tell(
+                    report = warn if 2 * n < record.n_trees else self.reporter.step
+                    report(
                         f"Only {n:,} of {record.n_trees:,} trees have splits: the eras "
                         "agree on too little for the thresholds, and the model may be "
                         "worse than plain gain: lower split_criterion__min_agreement "
@@ -149,8 +151,8 @@ class Steps:
         self.workspace.need("live")
         rounds = self.workspace.rounds_of("live")
         if round_number not in (None, *rounds):
-            told = f"has no live file for round {round_number}; the newest is for"
-            raise DataError(f"{self.workspace.data_dir} {told} round {rounds[-1]}.")
+            text = f"has no live file for round {round_number}; the newest is for"
+            raise DataError(f"{self.workspace.data_dir} {text} round {rounds[-1]}.")
         return rounds[-1] if round_number is None else round_number
 
     def predict(self, model: Model, round_number: int) -> None:
@@ -174,7 +176,7 @@ class Steps:
             model_sha256="+".join(record.sha256 for record in records),
             neutralize_proportion=share,
         ).write(path.with_suffix(".json"))  # fmt: skip
-        self.told.step(
+        self.reporter.step(
             f"Round {round_number}: {len(frame):,} predictions of {model.name!r}, from "
             f"{predictions.min():.4f} to {predictions.max():.4f}: {path}"
         )
@@ -192,17 +194,18 @@ class Steps:
             except DataError as error:  # must not prevent the submission
                 warn(str(error))
             if isfinite(correlation):
-                self.told.step(f"Rank correlation with {shown}: {correlation:.3f}")
+                self.reporter.step(f"Rank correlation with {shown}: {correlation:.3f}")
 
     def validate(self, model: Model) -> None:
         """Score the model on unseen eras, and write the report."""
-        config, workspace, told = self.config, self.workspace, self.told
+        workspace, report = self.workspace, self.reporter
         path = workspace.lock_file(f"validate-{model.name}")
         with lock(path, f"validating {model.name!r}"):
-            validation = Validation(config, workspace, model, told.progress, told.step)
+            progress, step = report.progress, report.step
+            validation = Validation(self.config, workspace, model, progress, step)
             results = validation.run()
             files = write_report(validation, results)
-        told.validated(model, results, files)
+        report.validated(model, results, files)
 
     def is_validated(self, model: Model) -> bool:
         """Whether the report is of the current fits, or none can be made."""
@@ -227,7 +230,7 @@ class Steps:
         )
         size = path.stat().st_size
         shown = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
-        self.told.step(
+        self.reporter.step(
             f"Portable model of {model.name!r}: {path} ({shown}). It predicted "
             f"{check.rows:,} rows in {check.seconds:.1f} s, using "
             f"{check.peak_bytes / 1e9:.2f} GB of memory."

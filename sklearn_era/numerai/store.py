@@ -89,7 +89,7 @@ def save_fit(
     models = getattr(estimator, "members_", {"": estimator}).values()
     trees = [tree for x in models for (tree,) in getattr(x, "_predictors", ())]
     grown = [i for i, tree in enumerate(trees, 1) if len(tree.nodes) > 1]
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "weights": getattr(estimator, "weights_", {}),
         "n_trees": len(trees),
         "n_trees_with_splits": len(grown),
@@ -99,9 +99,9 @@ def save_fit(
     versions["pyarrow"] = import_optional("pyarrow", extra="numerai").__version__
     try:
         saved = save_model(estimator, waiting, target=record.target, era="era")
-        told |= {"sha256": file_sha256(waiting), "created": utc_now()}
-        told["versions"] = versions | saved.versions
-        record = record.model_copy(update=told)
+        result |= {"sha256": file_sha256(waiting), "created": utc_now()}
+        result["versions"] = versions | saved.versions
+        record = record.model_copy(update=result)
         # From here on the record describes the waiting file; `load_fit` handles that.
         record.write(document)
         put_in_place(waiting, path)
@@ -136,8 +136,8 @@ def read_record(folder: Path, name: str) -> ModelRecord:
     """Read the record of a fit; NoModelError if there is none."""
     record = ModelRecord.read(folder / f"{name}.json", advice=_ADVICE)
     if record is None:
-        told = "run 'sklearn-era numerai train'"
-        raise NoModelError(f"{folder} has no fit {name!r}: {told}.")
+        text = "run 'sklearn-era numerai train'"
+        raise NoModelError(f"{folder} has no fit {name!r}: {text}.")
     return record
 
 
@@ -157,8 +157,10 @@ def differences(was: ModelRecord, now: ModelRecord) -> list[str]:
     if was.features != now.features and was.feature_set == now.feature_set:
         before, after = {*was.features}, {*now.features}
         counts = ((before - after, "removed"), (after - before, "added"))
-        told = [f"{len(x)} {how} (first: {min(x)})" for x, how in counts if x]
-        found.append("features changed: " + (", ".join(told) or "their order differs"))
+        changes = [f"{len(x)} {how} (first: {min(x)})" for x, how in counts if x]
+        found.append(
+            "features changed: " + (", ".join(changes) or "their order differs")
+        )
     if both_read and not found and was.data_fingerprint != now.data_fingerprint:
         found.append("the values in these rows changed")
     return found

@@ -24,8 +24,8 @@ def make_submission(predictions: "pd.Series[Any]", shown: str = "") -> "pd.DataF
     try:
         values = predictions.astype(np.float64)
     except (TypeError, ValueError):
-        told = f"{shown}: column {predictions.name!r} is not numeric."
-        raise SubmissionError(told) from None
+        text = f"{shown}: column {predictions.name!r} is not numeric."
+        raise SubmissionError(text) from None
     return values.rename(str).rename_axis("id").reset_index(name="prediction")
 
 
@@ -66,8 +66,8 @@ def _only(names: Sequence[str], wanted: Sequence[str], shown: str) -> str:
     """The one wanted column that exists; SubmissionError if none or several do."""
     found = [name for name in wanted if name in names]
     if len(found) != 1:
-        told = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"
-        raise SubmissionError(f"{told} {'both' if found else list_columns(names)}.")
+        text = f"{shown} must have a column {' or '.join(map(repr, wanted))}, but has"
+        raise SubmissionError(f"{text} {'both' if found else list_columns(names)}.")
     return found[0]
 
 
@@ -91,8 +91,8 @@ def check_submission(frame: "pd.DataFrame", live_ids: Sequence[str]) -> None:
         "model learned nothing, or its features are constant"),
     ):  # fmt: skip
         if wrong.any():
-            told = f"{wrong.sum():,} of {len(wrong):,} {problem}"
-            raise SubmissionError(f"{told}. The first is {labels[wrong].iloc[0]!r}.")
+            text = f"{wrong.sum():,} of {len(wrong):,} {problem}"
+            raise SubmissionError(f"{text}. The first is {labels[wrong].iloc[0]!r}.")
     if others := int((~ids.isin(live)).sum()):
         warn(f"{others:,} ids of the submission are not live: Numerai ignores them.")
     try:

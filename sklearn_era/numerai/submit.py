@@ -98,7 +98,7 @@ def submit(
     `require_open` refuses a closed round, by default as configured; `force` uploads
     even if already submitted.
     """
-    workspace, client, tell = steps.workspace, steps.client, steps.told.step
+    workspace, client, report = steps.workspace, steps.client, steps.reporter.step
     folder = workspace.round_dir(round_number, model_name)
     live = None if file else workspace.data_file("live", round_number)
     path = file or folder / "predictions.csv"
@@ -106,14 +106,14 @@ def submit(
     frame = submission.read_predictions(path)
     if live is not None:
         submission.check_submission(frame, read_ids(live))
-        tell(f"{path.name} passed Numerai's checks ({len(frame):,} predictions).")
+        report(f"{path.name} passed Numerai's checks ({len(frame):,} predictions).")
     content = submission.submission_csv(frame)
     model_id = client.model_id(model_name)  # before a folder gets its name
     with lock(folder / "submission.lock", f"submitting from {folder}", wait=LOCK_WAIT):
         current = client.current_round()
         if current.number != round_number:
-            told = f"{path.name} is for round {round_number}, but the current round is"
-            raise SubmissionError(f"{told} {current.number}: {_AGAIN}")
+            text = f"{path.name} is for round {round_number}, but the current round is"
+            raise SubmissionError(f"{text} {current.number}: {_AGAIN}")
         place = folder / "submission.json"
         record = SubmissionRecord(
             state="uploading", started=utc_now(), version=workspace.version,
@@ -121,17 +121,17 @@ def submit(
             model_name=model_name, model_sha256=model_sha256, file=path.name,
             sha256=hashlib.sha256(content).hexdigest(), n_rows=len(frame),
         )  # fmt: skip
-        upload = _Upload(client, model_id, place, content, tell, current, record)
+        upload = _Upload(client, model_id, place, content, report, current, record)
         previous = read_submission_record(place)
         if previous is not None and not force and previous.sha256 == record.sha256:
             earlier = replace(upload, record=previous)
             if (listed := earlier.find()) is not None:
-                told = f"{path.name} is already submitted ({listed.id})"
-                tell(f"{told}: nothing to upload.")
+                text = f"{path.name} is already submitted ({listed.id})"
+                report(f"{text}: nothing to upload.")
                 return earlier.finish(listed)
         state = round_state(current, client.http.now())
         if current.is_open:
-            tell(f"{state}.")
+            report(f"{state}.")
         elif steps.config.submit.require_open if require_open is None else require_open:
             advice = "Use --allow-closed to queue it for the next round."
             raise SubmissionError(f"{state}; nothing was submitted. {advice}")
@@ -162,7 +162,7 @@ class _Upload:
     model_id: str
     path: Path
     content: bytes
-    tell: Callable[[str], object]
+    report: Callable[[str], object]
     current: Round
     record: SubmissionRecord
 
@@ -185,7 +185,7 @@ class _Upload:
         if digest != file_sha256(live):
             changed = f"Numerai has changed its live file {since}, but not its ids"
             warn(f"{changed}: run download and predict again to use the new one.")
-        self.tell(f"All {len(now):,} live ids match Numerai's.")
+        self.report(f"All {len(now):,} live ids match Numerai's.")
 
     def run(self) -> SubmissionRecord:
         """Store the file, create the submission, and confirm it."""
@@ -195,12 +195,12 @@ class _Upload:
         name = f"{Path(record.file).stem}.csv"
         filename = client.store(self.content, name, self.model_id)
         self.write(server_filename=filename)
-        self.tell("File uploaded; creating the submission.")
+        self.report("File uploaded; creating the submission.")
         made = client.create(filename, self.model_id, before, record.sha256)
         self.write(submission_id=made)
         if (listed := self.find()) is None:
-            told = f"Numerai accepted the call but does not list submission {made}"
-            raise UploadError(f"{told}: run this command again later, or check {SITE}.")
+            text = f"Numerai accepted the call but does not list submission {made}"
+            raise UploadError(f"{text}: run this command again later, or check {SITE}.")
         return self.finish(listed)
 
     def find(self) -> Listed | None:
@@ -217,8 +217,8 @@ class _Upload:
             listed = self.client.submissions(self.model_id) if made else []
             for found in (entry for entry in listed if entry.id == made):
                 if found != listed[0]:
-                    told = f"submission {made}, but uses the newer one, {listed[0].id}"
-                    warn(f"Numerai has {told}: use --force to submit this one again.")
+                    text = f"submission {made}, but uses the newer one, {listed[0].id}"
+                    warn(f"Numerai has {text}: use --force to submit this one again.")
                 return found
         return None
 
@@ -236,8 +236,8 @@ class _Upload:
             content_confirmed=self.confirm(listed), submitted=utc_now(),
             numerai_round=listed.round_number, status=status,
         )  # fmt: skip
-        told = f"{listed.id} ({status})" if status else listed.id
-        self.tell(f"Submitted: {told}. Record: {self.path}")
+        text = f"{listed.id} ({status})" if status else listed.id
+        self.report(f"Submitted: {text}. Record: {self.path}")
         # A warning about a closed round came before the upload.
         number, is_open = record.round_number, record.round_open
         what = f"Submission {listed.id} is for round {number}; Numerai counts it"
@@ -252,7 +252,9 @@ class _Upload:
         try:
             stored = self.client.fetch(listed.id)
         except errors.ApiError as error:
-            self.tell(f"The submission could not be downloaded to compare it. {error}")
+            self.report(
+                f"The submission could not be downloaded to compare it. {error}"
+            )
             return False
         with suppress(DataError, SubmissionError, ValueError):
             # Compare values, in any order and format of rows.
@@ -264,9 +266,9 @@ class _Upload:
                 return True
         record = self.record
         if record.round_open and listed.round_number in (None, record.round_number):
-            told = f"Submission {listed.id} at Numerai differs from {record.file}"
-            raise UploadError(f"{told}: submit it again with --force.")
-        self.tell("A queued file may have other ids, so it was not compared.")
+            text = f"Submission {listed.id} at Numerai differs from {record.file}"
+            raise UploadError(f"{text}: submit it again with --force.")
+        self.report("A queued file may have other ids, so it was not compared.")
         return False
 
     def write(self, **changes: Any) -> None:
@@ -276,6 +278,6 @@ class _Upload:
             self.record.write(self.path)
         except DataError as error:
             made = self.record.submission_id
-            told = f"Numerai has submission {made} anyway"
-            told = f"{told if made else 'Nothing was submitted'}: fix that and run"
-            raise DataError(f"{error} {told} this command again.") from error
+            text = f"Numerai has submission {made} anyway"
+            text = f"{text if made else 'Nothing was submitted'}: fix that and run"
+            raise DataError(f"{error} {text} this command again.") from error

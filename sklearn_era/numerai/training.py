@@ -91,11 +91,11 @@ def train(
     if not 0 < len({*features} - {settings.target}) == len(features):
         raise ConfigError("features must name each column once, and not the target.")
     estimator = make_estimator(settings, features)
-    tell = on_progress or (lambda *_: None)
+    report = on_progress or (lambda *_: None)
     of = {"version": version, "model_name": model_name, "purge_of_folds": purge}
     asked = _request(settings, paths, features, **of)
     eras, n_unlabelled = select_eras(paths, settings)
-    tell("reading", 0, len(features))
+    report("reading", 0, len(features))
     found: dict[str, Any] = {
         "first_era": min(eras),
         "last_era": max(eras),
@@ -105,11 +105,11 @@ def train(
     if settings.estimator == "auto":
         average = make_average(estimator, settings, len(eras), purge)
         X, y, labels = read_rows(paths, features, settings.target, eras)
-        tell("reading", len(features), len(features))
-        tell(name, 0, 1)
-        with _told_with_table(settings):
+        report("reading", len(features), len(features))
+        report(name, 0, 1)
+        with _naming_table(settings):
             average.fit(X, y, eras=labels)
-        tell(name, 1, 1)
+        report(name, 1, 1)
         digest = arrays_digest({"X": X.to_numpy(), "y": y, "eras": labels})
         found |= {"n_rows": y.size, "data_fingerprint": digest}
         found["features_with_missing"] = X.columns[X.isna().any()].tolist()
@@ -117,7 +117,7 @@ def train(
     dataset = _read_binned(
         paths, features, target=settings.target, max_bins=estimator.max_bins,
         random_state=settings.random_state, keep_eras=eras,
-        on_progress=partial(tell, "reading"),
+        on_progress=partial(report, "reading"),
     )  # fmt: skip
     missing = dataset.bin_mapper.missing_values_bin_idx_
     by_name = zip(features, dataset.X_binned.T, strict=True)
@@ -128,13 +128,13 @@ def train(
     }
     record = asked.model_copy(update=found)
     due = range(0, estimator.max_iter, settings.checkpoint_every)
-    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(tell, name))
+    own = Checkpoints(folder / f"checkpoint-{name}", record, due, partial(report, name))
     if not restart:
         estimator = own.resume(estimator)
     estimator._follower = own
-    with _told_with_table(settings):
+    with _naming_table(settings):
         estimator.fit(dataset)
-    tell(name, estimator.max_iter, estimator.max_iter)
+    report(name, estimator.max_iter, estimator.max_iter)
     estimator.set_params(warm_start=False)
     record = store.save_fit(folder, name, estimator, record)
     (own.folder / _DOCUMENT).unlink(missing_ok=True)  # without it: no checkpoint
@@ -143,7 +143,7 @@ def train(
 
 
 @contextmanager
-def _told_with_table(settings: TrainSection) -> Iterator[None]:
+def _naming_table(settings: TrainSection) -> Iterator[None]:
     """Raise a fit's ValueError as a ConfigError that names the parameter's table."""
     try:
         yield
@@ -223,8 +223,8 @@ def make_estimator(settings: TrainSection, features: Sequence[str] | None) -> Re
     checked, against the features if known.
     """
     for name in filter(_REFUSED.get, settings.parameters):
-        told = f"{settings.table_of(name)} {name} cannot be set"
-        raise ConfigError(f"{told}: {_REFUSED[name]}.")
+        text = f"{settings.table_of(name)} {name} cannot be set"
+        raise ConfigError(f"{text}: {_REFUSED[name]}.")
     known = Regressor().get_params().keys() - _REFUSED.keys()
     own = {name.split("__")[0]: settings.table_of(name) for name in settings.parameters}
     estimator = Regressor(early_stopping=False, random_state=settings.random_state)
@@ -310,8 +310,8 @@ class Checkpoints:
                 return resumed.set_params(n_jobs=estimator.n_jobs, warm_start=True)
         except DataError as error:
             reason = str(error).rstrip(".")
-        told = f"Cannot resume the checkpoint in {self.folder}; training starts over"
-        warnings.warn(f"{told} ({reason}).", stacklevel=3)
+        text = f"Cannot resume the checkpoint in {self.folder}; training starts over"
+        warnings.warn(f"{text} ({reason}).", stacklevel=3)
         return estimator
 
     def begin_iteration(self, estimator: Any) -> None:
@@ -344,5 +344,5 @@ class Checkpoints:
                     other.unlink(missing_ok=True)
         except (OSError, ModelFileError, DataError) as error:
             # A failed checkpoint must not end hours of training.
-            told = f"The checkpoint of {n_trees} trees in {self.folder} could not be"
-            warn(f"{told} written; training continues without it: {error}")
+            text = f"The checkpoint of {n_trees} trees in {self.folder} could not be"
+            warn(f"{text} written; training continues without it: {error}")

@@ -148,12 +148,12 @@ class Validation:
                     n_folds, gap=purge, era_order="ordered"
                 ).split_eras(usable)
                 folds = [Fold(*map(str, (x[-1], y[0], y[-1]))) for x, y in split]
-                told = (
+                text = (
                     f"Walked forward through eras {folds[0].first} to {folds[-1].last} "
                     f"in {n_folds} folds: each was scored by fits on all earlier eras "
                     f"except the last {purge} (purge)."
                 )
-                self.notes.insert(0, told)
+                self.notes.insert(0, text)
                 return "walk-forward", folds
         if not held_out:
             raise DataError(
@@ -161,11 +161,11 @@ class Validation:
                 f"after era {last} and a purge of {purge} eras, and {len(usable)} eras "
                 f"are too few for {n_folds} folds: lower [validate] folds."
             )
-        told = (
+        text = (
             f"Scored on the {len(held_out)} eras {held_out[0]} to {held_out[-1]}: the "
             f"model was trained up to era {last}, and {purge} eras were purged."
         )
-        self.notes.insert(0, told)
+        self.notes.insert(0, text)
         self.sources = {"validation": self.sources["validation"]}
         return "hold-out", [Fold(last, held_out[0], held_out[-1])]
 
@@ -185,25 +185,25 @@ class Validation:
 
     def _fits(self, number: int, row: str) -> Blend:
         """The fits of a row for a fold, trained if missing."""
-        folder, told = self.folder, ""
+        folder, text = self.folder, ""
         last_eras = [record.last_era for record in self.records]
         if self.way == "walk-forward":
-            folder, told = folder / "folds" / str(number), f" for fold {number}"
+            folder, text = folder / "folds" / str(number), f" for fold {number}"
             last_eras = [self.folds[number - 1].last_trained] * len(last_eras)
         elif row == MODEL:
             return load_blend(folder, self.model)[0]
         if row == GAIN:
-            folder, told = folder / GAIN, f" with plain gain{told}"
+            folder, text = folder / GAIN, f" with plain gain{text}"
         parts = []
         members = zip(self.model.members, self.recipes[row], last_eras, strict=True)
         for member, recipe, last in members:
             until = min(recipe.last_era or last, last)
             recipe = recipe.model_copy(update={"last_era": until})
-            parts.append(self._fit(member, recipe, folder, told))
+            parts.append(self._fit(member, recipe, folder, text))
         return Blend(parts)
 
     def _fit(
-        self, member: Member, recipe: TrainSection, folder: Path, told: str
+        self, member: Member, recipe: TrainSection, folder: Path, text: str
     ) -> Part:
         """A fit for the validation, trained if missing or damaged."""
         files = [self.workspace.need(name) for name in recipe.files]
@@ -228,13 +228,13 @@ class Validation:
             reason = "the existing fit is damaged"
         if reason is not None:
             self.on_step(
-                f"Training {member.name}{told}, up to era {recipe.last_era}: {reason}."
+                f"Training {member.name}{text}, up to era {recipe.last_era}: {reason}."
             )
             train(
                 recipe,
                 **wanted,
                 model_name=self.model.name,
-                on_progress=lambda x, *done: self.on_progress(f"{x}{told}", *done),
+                on_progress=lambda x, *done: self.on_progress(f"{x}{text}", *done),
             )
             fit, record = load_fit(folder, member.name)
         return Part(fit, record.features, member.weight)

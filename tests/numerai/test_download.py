@@ -36,8 +36,8 @@ def workspace(tmp_path):
     return Workspace(tmp_path, "v5.3")
 
 
-class Told:
-    """Keeps what is told."""
+class Recorder:
+    """Keeps what is reported."""
 
     def __init__(self):
         self.steps, self.bytes = [], []
@@ -51,11 +51,12 @@ class Told:
 
 @pytest.fixture
 def fetch(server, workspace):
-    def fetch(names=NAMES, round_number=1401, refresh=(), told=None):
-        """Download; return what is told of each file that was fetched."""
-        told, data = told or Told(), DataSection(files=[*names], refresh=[*refresh])
-        download(make_client(server), workspace, data, round_number, told)
-        fetched = [x.removeprefix("Downloaded ") for x in told.steps if x[0] == "D"]
+    def fetch(names=NAMES, round_number=1401, refresh=(), reporter=None):
+        """Download; return what is reported of each file that was fetched."""
+        reporter = reporter or Recorder()
+        data = DataSection(files=[*names], refresh=[*refresh])
+        download(make_client(server), workspace, data, round_number, reporter)
+        fetched = [x.removeprefix("Downloaded ") for x in reporter.steps if x[0] == "D"]
         return [x.rstrip(".") for x in fetched]
 
     return fetch
@@ -177,7 +178,7 @@ def test_a_file_that_comes_damaged_is_fetched_once_more(fetch, server, workspace
 def test_a_version_that_is_gone_or_an_unknown_file_is_told(server, fetch, tmp_path):
     server.files["v5.10/live.parquet"] = b""
     old, data = Workspace(tmp_path, "v5.2"), DataSection(files=["live"])
-    given = make_client(server), old, data, 1401, Told()
+    given = make_client(server), old, data, 1401, Recorder()
     message = refused(server, DataError, download, *given)
     assert message == (
         "Numerai no longer serves v5.2; the latest version is v5.10. Set version = "
@@ -212,7 +213,7 @@ def test_files_without_eras_or_features_are_accepted(fetch, server):
 
 
 def test_bytes_are_reported_as_they_come(fetch):
-    told, size = Told(), len(FILES["v5.3/live.parquet"])
-    fetch(["live"], told=told)
-    assert told.bytes[-1] == ("live", size, size)
-    assert all(done <= total == size for _, done, total in told.bytes)
+    reporter, size = Recorder(), len(FILES["v5.3/live.parquet"])
+    fetch(["live"], reporter=reporter)
+    assert reporter.bytes[-1] == ("live", size, size)
+    assert all(done <= total == size for _, done, total in reporter.bytes)

@@ -153,7 +153,7 @@ class Desk:
         self.workspace = Workspace(root, "v5.3")
         self.client = Numerai()
         self.said: list[str] = []
-        self.told = SimpleNamespace(step=self.said.append)
+        self.reporter = SimpleNamespace(step=self.said.append)
         self.config = SimpleNamespace(submit=SimpleNamespace(require_open=False))
         self.folder = root / "rounds" / "1401" / "my_model"
         self.predictions = self.folder / "predictions.csv"
