@@ -1,9 +1,9 @@
 """The command line program, ``sklearn-era``.
 
-- ``_app``: the program and its commands; ``_numerai``, with ``_numerai_demo``: the
-  group of them ``numerai``;
-- ``_tables``: what ``fit`` and ``predict`` read, what becomes of it, and how it does;
-- ``_ui``: options, errors in a sentence, and what is shown of the work.
+- ``_app``: the program and its commands; ``_numerai``, ``_numerai_demo``: the command
+  group ``numerai``;
+- ``_tables``: tables and estimators of ``fit`` and ``predict``, and held-out scores;
+- ``_ui``: options, errors, progress and tables on the terminal.
 """
 
 from sklearn_era._optional import MissingPackageError, import_optional

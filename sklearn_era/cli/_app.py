@@ -1,4 +1,4 @@
-"""The program and its commands, which import nothing heavy before they run."""
+"""The program and its commands. Heavy imports wait until a command runs."""
 
 import time
 import warnings
@@ -15,7 +15,7 @@ from sklearn_era.cli._numerai import numerai
 from sklearn_era.cli._ui import InputError, argument, check_known, count, option
 from sklearn_era.numerai.errors import NumeraiError
 
-# What typer raises for arguments that it cannot make sense of; it does not export it.
+# The exception of typer for invalid arguments, which it does not export.
 _UsageError: Any = typer.BadParameter.__base__
 _VERSION = typer.Option("--version", help="Print the version and exit.")
 _Text = str | None
@@ -45,7 +45,7 @@ _FIGURE = option("FILE", "Figure: PNG, PDF or SVG.", "--out", "-o")
 
 
 class _PlainErrors(typer.core.TyperGroup):
-    """Tell what goes wrong in a command, or a group of them, in a plain sentence."""
+    """Prints errors of commands and groups as one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -56,7 +56,7 @@ class _PlainErrors(typer.core.TyperGroup):
         except _UsageError as error:
             message, code = _ui.one_sentence(error.format_message()).rstrip("."), 2
             if error.ctx is None or "Usage:" in message:
-                # A group without a command shows its help, and that is not an error.
+                # A group without a command shows its help, which is not an error.
                 raise
             message += f"; see '{error.ctx.command_path} --help'."
         except MemoryError:
@@ -75,10 +75,10 @@ app = typer.Typer(
     name="sklearn-era",
     cls=_PlainErrors,
     no_args_is_help=True,
-    # Plain help, which cuts nothing off in a narrow terminal.
+    # Plain help: nothing is cut off in a narrow terminal.
     rich_markup_mode=None,
     add_completion=False,
-    # A traceback that is not an error of the input is a bug, to be reported whole.
+    # An unexpected exception is a bug, to be reported with its whole traceback.
     pretty_exceptions_enable=False,
     epilog="Exit codes: 0 success, 1 a package is missing, 2 bad input, 130 Ctrl-C.",
 )
@@ -132,7 +132,7 @@ def fit(
     Categories are compared as text, and 1.0 is the category 1. Empty fields are missing
     values.
     """
-    # What the last step needs, before the work that leads there.
+    # Check the requirements of the last step first.
     _ui.check_packages("cli", "pandas", "pyarrow")
     from rich.console import Console
 
@@ -188,7 +188,7 @@ def fit(
     if estimator == "auto":
         model.set_params(time_budget=time_budget, verbose=int(verbose))
 
-    # The estimator's own lines would break into the status.
+    # Quiet: the estimator's own lines would break the status.
     console = Console(stderr=True, quiet=verbose)
     start = time.perf_counter()
     try:
@@ -251,7 +251,7 @@ def predict(
         raise InputError(f"MODEL: {model} was fitted without column names.")
     known = set(table.columns)
     if missing := [name for name in names if name not in known]:
-        if len(known) == 1:  # of another separator, perhaps
+        if len(known) == 1:  # perhaps another separator
             table.find(missing[0], "DATA")
         text = f"the model was fitted to {list_columns(missing)}, which '{data}' lacks."
         raise InputError(f"DATA: {text}{did_you_mean(missing[0], table.columns)}")
@@ -295,18 +295,18 @@ def demo(
     _ui.check_output(out, (".png", ".pdf", ".svg"))
     data = make_synthetic_memorization(random_state=random_state)
     X, y = data.X_train, data.y_train
-    # A grid over the plane of the spiral, with the shortcut at 0.
+    # A grid over the spiral's plane, with the shortcut at 0.
     axes = [np.linspace(x.min(), x.max(), 300) for x in X[:, :2].T]
     plane = np.zeros((300 * 300, X.shape[1]))
     plane[:, :2] = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    # Without pyplot, which would choose a backend for the whole process.
+    # Without pyplot, which chooses a backend for the whole process.
     n_rows = -(-len(CRITERIA) // 4)
     figure = figures.Figure(figsize=(12, 0.5 + 3.2 * n_rows), layout="constrained")
     typer.echo(f"{'criterion':12}  train accuracy  test accuracy  fit time")
     for place, (name, criterion) in enumerate(CRITERIA.items(), 1):
         ax = figure.add_subplot(n_rows, 4, place)
-        # By default the shortcut's gain would decide which splits are compared. Deep
-        # trees and full steps: with these, a few trees can follow the spiral.
+        # By default the shortcut's gain would shortlist the splits. Deep trees and full
+        # steps: a few trees can then follow the spiral.
         model = HistGradientBoostingRegressor(
             split_criterion=Era(boltzmann_alpha=-1.0) if name == "era" else criterion(),
             min_era_coverage=1.0, min_gain_share=0.5 if name == "held_out" else 0.0,

@@ -1,4 +1,4 @@
-"""The commands, whose heavy imports wait until they run, as ``--help`` needs none."""
+"""The commands of ``numerai``. Heavy imports wait until a command runs."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
 
     if needed or path.exists():
         config, workspace = load_config(path)
-    else:  # as a file of predictions can be submitted without one
+    else:  # a file of predictions can be submitted without a configuration
         from sklearn_era.numerai.api import Numerai
         from sklearn_era.numerai.download import latest_version
 
@@ -76,7 +76,7 @@ def opened(path: Path, *, needed: bool = True) -> "Iterator[Steps]":
 
 
 def chosen(steps: "Steps", name: str | None) -> "Sequence[Model]":
-    """The models to work on: the one named, or all."""
+    """The named model, or all models."""
     return steps.config.models if name is None else [steps.config.model(name)]
 
 
@@ -123,7 +123,7 @@ def init(
     if name is None:
         name = _ask("--name", "Your models", sorted(client.models()))
     elif served:
-        with suppress(ConfigError):  # without keys, the name is taken as it is
+        with suppress(ConfigError):  # without keys, the name is not checked
             client.model_id(name)
     write_config(config, name=name, target=target, version=version)
     tip = "'sklearn-era numerai run --dry-run' shows what would be done"

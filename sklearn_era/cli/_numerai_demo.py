@@ -1,4 +1,4 @@
-"""``sklearn-era numerai run --demo``: a round's work on data made up for it."""
+"""``sklearn-era numerai run --demo``: a round on synthetic data."""
 
 import shutil
 from pathlib import Path
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
     from sklearn_era.numerai.steps import Steps
 
-# A folder with this file is the demo's own, and is made anew.
+# Marks a folder as the demo's own, which is replaced.
 _MARK = ".sklearn-era-demo"
-# Fewer, faster trees than for Numerai's own data, which are some hundred times as many.
+# Fewer, faster trees than for Numerai's own data, which have a hundred times the rows.
 _TOML = """\
 # Configuration of the demo; 'sklearn-era numerai init' writes one for real data.
 format = 2
@@ -47,7 +47,7 @@ compare_with_gain = true
 
 
 def make_folder(folder: Path) -> Path:
-    """Make the demo's own folder anew; return its configuration."""
+    """Make or replace the demo's folder; return its configuration."""
     is_own = (folder / _MARK).is_file()
     if folder.exists() and not is_own and any(folder.iterdir()):
         text = f"--demo-folder: '{folder}' is not empty and was not made by the demo"
@@ -65,7 +65,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def run_demo(steps: "Steps") -> None:
-    """Do a round's work without download and upload."""
+    """Run a round without download and upload."""
     from sklearn_era.numerai.demo import write_demo_data
 
     data, (model,) = write_demo_data(steps.workspace), steps.config.models
@@ -83,7 +83,7 @@ def run_demo(steps: "Steps") -> None:
 
 
 def _show_live_scores(folder: Path, model: "Model", future: Path) -> None:
-    """Print what became of the eras after the live one, which nobody could know."""
+    """Print the scores on the eras after the live one."""
     import numpy as np
 
     from sklearn_era.numerai.blend import load_blend

@@ -1,4 +1,4 @@
-"""Tables in files, what an estimator gets of their columns, and how well it does."""
+"""Table files, features and targets from their columns, and held-out scores."""
 
 import ast
 import fnmatch
@@ -39,19 +39,19 @@ from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster
 from sklearn_era.model_selection import EraWalkForwardSplit
 
-# How names end, with the separator of those that are text.
+# Suffixes of file names, with the separator of text files.
 SUFFIXES = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 SUFFIXES |= {".parquet": "", ".feather": ""}
 
-# With fewer scores, the spread of eras is hardly known.
+# The fewest scores for a forecast of the next era.
 _LEAST_ERAS = 3
 
-# As a float is written that is whole, and no other text.
+# The text of a whole float.
 _WHOLE_FLOAT = re.compile(r"\A(-?(?:0|[1-9][0-9]*))\.0\Z")
 
 
 class TableFile:
-    """The table DATA: its named `columns`, and those that hold `categories`."""
+    """The table DATA: its named `columns`, and its columns of `categories`."""
 
     def __init__(self, path: Path, sep: str | None, encoding: str | None) -> None:
         self._path, self._encoding = path, "utf-8" if encoding is None else encoding
@@ -65,7 +65,7 @@ class TableFile:
                 raise InputError(f"--sep: '{sep}' is not a single ASCII character.")
         with self._readable():
             kinds = [(field.name, field.type) for field in self._open().schema]
-        # A pandas index without a name has a made-up one, or none.
+        # A pandas index without a name gets a generated one, or none.
         kinds = [x for x in kinds if x[0] and not x[0].startswith("__index_level_")]
         self.columns = [name for name, _ in kinds]
         self.categories = [name for name, kind in kinds if pa.types.is_dictionary(kind)]
@@ -76,14 +76,14 @@ class TableFile:
             raise InputError(f"DATA: '{path}' has two columns named '{name}'.")
 
     def find(self, name: str, argument: str) -> str:
-        """Return the name of a column if there is one, or raise InputError."""
+        """Return the name of a column if it exists, or raise InputError."""
         return check_known(name, self.columns, f"{argument}: there is no column")
 
     def select(self, patterns: Sequence[str] | None, argument: str) -> list[str]:
-        """The columns that a repeatable option means, by names and shell patterns."""
+        """The columns that a repeatable option selects, by names and shell patterns."""
         found: list[str] = []
         for pattern in patterns or ():
-            # A column's own name may hold commas, or brackets as a pattern does.
+            # A column's name may contain commas, or brackets like a pattern.
             for part in [pattern] if pattern in self.columns else pattern.split(","):
                 is_name = (name := part.strip()) in self.columns
                 matches = [] if is_name else fnmatch.filter(self.columns, name)
@@ -91,11 +91,11 @@ class TableFile:
         return list(dict.fromkeys(found))
 
     def read(self, columns: Sequence[str], text: Collection[str]) -> pd.DataFrame:
-        """Read columns, in a text file those of `text` as they are spelled."""
+        """Read columns; in a text file, those of `text` as text."""
         with self._readable():
             table = self._open(list(dict.fromkeys(columns)), text)
             plain = [(field.name, _plain_type(field)) for field in table.schema]
-            # Without the metadata a pandas index stays a column like any other.
+            # Without metadata a pandas index stays a column.
             frame = table.cast(pa.schema(plain)).to_pandas(
                 ignore_metadata=True, date_as_object=False, integer_object_nulls=True
             )
@@ -104,21 +104,21 @@ class TableFile:
         numbers = ("boolean", "decimal", "empty", "integer")  # kept as objects
         for name, column in frame.items():
             kind = types.infer_dtype(column, skipna=True)
-            if kind == "string":  # of which "NA" is like any other
+            if kind == "string":  # in which "NA" is no missing value
                 frame[name] = column.mask(column == "")
             elif column.dtype == object and name not in text and kind in numbers:
                 frame[name] = column.astype(float)
         return frame
 
     def _open(self, columns: Any = None, text: Collection[str] = ()) -> Any:
-        """An open file of all columns, or an Arrow table of some."""
+        """Open the file with all columns, or read some as an Arrow table."""
         if not self._sep:
             opened = dataset.dataset(self._path, format=self._suffix[1:])
             return opened if columns is None else opened.to_table(columns=columns)
         as_text = dict.fromkeys(text, pa.string())
         return (csv.open_csv if columns is None else csv.read_csv)(
             self._path,
-            # A row has to fit into a block, even one of a hundred thousand columns.
+            # A row must fit into a block, even with a hundred thousand columns.
             csv.ReadOptions(encoding=self._encoding, block_size=2**24),
             csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
             csv.ConvertOptions(include_columns=columns or [], column_types=as_text),
@@ -128,7 +128,7 @@ class TableFile:
     def _readable(self) -> Iterator[None]:
         try:
             yield
-        # pyarrow's own errors are ValueErrors; an unknown encoding is a LookupError.
+        # pyarrow raises ValueError; an unknown encoding is a LookupError.
         except (OSError, ValueError, LookupError) as error:
             reason = _ui.one_sentence(error).removesuffix(".")
             if self._sep and re.search("utf-?8", reason, re.IGNORECASE):
@@ -137,7 +137,7 @@ class TableFile:
 
 
 def _plain_type(field: Any) -> Any:
-    """The type of a column's values, of which a row has to have one."""
+    """The type of a column's values; refuse binary and nested columns."""
     kind, subject = field.type, f"column '{field.name}'"
     if pa.types.is_binary(kind):
         raise ValueError(f"{subject} is not UTF-8 text")
@@ -147,11 +147,11 @@ def _plain_type(field: Any) -> Any:
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table. The file appears complete or not at all."""
+    """Write a table atomically."""
     suffix = check_suffix(path, SUFFIXES, "--out")
     made = tempfile.TemporaryDirectory
     with writable(path), made(dir=path.parent, prefix=".sklearn-era-") as folder:
-        # Of the same name, from which pandas tells the compression.
+        # The same name: pandas infers the compression from it.
         temporary = Path(folder, path.name)
         if separator := SUFFIXES[suffix]:
             frame.to_csv(temporary, sep=separator, index=False)
@@ -161,7 +161,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
 
 
 def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
-    """Make some features categories, by their text; the others have to be numbers."""
+    """Convert categorical features to text categories; the others must be numeric."""
     X = frame.copy()
     for name, column in frame.items():
         if name in categorical:
@@ -174,9 +174,9 @@ def make_features(frame: Any, categorical: Collection[str], remedy: str) -> Any:
 
 
 def match_categories(X: pd.DataFrame, estimator: Any) -> None:
-    """Replace categories by the estimator's own of the same text; warn of others."""
+    """Replace categories by the estimator's of the same text; warn of unknown ones."""
     estimator = first_booster(estimator)
-    if hasattr(estimator, "_codings"):  # of a linear model
+    if hasattr(estimator, "_codings"):  # a linear model
         parts = [x for x in estimator._codings if isinstance(x, list)]
         of_columns = [np.array(categories, dtype=object) for categories in parts]
     else:
@@ -191,25 +191,25 @@ def match_categories(X: pd.DataFrame, estimator: Any) -> None:
             values = f"{n_unknown:,} of {n_values:,} values of column '{name}'"
             text = f"the model has not seen {values}, and treats them as missing."
             _ui.echo(f"Warning: DATA: {text}", err=True)
-        # As the estimator knows it: None and NaN are two categories to it.
+        # The estimator's own missing value: None and NaN are two categories to it.
         missing = [*categories[is_missing], np.nan][0]
         X[name] = own.astype(object).where(own.notna(), missing)
 
 
 def _spell(value: Any) -> str:
-    """The text of a category: "1" of 1, and of 1.0, which pandas makes of it."""
+    """The text of a category: "1" for 1 and for 1.0, to which pandas converts it."""
     text = _WHOLE_FLOAT.sub(r"\1", str(value))
     return "0" if text == "-0" else text
 
 
 def make_target(column: pd.Series, task: str) -> tuple[NDArray[Any], bool]:
-    """The values to learn, and whether they are classes; the others are float64."""
+    """The target's values, and whether they are classes; numbers are float64."""
     subject, remedy = f"--target: column '{column.name}'", "pass --task classification"
     if task != "classification" and not types.is_numeric_dtype(column.dtype):
         numbers, stray = _parse(column)
         if (share := numbers.isna().mean()) == 0:
             column = numbers
-        # A few texts among numbers are slips, and no classes.
+        # A few texts among numbers are typing errors, not classes.
         elif task == "regression" or share < 0.1:
             text = f"is not numeric{stray}; correct such values"
             raise InputError(f"{subject} {text}, or {remedy}.")
@@ -240,7 +240,7 @@ def make_eras(column: pd.Series) -> NDArray[Any]:
 
 
 def _parse(column: pd.Series) -> tuple[pd.Series, str]:
-    """The numbers that texts spell, and the first that does not, for a message."""
+    """Parse texts as numbers; name the first failure, for a message."""
     numbers = pd.to_numeric(column.astype(str), errors="coerce")
     row = int((numbers.isna() & column.notna()).to_numpy().argmax())
     value = column.iloc[row]
@@ -288,7 +288,7 @@ def make_estimator(
 
 
 def describe_fit(model: Any) -> str:
-    """How far a model grew, or of what it is an average."""
+    """Summarise a model: its iterations, or the size of its average."""
     if not hasattr(model, "_predictors"):
         n_tried = count(len(model.weights_), "model")
         return f"an average of {len(model.members_)} of {n_tried}"
@@ -301,7 +301,7 @@ def describe_fit(model: Any) -> str:
 
 
 def describe_average(model: Any) -> Iterator[str]:
-    """The weights of an average, and its gain over the plain model; of others none."""
+    """Lines on an average: its weights, and its gain over the plain model."""
     if not hasattr(model, "members_"):
         return
     of_all = sorted(model.weights_.items(), key=lambda pair: -pair[1])
@@ -328,7 +328,7 @@ def describe_average(model: Any) -> Iterator[str]:
 def score_held_out(
     estimator: Any, X: pd.DataFrame, y: NDArray[Any], eras: NDArray[Any] | None
 ) -> Iterator[str]:
-    """Hold out eras or rows, and score a clone: lines to print, or a ValueError."""
+    """Hold out eras or rows, score a clone, and yield lines to print."""
     is_classes, n_test = is_classifier(estimator), 1
     if eras is None:
         rows, by = np.arange(y.size), y if is_classes else None
@@ -362,7 +362,7 @@ def score_held_out(
             yield line
             continue
         found = era_scores(y, predicted, eras=eras, metric=metric)
-        # R² of a single row is undefined.
+        # R² of a single row is NaN.
         if not np.isnan(scores := found.scores).all():
             worst = (np.nanargmax if name == "log loss" else np.nanargmin)(scores)
             line += f"; by era {np.nanmean(scores):.4f} ± {np.nanstd(scores):.4f}"

@@ -1,4 +1,4 @@
-"""Options of commands, errors in a sentence, and what is shown of the work."""
+"""Options of commands, errors, progress and tables on the terminal."""
 
 import re
 import sys
@@ -24,18 +24,18 @@ from sklearn_era.numerai.errors import ConfigError, alternatives
 if TYPE_CHECKING:
     from sklearn_era.numerai.config import Model
 
-# Seconds between two lines about a stage where there is no terminal, as in a log.
+# Seconds between two lines about a stage without a terminal, as in a log.
 _LOG_EVERY = 60.0
 _MEGABYTE = 10**6
 
 
 def argument(name: str, help: str) -> Any:
-    """An argument of a command that is an existing file."""
+    """A positional argument that is an existing file."""
     return typer.Argument(metavar=name, help=help, exists=True, dir_okay=False)
 
 
 def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
-    """An option of a command; paths are of files."""
+    """An option of a command; paths are files."""
     return typer.Option(*names, metavar=metavar, help=help, dir_okay=False, **settings)
 
 
@@ -51,22 +51,22 @@ def check_packages(extra: str, *packages: str) -> None:
 
 
 def one_sentence(message: BaseException | str) -> str:
-    """Bring another library's message, often of many lines, onto one line."""
+    """Join the lines of another library's message."""
     return printable(" ".join(str(message).split())) or type(message).__name__
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Print a line, in which names may come from a file or a server."""
+    """Print a line without control characters: names may come from files or servers."""
     typer.echo(printable(text), err=err)
 
 
 def count(number: int, noun: str) -> str:
-    """Spell a number of things: "1 row", "2,000 rows"."""
+    """Format a count: "1 row", "2,000 rows"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def check_known(name: str, known: Collection[str], subject: str) -> str:
-    """Return a name if it is known, or raise InputError with those that are alike."""
+    """Return a name if it is known, or raise InputError with close matches."""
     if name in known:
         return name
     from sklearn_era._tables.columns import list_columns
@@ -79,7 +79,7 @@ def check_known(name: str, known: Collection[str], subject: str) -> str:
 
 @contextmanager
 def warnings_printed() -> Iterator[None]:
-    """Print warnings as lines of their own, each once, and at once."""
+    """Print each warning once, immediately, on a line of its own."""
     printed = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -94,7 +94,7 @@ def warnings_printed() -> Iterator[None]:
 
 
 def check_suffix(path: Path, suffixes: Collection[str], argument: str) -> str:
-    """Return which of some suffixes a file's name has, or raise InputError."""
+    """Return the suffix of a file's name, or raise InputError if it is another one."""
     for suffix in suffixes:
         if path.name.lower().endswith(suffix):
             return suffix
@@ -102,7 +102,7 @@ def check_suffix(path: Path, suffixes: Collection[str], argument: str) -> str:
 
 
 def check_output(path: Path, suffixes: Collection[str], *inputs: Path) -> None:
-    """Check that --out can be written and replaces no input, or raise InputError."""
+    """Raise InputError if --out cannot be written, or would replace an input."""
     check_suffix(path, suffixes, "--out")
     if path.exists() and any(path.samefile(file) for file in inputs):
         raise InputError(f"--out: '{path}' is an input and would be overwritten.")
@@ -121,7 +121,7 @@ def writable(path: Path) -> Iterator[None]:
 
 
 class Terminal:
-    """Tells of the work: on standard output what was done, on standard error bars."""
+    """Reports the work: messages on standard output, progress on standard error."""
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False)
@@ -133,18 +133,18 @@ class Terminal:
         self._logged: dict[str, float] = {}
 
     def step(self, text: str) -> None:
-        """Print a sentence about what was done."""
+        """Print a message about finished work."""
         echo(text)
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Show how far a stage has come: trees, eras, columns, or bytes."""
+        """Show the progress of a stage: trees, eras, columns, or bytes."""
         if not self._is_terminal:
             now = time.monotonic()
             if now - self._logged.setdefault(stage, now) >= _LOG_EVERY and done < total:
                 self._logged[stage] = now
                 echo(f"{stage}: {done:,} of {total:,}", err=True)
             return
-        if total >= _MEGABYTE:  # bytes, and no trees
+        if total >= _MEGABYTE:  # bytes, not trees
             stage, done, total = f"{stage} (MB)", done // _MEGABYTE, total // _MEGABYTE
         if stage not in self._tasks:
             self._tasks[stage] = self.bars.add_task(stage, total=total or None)
@@ -153,7 +153,7 @@ class Terminal:
             self.bars.remove_task(self._tasks.pop(stage))
 
     def validated(self, model: "Model", results: Any, files: list[Path]) -> None:
-        """Print the scores of a model beside those of others, and where they are."""
+        """Print a model's scores beside others, notes, and the files of the report."""
         statistics = ("mean", "std", "sharpe", "max_drawdown", "n_eras")
         rows, notes = [], list[str]()
         for name, result in results.items():
@@ -161,7 +161,7 @@ class Terminal:
             for metric, summary in result.summary.items():
                 cells = (number(summary[statistic]) for statistic in statistics)
                 rows.append([shown, metric.replace("max_feature_", "max "), *cells])
-                shown = ""  # a long one would be folded in each line
+                shown = ""  # a long name would be folded in each line
             if name == "model":
                 left = result.skipped.items()
                 notes += (f"{metric} was left out: {why}" for metric, why in left)
@@ -175,7 +175,7 @@ class Terminal:
 
 
 def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> None:
-    """Print a table; where there is no terminal, there is no width it has to fit."""
+    """Print a table, which fits the terminal's width, if there is one."""
     table = Table(title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
         left = heading in ("Model", "Metric")
@@ -187,7 +187,7 @@ def print_table(title: str, headings: Sequence[str], rows: list[list[str]]) -> N
 
 
 def number(value: float | int | None) -> str:
-    """A cell of a table: a score, or a number of eras."""
+    """Format a cell: a score, or a number of eras."""
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
