@@ -1,11 +1,10 @@
-"""Training on a Dask cluster, of rows that are more than one machine holds.
+"""Training on a Dask cluster, of more rows than one machine holds.
 
-It needs the extra ``dask``: ``pip install 'sklearn-era[dask]'``. A fit goes through
-``_fit`` on the client: ``_partitions`` are loaded, the ``_survey`` of their eras and
-target decides what concerns all rows, ``_bins`` are made of a sample, ``_placement``
-says which worker has which eras, and workers grow trees in lockstep by ``_training``,
-over the ``_collective``. ``_progress`` follows them, and ``_cluster`` waits for all of
-that, and knows what goes wrong.
+Install the extra ``dask``: ``pip install 'sklearn-era[dask]'``. On the client, ``_fit``
+runs the steps: load ``_partitions``; make decisions for all rows from a ``_survey``;
+make ``_bins`` of a sample; assign eras to workers (``_placement``); and let the workers
+grow trees in lockstep (``_training``) over a ``_collective``. ``_progress`` follows the
+iterations, and ``_cluster`` waits for workers and classifies their failures.
 """
 
 from .._optional import import_optional

@@ -1,4 +1,4 @@
-"""Rows to bins: thresholds from a sample of all, and one byte a value on workers."""
+"""Binning: thresholds from a sample of all rows, then bytes on the workers."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,23 @@ from ..ensemble._binning.integers import allocate_binned
 from ..ensemble._binning.thresholds import draw_rows, find_thresholds
 from ._survey import EncodedPart, Encoding
 
-# Columns whose thresholds are found together, and values that are float64 at a time.
+# Columns per task of thresholds, and values converted to float64 at a time.
 _BLOCK = 32
 _BATCH_VALUES = 1_000_000
 
 
 @dataclass
 class Shard:
-    """The rows of one worker, to train on or to stop early by."""
+    """The rows of one worker, for training or for early stopping."""
 
-    X: NDArray[np.uint8]  # bins; Fortran-ordered to train on, else C-ordered
+    X: NDArray[np.uint8]  # bins; Fortran-ordered for training, else C-ordered
     y: NDArray[np.float64]
     sample_weight: NDArray[np.float64] | None
-    codes: NDArray[np.int32]  # eras by their place among all training eras
+    codes: NDArray[np.int32]  # eras, as indices into all training eras
 
 
 class ShardRows(UnbinnedRows):
-    """X of a shard, as ``fit`` passes it around."""
+    """X of a shard, as ``fit`` handles it."""
 
     def __init__(self, binned: NDArray[np.uint8]):
         super().__init__(*binned.shape)
@@ -44,7 +44,7 @@ class ShardRows(UnbinnedRows):
 def new_mapper(
     estimator: Any, known_categories: list[NDArray[np.float64] | None] | None
 ) -> _BinMapper:
-    """A mapper with the estimator's parameters, as its ``fit`` would make it."""
+    """Make a bin mapper as the estimator's ``fit`` would."""
     return _BinMapper(
         n_bins=estimator.max_bins + 1,
         is_categorical=estimator._is_categorical_remapped,
@@ -60,8 +60,8 @@ def draw_sample(
     sample_weight: NDArray[np.float64] | None,
     training_rows: NDArray[np.intp] | None,
 ) -> list[NDArray[np.intp] | None]:
-    """Return the rows of each part that scikit-learn would make bins from, None for
-    all. `training_rows` numbers the training rows among all in its order, if another.
+    """Draw the rows of each part that scikit-learn would bin by, None for all.
+    `training_rows` numbers the training rows in scikit-learn's order, if another.
     """
     rank: Any = slice(None)
     if training_rows is not None:
@@ -84,8 +84,8 @@ def take_sample(
     drawn: Sequence[NDArray[np.intp] | None],
     preprocessor: Any,
 ) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
-    """Return the values of training rows, by block of columns, and their weights, None
-    where rows were drawn by weight.
+    """Return the values of drawn rows, by block of columns, and their weights; None if
+    the draw was weighted.
     """
     blocks: list[list[Any]] = []
     weights: list[Any] = []
@@ -111,7 +111,7 @@ def find_blocks(
     estimator: Any,
     known_categories: Sequence[NDArray[np.float64] | None],
 ) -> list[Any]:
-    """Return the delayed thresholds or categories of each block of columns."""
+    """Return delayed thresholds or categories, by block of columns."""
     max_bins = estimator.max_bins
     find, pick = delayed(_find_thresholds), delayed(_pick)
     blocks = []
@@ -122,7 +122,7 @@ def find_blocks(
 
 
 def _pick(sample: tuple[list[list[Any]], Any], block: int) -> tuple[list[Any], Any]:
-    """The values of a block, and the weights of all rows."""
+    """The values of a block of columns, and the weights of the rows."""
     blocks, weights = sample
     return (blocks[block] if blocks else []), weights
 
@@ -145,7 +145,7 @@ def _find_thresholds(
 
 
 def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
-    """A part with its bins as X."""
+    """Bin a part."""
     binned = np.empty(part.X.shape, dtype=np.uint8)
     for rows, values in _bins_of(part, estimator):
         binned[rows] = values
@@ -155,10 +155,10 @@ def bin_part(part: EncodedPart, estimator: Any) -> EncodedPart:
 def make_shard(
     parts: Sequence[EncodedPart], estimator: Any, encoding: Encoding
 ) -> tuple[Shard, Shard]:
-    """Bin a worker's rows, in their order among all: to train on, and held out."""
+    """Bin a worker's training and held-out rows, in their order among all rows."""
     is_val = np.concatenate([part.held_out for part in parts])
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-    # The place of each row among those of its kind.
+    # The index of each row in its shard.
     place = np.empty(order.size, dtype=np.uint32)
     for kind in (False, True):
         rows = order[is_val[order] == kind]
@@ -186,7 +186,7 @@ def make_shard(
 
 
 def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
-    """A shard with room for rows such as those of a part."""
+    """Allocate a shard for rows like those of a part."""
     return Shard(
         allocate_binned((n_rows, part.X.shape[1]), order),
         np.empty(n_rows),
@@ -198,7 +198,7 @@ def _empty_shard(part: EncodedPart, n_rows: int, order: Any) -> Shard:
 def _bins_of(
     part: EncodedPart, estimator: Any
 ) -> Iterator[tuple[slice, NDArray[np.uint8]]]:
-    """The bins of a part, of as many rows at a time as may be float64."""
+    """Yield the bins of a part, in batches that bound the float64 values."""
     if part.is_binned:
         yield slice(0, part.y.size), part.X
         return

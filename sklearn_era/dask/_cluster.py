@@ -1,4 +1,4 @@
-"""The workers of a client: which answer, and what a fit waits for on them."""
+"""The workers of a client: liveness, results, and messages of a fit."""
 
 import asyncio
 import queue
@@ -18,30 +18,30 @@ from ._training import TOPIC, Outcome
 
 # Whether this thread is in a fit.
 _here = threading.local()
-# Of this process, on workers: containers may share a host's name, and their numbers.
+# Identifies a worker's process: containers may share host names and process ids.
 _PROCESS = uuid.uuid4().hex
-# Seconds between two looks at which workers are there, and those that a worker has to
-# say what broke a group up, once another has heard that it did.
+# Seconds between two checks for lost workers, and for a worker to report the cause of a
+# broken group after another one has noticed it.
 _LOOK_EVERY = 1.0
 _GRACE = 5.0
 
 
 class DaskFitError(RuntimeError):
-    """A fit has ended because of what happened to its workers."""
+    """A fit has ended because of a failure of its workers."""
 
 
 class Cluster:
-    """The workers that a client has when a fit begins."""
+    """The workers of a client at the beginning of a fit."""
 
     def __init__(self, client: Client, timeout: int):
         self.client = client
-        self.timeout = timeout  # seconds that a worker has to answer
+        self.timeout = timeout  # seconds for a worker to answer
         self.addresses: list[str] = []
-        # When the scheduler last heard of a worker, and when that changed.
+        # The scheduler's last contact with each worker, and when this changed.
         self._heard: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
-        """The addresses of all workers; RuntimeError unless each answers by itself."""
+        """The addresses of all workers; DaskFitError unless each answers for itself."""
         addresses = sorted(self.client.nthreads())
         if not addresses:
             raise DaskFitError("The cluster has no worker: scale it up, and fit again.")
@@ -59,7 +59,7 @@ class Cluster:
         return addresses
 
     def ask(self, addresses: Sequence[str], timeout: float) -> dict[str, Any]:
-        """The process of each worker that answers in time."""
+        """The process id of each worker that answers in time."""
 
         async def ask_all() -> dict[str, Any]:
             asked = {
@@ -85,7 +85,7 @@ class Cluster:
         blame: Callable[[int, BaseException], Exception] | None = None,
         workers: Sequence[str] = (),
     ) -> list[Any]:
-        """The results of futures, once all are done, or one has failed."""
+        """Wait for futures, and return their results; `blame` words a failure."""
         try:
             self.wait(futures, workers)
         except Exception:
@@ -97,14 +97,14 @@ class Cluster:
         return self._results(futures)
 
     def send(self, value: Any) -> Future:
-        """A value as a future, which workers take from each other."""
+        """Scatter a value as a future, which workers copy from each other."""
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):
             return self.client.submit(_give, value, pure=False)
 
     def _results(self, futures: Sequence[Future]) -> list[Any]:
-        """The results of futures that are done; their workers may hang by now."""
+        """The results of finished futures; their workers may hang by now."""
 
         async def gather() -> list[Any]:
             results = self.client.gather(list(futures), asynchronous=True)
@@ -121,18 +121,18 @@ class Cluster:
             raise self._silent(silent or self.addresses) from None
 
     def wait(self, futures: Sequence[Future], workers: Sequence[str] = ()) -> None:
-        """Wait until all futures are done; their results stay where they are."""
+        """Wait for futures, and leave their results on the workers."""
         for future in self._as_done(futures, workers):
             if future.status != "finished":
                 raise future.exception()
 
     def holders(self, futures: Sequence[Future]) -> list[str]:
-        """The worker that has each result; an empty text for one on its way."""
+        """The worker that holds each result, "" while it is in transit."""
         holders = self.client.who_has(list(futures))
         return [min(holders.get(each.key, ()), default="") for each in futures]
 
     def run_on(self, address: str, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function returns that a worker runs beside its tasks."""
+        """Run a function on a worker beside its tasks, and return its result."""
         try:
             answers = self.client.sync(
                 self.client._run,
@@ -145,13 +145,13 @@ class Cluster:
             raise self._silent([address]) from None
         except (OSError, RuntimeError) as error:
             self._check_there([address])
-            if isinstance(error, OSError):  # the scheduler has not heard of it yet
+            if isinstance(error, OSError):  # the scheduler has not noticed yet
                 raise self._gone([address]) from error
             raise
         return answers[address]
 
     def post(self, address: str, function: Callable[..., Any], *args: Any) -> None:
-        """Let a worker run a function beside its tasks, if it can; nobody waits."""
+        """Run a function on a worker beside its tasks, without waiting or errors."""
 
         async def run() -> None:
             with suppress(OSError):  # the scheduler is gone
@@ -168,8 +168,8 @@ class Cluster:
         hear: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:
-        """Return what the workers of a group return; call `hear` with each message.
-        Raises what a worker raised, or DaskFitError if one is gone or does not answer.
+        """Return the outcomes of a group's workers; call `hear` with each message.
+        Raises a worker's error, or DaskFitError if one is gone or does not answer.
         """
         outcomes: dict[str, Outcome] = {}
         names = {future.key: address for address, future in futures.items()}
@@ -228,7 +228,7 @@ class Cluster:
         events: queue.SimpleQueue | None = None,
         until: Callable[[], float] = lambda: float("inf"),
     ) -> Iterator[Any]:
-        """Futures as they are done, and messages; a look at the workers in between."""
+        """Yield finished futures and messages, and check for lost workers meanwhile."""
         events = queue.SimpleQueue() if events is None else events
         for future in futures:
             future.add_done_callback(events.put)
@@ -264,10 +264,10 @@ class Cluster:
             )
 
     def _check_there(self, workers: Sequence[str]) -> None:
-        """Raise DaskFitError for a closed client, or if any worker is missed."""
+        """Raise DaskFitError if the client is closed, or any worker is lost."""
         self._check_open()
         try:
-            # `scheduler_info` may answer with what the client has last heard of a few.
+            # `scheduler_info` may return stale information on a few workers.
             identity = self.client.scheduler.identity
             present = self.client.sync(identity, n_workers=-1)["workers"]
         except Exception as error:
@@ -280,7 +280,7 @@ class Cluster:
             raise self._gone(gone or self.addresses)
         now, silent = time.monotonic(), []
         for address in present.keys() & set(self.addresses):
-            # The clock of the scheduler may be another one.
+            # The scheduler's clock may differ: compare its times only with each other.
             last_seen = present[address]["last_seen"]
             if self._heard.get(address, (None, 0.0))[0] != last_seen:
                 self._heard[address] = last_seen, now
@@ -291,9 +291,7 @@ class Cluster:
 
     @contextmanager
     def only_fit(self) -> Iterator[None]:
-        """Let fits of one cluster wait for each other: their tasks would else hold each
-        other's workers.
-        """
+        """Hold the cluster's lock: concurrent fits would block each other's workers."""
         if getattr(_here, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
         lock = Semaphore(
@@ -304,25 +302,25 @@ class Cluster:
         _here.is_fitting = True
         try:
             self._acquire(lock)
-            # Now, as they may have been others before the wait.
+            # After the wait, during which workers may have changed.
             self.addresses = self._answering()
             yield
         finally:
             _here.is_fitting = False
-            # A lease that is granted, but not known of here, shall run out.
+            # A lease granted without our knowledge must expire.
             lock.refresh_leases = False
             if self.client.status == "running":
-                # It would go on for the lifetime of the client.
+                # It would run for the lifetime of the client.
                 if (refresh := getattr(lock, "refresh_callback", None)) is not None:
                     self.client.loop.add_callback(refresh.stop)
                 with suppress(RuntimeError):  # there is no lease to release
                     lock.release()
 
     def _acquire(self, lock: Semaphore) -> None:
-        """Wait until no other fit runs on the cluster, and warn of the wait."""
+        """Wait until no other fit runs on the cluster, with a warning."""
         is_warned = False
         try:
-            # Of a wait that is interrupted, the scheduler hears when it times out.
+            # In short waits: the scheduler keeps an interrupted one until its timeout.
             while not lock.acquire(timeout=_GRACE):
                 if not is_warned:
                     warn_user(
@@ -335,12 +333,12 @@ class Cluster:
 
     @contextmanager
     def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
-        """What the workers of a fit tell, as a queue, in a ``with`` block."""
+        """Yield a queue of the messages of a fit's workers."""
         heard: queue.SimpleQueue = queue.SimpleQueue()
 
         def hear(event: tuple[float, dict[str, Any]]) -> None:
             _, message = event
-            # Every client and worker of the scheduler can write to the topic.
+            # Any client or worker of the scheduler can write to the topic.
             if isinstance(message, dict) and message.get("fit") == fit_id:
                 heard.put(message)
 
@@ -352,7 +350,7 @@ class Cluster:
                 self.client.unsubscribe_topic(TOPIC)
 
     def cancel(self, futures: Sequence[Future]) -> None:
-        """Let go of futures, and of tasks that still run."""
+        """Release futures, and cancel tasks that still run."""
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
 

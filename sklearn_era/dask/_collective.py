@@ -1,4 +1,4 @@
-"""Sums and maxima over the workers of a fit, by XGBoost's collective."""
+"""All-reduce over the workers of a fit, by XGBoost's collective."""
 
 import contextvars
 import queue
@@ -15,25 +15,25 @@ from xgboost.tracker import RabitTracker
 
 from ..ensemble._exchange import ALONE, Exchange
 
-# To reach the tracker, which listens before anyone asks: each waits longer.
+# To reach the tracker, which listens before anyone connects; each retry waits longer.
 _N_RETRIES = 1
-# Seconds that the collective has to say itself that time is up.
+# Seconds after the timeout for the collective to raise its own error.
 _GRACE = 5
-# Of fits, and what is set once a tracker has ended.
+# By fit: its tracker, and an event that is set when the tracker has ended.
 _trackers: dict[str, tuple[RabitTracker, threading.Event]] = {}
 
 
 class ExchangeError(RuntimeError):
-    """Another worker is gone, or has not answered in time."""
+    """Another worker is gone, or did not answer in time."""
 
 
 class CollectiveExchange(Exchange):
-    """Sums and maxima over the workers that have joined a group."""
+    """Sums and maxima over the workers of a group."""
 
     is_alone = False
 
     def __init__(self) -> None:
-        self.n_bytes = 0  # handed over by this one, to be summed up
+        self.n_bytes = 0  # sent by this worker to be reduced
         self.rank = collective.get_rank()
         self.n_processes = collective.get_world_size()
 
@@ -54,8 +54,8 @@ class CollectiveExchange(Exchange):
 def start_tracker(
     fit_id: str, n_workers: int, timeout: int, dask_worker: Any = None
 ) -> dict[str, Any]:
-    """Let a group meet at this worker for `timeout` seconds, as the client may be gone,
-    too; return what its members need to know.
+    """Start a group's tracker on this worker for `timeout` seconds, and return the
+    arguments for its members. On a worker, since the client may leave.
     """
     tracker = RabitTracker(
         n_workers=n_workers,
@@ -68,7 +68,7 @@ def start_tracker(
     _trackers[fit_id] = tracker, ended
 
     def wait() -> None:
-        with suppress(XGBoostError):  # nobody has joined, or has left without a word
+        with suppress(XGBoostError):  # nobody joined, or a member vanished
             tracker.wait_for()
         ended.set()
         _free(fit_id)
@@ -78,8 +78,8 @@ def start_tracker(
 
 
 def stop_tracker(fit_id: str, timeout: int) -> None:
-    """End what `start_tracker` began here once all members have left, or `timeout`
-    seconds later if one was lost.
+    """End the tracker once all members have left, or after `timeout` seconds if one was
+    lost.
     """
 
     def stop(ended: threading.Event) -> None:
@@ -91,7 +91,7 @@ def stop_tracker(fit_id: str, timeout: int) -> None:
 
 
 def _free(fit_id: str) -> None:
-    # By one thread alone: the library has no check for a tracker that is gone.
+    # By one thread only: the library does not check whether a tracker was freed.
     tracker, _ = _trackers.pop(fit_id, (None, None))
     if tracker is not None:
         with suppress(XGBoostError):
@@ -104,9 +104,9 @@ def call_in_group(
     timeout: int,
     function: Callable[[Exchange], None],
 ) -> None:
-    """Call a function with what exchanges with a group; without one, alone. It has a
-    thread of its own: XGBoost's collective belongs to the thread that has joined, and
-    one that waits for others to join cannot be stopped.
+    """Call a function with the exchange of a group, or alone without one. It runs in a
+    thread of its own: XGBoost's collective is bound to the thread that joined, and a
+    thread that waits for others to join cannot be stopped.
     """
     if group is None:
         function(ALONE)
@@ -114,7 +114,7 @@ def call_in_group(
     jobs: queue.SimpleQueue = queue.SimpleQueue()
     results: queue.SimpleQueue = queue.SimpleQueue()
     arguments = dict(group, dmlc_timeout=timeout, dmlc_retry=_N_RETRIES)
-    # Ranks follow the ids, which sort as text.
+    # Ranks follow the order of ids as text.
     arguments["dmlc_task_id"] = f"{rank:08d}"
     threading.Thread(
         target=_serve, args=(arguments, jobs, results), daemon=True
@@ -125,7 +125,7 @@ def call_in_group(
         jobs.put(None)
         raise ExchangeError(f"others have not joined within {timeout} s") from None
     if error is None:
-        # With the context in which Dask knows of its worker.
+        # In the context in which Dask finds its worker.
         context = contextvars.copy_context()
         jobs.put(lambda exchange: context.run(function, exchange))
         error = results.get()
@@ -136,7 +136,7 @@ def call_in_group(
 def _serve(
     arguments: dict[str, Any], jobs: queue.SimpleQueue, results: queue.SimpleQueue
 ) -> None:
-    """Join a group, say so or why not, do one job, and leave."""
+    """Join a group and report the result, do one job, and leave."""
     try:
         collective.init(**arguments)
     except XGBoostError as error:
@@ -149,12 +149,12 @@ def _serve(
             results.put(None)
         except BaseException as error:
             results.put(error)
-        del job  # and with it the rows
-    with suppress(XGBoostError):  # of others who left without saying so
+        del job  # frees the rows
+    with suppress(XGBoostError):  # others may have vanished
         collective.finalize()
 
 
 def _reason(error: XGBoostError) -> str:
-    """What went wrong, of a message that traces it through the library."""
+    """The last line of a message with a trace through the library."""
     lines = [line for line in str(error).splitlines() if line.startswith("- [")]
     return lines[-1].partition("]:")[2].strip() if lines else "the group broke up"

@@ -1,4 +1,4 @@
-"""The estimators: the local ones, with ``fit`` and ``predict`` on a cluster."""
+"""The estimators: local ones, with ``fit`` and ``predict`` on a cluster."""
 
 import copy
 import functools
@@ -25,7 +25,7 @@ from ._partitions import blocks_beside, blocks_of
 
 
 def _constructor(local: Any) -> Callable[..., None]:
-    """The constructor of a local estimator, with the parameters of a cluster."""
+    """The constructor of a local estimator, with additional parameters."""
 
     @functools.wraps(local.__init__, updated=())  # without its __signature__
     def __init__(
@@ -41,7 +41,7 @@ def _constructor(local: Any) -> Callable[..., None]:
         self.timeout = timeout
         self.shuffle = shuffle
 
-    # scikit-learn reads the names of parameters from it.
+    # scikit-learn reads the parameter names from the signature.
     signature = inspect.signature(local.__init__)
     own = inspect.signature(__init__, follow_wrapped=False).parameters.values()
     __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -54,7 +54,7 @@ def _constructor(local: Any) -> Callable[..., None]:
 
 
 def _check_supported(estimator: Any) -> None:
-    """Raise ValueError for parameters that a fit on several workers does not take."""
+    """Raise ValueError for losses and scorings that need all rows in one place."""
     if not isinstance(estimator.loss, str):
         raise ValueError(
             f"loss={estimator.loss!r} is an object, and workers share the means of "
@@ -183,7 +183,7 @@ class DaskMixin:
     def _by_block(
         self, method: str, X: Any, eras: Any, dtype: Any, n_columns: int | None = None
     ) -> da.Array:
-        """What a method of the local estimator returns of each partition."""
+        """Apply a method of the local estimator to each partition."""
         blocks = blocks_of("X", X)
         labels = blocks_beside(X, "eras", eras)
         sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(blocks)
@@ -236,12 +236,12 @@ class DaskMixin:
         return metric(y, predicted, sample_weight=weights[0] if weights else None)
 
     def to_local(self) -> Any:
-        """Make a local estimator of it, with all that is fitted.
+        """Make a local estimator with the same fitted model.
 
         Returns
         -------
         estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-            Of :mod:`sklearn_era.ensemble`, for rows that this machine holds.
+            Of :mod:`sklearn_era.ensemble`, for rows on this machine.
         """
         local: Any = object.__new__(self._local)
         vars(local).update(
@@ -252,7 +252,7 @@ class DaskMixin:
         return local
 
     def _in_one_place(self, X: Any, *, eras: Any = None) -> NoReturn:
-        """Not on a cluster: what `to_local` returns has this method."""
+        """Raise TypeError: only the local estimator has this method."""
         raise TypeError(
             f"{type(self).__name__} has no staged predictions: call to_local(), and "
             "those of the local estimator, for rows that this machine holds."
@@ -266,7 +266,7 @@ class DaskMixin:
         return {**state, "client": None}
 
     def __sklearn_clone__(self) -> Any:
-        # A copy has no client, which scikit-learn would copy too.
+        # The copy has no client: scikit-learn's clone would copy it.
         clone = super(DaskMixin, copy.copy(self)).__sklearn_clone__()  # type: ignore[misc]
         clone.client = self.client
         return clone
@@ -284,35 +284,34 @@ _DOC = """{local}, fitted on the workers of a Dask cluster.
 
 *Experimental*: it may change without a deprecation.
 
-Each worker trains on the rows that it has, as bytes, and for each split the workers add
-up a few sums of each candidate: what a tree makes them send depends neither on the
-number of rows nor on that of eras. Trees are those of the local estimator, but where
-two splits are equally good to 12 digits. The guide has what is sent when, and limits.
+Each worker trains on its own rows, one byte per value, and for each split the workers
+reduce a few sums per candidate: the traffic of a tree depends neither on the number of
+rows nor on that of eras. Trees are those of the local estimator, except where two
+splits are equally good to 12 digits. The guide lists what is sent, and the limits.
 
 Parameters
 ----------
 *args, **parameters
-    Those of :class:`~sklearn_era.ensemble.{local}`, all but that `loss` has to be the
-    name of one other than ``"absolute_error"`` and ``"quantile"``, and `scoring`
-    ``"loss"``. A worker fits with the threads that it was started with; `n_jobs` is for
-    predictions.
+    Those of :class:`~sklearn_era.ensemble.{local}`. `loss` must be a name, but neither
+    ``"absolute_error"`` nor ``"quantile"``, and `scoring` must be ``"loss"``. A worker
+    fits on the threads that it was started with; `n_jobs` is for predictions.
 
 client : distributed.Client, default=None
-    The cluster to fit on; None for the client that was made last.
+    The cluster to fit on; None for the latest client.
 
 timeout : int, default=300
     Seconds that workers wait for each other, and the client for a worker to answer,
     before the fit ends with an error. A callback that takes longer ends it too.
 
 shuffle : bool, default=True
-    Whether the rows of partitions may be taken apart, where eras have rows in several,
-    or partitions with eras are fewer than workers. If False, such an era is an error.
-    Whole partitions may move in any case, to even out the load.
+    Whether the rows of partitions may be redistributed, if an era has rows in several
+    partitions, or there are fewer partitions than workers. If False, such an era is an
+    error. Whole partitions may move in any case, to balance the load.
 
 Attributes
 ----------
 bytes_exchanged_ : int
-    Bytes that a worker handed over to be added up, of that which handed over most.
+    The most bytes that any worker sent to be reduced.
 
 See Also
 --------

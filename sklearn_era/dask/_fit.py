@@ -1,4 +1,4 @@
-"""What the client does: ``fit``, step by step, on the workers that hold the rows."""
+"""The client's side of ``fit``: its steps, run on the workers that hold the rows."""
 
 import copy
 import uuid
@@ -54,18 +54,18 @@ from ._survey import (
 )
 from ._training import train
 
-# Seconds that the members of a group have to leave it, once a fit has failed.
+# Seconds for the members of a group to leave it after a failure.
 _GRACE = 5
 
 
 class ClusterFit:
-    """One ``fit``, whose steps `run` has; the estimator gets iterations as they end."""
+    """One ``fit``, by `run`; the estimator is updated after each iteration."""
 
     def __init__(self, estimator: Any, cluster: Cluster):
         self.estimator = estimator
         self.cluster = cluster
         self.client = cluster.client
-        # Those that are not let go of yet.
+        # Futures that are not released yet.
         self._futures: weakref.WeakSet = weakref.WeakSet()
 
     def run(self, X: Any, y: Any, sample_weight: Any, eras: Any) -> None:
@@ -95,14 +95,14 @@ class ClusterFit:
             self._train(local, shards, encoding)
             self._set_weighted(sample_weight is not None, encoding)
         except BaseException:
-            # The error, as long as it is kept, would keep them on the workers.
+            # The error's traceback would keep them on the workers.
             self.cluster.cancel(list(self._futures))
             raise
 
     def _load(
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[list[Future], list[PartSummary]]:
-        """The parts that have rows, on workers, and what there is to know of them."""
+        """Load the parts on workers; return those with rows, and their summaries."""
         parts = delay_parts(X, y, sample_weight, eras)
         futures = self.client.compute(parts)
         self._futures.update(futures)
@@ -126,7 +126,7 @@ class ClusterFit:
     def _prepare_columns(
         self, parts: Sequence[Future], summaries: Sequence[PartSummary]
     ) -> list[NDArray[np.float64] | None] | None:
-        """Let the estimator learn the columns of X; returns the known categories."""
+        """Fit the estimator's preprocessing of X; return the known categories."""
         estimator, rows = self.estimator, summaries[0].head
         is_categorical = check_categorical_features(
             rows, estimator.categorical_features
@@ -146,13 +146,13 @@ class ClusterFit:
         return known_categories
 
     def _prepare_target(self, summaries: Sequence[PartSummary]) -> None:
-        """Let the estimator learn what the target takes."""
+        """Fit the estimator's encoding of the target."""
         values = np.unique(np.concatenate([each.y_values for each in summaries]))
-        # Several of each: scikit-learn takes values that are all unique for numbers.
+        # Repeated: scikit-learn takes values that are all unique for numbers.
         self.estimator._encode_y(_check_y(values.repeat(3), estimator=self.estimator))
 
     def _prepare_parameters(self, survey: Survey) -> np.random.RandomState:
-        """Check parameters, and draw seeds; returns what workers draw the same by."""
+        """Check parameters and draw seeds; return the workers' common random state."""
         estimator = self.estimator
         n_features = estimator.n_features_in_
         if survey.n_rows >= 2**32:
@@ -213,7 +213,7 @@ class ClusterFit:
         is_weighted: bool,
         training_rows: NDArray[np.intp] | None,
     ) -> list[NDArray[np.intp] | None]:
-        """The rows of each part that bins are made from."""
+        """Draw the rows of each part for finding bins."""
         weights = None
         if is_weighted and n_trained.sum() > mapper.subsample:
             found = self.cluster.gather(self._map(training_weights, parts))
@@ -227,7 +227,7 @@ class ClusterFit:
         drawn: Sequence[NDArray[np.intp] | None],
         known_categories: list[NDArray[np.float64] | None] | None,
     ) -> None:
-        """Fit the mapper as scikit-learn would to all training rows."""
+        """Fit the mapper as scikit-learn would on all training rows."""
         estimator = self.estimator
         self.cluster.wait(parts)
         held: dict[str, list[int]] = {}
@@ -257,7 +257,7 @@ class ClusterFit:
         random_state: np.random.RandomState,
         mapper: _BinMapper,
     ) -> Any:
-        """What the workers fit: all that concerns all rows is decided."""
+        """The estimator for the workers, with all global decisions made."""
         local = self.estimator.to_local()
         if not is_resumed(self.estimator):
             vars(local).pop("_predictors", None)
@@ -284,7 +284,7 @@ class ClusterFit:
         local: Any,
         is_weighted: bool,
     ) -> dict[str, Future]:
-        """The shard of each worker that has rows to train on, by its address."""
+        """Make the shard of each worker with training rows, by address."""
         holders = self.cluster.holders(parts)
         places, used, moves = find_places(
             survey,
@@ -295,7 +295,7 @@ class ClusterFit:
             self.estimator.shuffle,
         )
         sent = self.cluster.send(local)
-        # Rows that leave their worker do so as bytes.
+        # Bin rows before they leave their worker.
         for i, holder in enumerate(holders):
             if moves or holder != used[places[i]]:
                 parts[i] = self._submit(bin_part, parts[i], sent)
@@ -320,12 +320,12 @@ class ClusterFit:
             )
             for worker, address in enumerate(used)
         }
-        parts.clear()  # each is let go of as its shard is made
+        parts.clear()  # each is released once its shard is made
         self.cluster.wait(list(shards.values()), used)
         return shards
 
     def _train(self, local: Any, shards: dict[str, Future], encoding: Encoding) -> None:
-        """Fit on all shards, and take over what the first worker has fitted."""
+        """Fit on all shards, and copy the first worker's fitted attributes."""
         estimator, cluster = self.estimator, self.cluster
         fit_id = uuid.uuid4().hex
         first, group = next(iter(shards)), None
@@ -359,7 +359,7 @@ class ClusterFit:
             cluster.post(first, stop_tracker, fit_id, _GRACE)
             raise
         finally:
-            # Also of a fit that goes on without its client wanting it.
+            # Even if the fit still runs after an interrupt.
             cluster.cancel(list(futures.values()))
         outcome = outcomes[0]
         vars(estimator).update(outcome.fitted)
@@ -369,7 +369,7 @@ class ClusterFit:
         progress.end()
 
     def _set_weighted(self, has_weights: bool, encoding: Encoding) -> None:
-        """Set whether rows were weighted, for scikit-learn's partial dependence."""
+        """Record whether rows were weighted, for scikit-learn's partial dependence."""
         vars(self.estimator).pop("_fitted_with_sw", None)
         is_reweighted = hasattr(self.estimator, "_era_log_weights")
         if has_weights or encoding.era_weights is not None or is_reweighted:

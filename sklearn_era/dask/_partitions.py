@@ -1,4 +1,4 @@
-"""What ``fit`` is given, as parts: a partition of each collection, on a worker."""
+"""The arguments of ``fit`` as parts: a partition of each collection, on a worker."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from .._scikit_learn import check_sample_weight
 
 @dataclass
 class Part:
-    """Rows that came together: a partition of each collection."""
+    """The rows of one partition, of each collection."""
 
     X: Any
     y: NDArray[Any]
     sample_weight: NDArray[np.float64] | None
     eras: NDArray[Any] | None  # labels
-    warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
+    warnings: list[tuple[str, type[Warning]]]  # about the rows: messages, categories
 
 
 @dataclass
@@ -37,17 +37,17 @@ class PartSummary:
     """The client's summary of a part."""
 
     n_rows: int
-    kinds: dict[Any, str]  # of columns: numbers, text, categories
+    kinds: dict[Any, str]  # by column: numbers, text, categories or dates
     head: Any  # the first row
     era_labels: NDArray[Any]
-    y_values: NDArray[Any]  # the classes, or the least and the largest value
+    y_values: NDArray[Any]  # the classes, or the smallest and the largest value
     counts: NDArray[np.float64]  # of rows, (n_eras, n_classes), at least (1, 1)
     weights: NDArray[np.float64]  # as `counts`
     warnings: list[tuple[str, type[Warning]]]  # messages about the rows, categories
 
 
 def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
-    """Return the parts of a fit, delayed."""
+    """Return the delayed parts of a fit."""
     blocks = [blocks_of("X", X)] + [
         blocks_beside(X, name, collection)
         for name, collection in (
@@ -61,7 +61,7 @@ def delay_parts(X: Any, y: Any, sample_weight: Any, eras: Any) -> list[Any]:
 
 
 def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
-    """The partitions of a collection, as many as X has; each None if it is None."""
+    """The partitions of a collection beside those of X; all None if it is None."""
     n_blocks = len(X.chunks[0]) if isinstance(X, da.Array) else X.npartitions
     if collection is None:
         return [None] * n_blocks
@@ -79,14 +79,14 @@ def blocks_beside(X: Any, name: str, collection: Any) -> list[Any]:
 
 
 def blocks_of(name: str, collection: Any) -> list[Any]:
-    """Return the partitions of a Dask collection, delayed and of whole rows."""
+    """Return the delayed partitions of a Dask collection, with whole rows."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
         return collection.to_delayed().ravel().tolist()
     if isinstance(collection, dd.DataFrame | dd.Series):
-        # Only the columns that are asked for are read. Optimised further, narrow ones
-        # would come in fewer partitions than wide ones.
+        # Reads only the requested columns. Further optimisation would merge partitions
+        # of narrow collections.
         return collection.simplify().to_delayed(optimize_graph=False)
     raise TypeError(
         f"{name} is a {type(collection).__name__}, and has to be a Dask array, data "
@@ -97,13 +97,13 @@ def blocks_of(name: str, collection: Any) -> list[Any]:
 
 
 def load_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
-    """Check that the rows of a partition belong together."""
+    """Check the rows of a partition, and collect warnings about them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_row_order(eras, X)
         part = _check_part(X, y, sample_weight, eras)
     part.warnings = [(str(each.message), each.category) for each in caught]
-    # Arrow keeps what it has read Parquet files with: as much memory as the rows.
+    # Arrow keeps its buffers for Parquet: as much memory as the rows.
     pyarrow.default_memory_pool().release_unused()
     return part
 
@@ -144,7 +144,7 @@ def _check_part(X: Any, y: Any, sample_weight: Any, eras: Any) -> Part:
 
 
 def summarize(part: Part, has_classes: bool) -> PartSummary:
-    """What the client has to know of a part; of one without rows, little."""
+    """Summarise a part for the client."""
     n_rows = part.y.size
     labels, codes = np.empty(1), np.zeros(n_rows, dtype=np.intp)
     if part.eras is not None:
@@ -169,7 +169,7 @@ def summarize(part: Part, has_classes: bool) -> PartSummary:
 
 
 def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
-    """The rows of each value of categorical columns, missing values among these."""
+    """The number of rows of each category, by column; missing values count, too."""
     columns = np.flatnonzero(is_categorical)
     if hasattr(part.X, "iloc"):
         given = [part.X.iloc[:, i] for i in columns]
@@ -181,8 +181,8 @@ def categories_of(part: Part, is_categorical: NDArray[np.bool_]) -> list[Any]:
 def frame_of_categories(
     head: Any, is_categorical: NDArray[np.bool_], found: Sequence[list[Any]]
 ) -> tuple[Any, NDArray[np.intp]]:
-    """Return rows with all that categorical columns take, as `categories_of` has found
-    it in each part, and else the values of `head`; and the rows of each of the values.
+    """Return a frame with each category that `categories_of` found in any part (other
+    columns repeat `head`), and the number of rows of each category.
     """
     columns: list[Any] = [None] * head.shape[1]
     counts = []
@@ -211,7 +211,7 @@ def frame_of_categories(
 
 
 def _kinds(X: Any) -> dict[Any, str]:
-    """What each column of a frame holds; of a matrix, all of them."""
+    """The kind of each column of a frame or matrix."""
     if not hasattr(X, "dtypes"):
         return dict.fromkeys(range(X.shape[1]), _kind(X.dtype))
     return {name: _kind(dtype) for name, dtype in zip(X.columns, X.dtypes, strict=True)}
@@ -225,14 +225,14 @@ def _kind(dtype: Any) -> str:
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    """What labels are: of objects, by the first one."""
+    """The kind of labels; for object dtype, of the first label."""
     if values.dtype == object and not isinstance(values[0], str):
         return type(values[0]).__name__
     return _kind(values.dtype)
 
 
 def check_alike(summaries: Sequence[PartSummary]) -> None:
-    """Raise ValueError where partitions with rows differ in columns, or in types."""
+    """Raise ValueError if partitions with rows differ in columns or types."""
     first = -1
     for i, summary in enumerate(summaries):
         if summary.n_rows == 0:

@@ -1,4 +1,4 @@
-"""Which worker holds which rows: whole eras, spread by their rows."""
+"""Placement of rows: whole eras, balanced over workers by rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from .._warnings import warn_user
 from ._survey import EncodedPart, Encoding, Survey
 
-# A worker keeps what it has up to this share of what all would have alike.
+# A worker keeps the rows it holds up to this multiple of an equal share.
 _UNEVEN = 1.1
-# What a part has of each row but for X.
+# The fields of a part with a value per row, except X.
 _OF_ROWS = ("y", "sample_weight", "codes", "held_out", "rows")
 
 
@@ -26,8 +26,8 @@ def find_places(
     addresses: Sequence[str],
     shuffle: bool,
 ) -> tuple[NDArray[np.intp], list[str], bool]:
-    """Return workers and addresses as of `place_units`, and whether they are for eras,
-    whose rows then move, rather than for partitions, as `n_trained` and `holders` are.
+    """Place eras or partitions on workers by `place_units`; return its result, and
+    whether the units are eras, whose rows then move.
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
@@ -53,8 +53,8 @@ def find_places(
 def spread(
     sizes: NDArray[np.integer], owners: NDArray[np.intp], n_workers: int
 ) -> NDArray[np.intp]:
-    """Return the worker of each unit: its owner (-1 for none) up to that one's share,
-    else the one that has least, the largest unit first; none goes without if avoidable.
+    """Assign units to workers, the largest first: to the owner (-1 for none) up to its
+    share, else to the least loaded; no worker stays empty if avoidable.
     """
     loads = np.zeros(n_workers)
     n_units = np.zeros(n_workers, dtype=np.intp)
@@ -83,8 +83,8 @@ def place_units(
     holders: Sequence[str],
     addresses: Sequence[str],
 ) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the worker of each unit, a partition or an era, and the addresses of
-    workers, each with rows to train on.
+    """Return the worker of each unit (a partition or an era), and the addresses of the
+    workers with training rows.
     """
     is_trained = n_trained > 0
     held = [n_trained[np.equal(holders, each)].sum() for each in addresses]
@@ -99,7 +99,7 @@ def place_units(
 
 
 def check_whole_eras(survey: Survey, shuffle: bool) -> bool:
-    """Whether each era lies in one part. ValueError if not, and none may be moved."""
+    """Whether each era lies in one part; ValueError if not, without `shuffle`."""
     split = survey.split_era()
     if split is not None and not shuffle:
         label, parts = split
@@ -118,11 +118,11 @@ def shuffle_parts(
     n_features: int,
     is_weighted: bool,
 ) -> list[Any]:
-    """Return a delayed part for each worker, by Dask's shuffle of binned rows; `places`
-    is the worker of each era.
+    """Shuffle binned rows by Dask; return a delayed part per worker. `places` is the
+    worker of each era.
     """
     to_frame, from_frame = delayed(_to_frame), delayed(_from_frame)
-    # Not asked of a worker, which may hang.
+    # Made here: a worker may hang.
     no_rows = EncodedPart(
         X=np.empty((0, n_features), dtype=np.uint8),
         y=np.empty(0),
@@ -138,7 +138,7 @@ def shuffle_parts(
 
 
 def _to_frame(part: EncodedPart, places: NDArray[np.intp]) -> pd.DataFrame:
-    """A binned part as one frame, with the worker that each row goes to."""
+    """A binned part as a frame, with the destination of each row."""
     columns = {f"bin{i}": column for i, column in enumerate(part.X.T)}
     for name in _OF_ROWS:
         if getattr(part, name) is not None:

@@ -1,4 +1,4 @@
-"""What the client makes of the iterations that workers tell it of."""
+"""The client's view of the iterations on the workers."""
 
 import pickle
 import time
@@ -10,12 +10,12 @@ from ._training import KEPT, answer
 
 
 def is_resumed(estimator: Any) -> bool:
-    """Whether a fit goes on with the trees that an estimator has."""
+    """Whether a fit continues with an estimator's trees."""
     return estimator.warm_start and estimator._is_fitted()
 
 
 class Progress:
-    """What the client does as iterations begin and end on the workers."""
+    """Updates the client's estimator, and runs its callbacks, at each iteration."""
 
     def __init__(
         self, estimator: Any, cluster: Cluster, fit_id: str, first: str, local: Any
@@ -24,7 +24,7 @@ class Progress:
         self._cluster = cluster
         self._fit_id = fit_id
         self._first = first
-        # What an earlier fit has left, and this one may take off.
+        # Attributes of an earlier fit, which this one may remove.
         self._known = vars(local).keys() - estimator.get_params(deep=False).keys()
 
     def hear(self, message: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Progress:
 
 
 class _RowsOfWorkers:
-    """What a callback gets that asks for rows: an error."""
+    """Stands for the rows of a callback; any access raises an error."""
 
     def __getattr__(self, name: str) -> Any:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What the client knows of all parts, and what it decides by that for all rows."""
+"""The client's summary of all parts, and its decisions for all rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class Survey:
     """The rows of all parts, counted."""
 
     starts: NDArray[np.intp]  # (n_parts + 1,), the number of a part's first row
-    eras: EncodedEras | None  # all labels, and codes in part after part
-    parts_of_eras: NDArray[np.intp]  # the part of each of these codes
+    eras: EncodedEras | None  # all labels, and codes of each part's eras
+    parts_of_eras: NDArray[np.intp]  # the part of each code
     counts: NDArray[np.float64]  # of rows, (n_codes, n_classes)
     weights: NDArray[np.float64]  # as `counts`
 
@@ -40,7 +40,7 @@ class Survey:
     def of(
         cls, summaries: Sequence[PartSummary], has_eras: bool, classes: Any
     ) -> "Survey":
-        """Put the summaries of parts together; `classes` are None in regression."""
+        """Merge the summaries of parts; `classes` are None in regression."""
         n_classes = 1 if classes is None else classes.size
         tables = []
         for summary in summaries:
@@ -69,7 +69,7 @@ class Survey:
 
     @property
     def era_counts(self) -> NDArray[np.intp]:
-        """Rows of each era, in all parts."""
+        """The number of rows of each era over all parts."""
         assert self.eras is not None
         rows = self.counts.sum(axis=1)
         return np.bincount(self.eras.codes, rows).astype(np.intp)
@@ -77,7 +77,7 @@ class Survey:
     def training_rows(
         self, encoding: "Encoding", drawn: NDArray[np.intp] | None
     ) -> NDArray[np.intp]:
-        """How many rows of each part are trained on: of those `drawn`, if any are."""
+        """The number of training rows in each part, among those `drawn`, if any."""
         if drawn is not None:
             return np.diff(np.searchsorted(np.sort(drawn), self.starts))
         rows = self.counts.sum(axis=1)
@@ -86,7 +86,7 @@ class Survey:
         return np.bincount(self.parts_of_eras, rows).astype(np.intp)
 
     def split_era(self) -> tuple[Any, NDArray[np.intp]] | None:
-        """An era with rows in several parts, and which; None if there is none."""
+        """An era with rows in several parts, and these parts; or None."""
         if self.eras is None:
             return None
         for code in np.flatnonzero(self.eras.counts > 1):
@@ -105,11 +105,11 @@ class Encoding:
     era_weights: NDArray[np.float64] | None  # (n_eras,), factors of rows' weights
     held_out: NDArray[np.bool_] | None = None  # (n_eras,), to stop early by
     training_labels: NDArray[Any] | None = None  # of eras with training rows, sorted
-    training_codes: NDArray[np.int32] | None = None  # (n_eras,), places among these
+    training_codes: NDArray[np.int32] | None = None  # (n_eras,), indices into these
 
     @property
     def is_trained(self) -> NDArray[np.bool_]:
-        """Which of all eras have rows to train on."""
+        """Which eras have training rows."""
         assert self.era_labels is not None
         assert self.training_labels is not None
         return np.isin(self.era_labels, self.training_labels)
@@ -121,21 +121,21 @@ class Encoding:
 
 @dataclass
 class EncodedPart:
-    """The rows of a part, as they are trained on but for their bins."""
+    """The rows of a part, ready for training except for their bins."""
 
     X: Any
     y: NDArray[np.float64]  # of classes, their numbers
-    sample_weight: NDArray[np.float64] | None  # with those of classes and eras
-    codes: NDArray[np.int32]  # eras among those of all rows
-    held_out: NDArray[np.bool_]  # to stop early by
-    rows: NDArray[np.uint32]  # numbers of the rows among all
-    is_binned: bool = False  # X holds bins
+    sample_weight: NDArray[np.float64] | None  # times those of classes and eras
+    codes: NDArray[np.int32]  # eras, among those of all rows
+    held_out: NDArray[np.bool_]  # for early stopping
+    rows: NDArray[np.uint32]  # row numbers among all
+    is_binned: bool = False  # whether X holds bins
 
 
 def encode_part(
     part: Part, encoding: Encoding, start: int, held_out: NDArray[np.bool_] | None
 ) -> EncodedPart:
-    """Encode a part whose first row has the number `start`."""
+    """Encode a part; `start` is the number of its first row."""
     codes = era_codes(part, encoding)
     y, weights = encode_target(part, encoding), part.sample_weight
     for factors, at in (
@@ -152,7 +152,7 @@ def encode_part(
 
 
 def era_codes(part: Part, encoding: Encoding) -> NDArray[np.int32]:
-    """The eras of rows, by their place among the labels of all."""
+    """The eras of a part's rows, as indices into all labels."""
     if part.eras is None or encoding.era_labels is None:
         return np.zeros(part.y.size, dtype=np.int32)
     own = encode_eras(part.eras)
@@ -182,9 +182,8 @@ def decide(
     survey: Survey,
     gather_rows: Callable[[Encoding], tuple[NDArray[np.int32], NDArray[np.float64]]],
 ) -> tuple[Encoding, NDArray[np.intp] | None]:
-    """Return how parts are encoded, and the training rows where single rows are held
-    out; for these alone, `gather_rows` brings eras and target of all rows here. The
-    estimator has its classes, seed and plan.
+    """Decide how to encode parts; where early stopping holds out single rows, also the
+    training rows, for which `gather_rows` brings all eras and targets to the client.
     """
     eras = survey.eras
     classes: Any = estimator.classes_ if is_classifier(estimator) else None
@@ -242,7 +241,7 @@ def decide(
 def _hold_out_eras(
     estimator: Any, eras: EncodedEras, survey: Survey
 ) -> NDArray[np.bool_]:
-    """Which eras early stopping holds out."""
+    """Choose the eras that early stopping holds out."""
     plan = estimator._fit_state.plan
     if not plan.is_plain_gain and estimator._fit_state.validation_eras != "last":
         check_splittable(
@@ -273,7 +272,7 @@ def _hold_out_rows(
     codes: NDArray[np.int32],
     y: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """The rows to train on, where early stopping draws those that it holds out."""
+    """Draw the rows that early stopping holds out; return the training rows."""
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels
     eras = EncodedEras(labels, codes)
     train, _ = split_rows_of_eras(

@@ -1,4 +1,4 @@
-"""What a worker does: the local ``fit`` on its shard, in lockstep with the others."""
+"""The worker's side: the local ``fit`` on its shard, in lockstep with the others."""
 
 import copy
 import pickle
@@ -24,9 +24,9 @@ from ..ensemble._exchange import Exchange
 from ._bins import Shard, ShardRows
 from ._collective import ExchangeError, call_in_group, stop_tracker
 
-# What running fits tell their clients, under one topic: Dask keeps its last ones.
+# The topic of messages to clients; Dask keeps its last ones.
 TOPIC = "sklearn-era-fit"
-# What the client has itself, or adds to: a list whose last entry an iteration tells.
+# Lists to which each iteration appends, and attributes that the client has itself.
 LISTS = ("_predictors", *LISTS_OF_FIT)
 KEPT = ("_predictors", "_bin_mapper", "_preprocessor", "_label_encoder")
 _OF_WORKER = (
@@ -34,7 +34,7 @@ _OF_WORKER = (
     "_training_factors", "_training_weights",
 )  # fmt: skip
 _CHANGING = ("_feature_subsample_rng", *FITTED_INTERCEPTS, "_era_log_weights")
-# What the client answers, by fit: whether a callback asks to stop.
+# The client's answers by fit: whether a callback requests a stop.
 _answers: dict[str, queue.SimpleQueue] = {}
 
 
@@ -42,20 +42,20 @@ _answers: dict[str, queue.SimpleQueue] = {}
 class Outcome:
     """The result of a fit on one worker."""
 
-    fitted: dict[str, Any] | None = None  # attributes, of rank 0 alone
-    error: Exception | None = None  # what ended the fit; without its traceback
-    is_of_others: bool = False  # the error is another worker's absence
+    fitted: dict[str, Any] | None = None  # attributes, from rank 0 only
+    error: Exception | None = None  # without its traceback
+    is_of_others: bool = False  # the error was caused by another worker
     warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
-    n_bytes: int = 0  # handed over by this worker, to be summed up
+    n_bytes: int = 0  # sent by this worker to be reduced
 
 
 class FitCancelledError(RuntimeError):
-    """The client does not want the fit any more."""
+    """The client has cancelled the fit."""
 
 
 class _SharedMeans:
-    """Takes means over the rows of all processes; mixed in before a loss whose best
-    constant depends on the mean of the target, or the shares of its classes, alone.
+    """Mixin for a loss: means over the rows of all workers. The loss's best constant
+    must depend only on the mean of the target, or on the shares of classes.
     """
 
     exchange: Exchange
@@ -96,7 +96,7 @@ class _SharedMeans:
 
 
 def share_means(loss: Any, exchange: Exchange) -> Any:
-    """A copy of a loss whose means are those of all processes."""
+    """A copy of a loss with means over all workers."""
     shared = copy.copy(loss)
     shared.__class__ = type(type(loss).__name__, (_SharedMeans, type(loss)), {})
     shared.exchange = exchange
@@ -104,8 +104,8 @@ def share_means(loss: Any, exchange: Exchange) -> Any:
 
 
 class ShardFitMixin(EraFitMixin):
-    """``fit`` on the shard of one worker; from the client, the estimator has its names
-    of features, classes and seed.
+    """``fit`` on the shard of one worker; feature names, classes and seed are the
+    client's.
     """
 
     _held_out: Shard
@@ -120,18 +120,18 @@ class ShardFitMixin(EraFitMixin):
         return (X, self._known_categories) if reset else X
 
     def _encode_y(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return y  # by the client's encoding
+        return y  # encoded by the client
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, None, Callable[..., list[Any]]]:
-        """What the client has decided on: other rows than those that ``fit`` got."""
+        """The held-out rows of the client's choice, which ``fit`` did not get."""
         held_out = self._held_out
         rows = ShardRows(held_out.X), held_out.y, held_out.sample_weight
 
         def split(*trained: Any, **_: Any) -> list[Any]:
             if eras is not None and hasattr(self, "validation_eras_"):
-                # If they are the last ones; of others, nothing is kept.
+                # Kept only if they are the last eras.
                 codes = held_out.codes - np.int32(eras.labels.size)
                 last = EncodedEras(self.validation_eras_, codes)
                 self._keep_held_out(last, *rows[1 : len(trained)])
@@ -141,19 +141,19 @@ class ShardFitMixin(EraFitMixin):
         return eras, None, split
 
     def _check_eras(self, *args: Any) -> Any:
-        with warnings.catch_warnings():  # the client has said it
+        with warnings.catch_warnings():  # the client has warned
             warnings.simplefilter("ignore")
             held_out = vars(self).get("validation_eras_")
             checked = super()._check_eras(*args)
-        if held_out is not None:  # by the client
+        if held_out is not None:  # the client's choice
             self.validation_eras_ = held_out
         return checked
 
     def _weigh_eras(self, eras: Any, sample_weight: Any) -> Any:
-        # Not passed to `fit`, which refuses weights that are all 0: here others train.
+        # Not passed to `fit`, which refuses all-zero weights: other workers may train.
         if is_reweighted(self):
             return super()._weigh_eras(eras, self._training_weights)
-        if self._training_factors is not None:  # which the weights have in them
+        if self._training_factors is not None:  # included in the weights
             self._fit_state.era_factors = eras.labels, self._training_factors
         return self._training_weights
 
@@ -184,8 +184,8 @@ class ShardClassifier(ShardFitMixin, HistGradientBoostingClassifier):
 
 
 class Lockstep:
-    """The iterations of a fit on this worker, which that of rank 0 reports to the
-    client; after each one all workers ask each other whether to go on.
+    """Keeps iterations in lockstep: rank 0 reports each one to the client, and all
+    workers agree whether to continue.
     """
 
     def __init__(self, fit_id: str, rank: int, has_callbacks: bool):
@@ -250,13 +250,13 @@ class Lockstep:
 
 
 def answer(fit_id: str, stop: bool) -> None:
-    """Tell the worker of rank 0 whether a callback asks to stop."""
+    """Pass on to rank 0 whether a callback requests a stop."""
     if fit_id in _answers:
         _answers[fit_id].put(stop)
 
 
 def _fitted_attributes(estimator: Any) -> dict[str, Any]:
-    """What a fit on a shard leaves on an estimator, or has reached so far."""
+    """The attributes of a fit on a shard, so far."""
     params = estimator.get_params(deep=False)
     fitted = {
         name: value
@@ -269,7 +269,7 @@ def _fitted_attributes(estimator: Any) -> dict[str, Any]:
 
 
 def _local_loss(loss: Any) -> Any:
-    """The loss as a local fit has it."""
+    """A copy of the loss without the exchange, as of a local fit."""
     local = copy.copy(loss)
     local.__class__ = type(loss).__mro__[2]
     del local.exchange
