@@ -1,6 +1,6 @@
-"""Tables of any kind, read column by column.
+"""Tables of any kind, read by column.
 
-- ``columns``: a column of a table in memory, as numbers or as categories;
+- ``columns``: columns of a table in memory, as numbers or as categories;
 - ``parquet``: columns of Parquet files, in batches;
-- ``no_value``: the warning of columns that have none.
+- ``no_value``: the warning about columns without a value.
 """

@@ -1,4 +1,4 @@
-"""The columns of a table, each as numbers or as categories."""
+"""The columns of a table in memory, as numbers or as categories."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils._missing import is_pandas_na
 
-# Of a column that a table with an entry for every value is small for.
+# Dtypes with so few values that a lookup table of all of them is small.
 SMALL_DTYPES = tuple(map(np.dtype, ("int8", "uint8", "int16", "bool")))
-# How many columns a message names before it only counts them.
+# The most columns that a message names.
 _MOST_NAMED = 5
 
 
@@ -31,7 +31,7 @@ def read_columns(
             f"{name} is a sparse matrix, and a dense table is needed; pass "
             f"{name}.toarray()."
         )
-    if hasattr(X, "collect"):  # polars' LazyFrame, which has no shape yet
+    if hasattr(X, "collect"):  # polars' LazyFrame, without a shape
         raise ValueError(
             f"{name} is a lazy frame, and its rows are needed; pass {name}.collect()."
         )
@@ -69,14 +69,14 @@ def read_columns(
 
 
 def is_data_frame(X: Any) -> bool:
-    """Whether the columns of a table have names and types of their own."""
+    """Whether a table is a data frame."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def as_matrix(
     columns: Sequence[Column], *others: Sequence[Column]
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """One matrix of the rows of tables with the same columns, categories as codes."""
+    """Stack tables with the same columns to a matrix, with categories as codes."""
     tables = (columns, *others)
     n_categories = np.zeros(len(columns), dtype=np.intp)
     parts = []
@@ -90,11 +90,11 @@ def as_matrix(
 
 def encode_categories(values: NDArray[Any]) -> tuple[NDArray[np.float64], int]:
     """Number the categories of a column from 0, in sorted order."""
-    # Values of several types, as 1 beside "1", have an order within their type only.
+    # Values of different types, like 1 and "1", can only be ordered by type.
     distinct = set(values) - {None}
     try:
         known = sorted(distinct, key=lambda v: (type(v).__name__, v))
-    except TypeError:  # such as tuples, or dates with a zone beside those without
+    except TypeError:  # such as dates with and without a time zone
         known = sorted(distinct, key=lambda v: (type(v).__name__, repr(v)))
     index: dict[Any, float] = {category: code for code, category in enumerate(known)}
     index[None] = np.nan
@@ -126,19 +126,19 @@ def check_same_columns(
 
 
 def list_columns(names: Sequence[Any]) -> str:
-    """Enumerate the names of columns, the first few of many."""
+    """Join the names of columns for a message, at most the first five."""
     text = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"{text} and {more} more" if more > 0 else text
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:
-    if np.ma.isMaskedArray(X):  # `asarray` would take what is under the mask
+    if np.ma.isMaskedArray(X):  # `asarray` would ignore the mask
         X = np.ma.filled(X.astype(object), np.nan)
     try:
         array = np.asarray(X)
         if array.dtype.kind in "US" and not hasattr(X, "dtype"):
-            # NumPy has made strings of all that a list holds, of None and NaN too.
+            # NumPy converted a list to strings, including None and NaN.
             array = np.asarray(X, dtype=object)
     except ValueError as error:
         raise ValueError(f"{name} must be a table: {error}") from error
@@ -151,7 +151,7 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
 
 
 def _holds_text(dtype: Any) -> bool:
-    """Whether a frame's column of this dtype holds categories."""
+    """Whether a frame's column with this dtype is categorical by default."""
     if hasattr(dtype, "is_numeric"):  # polars
         text = str(dtype).partition("(")[0]
         return text in ("String", "Utf8", "Categorical", "Enum", "Object")
@@ -161,17 +161,17 @@ def _holds_text(dtype: Any) -> bool:
 
 
 def _holds_dates(dtype: Any) -> bool:
-    """Whether an array's or a frame's column of this dtype holds dates or times."""
+    """Whether a column with this dtype holds dates or times."""
     if hasattr(dtype, "is_temporal"):  # polars
         return bool(dtype.is_temporal())
-    # To pandas, periods of time are objects.
+    # Pandas' periods have the kind of objects.
     return getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith("period")
 
 
 def _resolve(
     categorical_features: Any, names: list[Any], is_frame: bool
 ) -> NDArray[np.bool_]:
-    """The mask of the categorical columns, of one of the ways to say it."""
+    """The mask of categorical columns; None means none."""
     if categorical_features is None:
         return np.zeros(len(names), dtype=bool)
     return choose_columns(
@@ -186,7 +186,7 @@ def _resolve(
 def choose_columns(
     given: Any, names: Sequence[Any], is_frame: bool, *, name: str, also: str = ""
 ) -> NDArray[np.bool_]:
-    """Return the mask of the columns that are given by name, index or a mask."""
+    """Return the mask of columns given by names, indices or a mask."""
     if isinstance(given, str) or np.ndim(given) != 1:
         raise ValueError(
             f"{name} must be {also}a list of names, of indices or of one bool a "
@@ -232,7 +232,7 @@ def _as_numbers(values: Any, column: Any, name: str) -> NDArray[np.float64]:
     dtype = values.dtype
     kind = getattr(dtype, "kind", "")
     try:
-        # NumPy makes numbers of dates in an array of objects.
+        # NumPy would convert dates in an object array to numbers.
         if _holds_dates(dtype) or (
             kind == "O"
             and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in values)

@@ -1,4 +1,4 @@
-"""The warning of columns without a value, which many fits may share."""
+"""The warning about columns without a value, once for many fits."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from .columns import list_columns
 
 
 class NoValueWarning(UserWarning):
-    """Columns have no value in rows to train on; `columns` are their names."""
+    """Columns have no value in the training rows; `columns` has their names."""
 
     columns: Sequence[Any] = ()
 
 
 def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
-    """Warn of columns without a value in some rows, if there are any."""
+    """Warn of columns without a value in these rows, if any."""
     if columns:
         columns = list(dict.fromkeys(columns))
         warning = NoValueWarning(
@@ -29,7 +29,7 @@ def warn_of_no_value(columns: Sequence[Any], rows: str) -> None:
 
 @contextmanager
 def no_value_noted() -> Iterator[list[Any]]:
-    """Note the columns that fits would warn of, for one warning about many fits."""
+    """Collect the columns that fits would warn of, for one warning."""
     noted: list[Any] = []
     show = warnings.showwarning
 

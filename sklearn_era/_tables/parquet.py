@@ -1,4 +1,4 @@
-"""Columns of Parquet files, whose rows follow one another, read in batches."""
+"""Columns of Parquet files, concatenated and read in batches."""
 
 from collections.abc import Iterator
 from os import PathLike, fspath
@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from .._optional import import_optional
 from .columns import SMALL_DTYPES
 
-# Values of a batch, and its rows at least: what is decoded at a time. Arrow makes 4
-# bytes of each int8 first.
+# The values of a batch, and its fewest rows. Arrow decodes each int8 to 4 bytes first.
 _BATCH_VALUES = 2**21
 _BATCH_ROWS = 4096
 
-# Bytes read ahead of each column; by default a column's part of a row group, whole.
+# Bytes read ahead per column; by default a column's whole part of a row group.
 _BUFFER_SIZE = 2**16
 
 _SMALL = {dtype.name: dtype for dtype in SMALL_DTYPES}
@@ -24,7 +23,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 class ParquetColumns:
-    """Files with the same columns, or a folder of them, as a table not in memory."""
+    """Files with the same columns, or a folder of them, as one table on disk."""
 
     def __init__(self, path: Any):
         self._parquet = import_optional("pyarrow.parquet", extra="parquet")
@@ -44,12 +43,12 @@ class ParquetColumns:
 
     @property
     def index_names(self) -> list[str]:
-        """The columns that were the index of a pandas data frame."""
+        """The columns that were the index of a pandas frame."""
         metadata = self._schemas[0].pandas_metadata or {}
         return [x for x in metadata.get("index_columns", []) if isinstance(x, str)]
 
     def check_has(self, name: Any, argument: str) -> None:
-        """Check that each file has a column, once, with a single value a row."""
+        """Check that each file has the column once, with a single value per row."""
         if not isinstance(name, str):
             raise ValueError(f"{argument}: {name!r} is not the name of a column.")
         for file, schema in zip(self._files, self._schemas, strict=True):
@@ -69,7 +68,7 @@ class ParquetColumns:
                 )
 
     def check_same_names(self) -> None:
-        """Check that all files have the columns of the first."""
+        """Check that all files have the columns of the first one."""
         for file, schema in zip(self._files, self._schemas, strict=True):
             different = set(schema.names) ^ set(self.names)
             if different:
@@ -84,7 +83,7 @@ class ParquetColumns:
                 self.check_has(name, "path")
 
     def check_numeric(self, names: list[str], argument: str = "features") -> None:
-        """Check that columns are numbers in all files."""
+        """Check that columns are numeric in all files."""
         types = self._arrow.types
         for file, schema in zip(self._files, self._schemas, strict=True):
             for name in names:
@@ -102,7 +101,7 @@ class ParquetColumns:
                     )
 
     def sample_dtype(self, name: str) -> np.dtype[Any]:
-        """The dtype of a column's values where none is missing."""
+        """The dtype of a column's values if none is missing."""
         if name not in self._sample_dtypes:
             types = {str(schema.field(name).type) for schema in self._schemas}
             only = types.pop() if len(types) == 1 else ""
@@ -112,7 +111,9 @@ class ParquetColumns:
     def iter_batches(
         self, names: list[str], wanted: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Batches of rows of some columns, each with the number of its first row."""
+        """Yield batches of columns, each with the number of its first row; only row
+        groups with `wanted` rows are read.
+        """
         n_rows = max(_BATCH_ROWS, _BATCH_VALUES // len(names))
         first = 0
         for file, metadata in zip(self._files, self._metadata, strict=True):
@@ -135,7 +136,7 @@ class ParquetColumns:
                     _check_whole(n_left, file)
 
     def values(self, batch: Any, name: str) -> NDArray[Any]:
-        """A column of a batch, float64 unless it is small integers, none missing."""
+        """A column of a batch: small integers if complete, else float64."""
         column = batch.column(batch.schema.get_field_index(name))
         if column.null_count == 0 and self.sample_dtype(name) != _FLOAT:
             return column.to_numpy(zero_copy_only=False)
@@ -145,7 +146,7 @@ class ParquetColumns:
         return np.ascontiguousarray(values, dtype=np.float64)
 
     def read_labels(self, name: str) -> NDArray[Any]:
-        """All values of a column, as NumPy has them."""
+        """All values of a column, in NumPy's dtype."""
         column = self._read(name)
         if self._arrow.types.is_null(column.type):
             column = column.cast(self._arrow.float64())
@@ -154,15 +155,15 @@ class ParquetColumns:
         return np.array(column.to_numpy())
 
     def read_numbers(self, name: str, argument: str) -> NDArray[np.float64]:
-        """All values of a column of numbers, which an argument names."""
+        """All values of a numeric column; `argument` is for error messages."""
         self.check_numeric([name], argument)
         return np.concatenate(
             [self.values(batch, name) for _, batch in self.iter_batches([name])]
         ).astype(np.float64)
 
     def read_distinct(self, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return a column's distinct values, and the index of each row's, -1 if null:
-        labels that are text are not an object each.
+        """Return a column's distinct values, and each row's index among them, -1 if
+        null. Text labels need no object per row.
         """
         column = self._read(name)
         if not self._arrow.types.is_dictionary(column.type):
@@ -170,13 +171,13 @@ class ParquetColumns:
         column = column.unify_dictionaries().combine_chunks()
         index = column.indices.fill_null(-1).to_numpy().astype(np.intp)
         distinct = column.dictionary.to_numpy(zero_copy_only=False)
-        # A dictionary may hold what no row does.
+        # A dictionary may hold unused values.
         used, index_of_used = np.unique(index, return_inverse=True)
         is_null = used[:1] < 0
         return distinct[used[is_null.sum() :]], index_of_used - is_null.sum()
 
     def release(self) -> None:
-        """Hand back the memory that Arrow keeps of what it has read."""
+        """Release Arrow's cached memory."""
         self._arrow.default_memory_pool().release_unused()
 
     def _read(self, name: str) -> Any:
@@ -195,7 +196,7 @@ class ParquetColumns:
 
 
 def as_list(names: Any) -> list[str]:
-    """The names of columns as a list, which a single text is not."""
+    """The names of columns as a list; refuse a single string."""
     if isinstance(names, str):
         raise ValueError(f"features={names!r} must be a list of names, not a text.")
     return list(names)
@@ -204,7 +205,7 @@ def as_list(names: Any) -> list[str]:
 def _runs_of_row_groups(
     metadata: Any, first: int, wanted: NDArray[np.bool_] | None
 ) -> list[tuple[int, list[int]]]:
-    """Row groups of a file that follow one another and are to be read."""
+    """Runs of consecutive row groups to read, each with the number of its first row."""
     runs: list[tuple[int, list[int]]] = []
     follows = False
     for i in range(metadata.num_row_groups):

@@ -1,4 +1,4 @@
-"""Data sets with eras, for examples, tests and benchmarks: real and generated."""
+"""Data sets with eras for examples, tests and benchmarks, real and generated."""
 
 from typing import TYPE_CHECKING
 

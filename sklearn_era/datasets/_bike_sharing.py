@@ -1,4 +1,4 @@
-"""Rented bicycles in Washington, D.C., by the hour: real data whose level drifts."""
+"""Bicycles rented in Washington, D.C., by the hour: real data with a drifting level."""
 
 import csv
 import gzip
@@ -19,11 +19,11 @@ _FEATURES = (
 
 @validate_params({"as_frame": ["boolean"]}, prefer_skip_nested_validation=True)
 def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
-    """Load how many bicycles were rented in each hour of 2011 and 2012.
+    """Load the numbers of bicycles rented in each hour of 2011 and 2012.
 
-    The bicycle sharing system of Washington, D.C., grew from year to year: the same
-    hour of the same weather has other numbers a year later. Months are its eras. Rows
-    are in the order of time; hours in which nothing was rented are not among them.
+    The bicycle sharing system of Washington, D.C., grew: the same hour and weather have
+    higher counts a year later. Months are the eras. Rows are in the order of time, and
+    hours without rentals are absent.
 
     ===============  ==========================================================
     Rows             17,379 hours
@@ -40,7 +40,7 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     Returns
     -------
     bikes : :class:`~sklearn.utils.Bunch`
-        A dictionary whose keys are attributes, too:
+        Dictionary-like object, with the following attributes:
 
         data : ndarray or DataFrame of shape (17379, 9), dtype=float64
             ``hour`` (0 to 23), ``weekday`` (0 is Sunday), ``holiday`` and
@@ -56,7 +56,7 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
         feature_names : list of str
             The names of the columns of `data`.
         frame : DataFrame of shape (17379, 12)
-            All of it, with columns ``date``, ``month`` and ``count``. Only with
+            All columns, with ``date``, ``month`` and ``count``. Only with
             ``as_frame=True``.
 
     Raises
@@ -67,8 +67,8 @@ def load_bike_sharing(*, as_frame: bool = False) -> Bunch:
     References
     ----------
     H. Fanaee-T, *Bike Sharing*, UCI Machine Learning Repository,
-    https://doi.org/10.24432/C5W894, under the licence CC BY 4.0. Columns have other
-    names here, and those that are derived from others were left out.
+    https://doi.org/10.24432/C5W894, under the licence CC BY 4.0. Columns were renamed,
+    and derived ones left out.
 
     H. Fanaee-T and J. Gama (2014), *Event labeling combining ensemble detectors and
     background knowledge*, Progress in Artificial Intelligence 2, 113-127.

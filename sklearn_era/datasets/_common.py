@@ -20,7 +20,7 @@ _KINDS = {
 def checked(
     kinds: Mapping[str, str], **others: Interval
 ) -> Callable[[_Function], _Function]:
-    """Check a generator's parameters, of which `kinds` has the names by their kind."""
+    """Validate a generator's parameters; `kinds` maps each kind to parameter names."""
     constraints = {
         name: [_KINDS[kind]] for kind, names in kinds.items() for name in names.split()
     }

@@ -1,7 +1,7 @@
-"""Data shaped as Numerai's: five bins, weak signals, and some that do not last.
+"""Data like Numerai's: five bins, weak signals, and some that do not last.
 
-A few features say a little in every era. Others say more, in some of the training eras,
-and the other way round in the eras to come.
+A few features have a small effect in every era. Others have a larger one in some of the
+training eras, and the opposite one later.
 """
 
 from numbers import Integral
@@ -15,15 +15,15 @@ from sklearn_era.datasets._common import checked
 
 N_FEATURE_BINS = 5
 
-# Of the target's five values in each era, as in Numerai's targets of five bins.
+# The target's five values, and their cumulative shares of an era, as in Numerai's.
 TARGET_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0], dtype=np.float32)
 _TARGET_EDGES = np.cumsum([0.05, 0.20, 0.50, 0.20])
 
-# The standard deviation of a uniform draw from 0, 1, 2, 3, 4.
+# The standard deviation of a uniform draw from 0 to 4.
 _FEATURE_STD = np.sqrt(2.0)
 
-# How often an unstable feature's effect has its sign of the training eras, and how
-# often the other one; in the rest of the eras it has none.
+# The shares of eras in which an unstable effect holds, and in which it is reversed; in
+# the others there is none.
 _HOLDS_AND_REVERSED = {
     "training": (0.3, 0.1),
     "fading": (0.2, 0.2),
@@ -55,11 +55,11 @@ def make_numerai_like(
     target_correlation: float = 0.8,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Generate eras of binned features, with signals that hold and others that break.
+    """Generate eras of binned features, with effects that hold and others that break.
 
-    In each era every feature has the values 0 to 4 equally often, dealt to the rows at
-    random and independently of the other features. With the standardised feature x_ij =
-    (X_ij - 2) / sqrt(2), row i of era e has the latent return of target t ::
+    In each era every feature has the values 0 to 4 equally often, in random order. With
+    the standardised feature x_ij = (X_ij - 2) / sqrt(2), row i of era e has the latent
+    return of target t ::
 
         r_it = sum_j b_je x_ij + sqrt(c) u_i + sqrt(1 - c) v_it
 
@@ -69,9 +69,9 @@ def make_numerai_like(
         b_je = s_j * unstable_effect * h_je    of an unstable feature
         b_je = 0                               of the others
 
-    with a sign s_j = ±1 of each feature. What changes from era to era is h: 1 where
-    the effect *holds*, -1 where it is *reversed*, 0 where there is none, drawn for each
-    feature and era by itself:
+    with a sign s_j = ±1 of each feature. The state h changes from era to era: 1 if the
+    effect *holds*, -1 if it is *reversed*, 0 if there is none. It is drawn
+    independently for each feature and era:
 
     ============= ================== ====== ===========
     eras          h = 1: it holds    h = 0  h = -1
@@ -81,38 +81,36 @@ def make_numerai_like(
     live          0.1                0.6    0.3
     ============= ================== ====== ===========
 
-    The target is the rank of r_it within the era, cut into 0, 0.25, 0.5, 0.75 and 1,
-    which have 5, 20, 50, 20 and 5 % of its rows.
+    The target is the rank of r_it within the era, cut into 0, 0.25, 0.5, 0.75 and 1 for
+    5, 20, 50, 20 and 5 % of the rows.
 
-    At the defaults an unstable feature's effect over all training eras is 0.2 * 0.18 =
-    0.036, about that of a stable one, 0.045: the pooled gain takes both. Live it is
-    -0.036. The eras agree by 0.2 on an unstable feature's direction, and by about 0.6
-    on a stable one's, of which noise hides some: that tells them apart.
+    At the defaults an unstable feature's mean effect over the training eras is 0.2 *
+    0.18 = 0.036, close to a stable one's 0.045: the pooled gain takes both. Live it is
+    -0.036. They differ in the agreement of eras on their direction: 0.2, and about 0.6.
 
     Parameters
     ----------
     n_eras : int, default=140
-        Number of eras before the live ones. The last `n_fading_eras` of them are
-        fading, the others training eras.
+        Number of eras before the live ones, including the fading ones.
 
     rows_per_era : int, default=400
         Number of rows in each era, 5 at least.
 
     n_features : int, default=60
-        Number of features. Which are stable and which unstable is drawn at random.
+        Number of features. Stable and unstable ones are drawn at random.
 
     n_fading_eras : int, default=40
-        Number of eras, the last ones before the live ones, in which an unstable effect
-        is as often reversed as it holds.
+        Number of eras before the live ones in which an unstable effect is reversed as
+        often as it holds.
 
     n_live_eras : int, default=20
-        Number of eras after all others, in which it is more often reversed.
+        Number of eras at the end, in which it is mostly reversed.
 
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
 
     stable_effect, unstable_effect : float, default=0.045 and 0.18
-        Size of an effect, in standard deviations of the noise for one of the feature.
+        Size of an effect, in standard deviations of the noise per one of the feature.
 
     n_targets : int, default=1
         Number of targets, all with the same effects.
@@ -121,8 +119,7 @@ def make_numerai_like(
         Correlation between the noises of two targets.
 
     random_state : int, RandomState instance or None, default=None
-        Determines random number generation. Pass an int for reproducible output across
-        calls.
+        Seed or state of the draws.
 
     Returns
     -------
@@ -136,9 +133,9 @@ def make_numerai_like(
         eras : ndarray of shape (n_eras * rows_per_era,), dtype=int64
             The era of each row, from 1 to `n_eras`.
         X_live, y_live, eras_live : ndarray
-            The same of the live eras, which are counted on.
+            The same for the live eras, numbered from ``n_eras + 1``.
         effects : ndarray of shape (n_eras + n_live_eras, n_features), dtype=float64
-            The effect b of each feature in each era, live ones too.
+            The effect b of each feature in each era.
         stable_features, unstable_features : ndarray of shape (n_stable,) and \
 (n_unstable,), dtype=int64
             Their columns, ascending.
@@ -146,19 +143,15 @@ def make_numerai_like(
     Raises
     ------
     ValueError
-        If there are more stable and unstable features than features, or more fading
-        eras than eras. A parameter outside its range is an `InvalidParameterError` of
-        scikit-learn's, a `ValueError` too.
+        If a parameter is outside its range, there are more stable and unstable features
+        than features, or more fading eras than eras.
 
     Notes
     -----
-    Made to show what the criterion ``Directional(min_agreement=...)`` is for: that it
-    is better than ``"gain"`` on these data says nothing about others.
-    Without the threshold, hundreds of trees get round to the unstable features too.
-
-    ``split_criterion="era"`` does not know directions: an effect of either sign has a
-    gain in its era, so that it is drawn to the unstable features more than the pooled
-    gain, in which opposite effects cancel.
+    The data demonstrate ``Directional(min_agreement=...)``: its advantage over
+    ``"gain"`` here is no evidence about other data. ``split_criterion="era"`` ignores
+    directions, and prefers unstable features even more than the pooled gain, in which
+    opposite effects cancel.
 
     Examples
     --------
@@ -229,7 +222,7 @@ def make_numerai_like(
 def _draw_states(
     kinds: NDArray[np.str_], n_unstable: int, rng: np.random.RandomState
 ) -> NDArray[np.float64]:
-    """Draw h of each era and unstable feature."""
+    """Draw the state h of each era and unstable feature."""
     holds, is_reversed = np.array([_HOLDS_AND_REVERSED[kind] for kind in kinds]).T
     draws = rng.uniform(size=(kinds.size, n_unstable))
     return (draws < holds[:, np.newaxis]).astype(np.float64) - (
@@ -240,9 +233,9 @@ def _draw_states(
 def _deal_bins(
     n_eras: int, n_rows: int, n_features: int, rng: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Deal the values 0 to 4 to the rows of each era, each equally often."""
+    """Assign the values 0 to 4 to the rows of each era, each equally often."""
     X = np.empty((n_eras, n_rows, n_features), dtype=np.int8)
-    for era in X:  # an era at a time: the draws are eight times as large
+    for era in X:  # one era at a time: the draws are eight times as large
         places = rng.uniform(size=era.shape).argsort(axis=0, kind="stable")
         era[:] = places * N_FEATURE_BINS // n_rows
     return X

@@ -1,7 +1,7 @@
 """The synthetic-memorization data set: an invariant spiral behind a shifting shortcut.
 
-Parascandolo et al. built it to show that pooled training memorises shortcuts; DeLise
-used it to show that comparing eras at each split of a tree prevents that.
+Parascandolo et al. showed with it that pooled training memorises shortcuts, DeLise that
+comparing eras at each split of a tree prevents that.
 """
 
 from numbers import Real
@@ -13,12 +13,12 @@ from sklearn.utils._param_validation import Interval
 
 from sklearn_era.datasets._common import checked
 
-# Where the spiral's arms begin and end before scaling. They start away from the origin
-# because all classes meet there and no model could tell them apart.
+# The radii of the spiral's arms before scaling. They start away from the origin, where
+# the classes would meet.
 _INNER_RADIUS, _OUTER_RADIUS = 0.08, 1.0
 
-# About one draw in fifty is rejected at the defaults. With two or three eras there may
-# be no draw to accept, and then the last one is kept.
+# At the defaults one draw in fifty is rejected. With two or three eras all may be, and
+# the last one is kept.
 _MAX_DRAWS = 200
 
 
@@ -43,22 +43,18 @@ def make_synthetic_memorization(
 ) -> Bunch:
     """Generate a spiral that holds in every era behind a shortcut that shifts.
 
-    The first two features carry the *invariant* signal, two interlaced spiral arms,
-    one for each class: hard to learn, true in every era. The other features carry a
-    *shortcut*, which is easy to learn and worthless on the test set. A pool holds one
-    anchor vector for each era, drawn from a standard normal distribution, and each era
-    is dealt `n_anchors_per_era` of them. A row of the era sits exactly on one of its
-    era's anchors when its class is 0 and on that anchor's mirror image when its class
-    is 1. So each era's classes can be told apart by the shortcut alone, and so can
-    those of all eras pooled together, but along any single shortcut feature the
-    classes swap sides from one era to the next. In the test set the shortcut is
-    replaced by standard normal noise.
+    The first two features have the *invariant* signal, two interlaced spiral arms, one
+    per class: hard to learn, but true in every era. The others are a *shortcut*: easy
+    to learn, and standard normal noise in the test set. Each era is dealt
+    `n_anchors_per_era` anchors from a pool of `n_eras` standard normal vectors. A row
+    of class 0 lies on one of its era's anchors, a row of class 1 on its mirror image.
+    The shortcut thus separates the classes, in each era and in all eras pooled, but
+    along any single feature the classes swap sides between eras.
 
-    A feature's anchors are drawn again where one threshold on it would separate the
-    classes in the same direction in every era: by chance such a shortcut would be an
-    invariant of the training set, and no criterion could tell it from the spiral. At
-    the defaults that would befall every third data set. With two or three eras no draw
-    may avoid it.
+    A feature's anchors are drawn again if one threshold on it separates the classes in
+    the same direction in every era, since it would then be an invariant of the training
+    set. At the defaults that would affect every third data set; with two or three eras
+    it may be unavoidable.
 
     The defaults give the data set of [2]_, section 5.2: 12,288 training rows in 16
     eras, 2,000 test rows, 18 features. With ``n_anchors_per_era=1`` an environment of
@@ -79,20 +75,19 @@ def make_synthetic_memorization(
         Number of features that carry the shortcut, after the two of the spiral.
 
     n_anchors_per_era : int, default=3
-        Number of anchors dealt to each era from a shuffled deck that holds each anchor
-        this many times. An era can therefore be dealt an anchor twice. The rows of an
-        era are spread over its anchors as evenly as possible.
+        Number of anchors dealt to each era from a shuffled deck with this many copies
+        of each, so that an era may get an anchor twice. Rows are spread evenly over
+        them.
 
     n_rotations : float, default=3.0
-        Number of turns of a spiral arm around the origin, were it to begin there.
+        Number of turns of a spiral arm, counted from the origin.
 
     radial_noise : float, default=0.02
-        Half-width of the uniform noise on the radius, as a fraction of the largest
-        radius. At the default, neighbouring arms stay apart.
+        Half-width of the uniform noise on the radius, relative to the largest radius.
+        At the default, neighbouring arms stay apart.
 
     random_state : int, RandomState instance or None, default=None
-        Determines random number generation. Pass an int for reproducible output across
-        calls.
+        Seed or state of the draws.
 
     Returns
     -------
@@ -100,9 +95,8 @@ def make_synthetic_memorization(
         Dictionary-like object, with the following attributes.
 
         X_train : ndarray of shape (n_eras * n_samples_per_era, n_features)
-            The training features, float64, where ``n_features = 2 +
-            n_shortcut_features``. Rows are grouped by era, and in random order within
-            an era. Each feature is dimensionless, with mean 0 and variance about 1.
+            The training features, float64, with ``n_features = 2 +
+            n_shortcut_features``, mean 0 and variance about 1. Rows are grouped by era.
         y_train, eras_train : ndarray of shape (n_eras * n_samples_per_era,)
             The class, 0 or 1 with equal odds, and the era, from 0 to `n_eras` - 1, of
             each training row, int64.
@@ -118,8 +112,8 @@ n_shortcut_features)
 
     Raises
     ------
-    sklearn.utils._param_validation.InvalidParameterError
-        If a parameter is outside its range (a `ValueError`).
+    ValueError
+        If a parameter is outside its range.
 
     References
     ----------
@@ -146,8 +140,7 @@ n_shortcut_features)
 
     y_train = rng.randint(0, 2, size=n_train, dtype=np.int64)
     eras_train = np.repeat(np.arange(n_eras, dtype=np.int64), n_samples_per_era)
-    # The place of each row's anchor among those dealt to its era. `permuted` along the
-    # rows of a table, as numpy's Generator has it, does not exist in RandomState.
+    # The index of each row's anchor among those dealt to its era.
     places = np.arange(n_samples_per_era) % n_anchors_per_era
     places = np.concatenate([rng.permutation(places) for _ in range(n_eras)])
     side = np.where(y_train == 0, 1.0, -1.0)
@@ -173,7 +166,7 @@ n_shortcut_features)
 def _draw_anchors(
     dealt: NDArray[np.intp], rng: np.random.RandomState
 ) -> NDArray[np.float64]:
-    """Draw one shortcut feature of the anchors that `dealt` deals to the eras."""
+    """Draw one shortcut feature of the anchors."""
     for _ in range(_MAX_DRAWS):
         anchors = rng.standard_normal(size=(dealt.shape[0],))
         if _is_contradicted(anchors[dealt]):
@@ -182,13 +175,13 @@ def _draw_anchors(
 
 
 def _is_contradicted(anchors: NDArray[np.float64]) -> bool:
-    """Whether each split on a shortcut feature turns round in one era at least."""
+    """Whether each split on a shortcut feature is reversed in at least one era."""
     n_anchors = anchors.shape[1]
     cuts = np.unique(np.concatenate([anchors, -anchors]))[:-1]
     class_0_below = np.zeros(cuts.size, dtype=bool)
     class_1_below = np.zeros(cuts.size, dtype=bool)
     one_sided = np.zeros(cuts.size, dtype=bool)
-    # Era by era, so that the memory is that of the cuts; a few eras mostly settle it.
+    # Era by era: memory is that of the cuts, and a few eras usually suffice.
     for values in anchors:
         n_class_0 = np.searchsorted(np.sort(values), cuts, side="right")
         n_class_1 = np.searchsorted(np.sort(-values), cuts, side="right")
@@ -210,11 +203,11 @@ def _spiral(
     """Draw a point on the spiral arm of each row's class."""
     radius = rng.uniform(_INNER_RADIUS, _OUTER_RADIUS, size=y.shape)
     angle = 2 * np.pi * n_rotations * radius + np.pi * y
-    # After the angle is taken: the noise moves a point off its arm, not along it.
+    # After the angle: the noise moves points off their arm, not along it.
     radius = radius + rng.uniform(-radial_noise, radial_noise, size=y.shape)
 
-    # The variance of a coordinate over whole turns, E[radius²] / 2, and not the
-    # sample's: training and test points then lie on the very same curve.
+    # Scale by the expected variance of a coordinate, E[radius²] / 2, not the sample's,
+    # so that training and test points lie on the same curve.
     mean_square = (
         _INNER_RADIUS**2 + _INNER_RADIUS * _OUTER_RADIUS + _OUTER_RADIUS**2
     ) / 3 + radial_noise**2 / 3

@@ -28,31 +28,24 @@ def time_blocks(
 ) -> NDArray[np.intp]:
     """Cut time into consecutive blocks, each of which is an era.
 
-    Rows of equal time are in the same block, and a later row is never in an earlier
-    block. Of n rows, ::
-
-        by="rows":  block = the one in which the middle row of its time falls, with
-                    n_blocks t rows in all and at most t of a time, t to be solved for
-        by="time":  block = floor(n_blocks (t - t_min) / (t_max - t_min)), with t_max
-                    in the last block
-
-    By rows, blocks have about as many rows each, up to the rows that share a time, and
-    none is empty; a time of more rows than a block fills one, and the others share the
-    rest. That is what the split criteria want, which count every era the same:
-    a block of few rows votes with more noise. By time, blocks are of equal length, as
-    quarters are, however many rows each has.
+    Rows of equal time share a block, and blocks follow the order of time. With
+    ``by="rows"``, blocks have about equal numbers of rows, and none is empty; a time
+    with more rows than a block fills one, and the others share the rest. This suits the
+    split criteria, which count every era the same: small eras vote with more noise.
+    With ``by="time"``, blocks have equal lengths, like quarters: the block of time t is
+    ``floor(n_blocks (t - t_min) / (t_max - t_min))``, with t_max in the last one.
 
     Parameters
     ----------
     times : array-like of shape (n_samples,)
-        Time of each row: int, float, datetime64, pandas dates, or, by rows, anything
-        else that sorts. Rows need not be in order.
+        Time of each row, in any order: int, float, datetime64, pandas dates, or, by
+        rows, anything sortable.
 
     n_blocks : int
         Number of blocks.
 
     by : {'rows', 'time'}, default='rows'
-        What blocks have in equal parts.
+        Whether blocks have equal numbers of rows or equal lengths.
 
     Returns
     -------
@@ -62,9 +55,9 @@ def time_blocks(
     Raises
     ------
     ValueError
-        If there are fewer distinct times than blocks, a time is missing, times cannot
-        be sorted or, by time, subtracted, or are infinite, or a block of time has no
-        row; or if times are texts of another form than numbers or dates.
+        If there are fewer distinct times than blocks, times are missing or cannot be
+        sorted, or are texts of another form than numbers or dates; by time, also if
+        times are infinite or cannot be subtracted, or a block has no row.
 
     Warns
     -----
@@ -99,7 +92,7 @@ def time_blocks(
 
 
 def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
-    """The block of each row, of equal lengths of time."""
+    """The block of each row, by blocks of equal length."""
     times: Any = encoded.labels
     if n_blocks == 1:
         return np.zeros(encoded.codes.size, dtype=np.intp)
@@ -113,7 +106,7 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
                 "drop these rows, or pass by='rows'."
             )
     try:
-        # The quotient of two differences is a number, of dates as well.
+        # A quotient of differences is a number, even of dates.
         span = times[-1] - times[0]
         elapsed = np.array([float((time - times[0]) / span) for time in times])
     except TypeError as error:
@@ -122,7 +115,7 @@ def _blocks_of_time(encoded: EncodedEras, n_blocks: int) -> NDArray[np.intp]:
             f"{times[0]!r} of type {type(times[0]).__name__}. Convert them, or pass "
             "by='rows'."
         ) from error
-    # Rounded, so that 0.3 of 3.0 is the end of the 3rd of 30 blocks, and not just less.
+    # Rounded: 0.3 of 3.0 must be the end of the 3rd of 30 blocks, not just below.
     places = np.floor(np.round(n_blocks * elapsed, 9)).astype(np.intp)
     blocks = np.minimum(places, n_blocks - 1)
     empty = np.setdiff1d(np.arange(n_blocks), blocks)

@@ -1,8 +1,8 @@
-"""Fitted models as LightGBM's model text, which LightGBM predicts from bit for bit.
+"""Export of fitted models to LightGBM's text format, with bit-identical predictions.
 
-The text is that of ``Booster.save_model``: a header of ``name=value`` lines, then each
-tree as arrays of numbers. LightGBM reads decimal numbers to the nearest double, and
-``repr`` writes the shortest decimal that is read back as the same double.
+The format is that of ``Booster.save_model``: a header of ``name=value`` lines, then
+each tree as arrays of numbers. LightGBM reads decimal numbers to the nearest double,
+and ``repr`` writes the shortest decimal that round-trips.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
 from sklearn_era.ensemble._binning.errors import column_name
 from sklearn_era.interop._models import check_model
 
-# A split's `decision_type` is a set of bits. Bits 2 and 3 say what counts as missing,
-# of which 2 is NaN; bit 1 that missing values go left; bit 0 is for categories.
+# The bits of a split's `decision_type`: bit 0 for categories; bit 1 if missing values
+# go left; bits 2 and 3 for the kind of missing values, where 2 is NaN.
 _NAN_IS_MISSING = 2 << 2
 _MISSING_GO_LEFT = 1 << 1
 
-# LightGBM takes values of X that are as close to zero as this for zero, as in C++
-# `1e-35f`, a single-precision number.
+# LightGBM treats values of X up to this size as zero: `1e-35f` in C++, single
+# precision.
 _ZERO_THRESHOLD = float(np.float32(1e-35))
 
-# What LightGBM does not take in the name of a feature, beside white space: names are
+# Characters that LightGBM refuses in feature names, beside white space: names are
 # written to JSON without escapes, and separated by spaces.
 _FORBIDDEN_IN_NAMES = frozenset('",:[]{}')
 
@@ -40,20 +40,18 @@ def to_lightgbm_text(
     feature_names: Sequence[str] | None = None,
     node_statistics: bool = True,
 ) -> str:
-    """Write the text of a LightGBM model that predicts the same as a fitted model.
+    """Write the text of a LightGBM model with the same predictions as a fitted model.
 
     ``lightgbm.Booster(model_str=text)`` reads it, from LightGBM 4.0 on; LightGBM need
-    not be installed to write it. The first trees are single leaves, one for each tree
-    of an iteration, with the baseline, so that LightGBM adds up the same doubles in the
-    same order: raw predictions (``raw_score=True``) are equal to the last bit, and so
-    is ``Booster.predict`` for losses with an identity link, ``"squared_error"``,
-    ``"absolute_error"`` and ``"quantile"``.
+    not be installed to write it. The first trees are single leaves with the baseline,
+    so that LightGBM adds up the same doubles in the same order: raw predictions
+    (``raw_score=True``) are bit-identical, and so is ``Booster.predict`` for losses
+    with an identity link, ``"squared_error"``, ``"absolute_error"`` and ``"quantile"``.
 
-    For the other losses the objective has LightGBM apply the inverse link:
-    the exponential for ``"gamma"`` and ``"poisson"``, and for classifiers the logistic
-    function or softmax, which give the probability of ``model.classes_[1]`` or of each
-    of ``model.classes_``. There the last digit may differ, since NumPy's and the C
-    library's exponentials do.
+    For other losses LightGBM applies the inverse link: the exponential for ``"gamma"``
+    and ``"poisson"``, and for classifiers the logistic function or softmax, with the
+    probability of ``model.classes_[1]`` or of each of ``model.classes_``. There the
+    last digit may differ, like the exponentials of NumPy and the C library.
 
     Parameters
     ----------
@@ -62,8 +60,8 @@ def to_lightgbm_text(
         A fitted estimator, of `sklearn_era.ensemble` or of scikit-learn.
 
     feature_names : sequence of str of length n_features, default=None
-        The names to write. By default those that the model was fitted with, or
-        ``Column_0``, ``Column_1``, ...
+        The names to write. By default those of the fit, or ``Column_0``,
+        ``Column_1``, ...
 
     node_statistics : bool, default=True
         Whether to write gains and numbers of rows, which LightGBM needs for feature
@@ -77,19 +75,19 @@ def to_lightgbm_text(
     Raises
     ------
     TypeError
-        If `model` is no histogram gradient boosting model.
+        If `model` is not a histogram gradient boosting model.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     ValueError
-        If the model is an `EraForestClassifier`; if it has categorical features; if its
-        loss is a custom one; if a feature is split nearer to zero than LightGBM tells
-        from zero; or if LightGBM would not take the name of a feature.
+        If the model is an `EraForestClassifier`, has categorical features, a custom
+        loss, or a threshold that LightGBM treats as zero; or if LightGBM would refuse
+        the name of a feature.
 
     Notes
     -----
-    LightGBM reads values of X that are nearer to zero than 1e-35 as zero. It converts
-    arrays of integers to single precision, in which integers beyond 2**24 are rounded:
-    hand those over as float64, or in a data frame.
+    LightGBM reads values of X nearer to zero than 1e-35 as zero. It converts arrays of
+    integers to single precision, which rounds integers beyond 2**24: pass those as
+    float64, or in a data frame.
 
     Examples
     --------
@@ -107,7 +105,7 @@ def to_lightgbm_text(
     _refuse_categories(model)
     objective = _objective(model)
     trees = list(_tree_texts(model, names, node_statistics))
-    sizes = " ".join(str(len(tree)) for tree in trees)  # of ASCII, so in bytes
+    sizes = " ".join(str(len(tree)) for tree in trees)  # bytes, since all is ASCII
     n_per_iteration = model.n_trees_per_iteration_
     header = [
         "tree",
@@ -118,7 +116,7 @@ def to_lightgbm_text(
         f"max_feature_idx={model.n_features_in_ - 1}",
         f"objective={objective}",
         f"feature_names={' '.join(names)}",
-        # Ranges of values, of which the model keeps no record.
+        # Ranges of values, which the model does not record.
         f"feature_infos={' '.join(['none'] * len(names))}",
         f"tree_sizes={sizes}",
     ]
@@ -131,7 +129,7 @@ _END = "end of trees\n\nparameters:\nend of parameters\n\npandas_categorical:nul
 def _feature_names(
     model: BaseHistGradientBoosting, feature_names: Sequence[str] | None
 ) -> list[str]:
-    """The names to write, checked."""
+    """The checked names to write."""
     n_features = model.n_features_in_
     if feature_names is None:
         default = [f"Column_{index}" for index in range(n_features)]
@@ -180,13 +178,13 @@ def _refuse_categories(model: BaseHistGradientBoosting) -> None:
 
 
 def _objective(model: BaseHistGradientBoosting) -> str:
-    """LightGBM's name of the loss, which says how raw predictions are transformed."""
+    """LightGBM's objective, which determines the transformation of raw predictions."""
     loss = model._loss
     if isinstance(loss, losses.HalfMultinomialLoss):
         return f"multiclass num_class:{model.n_trees_per_iteration_}"
     if isinstance(loss, losses.PinballLoss):
         return f"quantile alpha:{loss.closs.quantile!r}"
-    # By the very type: a loss of the user's may derive from one of these.
+    # By the exact type: a user's loss may derive from one of these.
     known = {
         losses.HalfSquaredError: "regression",
         losses.AbsoluteError: "regression_l1",
@@ -205,12 +203,12 @@ def _objective(model: BaseHistGradientBoosting) -> str:
 def _tree_texts(
     model: BaseHistGradientBoosting, names: list[str], node_statistics: bool
 ) -> Iterator[str]:
-    """The text of each tree, those of the baseline first, in ASCII."""
+    """Yield the text of each tree, in ASCII, the baseline's first."""
     baseline = (
         ["num_leaves=1", "num_cat=0", f"leaf_value={value!r}", "shrinkage=1"]
         for value in model._baseline_prediction.ravel().tolist()
     )
-    shrinkage = getattr(model, "learning_rate", 1)  # which a forest has not
+    shrinkage = getattr(model, "learning_rate", 1)  # 1 for a forest
     trees = (
         _tree_lines(tree.nodes, names, shrinkage, node_statistics)
         for tree in chain.from_iterable(model._predictors)
@@ -225,7 +223,7 @@ def _tree_lines(
     shrinkage: float,
     node_statistics: bool,
 ) -> list[str]:
-    """The lines of one tree: arrays of its splits, and arrays of its leaves."""
+    """The lines of one tree: arrays of its splits and of its leaves."""
     is_leaf = nodes["is_leaf"] != 0
     splits, leaves = nodes[~is_leaf], nodes[is_leaf]
     # LightGBM numbers splits from 0 up, and leaves from -1 down, each in our order.

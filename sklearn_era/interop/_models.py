@@ -1,4 +1,4 @@
-"""The models that other packages can be given."""
+"""Checks of models before their conversion."""
 
 from typing import Any
 
@@ -11,9 +11,7 @@ from sklearn_era.ensemble import EraForestClassifier
 
 
 def check_model(model: Any, classes: Any = BaseHistGradientBoosting) -> None:
-    """Raise TypeError for what is no fitted booster or forest, and ValueError for a
-    forest whose trees add up to proportions rather than to log-odds.
-    """
+    """Raise an error unless `model` is a fitted booster or `EraForestRegressor`."""
     refuse_forest_classifier(model)
     if not isinstance(model, classes):
         raise TypeError(
@@ -27,7 +25,7 @@ def check_model(model: Any, classes: Any = BaseHistGradientBoosting) -> None:
 
 
 def refuse_forest_classifier(model: Any) -> None:
-    """Refuse a forest whose trees add up to proportions rather than to log-odds."""
+    """Refuse a forest classifier: its trees add up to proportions, not log-odds."""
     if isinstance(model, EraForestClassifier):
         raise ValueError(
             "An EraForestClassifier cannot be converted: its trees add up to "

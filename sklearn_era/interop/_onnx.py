@@ -1,4 +1,4 @@
-"""Make other packages take our estimators, where being a subclass is not enough."""
+"""Converters to ONNX."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +17,12 @@ from sklearn_era.interop._models import refuse_forest_classifier
 
 
 def register_onnx_converters() -> None:
-    """Let skl2onnx convert our estimators, alone or within a pipeline.
+    """Register converters of our estimators with skl2onnx, alone or in a pipeline.
 
-    skl2onnx looks converters up by the very type of an estimator. Those for
-    scikit-learn's estimators of the same name serve ours, but for two kinds of models
-    they write a graph that predicts something else, without a word. These are refused:
-    models with categorical features, and regressors whose loss has a log link
-    (``"gamma"`` and ``"poisson"``). `EraForestRegressor` is converted alike, and
-    `EraForestClassifier` is refused.
+    skl2onnx looks up converters by the exact type of an estimator. Those of
+    scikit-learn's estimators serve ours, except for models that they silently convert
+    to a wrong graph. These are refused: models with categorical features, regressors
+    with a log link (``"gamma"`` and ``"poisson"``), and `EraForestClassifier`.
 
     Raises
     ------
@@ -69,7 +67,7 @@ def register_onnx_converters() -> None:
 
 
 def _refuse_wrong_graphs(convert: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a converter of skl2onnx, for what its graph would not express."""
+    """Wrap a converter of skl2onnx to refuse models with a wrong graph."""
 
     def convert_or_refuse(scope: Any, operator: Any, container: Any) -> None:
         estimator = operator.raw_operator

@@ -1,4 +1,4 @@
-"""Fitted models as scikit-learn's own estimators, for where this package is absent."""
+"""Conversion of fitted models to scikit-learn's own estimators."""
 
 import copy
 import pickle
@@ -23,8 +23,8 @@ _STOCK: dict[Any, Any] = {
     HistGradientBoostingClassifier: ensemble.HistGradientBoostingClassifier,
 }
 
-# What scikit-learn's own fit leaves on its estimators, but for the scorer of early
-# stopping, which is bound to the estimator. Named one by one: ours hold more.
+# The attributes of scikit-learn's own fit, except the scorer of early stopping, which
+# is bound to the estimator. Our estimators have more.
 _FITTED_ATTRIBUTES = (
     "_baseline_prediction",
     "_bin_mapper",
@@ -49,7 +49,7 @@ _FITTED_ATTRIBUTES = (
 )
 
 
-# What it means to both a booster and a forest, which has no other of the parameters.
+# The parameters of a forest with the same meaning in a booster.
 _FOREST_PARAMETERS = (
     "max_leaf_nodes",
     "max_depth",
@@ -67,25 +67,25 @@ def to_sklearn(
     | HistGradientBoostingClassifier
     | EraForestRegressor,
 ) -> ensemble.HistGradientBoostingRegressor | ensemble.HistGradientBoostingClassifier:
-    """Turn a fitted model into scikit-learn's own estimator with the same trees.
+    """Convert a fitted model to scikit-learn's own estimator with the same trees.
 
-    It predicts the same, bit for bit, and nothing of sklearn_era is needed to unpickle
-    it: the same version of scikit-learn is.
+    Its predictions are bit-identical. Unpickling it needs the same version of
+    scikit-learn, but not sklearn_era.
 
     Parameters
     ----------
     model : HistGradientBoostingRegressor, HistGradientBoostingClassifier or \
             EraForestRegressor
-        A fitted estimator of `sklearn_era.ensemble`. It stays as it is, and shares the
-        arrays of its trees with the copy.
+        A fitted estimator of `sklearn_era.ensemble`. It is not changed, and shares the
+        arrays of its trees with the result.
 
     Returns
     -------
     estimator : HistGradientBoostingRegressor or HistGradientBoostingClassifier
-        A fitted estimator of `sklearn.ensemble`, with those parameters of `model` that
-        it has. Callbacks, requests for metadata and the parameters about eras, drawing
-        of features per tree and threads are left out. A forest becomes a regressor of
-        as many iterations as trees, which would be boosted if it were fitted again.
+        A fitted estimator of `sklearn.ensemble`, with the parameters that it shares
+        with `model`. Callbacks, metadata requests and all other parameters are left
+        out. A forest becomes a regressor with an iteration per tree; fitted again, it
+        would be boosted.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def to_sklearn(
     Warns
     -----
     UserWarning
-        If `scoring` is made of something of sklearn_era: the estimator gets
-        ``scoring="loss"``. That is of no consequence unless it is fitted again.
+        If `scoring` depends on sklearn_era: the estimator gets ``scoring="loss"``,
+        which matters only if it is fitted again.
 
     Examples
     --------
@@ -157,12 +157,12 @@ def _forest_to_sklearn(
 
 
 def _hand_over(model: Any, stock: Any) -> None:
-    """Give `stock` what a fit left on `model`."""
+    """Copy the fitted attributes of `model` to `stock`."""
     fitted = vars(model)
     for name in _FITTED_ATTRIBUTES:
         if name in fitted:
             setattr(stock, name, fitted[name])
-    # What a warm start goes on to change.
+    # A copy: a warm start changes it.
     stock._predictors = list(model._predictors)
 
 
@@ -173,7 +173,7 @@ def _is_of_this_package(scoring: Any) -> bool:
     try:
         pickled = pickle.dumps(scoring)
     except (AttributeError, TypeError, pickle.PicklingError):
-        # A function in a function, for one, which is the user's own.
+        # Such as a nested function of the user.
         return type(scoring).__module__.partition(".")[0] == "sklearn_era"
     return any(
         isinstance(argument, str)

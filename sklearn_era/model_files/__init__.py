@@ -1,9 +1,9 @@
-"""Files that hold a fitted estimator, for another process to predict with.
+"""Model files: fitted estimators on disk, safe to read from anybody.
 
-A file is a zip archive of JSON and plain .npy arrays, of which ``_estimators`` makes
-the estimator anew, ``_values`` its parameters and attributes, and ``_trees`` its trees,
-each checked. The metadata are a member of their own, read first: a file of another
-format, or of a scikit-learn that is not supported, is refused before all else.
+A file is a zip archive of JSON and plain .npy arrays. ``_estimators`` rebuilds and
+checks the estimator, ``_values`` its parameters and attributes, ``_trees`` its trees.
+The metadata are a member of their own, which is read first: files of another format or
+an unsupported scikit-learn are refused before anything else is read.
 """
 
 import json
@@ -28,11 +28,11 @@ from ._values import ValueReader, ValueWriter
 _METADATA_MEMBER = "sklearn_era.json"
 _MODEL_MEMBER = "model.json"
 
-# A change after which files of before would be misread raises the number. New
-# parameters do not: where a file lacks them, they have their defaults.
+# Raised by changes that would make older files misread. New parameters do not: they
+# have their defaults if a file lacks them.
 _FORMAT = 2
 
-# What a file may inflate to, in bytes and in multiples of its own size.
+# Limits of the inflated size: in bytes, and in multiples of the file's size.
 _MAX_JSON = 2**26
 _MAX_RATIO = 200
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -59,17 +59,16 @@ class ModelMetadata:
     estimator : str
         The name of the estimator's class.
     feature_names : list of str or None
-        The columns to predict from, in the order of the fit; None where the training
-        data had no column names.
+        The features, in the order of the fit; None if the training data had no column
+        names.
     categorical_features : list of str or list of int
-        The categorical ones among them, by name, or by position where they have none.
+        The categorical features, by name, or by position without names.
     target : str or None
-        The column that is predicted, if it was named.
+        The name of the target column, if given.
     era : str or None
-        The column that held the eras, if it was named.
+        The name of the column of eras, if given.
     split_criterion : str or None
-        The estimator's split criterion, as Python would write it; None of rules, and of
-        what averages or chooses models.
+        The ``repr`` of the split criterion; None for rules, averages and searches.
     versions : dict of str to str
         The versions of sklearn_era, scikit-learn and numpy that wrote the file.
     """
@@ -92,28 +91,27 @@ def save_model(
 ) -> ModelMetadata:
     """Write a fitted estimator to a model file.
 
-    The file appears complete or not at all; one of the same name is replaced.
+    The file is written or replaced atomically.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of `sklearn_era.ensemble`, `sklearn_era.rules` or
-        `sklearn_era.model_selection`, whose inner estimators are such, too. One of
-        `sklearn_era.dask` is stored as what its `to_local` returns.
+        A fitted estimator of sklearn_era, with inner estimators of sklearn_era. One of
+        `sklearn_era.dask` is stored as the result of its `to_local`.
 
     path : str or path-like
-        Where to write, ``model.era`` for one.
+        The file to write, such as ``model.era``.
 
     target : str, default=None
-        The name of the column that it predicts.
+        The name of the target column, for the metadata.
 
     era : str, default=None
-        The name of the column that held the eras.
+        The name of the column of eras, for the metadata.
 
     Returns
     -------
     metadata : ModelMetadata
-        The description that is stored beside the estimator.
+        The stored description of the estimator.
 
     Raises
     ------
@@ -122,16 +120,15 @@ def save_model(
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     ModelFileError
-        If it holds an object that a model file cannot, such as a function of the
-        user's as its `scoring` or `oob_score`, or another package's estimator or
-        splitter.
+        If it has a value that a model file cannot hold, such as a function as its
+        `scoring` or `oob_score`, or another package's estimator or splitter.
     OSError
         If the file cannot be written.
     """
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise TypeError(f"estimator must be a fitted estimator, got {estimator!r}.")
     check_is_fitted(estimator)
-    if hasattr(estimator, "to_local"):  # of a Dask cluster
+    if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
     name = type(estimator).__name__
     if CLASSES.get(name) is not type(estimator):
@@ -143,7 +140,7 @@ def save_model(
         raise ModelFileError(f"This {name} has refit=False, and so no model to save.")
     metadata = _describe(estimator, target=target, era=era)
     path = Path(path)
-    # In the same folder, so that the replacement at the end is a mere change of name.
+    # In the same folder, so that the final replacement is atomic.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".sklearn-era-") as folder:
         temporary = Path(folder) / path.name
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -165,17 +162,17 @@ def save_model(
 
 
 def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
-    """Read the description of the estimator in a model file, and nothing else of it.
+    """Read only the description of the estimator in a model file.
 
     Parameters
     ----------
     path : str or path-like
-        A file that `save_model` wrote, with any version of sklearn_era.
+        A file of `save_model`, of any version of sklearn_era.
 
     Returns
     -------
     metadata : ModelMetadata
-        The description that is stored beside the estimator.
+        The stored description of the estimator.
 
     Raises
     ------
@@ -190,36 +187,35 @@ def read_metadata(path: str | os.PathLike[str]) -> ModelMetadata:
     except (ModelFileError, OSError):
         raise
     except Exception as error:
-        # The exceptions of a damaged archive depend on where the damage is.
+        # Damaged archives raise many types of exceptions.
         raise ModelFileError(f"{path} is not a model file of sklearn_era.") from error
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
     """Read the estimator of a model file, and its description.
 
-    Its predictions are those of the estimator that was saved, bit for bit. A file
-    cannot run code, nor make compiled code read or write beyond its arrays, whoever
-    wrote it.
+    Its predictions are bit-identical to those of the saved estimator. A file, even a
+    forged one, cannot run code, nor make compiled code access memory outside arrays.
 
     Parameters
     ----------
     path : str or path-like
-        A file that `save_model` wrote, with this version of sklearn_era or an older
-        one, and with any release of scikit-learn that this version works with. The
-        scikit-learn that is installed here may be another one of them.
+        A file of `save_model`, of this version of sklearn_era or an older one, with any
+        release of scikit-learn that this version supports. The installed scikit-learn
+        may be another supported release.
 
     Returns
     -------
     estimator : estimator
         The fitted estimator.
     metadata : ModelMetadata
-        The description that was stored beside it.
+        Its stored description.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model file; if it is of another format, or of a
-        scikit-learn that is not supported; or if it is damaged or forged.
+        If the file is not a model file, of another format or an unsupported
+        scikit-learn, damaged or forged.
     OSError
         If the file cannot be read.
     """
@@ -250,7 +246,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[Any, ModelMetadata]:
 
 
 def _read_metadata(archive: zipfile.ZipFile, path: Any) -> ModelMetadata:
-    """Read the metadata, having looked at what the archive may inflate to."""
+    """Read the metadata, after a check of the archive's inflated size."""
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):
         raise ValueError("members of the same name")
@@ -294,7 +290,7 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
         is_categorical = np.zeros(model.n_features_in_, dtype=bool)
     split_criterion = getattr(estimator, "split_criterion", None)
     if isinstance(split_criterion, dict):
-        split_criterion = dict(split_criterion)  # as files have mappings
+        split_criterion = dict(split_criterion)  # the type of mappings in files
     if not isinstance(split_criterion, str | None):
         split_criterion = repr(split_criterion)
     return ModelMetadata(
@@ -320,5 +316,5 @@ def _versions() -> dict[str, str]:
 
 
 def _minor(version: str) -> str:
-    """Return 1.9 for 1.9.1."""
+    """The minor release: 1.9 for 1.9.1."""
     return ".".join(version.split(".")[:2])

@@ -1,7 +1,7 @@
-"""The estimators of model files: their parts, and how they are put together again.
+"""Estimators in model files: taken apart, and rebuilt with checks.
 
-A file names a class and its attributes, out of the lists below; what compiled code is
-handed, the preprocessor, bins and trees, is made anew from checked numbers.
+A file names a class and attributes from the lists below. The inputs of compiled code
+(preprocessor, bins and trees) are rebuilt from checked numbers.
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ CLASSES: dict[str, Any] = {
         InvariantForestClassifier,
     )
 }
-# Objects within these: parameters, and members that are no models of their own.
+# Objects inside these: parameters, and members that are not models on their own.
 _OBJECTS = {
     cls.__name__: cls
     for cls in (
@@ -71,8 +71,7 @@ _OBJECTS = {
     )
 }
 
-# What early stopping scored with is of no use after a fit, callbacks belong to fits,
-# and the rest is made from other attributes.
+# Attributes that only a fit needs, or that are rebuilt from others.
 _DROPPED = {
     "_scorer",
     "scorer_",
@@ -114,11 +113,10 @@ _FITTED: dict[str, Any] = {
 
 
 def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the class, parameters and attributes of an estimator, as `rebuild` takes.
-
-    TypeError if it is none of ours, or has what a model file does not hold.
+    """Return the class, parameters and attributes of an estimator, for `rebuild`;
+    TypeError if a model file cannot hold it.
     """
-    if hasattr(estimator, "to_local"):  # of a Dask cluster
+    if hasattr(estimator, "to_local"):  # a Dask estimator
         estimator = estimator.to_local()
     cls = type(estimator)
     if (CLASSES | _OBJECTS).get(cls.__name__) is not cls:
@@ -135,7 +133,7 @@ def take_apart(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
 
 
 def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """Return the estimator of some parts; an exception if they do not fit together."""
+    """Return the estimator of these parts; an exception if they are inconsistent."""
     estimator = (CLASSES | _OBJECTS)[name](**parameters)
     _check_attributes(attributes)
     if not attributes:
@@ -181,7 +179,7 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
 
 
 def inner_models(estimator: Any) -> list[Any]:
-    """Return the fitted models by which an estimator predicts; none for a model."""
+    """Return the fitted models inside an estimator, if any."""
     for name in ("estimator_", "best_estimator_"):
         if hasattr(estimator, name):
             return [getattr(estimator, name)]
@@ -189,7 +187,7 @@ def inner_models(estimator: Any) -> list[Any]:
 
 
 def first_booster(estimator: Any) -> Any:
-    """Return the model within others that knows all categories, if there is one."""
+    """Return the innermost model; of several, one that knows all categories."""
     while inner := inner_models(estimator):
         estimator = next((x for x in inner if not hasattr(x, "_codings")), inner[0])
     return estimator
@@ -198,7 +196,7 @@ def first_booster(estimator: Any) -> Any:
 def _check_average(
     weights: dict[str, float], members: dict[str, Any], parts: dict[str, Any]
 ) -> None:
-    """Check that weights add up to 1, of members alone, and what an update adds to."""
+    """Check the weights of an average, and the held-out rows that `update` extends."""
     _need({*members} <= {*weights}, "members and weights")
     _need(all(type(x) is str for x in weights), "names of members")
     _need(all(type(x) is float and x >= 0 for x in weights.values()), "weights")
@@ -216,7 +214,7 @@ def _check_average(
 
 
 def _check_linear(model: Any) -> None:
-    """Check that a linear model has numbers for each of the columns that it makes."""
+    """Check the codings and coefficients of a linear model."""
     is_category = [type(coding) is list for coding in model._codings]
     _need(np.array_equal(model.is_categorical_, is_category), "codings")
     for coding in model._codings:
@@ -246,9 +244,7 @@ def _need(holds: Any, what: str) -> None:
 
 
 def _categories(preprocessor: Any) -> list[Any] | None:
-    """The categories of each column; with the numbers of those that share a bin, if
-    some do.
-    """
+    """The categories of each column, and the codes of any that share a bin."""
     if preprocessor is None:
         return None
     if type(preprocessor) is ColumnTransformer:
@@ -264,7 +260,7 @@ def _categories(preprocessor: Any) -> list[Any] | None:
 
 
 def _restore_preprocessor(estimator: Any) -> None:
-    """Make the preprocessor by scikit-learn's own fit, to a table of the categories."""
+    """Rebuild the preprocessor by scikit-learn's own fit to a table of categories."""
     is_categorical, parts = estimator.is_categorical_, estimator._preprocessor
     estimator._is_categorical_remapped = None
     if is_categorical is None:
@@ -291,7 +287,7 @@ def _restore_preprocessor(estimator: Any) -> None:
     encoder = preprocessor.named_transformers_["encoder"]
     for known, found in zip(categories, encoder.categories_, strict=True):
         _need(known.size in (0, found.size), "categories")
-    encoder.categories_ = list(categories)  # as they were, in their own types
+    encoder.categories_ = list(categories)  # with their original types
     _restore_shared_bins(encoder, rare)
     if hasattr(estimator, "feature_names_in_"):
         names = estimator.feature_names_in_
@@ -302,7 +298,7 @@ def _restore_preprocessor(estimator: Any) -> None:
 
 
 def _restore_shared_bins(encoder: OrdinalEncoder, rare: tuple[Any, ...]) -> None:
-    """Give rare categories one code again."""
+    """Map rare categories to one code again."""
     pairs = zip(numbers_of_categories(encoder).tolist(), rare, strict=True)
     n_bins = {n - shared.size + 1 for n, shared in pairs if shared.size}
     _need(len(n_bins) <= 1, "categories")
@@ -316,7 +312,7 @@ def _restore_shared_bins(encoder: OrdinalEncoder, rare: tuple[Any, ...]) -> None
 
 
 def _bins(mapper: Any) -> dict[str, Any]:
-    """Return the parts of a bin mapper that `_bin_mapper` takes."""
+    """Return the parts of a bin mapper, for `_bin_mapper`."""
     if type(mapper) is not _BinMapper:
         raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
     known = vars(_BinMapper()).keys() | {
@@ -340,7 +336,7 @@ def _bin_mapper(
     missing_bin: int,
     n_bins: int,
 ) -> _BinMapper:
-    """Return a fitted bin mapper, whose bins are bytes and whose categories are too."""
+    """Return a fitted bin mapper, with bins and categories checked to be bytes."""
     _need(n_thresholds.dtype == np.int64 and thresholds.dtype == np.float64, "bins")
     used = n_thresholds + ~is_categorical
     _need(thresholds.ndim == 1 and n_thresholds.min() >= 0, "bins")

@@ -1,4 +1,4 @@
-"""The trees of an estimator as a handful of arrays, and back, checked in one go."""
+"""Packing of an estimator's trees into a few arrays, and unpacking with checks."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -22,9 +22,8 @@ _BITSET_WORDS = 8  # of 32 bits, for 256 bins
 
 
 def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
-    """Concatenate the arrays of all trees, and count what each tree has of them.
-
-    ``n_nodes`` and ``n_bitsets`` have the shape (n_iterations, n_trees_per_iteration).
+    """Concatenate the arrays of all trees, with the counts of each tree in ``n_nodes``
+    and ``n_bitsets``, of shape (n_iterations, n_trees_per_iteration).
     """
     if len({*map(len, predictors)}) != 1:
         raise ValueError("iterations of different numbers of trees")
@@ -48,17 +47,17 @@ def pack_trees(predictors: list[list[TreePredictor]]) -> dict[str, NDArray]:
 def unpack_trees(
     packed: Mapping[str, NDArray], is_categorical: NDArray[np.bool_], n_outputs: int
 ) -> list[list[TreePredictor]]:
-    """Cut packed arrays into trees, or raise ValueError if they cannot be walked.
+    """Split packed arrays into trees, or raise ValueError if these are malformed.
 
-    scikit-learn follows the indices of a tree's nodes without a look at them: those of
-    a forged file would read memory at will. `is_categorical` is in the order in which
-    trees index features, and `n_outputs` the number of trees of an iteration.
+    scikit-learn follows node indices unchecked: those of a forged file could read any
+    memory. `is_categorical` is in the trees' order of features, and `n_outputs` the
+    number of trees per iteration.
     """
     if packed.keys() != _DTYPES.keys() or any(
         type(packed[name]) is not np.ndarray for name in _DTYPES
     ):
         raise ValueError("its trees lack arrays")
-    # The index of a feature is as wide as a pointer is on the machine that wrote it.
+    # Feature indices have the pointer size of the machine that wrote them.
     arrays = {
         name: np.ascontiguousarray(packed[name].astype(dtype, "K", "same_kind", False))
         for name, dtype in _DTYPES.items()
@@ -70,7 +69,7 @@ def unpack_trees(
         nodes.ndim == 1
         and n_nodes.shape == n_bitsets.shape == (len(n_nodes), n_outputs)
         and n_nodes.size > 0
-        # Counts within these bounds have sums that do not overflow.
+        # Within these bounds, sums of counts cannot overflow.
         and np.all((n_nodes > 0) & (n_nodes <= nodes.size))
         and np.all((n_bitsets >= 0) & (n_bitsets <= n_words))
         and n_nodes.sum() == nodes.size
@@ -96,7 +95,7 @@ def _check_nodes(
     n_bitsets: NDArray[np.int64],
     is_categorical: NDArray[np.bool_],
 ) -> None:
-    """Raise ValueError unless all trees are trees, whose walks stay in their arrays."""
+    """Raise ValueError unless nodes form trees and all indices are within arrays."""
     roots = np.cumsum(n_nodes) - n_nodes
     for flag in ("is_leaf", "is_categorical", "missing_go_to_left"):
         if np.any(nodes[flag] > 1):

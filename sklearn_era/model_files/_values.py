@@ -1,7 +1,8 @@
-"""Values as JSON and plain .npy arrays, and back.
+"""Encoding of values as JSON and plain .npy arrays, and decoding.
 
-JSON has what its own types and Python's share. All else is an object with one key, the
-kind of the value: ``{"tuple": [...]}``, or ``{"array": 3}`` for ``arrays/3.npy``.
+Types that JSON shares with Python are stored as such. Others are an object with one
+key, the kind of the value: ``{"tuple": [...]}``, or ``{"array": 3}`` for
+``arrays/3.npy``.
 """
 
 import io
@@ -33,18 +34,18 @@ _LOSSES = {
 
 
 class UnknownValueError(TypeError):
-    """A value is of a type that model files do not have."""
+    """A value has a type that model files cannot hold."""
 
 
 class ValueWriter:
-    """Makes JSON of values, and members of an archive of their arrays."""
+    """Encodes values as JSON, and writes their arrays to an archive."""
 
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive
         self._n_arrays = 0
 
     def encode(self, value: Any) -> Any:
-        """Return what JSON writes for a value; UnknownValueError if it cannot be."""
+        """Return a value's JSON, or raise UnknownValueError."""
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -92,10 +93,10 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Makes values of JSON and of the arrays of an archive, each of which is used once.
+    """Decodes values from JSON and the arrays of an archive, each used once.
 
-    It raises an exception of any type, mostly ValueError or TypeError, for what
-    `ValueWriter` does not write.
+    Input that `ValueWriter` does not write raises an exception of any type, mostly
+    ValueError or TypeError.
     """
 
     def __init__(self, archive: zipfile.ZipFile):
@@ -103,7 +104,7 @@ class ValueReader:
         self._read: set[int] = set()
 
     def decode(self, node: Any) -> Any:
-        """Return the value that some JSON stands for."""
+        """Return the value of a JSON node."""
         if isinstance(node, list):
             return [self.decode(item) for item in node]
         if not isinstance(node, dict):
@@ -139,7 +140,7 @@ class ValueReader:
         raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _array(self, number: int) -> NDArray[Any]:
-        """Return an array that its header describes to the byte, and has no objects."""
+        """Return an array without objects, whose header matches its size exactly."""
         if number in self._read:
             raise ValueError("it uses an array twice")
         self._read.add(number)
@@ -164,13 +165,13 @@ def _member(number: int) -> str:
 
 def _object_array(items: list[Any], shape: list[int]) -> NDArray[Any]:
     array = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):  # in one go, lists would become rows
+    for i, item in enumerate(items):  # one by one: lists must not become rows
         array[i] = item
     return array.reshape(shape)
 
 
 def _generator(state: Any) -> Any:
-    """Return the generator of a state, which NumPy sets without a look at it."""
+    """Return the generator of a checked state; NumPy does not check it."""
     if state["bit_generator"] == "MT19937":
         if not 0 <= state["state"]["pos"] <= 624:
             raise ValueError("a random state points outside its numbers")
