@@ -1,4 +1,4 @@
-"""Ensembles of decision rules that hold beyond the data they were found in."""
+"""Ensembles of decision rules that generalise to other eras."""
 
 from sklearn_era.rules._display import RuleDisplay
 from sklearn_era.rules._estimator import RuleEnsembleClassifier

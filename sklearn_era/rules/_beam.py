@@ -11,7 +11,7 @@ from ._columns import BinsOfColumn, Conditions, is_covered
 from ._refinements import OVERFLOW, RefinementCounter
 from ._variance import VarianceTerm
 
-# The bins that each of some columns has to be in.
+# A set of conditions, all of which must hold.
 Conjunction = frozenset[BinsOfColumn]
 
 
@@ -20,10 +20,10 @@ class Rule:
     """Conjunctions joined by *or*: an empty conjunction covers all rows."""
 
     others: frozenset[Conjunction] = frozenset()
-    last: Conjunction = frozenset()  # what *and* refines
+    last: Conjunction = frozenset()  # the one that *and* refines
 
     def refined(self, condition: BinsOfColumn, is_union: bool) -> "Rule":
-        """This rule *and* the condition, or with `is_union` *or* the condition."""
+        """Return this rule *and* the condition; with `is_union`, *or* the condition."""
         if is_union:
             return Rule(self.others | {self.last}, frozenset([condition]))
         column, bins = condition
@@ -33,23 +33,23 @@ class Rule:
 
     @property
     def conjunctions(self) -> frozenset[Conjunction]:
-        """All conjunctions, by which equal rules are known."""
+        """All conjunctions, which identify equal rules."""
         return self.others | {self.last}
 
     @property
     def columns(self) -> list[int]:
-        """The columns that have a condition, in ascending order."""
+        """The columns with a condition, ascending."""
         return sorted({column for part in self.conjunctions for column, _ in part})
 
     def covers(self, X_binned: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which rows the rule covers."""
+        """The mask of rows that the rule covers."""
         return covered_by_any(X_binned, self.conjunctions)
 
 
 def covered_by_any(
     X_binned: NDArray[np.uint8], conjunctions: frozenset[Conjunction]
 ) -> NDArray[np.bool_]:
-    """Which rows one of the conjunctions covers, or several."""
+    """The mask of rows that meet any of the conjunctions."""
     covered = np.zeros(X_binned.shape[0], dtype=bool)
     for conjunction in conjunctions:
         covered |= is_covered(X_binned, conjunction)
@@ -58,18 +58,18 @@ def covered_by_any(
 
 @dataclass(frozen=True)
 class Round:
-    """The targets and weights that a rule is searched for."""
+    """The targets, weights and penalties of a round's search."""
 
-    weights: NDArray[np.float64]  # the rows' times |residual|, with their old sum
+    weights: NDArray[np.float64]  # sample weight times |residual|, with the same sum
     is_positive: NDArray[np.uint8]  # of the class
     curvatures: NDArray[np.float64]  # second derivatives of the log loss
     moments: NDArray[np.float64] | None  # (n_samples, 2), of the variance term
-    column_penalties: NDArray[np.float64]  # what quality loses by a column
+    column_penalties: NDArray[np.float64]
     quality_of_all: float  # of the empty rule, which covers all rows
 
 
 class _Seed:
-    """A rule in the beam, and the sums over its rows that its refinements share."""
+    """A rule in the beam, with the masks that its refinements share."""
 
     def __init__(self, rule: Rule, X_binned: NDArray[np.uint8]):
         self.rule = rule
@@ -86,7 +86,7 @@ class _Seed:
     def parts(
         self, is_union: bool
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
-        """The rows that a refinement can move, and those that stay covered, if any."""
+        """The rows that a refinement can move, and those that stay covered, or None."""
         if is_union:
             covered = self.by_others | self.by_last
             return ~covered, covered
@@ -97,8 +97,8 @@ class _Seed:
 
 @dataclass(frozen=True)
 class BeamSearch:
-    """Looks for the rule of the best quality, level by level, in the `width` best ones.
-    Ties go to fewer conditions, then to lower columns and bins: no draw decides.
+    """Finds the rule of the best quality, level by level from the `width` best ones.
+    Ties go to fewer conditions, then to lower columns and bins.
     """
 
     X_binned: NDArray[np.uint8]
@@ -111,7 +111,7 @@ class BeamSearch:
     min_samples_rule: int
 
     def find(self, this_round: Round) -> Rule:
-        """The best rule of a round; the empty one where there is no other."""
+        """Return the best rule of a round, the empty one if there is no other."""
         best, best_quality = Rule(), -np.inf
         beam = [Rule()]
         for level in range(self.max_depth):
@@ -132,13 +132,13 @@ class BeamSearch:
             )
         pays = this_round.column_penalties[best.columns].any()
         if self.variance is None and pays and best_quality <= this_round.quality_of_all:
-            return Rule()  # rather none than one that is only the least forbidden
+            return Rule()  # better than the least penalised one
         return best
 
     def _measure(
         self, rule: Rule, kinds: tuple[bool, ...], this_round: Round
     ) -> Iterator[tuple[bool, NDArray[np.float64]]]:
-        """The quality of each refinement of a rule by each condition."""
+        """Yield the qualities of a rule's refinements by *and* or *or*."""
         seed = _Seed(rule, self.X_binned)
         added = this_round.column_penalties.copy()
         added[rule.columns] = 0.0
@@ -161,7 +161,7 @@ class BeamSearch:
     def _sums_of(
         self, staying: NDArray[np.bool_] | None, this_round: Round
     ) -> tuple[tuple[float, float, float, float], NDArray[np.float64]]:
-        """The weights by class, curvature, number and moments by group of some rows."""
+        """The sums over the rows that stay covered, and their moments by group."""
         n_groups = 0 if self.variance is None else self.variance.groups.is_positive.size
         if staying is None:
             return (0.0, 0.0, 0.0, 0.0), np.zeros((n_groups, 2))
@@ -182,11 +182,11 @@ class BeamSearch:
     def _best(
         self, measured: list[tuple[Rule, bool, NDArray[np.float64]]]
     ) -> list[tuple[Rule, float]]:
-        """The best of all refinements, in descending order, each rule once."""
+        """The best refinements in descending order, each rule once."""
         if not measured:
             return []
         qualities = np.concatenate([values for _, _, values in measured])
-        # Rules that cover the same rows tie, whatever rounding makes of their sums.
+        # Rounded, so that rules that cover the same rows tie.
         qualities = np.round(qualities, 12)
         n_conditions = self.conditions.column.size
         n_admissible = int(np.count_nonzero(qualities > -np.inf))

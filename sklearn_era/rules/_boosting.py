@@ -1,4 +1,4 @@
-"""Rules found one after another, each for what those before it have left over."""
+"""Boosting: rules found one after another, each for the current residuals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,19 +13,18 @@ from ._refinements import newton_step
 
 @dataclass(frozen=True)
 class Quality:
-    """By what rules are compared, of the weights p and n that they cover of P and N.
+    """The quality of rules that cover the weights p of P and n of N.
 
-    "youden" is ``p / P - n / N``, the true less the false positive rate. "laplace" is
-    ``(p + 1) / (p + n + 2)``, equation 3 of Du et al. (2025), and "m_estimate" has `m`
-    rows with the share of the class in all, in place of a row of each class. The larger
-    m, the more the best rules cover; in the limit they are those of "youden".
+    "youden" is ``p / P - n / N``, the true minus the false positive rate; "laplace"
+    ``(p + 1) / (p + n + 2)``, equation 3 of Du et al. (2025); "m_estimate" has a prior
+    of `m` rows at the class's share, instead of one row per class.
     """
 
     name: str
     m: float
 
     def scales(self, positive: float, negative: float) -> tuple[bool, float, float]:
-        """What `RefinementCounter.start_round` wants to know, by P and N."""
+        """The last arguments of `RefinementCounter.start_round`, from P and N."""
         if self.name == "youden":
             return True, positive, negative
         if self.name == "laplace":
@@ -55,10 +54,9 @@ def boost_rules(
 ) -> tuple[float, list[tuple[Rule, float]]]:
     """Return an intercept and the rules of ``RuleEnsemble``, Du et al. (2025).
 
-    A rule is 1 where it covers and -1 elsewhere; the scores of either side move by a
-    Newton step for the log loss. Half the difference of the two steps goes to the
-    rule's coefficient, half their sum to the intercept, which the paper lacks: a rule
-    that covers little would mostly move the scores of the rows that it does not cover.
+    The scores on either side of a rule (1 if covered, else -1) move by a Newton step.
+    Half the steps' difference goes to the coefficient, half their sum to the intercept,
+    which the paper lacks: small rules would mostly move the rows they do not cover.
     """
     scores = np.zeros(is_positive.size)
     intercept = 0.0
@@ -68,7 +66,7 @@ def boost_rules(
         residuals = sample_weight * (is_positive - probability)
         sizes = np.abs(residuals)
         if not (sizes[is_positive].any() and sizes[~is_positive].any()):
-            break  # nothing is left over
+            break  # no residuals are left
         unit = sample_weight.sum() / sizes.sum()
         weights = sizes * unit
         totals = weights[is_positive].sum(), weights[~is_positive].sum()

@@ -1,4 +1,4 @@
-"""Columns in bins, the conditions on them that a rule may have, and how they read."""
+"""Binned columns, the possible conditions on them, and their text."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
 from ..ensemble._binning.floats import fit_float_mapper
 
-# A column and the bins that a rule asks for in it, bit i for bin i.
+# A column and the bins that a rule accepts, bit i for bin i.
 BinsOfColumn = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that a rule may be refined by, numbered by column."""
+    """All possible conditions, numbered by column."""
 
     first: NDArray[np.int32]  # column j has first[j] to first[j + 1] - 1
     column: NDArray[np.int32]
-    lower: NDArray[np.int32]  # these bins, to `upper`, are covered, or all others
+    lower: NDArray[np.int32]  # bins `lower` to `upper` are covered, or all others
     upper: NDArray[np.int32]
     is_complement: NDArray[np.uint8]
     missing_bin: int
@@ -46,8 +46,8 @@ def fit_bins(
     random_state: Any,
     n_threads: int,
 ) -> _BinMapper:
-    """Return scikit-learn's bin mapper, with `n_bins` of equal width or equal weight,
-    or one for each distinct value of a column that has no more.
+    """Fit scikit-learn's bin mapper, with bins of equal width or equal weight, or one
+    for each distinct value of a column with at most `n_bins`.
     """
     is_categorical = np.array([c is not None for c in known_categories])
     mapper = _BinMapper(
@@ -71,13 +71,13 @@ def fit_bins(
         ],
         dtype=np.uint32,
     )
-    # Right after all others: categories may be more than the bins of numbers.
+    # After all others: there may be more categories than numeric bins.
     mapper.missing_values_bin_idx_ = int(mapper.n_bins_non_missing_.max())
     return mapper
 
 
 def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return thresholds of equally wide bins, but those that part no more values."""
+    """Return the thresholds of equally wide bins, without those of empty bins."""
     known = np.sort(values[~np.isnan(values)])
     thresholds = np.linspace(known[0], known[-1], n_bins + 1)[1:-1]
     n_below = np.searchsorted(known, thresholds, side="right")
@@ -85,9 +85,9 @@ def _equal_widths(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float6
 
 
 def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Conditions:
-    """Return all conditions, those that cover the same bins once: a number is at most,
-    or above, a bin's end; a category is, or is not, one of them; a value is missing, or
-    not. A missing value is on neither side of a threshold, and is not any category.
+    """List all distinct conditions: ``<=`` and ``>`` the edge of a bin, ``=`` and
+    ``!=`` a category, missing and not. Missing values are on neither side of a
+    threshold, and no category.
     """
     missing_bin = mapper.missing_values_bin_idx_
     rows: list[tuple[int, int, int, bool]] = []
@@ -118,7 +118,7 @@ def list_conditions(mapper: _BinMapper, has_missing: NDArray[np.bool_]) -> Condi
 def is_covered(
     X_binned: NDArray[np.uint8], conditions: Iterable[BinsOfColumn]
 ) -> NDArray[np.bool_]:
-    """Which rows meet all conditions."""
+    """The mask of rows that meet all conditions."""
     covered = np.ones(X_binned.shape[0], dtype=bool)
     for column, bins in conditions:
         is_inside = np.array([bins >> i & 1 for i in range(256)], dtype=bool)
@@ -127,14 +127,14 @@ def is_covered(
 
 
 def _number_text(number: float) -> str:
-    """Six digits, or of large numbers (dates, times) as many as they have."""
+    """Format six digits, or all digits of large numbers such as times."""
     return f"{number:.6g}" if abs(number) < 1e6 else f"{number:.15g}"
 
 
 def condition_text(
     mapper: _BinMapper, name: str, categories: list[Any] | None, bins: BinsOfColumn
 ) -> str:
-    """How a rule's conditions on one column read, joined by *and*."""
+    """The text of a rule's conditions on one column, joined by *and*."""
     column, mask = bins
     n_bins = int(mapper.n_bins_non_missing_[column])
     inside = [i for i in range(n_bins) if mask >> i & 1]

@@ -1,4 +1,4 @@
-"""Rules and their rates, drawn."""
+"""The display of rules and their rates."""
 
 import textwrap
 from typing import Any
@@ -10,16 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._plotting import BLUE, GRAY, ORANGE, axes_or_new
 from ._estimator import RuleEnsembleClassifier
 
-_LINE = 50  # letters
+_LINE = 50  # characters of a label
 _KINDS = {"tpr": (BLUE, -0.12), "fpr": (ORANGE, 0.12)}
 
 
 class RuleDisplay:
-    """What share of its class, and of all others, each rule covers: in all, and by era.
+    """The true and false positive rate of each rule, overall and by era.
 
-    Make it with `from_estimator`, or of what `RuleEnsembleClassifier.rule_table`
-    returns. A rule that lasts has the same rates in each era; where they are far apart,
-    it has learnt what some eras have in common.
+    Make it with `from_estimator`, or from a `RuleEnsembleClassifier.rule_table`. A rule
+    that generalises has similar rates in all eras.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class RuleDisplay:
         self.rules = rules
 
     def plot(self, ax: Any = None, *, max_rules: int = 10) -> "RuleDisplay":
-        """Draw the rules of the largest coefficients, the largest uppermost.
+        """Draw the rules with the largest coefficients, the largest on top.
 
         Parameters
         ----------
@@ -76,7 +75,7 @@ class RuleDisplay:
             Where to draw; None makes a figure.
 
         max_rules : int, default=10
-            How many rules to draw at most.
+            The most rules to draw.
 
         Returns
         -------
@@ -121,10 +120,10 @@ class RuleDisplay:
                 for i, label in zip(drawn.tolist(), labels, strict=True)
             ]
         wrapped = [textwrap.fill(label, _LINE) for label in labels]
-        if is_new:  # so that each line has its place
+        if is_new:  # with room for each line
             n_lines = sum(label.count("\n") + 1 for label in wrapped)
             ax.figure.set_size_inches(9, max(3.0, 1.5 + 0.3 * n_lines))
-        # A $ in a name is no formula.
+        # A $ in a name is not a formula.
         ax.set_yticks(places, wrapped, parse_math=False)
         ax.set_ylim(drawn.size - 0.5, -0.5)
         ax.set_xlim(-0.02, 1.02)
@@ -167,13 +166,13 @@ class RuleDisplay:
             Their classes; needed with X.
 
         eras : array-like of shape (n_samples,), default=None
-            Their eras. Those of training rows were given to ``fit``.
+            Their eras. Those of training rows come from ``fit``.
 
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
 
         max_rules : int, default=10
-            How many rules to draw at most.
+            The most rules to draw.
 
         Returns
         -------
@@ -184,7 +183,7 @@ class RuleDisplay:
         TypeError
             If the estimator is another one.
         ValueError
-            If y or eras come without X, or X without y; or as `plot` and
+            If y or eras come without X, or X without y; or as in `plot` and
             `RuleEnsembleClassifier.rule_table`.
         """
         if X is None and (y is not None or eras is not None):

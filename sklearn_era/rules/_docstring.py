@@ -5,87 +5,86 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for what may no
     *Experimental*: it may change without a deprecation.
 
     A rule is a conjunction of conditions, each on one column: ``age > 40 and plan =
-    basic``. Each round of boosting looks for the rule of the best quality among what
-    the rules before it have left over, by beam search, and adds it to the score ::
+    basic``. Each round of boosting finds the rule of the best quality for the current
+    residuals, by beam search, and adds it to the score ::
 
         F(x) = intercept + sum_m coefficient_m r_m(x),   P(y = 1 | x) = sigmoid(F(x))
 
-    where r is 1 where the rule covers x and -1 elsewhere; algorithm 1 of [1]_. Two
-    penalties of a rule's quality keep away from it what holds in the training rows
-    only: one on columns (`feature_penalty`, the graph term), and one on how much the
-    loss or the score differs within groups of rows that should be alike
-    (`variance_penalty`). Of more than two classes, each has rules of its own, against
-    all others.
+    where r is 1 if the rule covers x, else -1; algorithm 1 of [1]_. Two penalties of a
+    rule's quality discourage shortcuts: one on columns (`feature_penalty`, the graph
+    term), and one on the variance of loss or score within groups of rows that should be
+    treated alike (`variance_penalty`). With more than two classes, each has its own
+    rules against all others.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Rounds of boosting. A rule that is found again adds to its coefficient, so there
-        may be fewer rules.
+        Rounds of boosting. There may be fewer rules: one that is found again adds to
+        its coefficient.
 
     max_depth : int, default=2
         The most conditions of a rule. Two conditions on a column are an interval.
 
     beam_width : int, default=30
-        How many rules of each number of conditions are refined by one more.
+        The number of rules of each size that are refined by one more condition.
 
     disjunctions : bool, default=False
-        Whether a rule may also be refined by *or*: conjunctions joined by *or*, with
-        `max_depth` conditions in all.
+        Whether rules may be conjunctions joined by *or*, with `max_depth` conditions in
+        all.
 
     quality : {'youden', 'laplace', 'm_estimate'}, default='youden'
-        What a rule is chosen by, of the weights p and n that it covers of the class and
-        of all others, P and N in all. A row's weight is its `sample_weight` times the
-        size of its residual, ``|y - P(y = 1 | x)|``, scaled to keep the sum of the
-        former.
+        The quality of a rule, from the weights p and n that it covers of the class and
+        of all others, with totals P and N. A row's weight is its `sample_weight` times
+        its absolute residual, ``|y - P(y = 1 | x)|``, scaled to the sum of
+        `sample_weight`.
 
         - 'youden': ``p / P - n / N``, the true less the false positive rate, in
           [-1, 1];
-        - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, in [0, 1]: rules of
-          few rows and a single class;
-        - 'm_estimate': ``(p + m P / (P + N)) / (p + n + m)``, in [0, 1], which lies
-          between the two.
+        - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, in [0, 1], which
+          favours rules of few rows and a single class;
+        - 'm_estimate': ``(p + m P / (P + N)) / (p + n + m)``, in [0, 1], between the
+          two.
 
         Penalties are in the same units.
+
     m : float, default=2.0
         The weight of the prior of ``quality="m_estimate"``, in rows.
 
     learning_rate : float, default=0.3
-        What steps are multiplied by. A step is Newton's for the log loss, of the rows
-        covered and of all others, and 2 at most. 1.0 learns fastest; with few rows or
-        much noise it learns too much.
+        The factor of steps. Steps are Newton's for the log loss, one for the rows
+        covered and one for all others, 2 at most. 1.0 learns fastest, but overfits few
+        rows or much noise.
 
     l2_regularization : float, default=0.0
-        Added to the sum of second derivatives that a step is divided by.
+        Added to the denominator of steps, a sum of second derivatives.
 
     min_samples_rule : int, default=1
-        The fewest rows that a rule covers.
+        The fewest rows that a rule may cover.
 
     n_bins : int, default=32
-        The most bins of a numeric column, in [2, 255]; conditions are at their ends. A
-        column of no more distinct values has a bin for each.
+        The most bins of a numeric column, in [2, 255]; conditions are at their edges. A
+        column with fewer distinct values has a bin for each.
 
     binning : {'quantile', 'uniform'}, default='quantile'
-        Whether bins hold about as many rows each, or are of equal width between the
-        least and the largest finite value.
+        Whether bins have about equal numbers of rows, or equal widths between the
+        smallest and the largest finite value.
 
     categorical_features : array-like of bool, int or str, 'from_dtype' or None, \
 default='from_dtype'
-        As in :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`. A rule asks
-        whether such a column is one category, or is not; of more than 255, the rarest
+        As in :class:`~sklearn_era.ensemble.HistGradientBoostingClassifier`. Conditions
+        are ``= category`` or ``!= category``; of more than 255 categories, the rarest
         count as one.
 
     feature_penalty : array-like of shape (n_features,) or dict, default=None
-        mu of each column, numbers of at least 0, or of some columns by name or index:
-        such as :func:`sklearn_era.causal.feature_penalties` makes of a causal graph. In
-        each round, a rule's quality loses ``feature_penalty_scale * sum_s beta_s`` over
-        its columns, with ``beta_s = max(0, min(1, mu_s + N(0,
-        feature_penalty_noise^2)))``, and 0 where mu is 0. The noise is drawn anew in
-        each round.
+        mu of each column, at least 0, or of some columns by name or index, for example
+        by :func:`sklearn_era.causal.feature_penalties` from a causal graph. A rule's
+        quality loses ``feature_penalty_scale * sum_s beta_s`` over its columns, with
+        ``beta_s = max(0, min(1, mu_s + N(0, feature_penalty_noise^2)))``, drawn in each
+        round, and 0 where mu is 0.
 
     feature_penalty_scale : float, default=1.0
-        lambda of the penalty on columns. From 1 on, a column of mu well above 1, which
-        the noise does not bring below 1, is in no rule of 'youden'.
+        lambda of the penalty on columns. From 1 on, rules of 'youden' never have a
+        column whose mu is above 1 by more than the noise.
 
     feature_penalty_noise : float, default=0.1
         The standard deviation of the noise; 0 for none.
@@ -95,22 +94,22 @@ default='from_dtype'
 
             C = mean over groups of Var(v within the group) ^ variance_power
 
-        of the score after the rule has been added, equation 6 of [1]_. A group is the
-        rows of a class with the same label, see `groups` in ``fit``. As it sees a
-        single step, it weighs less the smaller `learning_rate` is.
+        after the rule has been added, equation 6 of [1]_. A group is the rows of a
+        class with the same label, see `groups` in ``fit``. The effect is that of a
+        single step, and decreases with `learning_rate`.
 
     variance_of : {'loss', 'score'}, default='loss'
-        What v is: the exponential loss ``exp(-y F)`` with y in {-1, 1}, or F itself.
+        The variable v: the exponential loss ``exp(-y F)`` with y in {-1, 1}, or F.
 
     variance_power : float, default=1.0
         The exponent nu: 0.5 for standard deviations.
 
     n_jobs : int, default=None
-        The most threads; None for OpenMP's number. Results do not depend on it.
+        The most threads, by default OpenMP's number. Results do not depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the noise of `feature_penalty`, and the rows that quantiles are estimated
-        from where there are more than 200,000.
+        Seed of the noise of `feature_penalty`, and of the 200,000 rows that larger data
+        estimate quantiles from.
 
     Attributes
     ----------
@@ -118,10 +117,10 @@ default='from_dtype'
         The classes.
 
     rules_ : Bunch
-        The rules as columns of a table, for the training rows; see `rule_table`.
+        The table of rules for the training rows; see `rule_table`.
 
     intercept_ : ndarray of shape (n_classes,)
-        The intercept of each class's score; of two, the first has none.
+        The intercept of each class's score; 0 for the first of two classes.
 
     n_features_in_ : int
         Number of columns.
@@ -132,22 +131,21 @@ default='from_dtype'
     See Also
     --------
     RuleDisplay : Draws rules and their rates by era.
-    sklearn_era.causal.invariant_features : Which columns a graph has last.
-    sklearn_era.ensemble.HistGradientBoostingClassifier : Boosted trees, which take the
-        same `feature_penalty`.
+    sklearn_era.causal.invariant_features : Finds invariant columns by a causal graph.
+    sklearn_era.ensemble.HistGradientBoostingClassifier : Boosted trees with the same
+        `feature_penalty`.
 
     Notes
     -----
-    The paper leaves open what is chosen here: the weights by residuals, the steps, the
-    intercept, and what breaks ties (fewer conditions, then lower columns and bins). Its
-    quality is 'laplace' or 'm_estimate'. With those, rules of few rows come first, and
-    their true positive rates are far below the ones in its tables; 'youden' is the
-    limit of large m, and has the rates of the tables. The paper's bins are
-    ``binning="uniform", n_bins=8``.
+    The paper does not specify the weights by residuals, the steps, the intercept, and
+    ties (here: fewer conditions first, then lower columns and bins). Its quality is
+    'laplace' or 'm_estimate', with which rules of few rows come first, and true
+    positive rates are far below its tables; 'youden', the limit of large m, has the
+    rates of the tables. Its bins are ``binning="uniform", n_bins=8``.
 
-    A missing value is on neither side of a threshold, and no category; where training
-    values are missing, rules may ask for that. Categories that ``fit`` has not seen
-    count as missing.
+    Missing values are on neither side of a threshold, and no category; where training
+    values are missing, rules may have the condition ``is missing``. Categories unknown
+    to ``fit`` count as missing.
 
     References
     ----------

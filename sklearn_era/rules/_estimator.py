@@ -1,4 +1,4 @@
-"""Boosted decision rules that hold beyond the data they were found in."""
+"""The estimator: checks of ``fit``, and the boosting of each class's rules."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -37,7 +37,7 @@ from ._rates import WeightedRule, rate_rules
 from ._refinements import RefinementCounter
 from ._variance import VarianceTerm, make_groups
 
-# Rows and groups are numbered by C ints; there are no more groups than rows.
+# Rows and groups are numbered by C ints.
 MAX_ROWS = 2**31
 
 
@@ -46,8 +46,8 @@ class RuleEnsembleClassifier(
 ):
     __doc__ = RULE_ENSEMBLE
 
-    # With metadata routing enabled, meta-estimators hand eras over without being told.
-    # Splitters have `groups` too, and mean others.
+    # With metadata routing enabled, eras are requested by default. `groups` are not:
+    # those of splitters have another meaning.
     __metadata_request__fit: ClassVar = {"eras": True, "groups": False}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -141,17 +141,17 @@ class RuleEnsembleClassifier(
             Their classes.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights. Rows of weight 0 are as if not there.
+            Their weights. Rows of weight 0 are ignored.
 
         eras : array-like of shape (n_samples,), default=None
-            Era of each row, by which `rules_` has rates, and which are the `groups`
-            unless there are others.
+            Era of each row, for the rates by era in `rules_`, and the default of
+            `groups`.
 
         groups : array-like of shape (n_samples,) or str, default=None
-            With a `variance_penalty`: labels of rows that should be treated alike,
-            whatever else differs; or the name of a column of X that has them, and stays
-            a feature. The digit of an image whose colour may change is one. By default
-            the eras, within which a shortcut does not vary, and so is not seen.
+            With a `variance_penalty`: labels of rows that should be treated alike, such
+            as the digit in an image of any colour; or the name of a column of X with
+            them, which stays a feature. By default the eras, although a shortcut that
+            is constant within eras goes unnoticed.
 
         Returns
         -------
@@ -162,17 +162,17 @@ class RuleEnsembleClassifier(
         ------
         ValueError
             If `y` has a single class; if a `variance_penalty` has neither groups nor
-            eras, or a group of a single row; if the exponential loss overflows; or if
+            eras, or a group of one row; if the exponential loss overflows; or if
             `feature_penalty` is negative, of another length, or names no column.
         """
         with undone_on_failure(self):
             self._fit(X, y, sample_weight, eras, groups)
         return self
 
-    fit.__wrapped__.__qualname__ = "fit"  # what Python's errors about arguments say
+    fit.__wrapped__.__qualname__ = "fit"  # the name in Python's TypeErrors
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eras: Any, groups: Any) -> None:
-        """Check what ``fit`` was given, find the rules, and measure them."""
+        """Check the arguments of ``fit``, find the rules, and measure them."""
         rng = check_random_state(self.random_state)
         encoded = None if eras is None else encode_eras(check_eras(eras, X))
         labels = self._group_labels(X, eras, groups)
@@ -195,7 +195,7 @@ class RuleEnsembleClassifier(
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight adds up to infinity; pass smaller weights.")
         kept = np.flatnonzero(weights)
-        if kept.size < weights.size:  # rows without weight are as if not there
+        if kept.size < weights.size:  # ignore rows without weight
             values, y, weights = values[kept], y[kept], weights[kept]
             labels = None if labels is None else labels[kept]
             encoded = None if encoded is None else encoded.take(kept)
@@ -229,7 +229,7 @@ class RuleEnsembleClassifier(
         penalties: NDArray[np.float64],
         rng: np.random.RandomState,
     ) -> NDArray[np.uint8]:
-        """Bin the columns and boost the rules of each class; the bins are returned."""
+        """Bin the columns, boost the rules of each class, and return the bins."""
         n_threads = _openmp_effective_n_threads()
         self._bin_mapper = mapper = fit_bins(
             values,
@@ -293,7 +293,7 @@ class RuleEnsembleClassifier(
         return X_binned
 
     def _group_labels(self, X: Any, eras: Any, groups: Any) -> NDArray[Any] | None:
-        """The labels of the variance term's groups, if it has a penalty."""
+        """The labels of the variance term's groups, None without a penalty."""
         if isinstance(groups, str):
             if groups not in getattr(X, "columns", ()):
                 raise ValueError(
@@ -320,7 +320,7 @@ class RuleEnsembleClassifier(
         is_positive: NDArray[np.bool_],
         class_label: Any,
     ) -> VarianceTerm | None:
-        """The variance term of the rules for a class, if there are groups."""
+        """The variance term of a class's rules, None without groups."""
         if labels is None:
             return None
         return VarianceTerm(
@@ -333,8 +333,8 @@ class RuleEnsembleClassifier(
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
-        """Return a round's penalties, the soft mask of Du et al. (2025), section III-B,
-        scaled: ``max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0.
+        """Draw a round's penalties, the soft mask of Du et al. (2025), section III-B:
+        ``scale * max(0, min(1, mu + N(0, sigma^2)))`` where mu > 0.
         """
         drawn = penalties.copy()
         variant = np.flatnonzero(penalties)
@@ -343,7 +343,7 @@ class RuleEnsembleClassifier(
         return self.feature_penalty_scale * np.clip(drawn, 0.0, 1.0)
 
     def _text_of(self, rule: Rule) -> str:
-        """How a rule reads, its conjunctions joined by *or*."""
+        """The text of a rule: conjunctions joined by *or*."""
         names = _check_feature_names_in(self)
         categories = self._categories_by_column()
         texts = [

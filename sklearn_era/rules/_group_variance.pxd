@@ -1,4 +1,4 @@
-# The variance within a group once a rule has been added, from sums before it.
+# The variance within a group after a rule has been added, from sums before it.
 #
 # Du et al. (2025), equations 5 and 6.
 
@@ -25,8 +25,8 @@ cdef inline double variance_of_score(
     const double * totals,  # weight, sum of scores, sum of their squares
     double scores,          # of the rows covered
     double weight,
-    double inside,          # the steps of the rows covered
-    double outside,
+    double inside,          # the step of the rows covered
+    double outside,         # and of all others
 ) noexcept nogil:
     """The variance of F in a group."""
     cdef:

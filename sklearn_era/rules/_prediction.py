@@ -1,4 +1,4 @@
-"""What fitted rules say of rows, and how they do on them."""
+"""Predictions by fitted rules, and their rates on any rows."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from ._rates import WeightedRule, rate_rules, rates_frame
 
 
 class RulePredictionMixin(ColumnsMixin):
-    """Scores, probabilities and classes by rules, and the table of their rates."""
+    """Scores, probabilities and classes, and the table of rules."""
 
     classes_: NDArray[Any]
     intercept_: NDArray[np.float64]
@@ -26,7 +26,7 @@ class RulePredictionMixin(ColumnsMixin):
     _rules: list[WeightedRule]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """The score of each class that has rules: of the second alone, where two."""
+        """The score of each class, or of the second of two."""
         check_is_fitted(self)
         values, _ = self._columns_of(X, reset=False)
         X_binned = self._bin_mapper.transform(values)
@@ -40,7 +40,7 @@ class RulePredictionMixin(ColumnsMixin):
         return scores[:, 1] if n_classes == 2 else scores
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score F of each row: log-odds of the class, or of each class.
+        """Compute the score F of each row: the log-odds of the class, or of each class.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class RulePredictionMixin(ColumnsMixin):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            ``intercept + sum_m coefficient_m r_m(x)``; a column a class where there are
+            ``intercept + sum_m coefficient_m r_m(x)``; a column per class if there are
             more than two.
         """
         return self._scores(X)
@@ -66,8 +66,8 @@ class RulePredictionMixin(ColumnsMixin):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`: ``sigmoid(F)``. With more than two classes, the
-            probabilities of each class against the others, divided by their sum.
+            In the order of `classes_`: ``sigmoid(F)``; with more than two classes,
+            divided by their sum.
         """
         scores = self._scores(X)
         if scores.ndim == 1:
@@ -86,7 +86,7 @@ class RulePredictionMixin(ColumnsMixin):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            The class of the largest score; of two, the second where F > 0.
+            The class with the largest score; of two, the second if F > 0.
         """
         scores = self._scores(X)
         indices = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
@@ -123,29 +123,29 @@ class RulePredictionMixin(ColumnsMixin):
         Returns
         -------
         table : :class:`~sklearn.utils.Bunch` or DataFrame
-            Rules of the largest coefficients come first, class by class.
+            Rules with the largest coefficients come first, class by class.
 
             text : ndarray of shape (n_rules,), dtype=object
-                How each rule reads.
+                The text of each rule.
             class_label : ndarray of shape (n_rules,)
-                The class that it speaks for; of two, always the second.
+                Its class; of two classes, always the second.
             coefficient : ndarray of shape (n_rules,)
                 In log-odds.
             coverage : ndarray of shape (n_rules,)
                 The share of all rows that it covers.
             tpr, fpr : ndarray of shape (n_rules,)
-                The share that it covers of the rows of its class, and of all others.
-                NaN where there are none.
+                The share of its class's rows, and of all others, that it covers; NaN if
+                there are no such rows.
             tpr_by_era, fpr_by_era : ndarray of shape (n_rules, n_eras)
                 The same in each era, if there are eras. In a data frame, columns "tpr
                 A" and "fpr A" of an era A.
             era_labels : ndarray of shape (n_eras,)
-                The labels of eras, sorted.
+                The sorted labels of eras.
 
         Raises
         ------
         ValueError
-            If `y` has a class that ``fit`` has not seen.
+            If `y` has a class that is unknown to the fit.
         MissingPackageError
             If pandas is not installed, with ``as_frame=True``.
         """

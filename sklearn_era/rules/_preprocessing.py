@@ -1,4 +1,4 @@
-"""X as numbers: what scikit-learn's boosters do to its columns, in their order."""
+"""Preprocessing of X like scikit-learn's boosters, with columns in their order."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ class ColumnsMixin(BaseEstimator):
     _preprocessor: Any
     categorical_features: Any
 
-    # Borrowed: to inherit from its class would be to be taken for trees. It asks for
-    # this number, the most bins of a column of categories.
+    # Borrowed, since a subclass would be taken for trees. It reads `max_bins`, the most
+    # categories of a column.
     max_bins = 255
     _preprocess_X = BaseHistGradientBoosting._preprocess_X
     _check_categories = BinningMixin._check_categories
@@ -37,12 +37,12 @@ class ColumnsMixin(BaseEstimator):
     def _columns_of(
         self, X: Any, *, reset: bool
     ) -> tuple[NDArray[np.float64], list[NDArray[np.float64] | None]]:
-        """X as numbers with its categories encoded, the columns in their order."""
+        """X as numbers, with encoded categories and columns in their order."""
         if reset:
             values, known_categories = self._preprocess_X(X, reset=True)
         else:
             values, known_categories = self._preprocess_X(X, reset=False), None
-        if np.isinf(values).any():  # so that bins have ends
+        if np.isinf(values).any():  # bins need finite edges
             values = np.clip(values, -1e300, 1e300)
         is_categorical = self.is_categorical_
         if is_categorical is None:
@@ -57,7 +57,7 @@ class ColumnsMixin(BaseEstimator):
         return values, [known_categories[j] for j in place]
 
     def _categories_by_column(self) -> dict[int, list[Any]]:
-        """The name of each category's bin, by the columns that are categorical."""
+        """The names of the bins of each categorical column."""
         if self.is_categorical_ is None:
             return {}
         encoder, names = encoder_of(self), {}

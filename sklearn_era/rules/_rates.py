@@ -1,4 +1,4 @@
-"""How rules do: which share of the class, and of the others, each of them covers."""
+"""The rates of rules: the shares of their class and of others that they cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class WeightedRule:
     """A rule for a class, with the sum of its steps."""
 
     rule: Rule
-    text: str  # how it reads
-    class_index: int  # of `classes_`; 1 of two
+    text: str
+    class_index: int  # in `classes_`; 1 of two
     coefficient: float  # added to the class's score, or subtracted if not covered
 
 
@@ -31,8 +31,8 @@ def rate_rules(
     sample_weight: NDArray[np.float64],
     eras: EncodedEras | None,
 ) -> Bunch:
-    """Return the columns of `RuleEnsembleClassifier.rule_table`. `y` has indices of
-    classes; rates of no rows are NaN.
+    """Return the columns of `RuleEnsembleClassifier.rule_table`; `y` has indices of
+    classes.
     """
     class_index = np.array([rule.class_index for rule in rules], dtype=np.intp)
     n_rules, n_eras = len(rules), 0 if eras is None else eras.labels.size
@@ -49,7 +49,7 @@ def rate_rules(
         codes, table.era_labels = eras.codes, eras.labels
         table.tpr_by_era = np.empty((n_rules, n_eras))
         table.fpr_by_era = np.empty((n_rules, n_eras))
-    # Of each era in and outside each class, and of all eras.
+    # Weights by era and class.
     cells = codes.astype(np.intp) * classes.size + y
     shape = max(n_eras, 1), classes.size
     totals = np.bincount(cells, sample_weight, shape[0] * shape[1]).reshape(shape)
@@ -68,7 +68,7 @@ def rate_rules(
 
 
 def _share(covered: Any, total: Any) -> Any:
-    """Their quotient, NaN where there are no rows."""
+    """The quotient, NaN without rows."""
     return np.divide(
         covered,
         total,
@@ -78,7 +78,7 @@ def _share(covered: Any, total: Any) -> Any:
 
 
 def rates_frame(table: Bunch) -> Any:
-    """The table as a data frame: rates by era are columns of their own."""
+    """The table as a data frame, with a column for each era's rates."""
     pandas = import_optional("pandas", extra="cli")
     names = ("text", "class_label", "coefficient", "coverage", "tpr", "fpr")
     columns = {name: table[name] for name in names}

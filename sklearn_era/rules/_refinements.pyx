@@ -1,9 +1,9 @@
-"""How good each refinement of a rule is: sums over rows by bin, of all columns at once.
+"""The qualities of all refinements of a rule, from histograms of all columns.
 
-A refinement adds a condition on one column to a rule. A condition is a range of the
-column's bins, or all bins but that range, so the sums of what it covers are differences
-of running sums over bins. The rows that a refinement can still move, those of the rule
-for *and* and all others for *or*, are passed once through each column.
+A refinement adds a condition on one column to a rule. A condition covers a range of the
+column's bins, or all others, so its sums are differences of prefix sums over bins. Each
+column's histogram takes one pass over the rows that a refinement can move: those of the
+rule for *and*, all others for *or*.
 """
 
 from cython.parallel import prange, threadid
@@ -17,9 +17,8 @@ from ._group_variance cimport variance_of_loss, variance_of_score
 
 
 cdef struct sums_struct:
-    # Of rows.
-    double positive   # weight of those of the class
-    double negative   # and of the others
+    double positive   # weight of the rows of the class
+    double negative   # and of the other rows
     double curvature
     double n_rows
 
@@ -34,7 +33,7 @@ cdef inline void add(sums_struct * to, const sums_struct * more) noexcept nogil:
 cdef inline sums_struct difference(
     const sums_struct * whole, const sums_struct * part
 ) noexcept nogil:
-    """The sums of a whole without a part; rounding leaves nothing below 0."""
+    """The sums of a whole minus a part, clipped at 0 against rounding."""
     cdef sums_struct rest
     rest.positive = max(whole.positive - part.positive, 0.0)
     rest.negative = max(whole.negative - part.negative, 0.0)
@@ -48,8 +47,8 @@ OVERFLOW = -1e290
 cdef double _OVERFLOW = OVERFLOW
 
 
-# No step is longer than the first one of a rule that covers a single class: where all
-# rows are wrong by far, the curvature is next to nothing.
+# The first step of a rule that covers a single class. Longer steps come from vanishing
+# curvature, where all rows are far off.
 cdef double MAX_STEP = 2.0
 
 
@@ -59,7 +58,7 @@ cpdef double newton_step(
     double learning_rate,
     double l2_regularization,
 ) noexcept nogil:
-    """What the score of some rows moves by: Newton's step for their log loss."""
+    """Newton's step for the log loss of some rows."""
     cdef double total = sum_curvatures + l2_regularization
     if total <= 0.0:
         return 0.0
@@ -67,11 +66,10 @@ cpdef double newton_step(
 
 
 cdef class RefinementCounter:
-    """Measures the refinements of rules in one round of boosting after another.
+    """Measures the refinements of rules, round by round.
 
-    The arguments say which bins the conditions of each column cover: from `lower` to
-    `upper`, or with `is_complement` all others. Those of column j are numbered from
-    ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
+    A condition covers the bins `lower` to `upper`, or with `is_complement` all others.
+    Column j has those from ``first_condition[j]`` to ``first_condition[j + 1] - 1``.
     """
 
     cdef:
@@ -82,14 +80,14 @@ cdef class RefinementCounter:
         const uint8_t [::1] is_complement
         int n_bins
         int n_threads
-        # Of a round: the rows,
+        # State of a round: the rows,
         const double [::1] weights          # (n_samples,)
         const uint8_t [::1] is_positive
         const double [::1] curvatures
         bint compares_rates
         double positive_scale
         double negative_scale
-        # for the variance term, whose groups may be none,
+        # the variance term, without groups if there is none,
         const int [::1] groups              # (n_samples,)
         const double [::1] first_moments
         const double [::1] second_moments
@@ -99,13 +97,13 @@ cdef class RefinementCounter:
         bint is_of_loss
         double variance_penalty
         double variance_power
-        # what steps follow from,
-        double unit                         # of the weights in that of the residuals
+        # the parameters of steps,
+        double unit                         # the ratio of weights to residuals
         double sum_residuals
         double sum_curvatures
         double learning_rate
         double l2_regularization
-        # and memory, of which each thread has a row.
+        # and buffers, a row per thread.
         sums_struct [:, ::1] bins
         double [:, :, ::1] moments          # (n_threads, n_bins * n_groups, 2)
 
@@ -124,7 +122,7 @@ cdef class RefinementCounter:
         self.lower = lower
         self.upper = upper
         self.is_complement = is_complement
-        # Running sums begin with those of no bin. Some bins may be empty.
+        # Some bins may be empty.
         self.n_bins = n_bins
         self.n_threads = n_threads
         self.bins = np.zeros(
@@ -144,7 +142,7 @@ cdef class RefinementCounter:
         double positive_scale,
         double negative_scale,
     ):
-        """Take over the rows' weights, and what the quality of a rule is: `quality`."""
+        """Set the rows' weights and the parameters of `quality`."""
         self.weights = weights
         self.is_positive = is_positive
         self.curvatures = curvatures
@@ -168,7 +166,7 @@ cdef class RefinementCounter:
         double learning_rate,
         double l2_regularization,
     ):
-        """Take over what the variance term of the round needs; see `VarianceTerm`."""
+        """Set the variance term of the round; see `VarianceTerm`."""
         self.groups = groups
         self.first_moments = first_moments
         self.second_moments = second_moments
@@ -196,11 +194,11 @@ cdef class RefinementCounter:
         const double [::1] penalties,
         int min_samples_rule,
     ):
-        """The quality of each refinement of a rule; -inf where there is none."""
+        """The quality of each refinement of a rule; -inf if it is not admissible."""
         cdef:
             sums_struct stays
             int n_features = self.X_binned.shape[1]
-            # A thread more costs as much as it takes to add some 10,000 values.
+            # An additional thread costs as much as adding some 10,000 values.
             int n_threads = <int> min(
                 self.n_threads, 1 + rows.shape[0] * n_features // 40_000
             )
@@ -259,23 +257,23 @@ cdef class RefinementCounter:
         ):
             inside = self.covered_by(condition, bins)
             if inside.n_rows == (0 if is_union else rows.shape[0]):
-                continue  # the rule as it was
+                continue  # it does not change the rule
             add(&inside, stays)
             if inside.n_rows < min_samples_rule:
                 continue
             quality = self.quality(&inside) - penalty
             if self.n_groups > 0:
-                # Not -inf, which is no rule: `BeamSearch` says that the loss overflows.
+                # Not -inf, which means inadmissible: `BeamSearch` raises on overflow.
                 quality = max(_OVERFLOW, quality - self.variance_penalty * (
                     self.variance_term(condition, thread, &inside, stays_moments)
                 ))
             qualities[condition] = quality
 
     cdef double quality(self, const sums_struct * covered) noexcept nogil:
-        """How well a rule tells the class from the others, by the weights p and n.
+        """The quality of a rule that covers the weights p and n.
 
-        ``p / positive_scale - n / negative_scale``, the true less the false positive
-        rate, or an estimate of precision from rows of before: ``(p + positive_scale) /
+        ``p / positive_scale - n / negative_scale``, the true minus the false positive
+        rate, or an estimate of precision with a prior: ``(p + positive_scale) /
         (p + n + positive_scale + negative_scale)``.
         """
         if self.compares_rates:
@@ -293,7 +291,7 @@ cdef class RefinementCounter:
     cdef sums_struct covered_by(
         self, int condition, const sums_struct * running
     ) noexcept nogil:
-        """The sums of the rows that a condition covers, of the running ones."""
+        """The sums of the rows that a condition covers, from prefix sums."""
         cdef sums_struct inside = difference(
             &running[self.upper[condition] + 1], &running[self.lower[condition]]
         )
@@ -304,7 +302,7 @@ cdef class RefinementCounter:
     cdef void add_moments(
         self, const uint8_t * values, int thread, const int [::1] rows
     ) noexcept nogil:
-        """Running sums over bins of the two moments, by group."""
+        """Compute prefix sums over bins of the two moments, by group."""
         cdef:
             Py_ssize_t n_groups = self.n_groups
             double * moments = &self.moments[thread, 0, 0]
@@ -327,9 +325,9 @@ cdef class RefinementCounter:
         const sums_struct * covered,
         const double [:, ::1] stays_moments,
     ) noexcept nogil:
-        """The mean over groups of ``variance ** power``, once the rule has been added.
+        """The mean over groups of ``variance ** power`` after the rule has been added.
 
-        Du et al. (2025), equations 5 and 6. The steps are the rule's own.
+        Du et al. (2025), equations 5 and 6, with the steps of this rule.
         """
         cdef:
             Py_ssize_t n_groups = self.n_groups

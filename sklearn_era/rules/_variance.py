@@ -1,4 +1,4 @@
-"""The variance term: how much the loss or the score differs within groups."""
+"""The variance term: the variance of loss or score within groups."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from ._refinements import RefinementCounter
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Rows of the same class and label: the groups (Y, ID) of the paper."""
+    """Groups of rows with the same class and label: (Y, ID) in the paper."""
 
     codes: NDArray[np.int32]  # (n_samples,)
     is_positive: NDArray[np.uint8]  # (n_groups,)
@@ -21,7 +21,7 @@ class RowGroups:
 def make_groups(
     labels: NDArray[Any], is_positive: NDArray[np.bool_], class_label: Any
 ) -> RowGroups:
-    """Return the groups of a class and a label that there are, of two rows or more."""
+    """Return the nonempty groups; ValueError if one has a single row."""
     encoded = encode_eras(labels)
     pairs = 2 * encoded.codes.astype(np.int64) + is_positive
     present, codes, counts = np.unique(pairs, return_inverse=True, return_counts=True)
@@ -39,12 +39,12 @@ def make_groups(
 
 @dataclass(frozen=True)
 class VarianceTerm:
-    """``C = mean over groups of Var(v in the group) ** power``, of a loss or a score.
+    """``C = mean over groups of Var(v in the group) ** power``.
 
-    Du et al. (2025), section III-C, after Heinze-Deml and Meinshausen (2021). With
-    ``of="loss"`` v is ``exp(-y F)``, y being 1 or -1, and with ``of="score"`` F itself.
-    A new rule moves F by one of two steps, and so multiplies the loss of a class by one
-    of two factors (equation 5): the variance follows from sums over the rows covered.
+    Du et al. (2025), section III-C, after Heinze-Deml and Meinshausen (2021). v is
+    ``exp(-y F)`` with y = ±1 for ``of="loss"``, and F for ``of="score"``. A new rule
+    adds one of two steps to F, hence multiplies the loss by one of two factors
+    (equation 5): the variance follows from sums over the rows covered.
     """
 
     groups: RowGroups
@@ -59,7 +59,7 @@ class VarianceTerm:
         sample_weight: NDArray[np.float64],
         **steps: float,
     ) -> NDArray[np.float64]:
-        """Hand a round's sums to the counter; return the two moments of each row."""
+        """Pass a round's sums to the counter; return the two moments of each row."""
         codes, sign = self.groups.codes, self.groups.is_positive
         with np.errstate(over="ignore", invalid="ignore"):
             values = scores
@@ -88,7 +88,7 @@ class VarianceTerm:
     def moments_of(
         self, moments: NDArray[np.float64], covered: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """The sums of both moments over the rows covered, by group."""
+        """The sums of both moments over covered rows, by group."""
         codes, n_groups = self.groups.codes[covered], self.groups.is_positive.size
         return np.stack(
             [np.bincount(codes, column[covered], n_groups) for column in moments.T],
