@@ -130,7 +130,6 @@ default='from_dtype'
 
     See Also
     --------
-    RuleDisplay : Draws rules and their rates by era.
     sklearn_era.causal.invariant_features : Finds invariant columns by a causal graph.
     sklearn_era.ensemble.HistGradientBoostingClassifier : Boosted trees with the same
         `feature_penalty`.

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from helpers import rules as reference
-from sklearn_era.rules import RuleDisplay, RuleEnsembleClassifier
+from sklearn_era.rules import RuleEnsembleClassifier
 
 
 def make_rows(n_samples=600, seed=0):
@@ -442,25 +442,3 @@ def test_classes_that_were_not_fitted_have_no_rates():
         ValueError, match="y holds 'other', which is no class of the fit"
     ):
         est.rule_table(X, np.where(np.arange(len(y)) == 0, "other", y))
-
-
-def test_the_display_draws_the_largest_rules():
-    pytest.importorskip("matplotlib").use("agg")
-    X, y = make_rows()
-    eras = np.arange(len(y)) % 2
-    est = fitted(X, y, eras=eras, n_estimators=20)
-    display = RuleDisplay.from_estimator(est, max_rules=4)
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert labels[0] == f"{est.rules_.text[0]}  ({est.rules_.coefficient[0]:+.2f})"
-    np.testing.assert_array_equal(
-        display.points_["tpr"].get_xdata(), est.rules_.tpr[:4]
-    )
-    assert display.era_points_["fpr"].get_xdata().size == 8
-    test = RuleDisplay.from_estimator(est, X.head(100), y[:100])
-    assert test.era_points_ == {}
-    with pytest.raises(ValueError, match="max_rules must be 1 or more; got 0"):
-        display.plot(max_rules=0)
-    with pytest.raises(ValueError, match="rows X, which is missing"):
-        RuleDisplay.from_estimator(est, y=y)
-    with pytest.raises(ValueError, match="y is missing"):
-        RuleDisplay.from_estimator(est, X)
