@@ -27,13 +27,7 @@ from sklearn_era import auto, ensemble
 from sklearn_era._eras import encode_eras, follow_each_other
 from sklearn_era._renamed import refuse_moved
 from sklearn_era.cli import _ui
-from sklearn_era.cli._ui import (
-    InputError,
-    check_known,
-    check_suffix,
-    count,
-    writable,
-)
+from sklearn_era.cli._ui import InputError, check_known, check_suffix, count, writable
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.metrics import EraScoreForecast, era_scores
 from sklearn_era.model_files._estimators import first_booster

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_monotonic_cst,
-    _check_y,
-)
+from sklearn.utils.validation import _check_monotonic_cst, _check_y
 
 from .._scikit_learn import check_categorical_features
 from .._warnings import warn_user

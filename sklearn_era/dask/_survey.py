@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._eras import (
-    EncodedEras,
-    check_splittable,
-    encode_eras,
-    is_fixed,
-    weigh_eras,
-)
+from .._eras import EncodedEras, check_splittable, encode_eras, is_fixed, weigh_eras
 from ..ensemble._boosters.held_out_eras import (
     check_rows_left,
     no_weight,
@@ -203,10 +197,7 @@ def decide(
         totals = np.bincount(eras.codes, weights.sum(axis=1)).astype(np.float64)
         _, era_weights = weigh_eras(each, totals, estimator.era_weighting)
     encoding = Encoding(
-        None if eras is None else eras.labels,
-        classes,
-        class_weights,
-        era_weights,
+        None if eras is None else eras.labels, classes, class_weights, era_weights
     )
     training_rows, is_trained = None, None
     if estimator.do_early_stopping_ and estimator.validation_fraction is not None:
@@ -267,10 +258,7 @@ def _hold_out_eras(
 
 
 def _hold_out_rows(
-    estimator: Any,
-    survey: Survey,
-    codes: NDArray[np.int32],
-    y: NDArray[np.float64],
+    estimator: Any, survey: Survey, codes: NDArray[np.int32], y: NDArray[np.float64]
 ) -> NDArray[np.intp]:
     """Draw the rows that early stopping holds out; return the training rows."""
     labels = np.zeros(1) if survey.eras is None else survey.eras.labels

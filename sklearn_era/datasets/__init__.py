@@ -7,11 +7,7 @@ from sklearn_era.datasets._bike_sharing import load_bike_sharing
 from sklearn_era.datasets._numerai_like import make_numerai_like
 from sklearn_era.datasets._synthetic_memorization import make_synthetic_memorization
 
-__all__ = [
-    "load_bike_sharing",
-    "make_numerai_like",
-    "make_synthetic_memorization",
-]
+__all__ = ["load_bike_sharing", "make_numerai_like", "make_synthetic_memorization"]
 
 if not TYPE_CHECKING:
     _MOVED = (

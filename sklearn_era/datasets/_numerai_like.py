@@ -24,11 +24,7 @@ _FEATURE_STD = np.sqrt(2.0)
 
 # The shares of eras in which an unstable effect holds, and in which it is reversed; in
 # the others there is none.
-_HOLDS_AND_REVERSED = {
-    "training": (0.3, 0.1),
-    "fading": (0.2, 0.2),
-    "live": (0.1, 0.3),
-}
+_HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.1, 0.3)}
 
 
 @checked(

@@ -218,10 +218,7 @@ def _tree_texts(
 
 
 def _tree_lines(
-    nodes: NDArray[Any],
-    names: list[str],
-    shrinkage: float,
-    node_statistics: bool,
+    nodes: NDArray[Any], names: list[str], shrinkage: float, node_statistics: bool
 ) -> list[str]:
     """The lines of one tree: arrays of its splits and of its leaves."""
     is_leaf = nodes["is_leaf"] != 0

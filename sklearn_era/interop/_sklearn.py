@@ -26,40 +26,18 @@ _STOCK: dict[Any, Any] = {
 # The attributes of scikit-learn's own fit, except the scorer of early stopping, which
 # is bound to the estimator. Our estimators have more.
 _FITTED_ATTRIBUTES = (
-    "_baseline_prediction",
-    "_bin_mapper",
-    "_feature_subsample_rng",
-    "_fitted_with_sw",
-    "_is_categorical_remapped",
-    "_label_encoder",
-    "_loss",
-    "_n_features",
-    "_predictors",
-    "_preprocessor",
-    "_random_seed",
-    "_use_validation_data",
-    "classes_",
-    "do_early_stopping_",
-    "feature_names_in_",
-    "is_categorical_",
-    "n_features_in_",
-    "n_trees_per_iteration_",
-    "train_score_",
-    "validation_score_",
-)
-
+    "_baseline_prediction", "_bin_mapper", "_feature_subsample_rng", "_fitted_with_sw",
+    "_is_categorical_remapped", "_label_encoder", "_loss", "_n_features", "_predictors",
+    "_preprocessor", "_random_seed", "_use_validation_data", "classes_",
+    "do_early_stopping_", "feature_names_in_", "is_categorical_", "n_features_in_",
+    "n_trees_per_iteration_", "train_score_", "validation_score_",
+)  # fmt: skip
 
 # The parameters of a forest with the same meaning in a booster.
 _FOREST_PARAMETERS = (
-    "max_leaf_nodes",
-    "max_depth",
-    "min_samples_leaf",
-    "l2_regularization",
-    "max_bins",
-    "categorical_features",
-    "verbose",
-    "random_state",
-)
+    "max_leaf_nodes", "max_depth", "min_samples_leaf", "l2_regularization", "max_bins",
+    "categorical_features", "verbose", "random_state",
+)  # fmt: skip
 
 
 def to_sklearn(

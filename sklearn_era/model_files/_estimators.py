@@ -15,23 +15,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.preprocessing import LabelEncoder, OrdinalEncoder
 
+from .. import ensemble
 from ..auto import AutoEraClassifier, AutoEraRegressor
 from ..auto._linear import LinearClassifier, LinearRegressor
 from ..auto._weights import LeftOut
 from ..criteria import Blend
 from ..criteria._criteria import CRITERIA
 from ..effects import GroupDRO, Intercepts, Recency
-from ..ensemble import (
-    EraForestClassifier,
-    EraForestRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    InvariantForestClassifier,
-    InvariantForestRegressor,
-    JustTrainTwice,
-    TimeRobustForestClassifier,
-    TimeRobustForestRegressor,
-)
+from ..ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from ..ensemble._binning.rare_categories import (
     codes_of_categories,
     encoder_of,
@@ -47,19 +38,12 @@ from ._trees import pack_trees, unpack_trees
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
-        HistGradientBoostingRegressor,
-        HistGradientBoostingClassifier,
-        EraForestRegressor,
-        EraForestClassifier,
-        RuleEnsembleClassifier,
-        AutoEraRegressor,
-        AutoEraClassifier,
-        EraSearchCV,
-        JustTrainTwice,
-        TimeRobustForestRegressor,
-        TimeRobustForestClassifier,
-        InvariantForestRegressor,
-        InvariantForestClassifier,
+        *(HistGradientBoostingRegressor, HistGradientBoostingClassifier),
+        *(ensemble.EraForestRegressor, ensemble.EraForestClassifier),
+        *(RuleEnsembleClassifier, AutoEraRegressor, AutoEraClassifier, EraSearchCV),
+        *(ensemble.JustTrainTwice, ensemble.TimeRobustForestRegressor),
+        *(ensemble.TimeRobustForestClassifier, ensemble.InvariantForestRegressor),
+        ensemble.InvariantForestClassifier,
     )
 }
 # Objects inside these: parameters, and members that are not models on their own.
@@ -73,13 +57,9 @@ _OBJECTS = {
 
 # Attributes that only a fit needs, or that are rebuilt from others.
 _DROPPED = {
-    "_scorer",
-    "scorer_",
-    "_raw_predict",
-    "_skl_callbacks",
-    "_label_encoder",
+    "_scorer", "scorer_", "_raw_predict", "_skl_callbacks", "_label_encoder",
     "_is_categorical_remapped",
-}
+}  # fmt: skip
 _FITTED: dict[str, Any] = {
     name: kind
     for kind, names in (
@@ -392,14 +372,8 @@ def _restore_trees(estimator: Any, is_categorical: NDArray[np.bool_]) -> None:
 
 def _rule_parts(rules: list[WeightedRule]) -> list[tuple[Any, ...]]:
     return [
-        (
-            each.rule.others,
-            each.rule.last,
-            each.text,
-            int(each.class_index),
-            float(each.coefficient),
-        )
-        for each in rules
+        (x.rule.others, x.rule.last, x.text, int(x.class_index), float(x.coefficient))
+        for x in rules
     ]
 
 

@@ -23,14 +23,9 @@ from ._estimators import rebuild, take_apart
 _SEQUENCES: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _MAPPINGS: dict[str, Any] = {"dict": dict, "bunch": lambda items: Bunch(**dict(items))}
 _LOSSES = {
-    "AbsoluteError",
-    "HalfBinomialLoss",
-    "HalfGammaLoss",
-    "HalfMultinomialLoss",
-    "HalfPoissonLoss",
-    "HalfSquaredError",
-    "PinballLoss",
-}
+    "AbsoluteError", "HalfBinomialLoss", "HalfGammaLoss", "HalfMultinomialLoss",
+    "HalfPoissonLoss", "HalfSquaredError", "PinballLoss",
+}  # fmt: skip
 
 
 class UnknownValueError(TypeError):

@@ -177,11 +177,7 @@ class Row:
 
 
 def make_results(
-    rows: dict[str, Row],
-    *,
-    skipped: Mapping[str, str],
-    notes: list[str],
-    **common: Any,
+    rows: dict[str, Row], *, skipped: Mapping[str, str], notes: list[str], **common: Any
 ) -> dict[str, ValidationResult]:
     """Make the table. The model's row comes first: it defines the eras, and has the
     notes.

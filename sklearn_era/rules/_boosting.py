@@ -73,10 +73,7 @@ def boost_rules(
         curvatures = sample_weight * probability * (1.0 - probability)
         positive = is_positive.view(np.uint8)
         search.counter.start_round(
-            weights,
-            positive,
-            curvatures,
-            *quality.scales(*totals),
+            weights, positive, curvatures, *quality.scales(*totals)
         )
         moments = None
         if search.variance is not None:
