@@ -13,7 +13,6 @@ _KINDS = {
     "positive": Interval(Integral, 1, None, closed="left"),
     "counts": Interval(Integral, 0, None, closed="left"),
     "amounts": Interval(Real, 0, None, closed="left"),
-    "shares": Interval(Real, 0, 1, closed="both"),
 }
 
 

@@ -22,6 +22,9 @@ _TARGET_EDGES = np.cumsum([0.05, 0.20, 0.50, 0.20])
 # The standard deviation of a uniform draw from 0 to 4.
 _FEATURE_STD = np.sqrt(2.0)
 
+# Effects in standard deviations of the noise, and the correlation of targets' noises.
+_STABLE_EFFECT, _UNSTABLE_EFFECT, _TARGET_CORRELATION = 0.045, 0.18, 0.8
+
 # The shares of eras in which an unstable effect holds, and in which it is reversed; in
 # the others there is none.
 _HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.1, 0.3)}
@@ -31,8 +34,6 @@ _HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.
     {
         "positive": "n_eras n_features n_targets",
         "counts": "n_fading_eras n_live_eras n_stable n_unstable",
-        "amounts": "stable_effect unstable_effect",
-        "shares": "target_correlation",
     },
     rows_per_era=Interval(Integral, N_FEATURE_BINS, None, closed="left"),
 )
@@ -45,10 +46,7 @@ def make_numerai_like(
     n_live_eras: int = 20,
     n_stable: int = 6,
     n_unstable: int = 12,
-    stable_effect: float = 0.045,
-    unstable_effect: float = 0.18,
     n_targets: int = 1,
-    target_correlation: float = 0.8,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Generate eras of binned features, with effects that hold and others that break.
@@ -57,13 +55,13 @@ def make_numerai_like(
     the standardised feature x_ij = (X_ij - 2) / sqrt(2), row i of era e has the latent
     return of target t ::
 
-        r_it = sum_j b_je x_ij + sqrt(c) u_i + sqrt(1 - c) v_it
+        r_it = sum_j b_je x_ij + sqrt(0.8) u_i + sqrt(0.2) v_it
 
-    where u and v are standard normal, c is `target_correlation`, and the effect is ::
+    where u and v are standard normal, and the effect is ::
 
-        b_je = s_j * stable_effect             of a stable feature, in every era
-        b_je = s_j * unstable_effect * h_je    of an unstable feature
-        b_je = 0                               of the others
+        b_je = 0.045 s_j        of a stable feature, in every era
+        b_je = 0.18 s_j h_je    of an unstable feature
+        b_je = 0                of the others
 
     with a sign s_j = ±1 of each feature. The state h changes from era to era: 1 if the
     effect *holds*, -1 if it is *reversed*, 0 if there is none. It is drawn
@@ -105,14 +103,8 @@ def make_numerai_like(
     n_stable, n_unstable : int, default=6 and 12
         Number of features with a stable and with an unstable effect.
 
-    stable_effect, unstable_effect : float, default=0.045 and 0.18
-        Size of an effect, in standard deviations of the noise per one of the feature.
-
     n_targets : int, default=1
         Number of targets, all with the same effects.
-
-    target_correlation : float, default=0.8
-        Correlation between the noises of two targets.
 
     random_state : int, RandomState instance or None, default=None
         Seed or state of the draws.
@@ -185,9 +177,9 @@ def make_numerai_like(
         [n_eras - n_fading_eras, n_fading_eras, n_live_eras],
     )
     effects = np.zeros((n_all, n_features))
-    effects[:, stable] = stable_effect * signs[stable]
+    effects[:, stable] = _STABLE_EFFECT * signs[stable]
     states = _draw_states(kinds, n_unstable, rng)
-    effects[:, unstable] = unstable_effect * signs[unstable] * states
+    effects[:, unstable] = _UNSTABLE_EFFECT * signs[unstable] * states
 
     shape = (n_all, rows_per_era, n_targets)
     X = _deal_bins(n_all, rows_per_era, n_features, rng)
@@ -195,8 +187,8 @@ def make_numerai_like(
     signal = np.einsum(
         "erj,ej->er", (X[:, :, acting] - 2.0) / _FEATURE_STD, effects[:, acting]
     )
-    shared = np.sqrt(target_correlation) * rng.standard_normal(shape[:2])
-    own = np.sqrt(1 - target_correlation) * rng.standard_normal(shape)
+    shared = np.sqrt(_TARGET_CORRELATION) * rng.standard_normal(shape[:2])
+    own = np.sqrt(1 - _TARGET_CORRELATION) * rng.standard_normal(shape)
     y = _cut(signal[:, :, np.newaxis] + shared[:, :, np.newaxis] + own)
 
     eras = np.repeat(np.arange(1, n_all + 1, dtype=np.int64), rows_per_era)

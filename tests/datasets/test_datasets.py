@@ -29,8 +29,7 @@ def test_same_seed_same_data(make):
 
 BAD_PARAMETERS = {
     make_numerai_like: [
-        ("rows_per_era", 4), ("target_correlation", 1.5), ("n_stable", -1),
-        ("stable_effect", np.inf), ("random_state", "seed"),
+        ("rows_per_era", 4), ("n_stable", -1), ("random_state", "seed"),
     ],
     make_synthetic_memorization: [
         ("n_eras", 0), ("n_samples_per_era", 2.5), ("n_test_samples", -1),
