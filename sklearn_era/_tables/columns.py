@@ -44,15 +44,16 @@ def read_columns(
             "row and one column."
         )
     names = list(table.columns) if is_frame else [f"x{j}" for j in range(n_features)]
-    from_dtype = (
-        isinstance(categorical_features, str) and categorical_features == "from_dtype"
-    )
-    if not from_dtype:
-        is_categorical = _resolve(categorical_features, names, is_frame)
-    elif is_frame:
-        is_categorical = np.array([_holds_text(dtype) for dtype in table.dtypes])
-    else:
-        is_categorical = np.zeros(n_features, dtype=bool)
+    given = categorical_features
+    is_categorical = np.zeros(n_features, dtype=bool)
+    if isinstance(given, str) and given == "from_dtype":
+        if is_frame:
+            is_categorical = np.array([_holds_text(dtype) for dtype in table.dtypes])
+    elif given is not None:
+        also = "'from_dtype', None, or "
+        is_categorical = choose_columns(
+            given, names, is_frame, name="categorical_features", also=also
+        )
     columns = []
     for j, column_name in enumerate(names):
         if hasattr(table, "iloc"):
@@ -60,11 +61,8 @@ def read_columns(
         else:
             values = table.to_series(j) if is_frame else table[:, j]
         read = _as_categories if is_categorical[j] else _as_numbers
-        columns.append(
-            Column(
-                column_name, read(values, column_name, name), bool(is_categorical[j])
-            )
-        )
+        numbers = read(values, column_name, name)
+        columns.append(Column(column_name, numbers, bool(is_categorical[j])))
     return columns
 
 
@@ -166,21 +164,6 @@ def _holds_dates(dtype: Any) -> bool:
         return bool(dtype.is_temporal())
     # Pandas' periods have the kind of objects.
     return getattr(dtype, "kind", "") in ("m", "M") or str(dtype).startswith("period")
-
-
-def _resolve(
-    categorical_features: Any, names: list[Any], is_frame: bool
-) -> NDArray[np.bool_]:
-    """The mask of categorical columns; None means none."""
-    if categorical_features is None:
-        return np.zeros(len(names), dtype=bool)
-    return choose_columns(
-        categorical_features,
-        names,
-        is_frame,
-        name="categorical_features",
-        also="'from_dtype', None, or ",
-    )
 
 
 def choose_columns(

@@ -210,15 +210,16 @@ class Cluster:
 
     def _gone(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(
-            f"Worker {_join(addresses)} is gone, and its rows with it; see its log for "
-            "the reason (out of memory, for one), and fit again. With warm_start=True "
-            "the fit goes on after the last whole iteration."
+            f"Worker {', '.join(addresses)} is gone, and its rows with it; see its log "
+            "for the reason (out of memory, for one), and fit again. With "
+            "warm_start=True the fit goes on after the last whole iteration."
         )
 
     def _silent(self, addresses: Sequence[str]) -> DaskFitError:
         return DaskFitError(
-            f"Worker {_join(addresses)} does not answer (timeout={self.timeout} s): "
-            "restart or close it if it hangs, else set a longer timeout, and fit again."
+            f"Worker {', '.join(addresses)} does not answer (timeout={self.timeout} "
+            "s): restart or close it if it hangs, else set a longer timeout, and fit "
+            "again."
         )
 
     def _as_done(
@@ -361,7 +362,3 @@ def _give(value: Any) -> Any:
 
 def _process() -> str:
     return _PROCESS
-
-
-def _join(addresses: Sequence[str]) -> str:
-    return ", ".join(addresses)

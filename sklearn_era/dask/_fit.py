@@ -21,34 +21,13 @@ from ..ensemble._binning.errors import blame_column, feature_columns
 from ..ensemble._binning.integer_columns import UnbinnedRows
 from ..ensemble._binning.thresholds import set_thresholds
 from ..ensemble._fit_state import begin_fit
-from ._bins import (
-    bin_part,
-    draw_sample,
-    find_blocks,
-    make_shard,
-    new_mapper,
-    take_sample,
-)
+from . import _bins, _partitions, _survey
 from ._cluster import Cluster, DaskFitError
 from ._collective import start_tracker, stop_tracker
-from ._partitions import (
-    PartSummary,
-    categories_of,
-    check_alike,
-    delay_parts,
-    frame_of_categories,
-    summarize,
-)
+from ._partitions import PartSummary
 from ._placement import find_places, shuffle_parts
 from ._progress import Progress, is_resumed
-from ._survey import (
-    Encoding,
-    Survey,
-    codes_and_target,
-    decide,
-    encode_part,
-    training_weights,
-)
+from ._survey import Encoding, Survey
 from ._training import train
 
 # Seconds for the members of a group to leave it after a failure.
@@ -71,18 +50,21 @@ class ClusterFit:
         try:
             parts, summaries = self._load(X, y, sample_weight, eras)
             known_categories = self._prepare_columns(parts, summaries)
-            self._prepare_target(summaries)
+            values = np.unique(np.concatenate([each.y_values for each in summaries]))
+            # Repeated: scikit-learn takes values that are all unique for numbers.
+            estimator._encode_y(_check_y(values.repeat(3), estimator=estimator))
             has_classes = is_classifier(estimator)
             classes = estimator.classes_ if has_classes else None
             survey = Survey.of(summaries, eras is not None, classes)
             random_state = self._prepare_parameters(survey)
-            encoding, training_rows = decide(
+            encoding, training_rows = _survey.decide(
                 estimator, survey, partial(self._gather_rows, parts)
             )
             n_trained = survey.training_rows(encoding, training_rows)
             parts = self._encode(parts, survey, encoding, training_rows)
-            mapper = new_mapper(estimator, known_categories)
-            is_weighted = sample_weight is not None or encoding.weighs
+            mapper = _bins.new_mapper(estimator, known_categories)
+            factors = encoding.class_weights, encoding.era_weights
+            is_weighted = any(x is not None for x in (sample_weight, *factors))
             drawn = self._draw(mapper, parts, n_trained, is_weighted, training_rows)
             self._find_bins(mapper, parts, drawn, known_categories)
             local = self._local_estimator(encoding, random_state, mapper)
@@ -100,11 +82,15 @@ class ClusterFit:
         self, X: Any, y: Any, sample_weight: Any, eras: Any
     ) -> tuple[list[Future], list[PartSummary]]:
         """Load the parts on workers; return those with rows, and their summaries."""
-        parts = delay_parts(X, y, sample_weight, eras)
+        parts = _partitions.delay_parts(X, y, sample_weight, eras)
         futures = self.client.compute(parts)
         self._futures.update(futures)
         summaries = self.cluster.gather(
-            self._map(summarize, futures, has_classes=is_classifier(self.estimator)),
+            self._map(
+                _partitions.summarize,
+                futures,
+                has_classes=is_classifier(self.estimator),
+            ),
             _blame_partition,
         )
         empty = [i for i, summary in enumerate(summaries) if summary.n_rows == 0]
@@ -112,7 +98,7 @@ class ClusterFit:
             raise ValueError("X has no rows: pass some to train on.")
         if empty:
             warn_user(f"Partition {empty[0]} of X has no rows; it is left out.")
-        check_alike(summaries)
+        _partitions.check_alike(summaries)
         for message, category in dict.fromkeys(
             each for summary in summaries for each in summary.warnings
         ):
@@ -130,9 +116,11 @@ class ClusterFit:
         )
         if is_categorical is not None:
             found = self.cluster.gather(
-                self._map(categories_of, parts, is_categorical=is_categorical)
+                self._map(
+                    _partitions.categories_of, parts, is_categorical=is_categorical
+                )
             )
-            rows, estimator._fit_state.rows_of_values = frame_of_categories(
+            rows, estimator._fit_state.rows_of_values = _partitions.frame_of_categories(
                 rows, is_categorical, found
             )
         try:
@@ -141,12 +129,6 @@ class ClusterFit:
             blame_column(rows, error)
             raise
         return known_categories
-
-    def _prepare_target(self, summaries: Sequence[PartSummary]) -> None:
-        """Fit the estimator's encoding of the target."""
-        values = np.unique(np.concatenate([each.y_values for each in summaries]))
-        # Repeated: scikit-learn takes values that are all unique for numbers.
-        self.estimator._encode_y(_check_y(values.repeat(3), estimator=self.estimator))
 
     def _prepare_parameters(self, survey: Survey) -> np.random.RandomState:
         """Check parameters and draw seeds; return the workers' common random state."""
@@ -180,7 +162,7 @@ class ClusterFit:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The codes of eras and the encoded target of all rows."""
         found = self.cluster.gather(
-            self._map(codes_and_target, parts, encoding=encoding)
+            self._map(_survey.codes_and_target, parts, encoding=encoding)
         )
         codes, target = (np.concatenate(each) for each in zip(*found, strict=True))
         return codes, target
@@ -198,7 +180,7 @@ class ClusterFit:
             is_held_out[training_rows] = False
             held_out = np.split(is_held_out, survey.starts[1:-1])
         return [
-            self._submit(encode_part, part, encoding, int(start), rows)
+            self._submit(_survey.encode_part, part, encoding, int(start), rows)
             for part, start, rows in zip(parts, survey.starts, held_out, strict=False)
         ]
 
@@ -213,9 +195,9 @@ class ClusterFit:
         """Draw the rows of each part for finding bins."""
         weights = None
         if is_weighted and n_trained.sum() > mapper.subsample:
-            found = self.cluster.gather(self._map(training_weights, parts))
+            found = self.cluster.gather(self._map(_survey.training_weights, parts))
             weights = np.concatenate(found)
-        return draw_sample(mapper, n_trained, weights, training_rows)
+        return _bins.draw_sample(mapper, n_trained, weights, training_rows)
 
     def _find_bins(
         self,
@@ -232,7 +214,7 @@ class ClusterFit:
             held.setdefault(holder, []).append(i)
         samples = [
             self._submit(
-                take_sample,
+                _bins.take_sample,
                 [parts[i] for i in of_worker],
                 [drawn[i] for i in of_worker],
                 estimator._preprocessor,
@@ -240,7 +222,7 @@ class ClusterFit:
             for of_worker in held.values()
         ]
         categories = known_categories or [None] * estimator.n_features_in_
-        blocks = find_blocks(samples, estimator, categories)
+        blocks = _bins.find_blocks(samples, estimator, categories)
         thresholds = self.cluster.gather(self.client.compute(blocks))
         set_thresholds(
             mapper,
@@ -295,7 +277,7 @@ class ClusterFit:
         # Bin rows before they leave their worker.
         for i, holder in enumerate(holders):
             if moves or holder != used[places[i]]:
-                parts[i] = self._submit(bin_part, parts[i], sent)
+                parts[i] = self._submit(_bins.bin_part, parts[i], sent)
         if moves:
             with self.client.as_current():
                 rows = shuffle_parts(
@@ -308,7 +290,7 @@ class ClusterFit:
             places = np.arange(len(used))
         shards = {
             address: self._submit(
-                make_shard,
+                _bins.make_shard,
                 [parts[i] for i in np.flatnonzero(places == worker)],
                 sent,
                 encoding,

@@ -31,7 +31,15 @@ def find_places(
     """
     n_rows, unit, moves = np.diff(survey.starts), "partition", False
     if survey.eras is not None:
-        moves = not check_whole_eras(survey, shuffle)
+        moves = bool((survey.eras.counts > 1).any())  # an era is in several parts
+        if moves and not shuffle:
+            code = int(np.argmax(survey.eras.counts > 1))
+            parts = survey.parts_of_eras[survey.eras.codes == code].tolist()
+            raise ValueError(
+                f"Era {survey.eras.labels[code]!s} has rows in partitions "
+                f"{', '.join(map(str, parts[:5]))} of X, and shuffle=False: an era has "
+                "to lie in one partition. Partition by era, or set shuffle=True."
+            )
         n_eras = int(np.count_nonzero(encoding.is_trained))
         n_shards = min(n_eras, len(addresses))
         if np.count_nonzero(n_trained) < n_shards and shuffle:
@@ -96,19 +104,6 @@ def place_units(
     for units, sizes in ((is_trained, n_trained), (~is_trained, n_rows)):
         places[units] = spread(sizes[units], owners[units], n_used)
     return places, used
-
-
-def check_whole_eras(survey: Survey, shuffle: bool) -> bool:
-    """Whether each era lies in one part; ValueError if not, without `shuffle`."""
-    split = survey.split_era()
-    if split is not None and not shuffle:
-        label, parts = split
-        raise ValueError(
-            f"Era {label!s} has rows in partitions {', '.join(map(str, parts[:5]))} of "
-            "X, and shuffle=False: an era has to lie in one partition. Partition by "
-            "era, or set shuffle=True."
-        )
-    return split is None
 
 
 def shuffle_parts(

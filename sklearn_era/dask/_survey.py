@@ -79,15 +79,6 @@ class Survey:
             rows[encoding.held_out[self.eras.codes]] = 0
         return np.bincount(self.parts_of_eras, rows).astype(np.intp)
 
-    def split_era(self) -> tuple[Any, NDArray[np.intp]] | None:
-        """An era with rows in several parts, and these parts; or None."""
-        if self.eras is None:
-            return None
-        for code in np.flatnonzero(self.eras.counts > 1):
-            parts = self.parts_of_eras[self.eras.codes == code]
-            return self.eras.labels[code], parts
-        return None
-
 
 @dataclass
 class Encoding:
@@ -107,10 +98,6 @@ class Encoding:
         assert self.era_labels is not None
         assert self.training_labels is not None
         return np.isin(self.era_labels, self.training_labels)
-
-    @property
-    def weighs(self) -> bool:
-        return self.class_weights is not None or self.era_weights is not None
 
 
 @dataclass

@@ -303,16 +303,12 @@ def _describe(estimator: Any, *, target: str | None, era: str | None) -> ModelMe
         target=target,
         era=era,
         split_criterion=split_criterion,
-        versions=_versions(),
+        versions={
+            "sklearn_era": sklearn_era.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+        },
     )
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "sklearn_era": sklearn_era.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numpy": np.__version__,
-    }
 
 
 def _minor(version: str) -> str:

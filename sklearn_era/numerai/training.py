@@ -31,16 +31,9 @@ from sklearn_era.ensemble import HistGradientBoostingRegressor as Regressor
 from sklearn_era.ensemble._criterion_plan import CriterionPlan
 from sklearn_era.ensemble._parameter_table import MOVED
 from sklearn_era.model_files import ModelFileError, save_model
-from sklearn_era.numerai import store
+from sklearn_era.numerai import data, store
 from sklearn_era.numerai.averages import make_average
 from sklearn_era.numerai.config import TrainSection, check_keys
-from sklearn_era.numerai.data import (
-    check_has,
-    decoding,
-    open_columns,
-    read_rows,
-    select_eras,
-)
 from sklearn_era.numerai.errors import ConfigError, DataError, NoModelError, warn
 from sklearn_era.numerai.files import Record, arrays_digest, file_sha256
 
@@ -94,7 +87,7 @@ def train(
     report = on_progress or (lambda *_: None)
     of = {"version": version, "model_name": model_name, "purge_of_folds": purge}
     asked = _request(settings, paths, features, **of)
-    eras, n_unlabelled = select_eras(paths, settings)
+    eras, n_unlabelled = data.select_eras(paths, settings)
     report("reading", 0, len(features))
     found: dict[str, Any] = {
         "first_era": min(eras),
@@ -104,7 +97,7 @@ def train(
     }
     if settings.estimator == "auto":
         average = make_average(estimator, settings, len(eras), purge)
-        X, y, labels = read_rows(paths, features, settings.target, eras)
+        X, y, labels = data.read_rows(paths, features, settings.target, eras)
         report("reading", len(features), len(features))
         report(name, 0, 1)
         with _naming_table(settings):
@@ -157,15 +150,15 @@ def _read_binned(
     """Bin the rows with a target; an error names the damaged file, if one is."""
     shown = ", ".join(path.name for path in paths)
     try:
-        with decoding(shown, "Cannot train on {shown}: {reason}."):
+        with data.decoding(shown, "Cannot train on {shown}: {reason}."):
             return BinnedDataset.from_parquet(
                 paths, features=features, era="era", drop_missing_target=True, **options
             )
     except DataError:
         for path in paths:  # raises for a damaged file
-            columns = open_columns(path)
-            check_has(path, features, columns.names)
-            with decoding(path):
+            columns = data.open_columns(path)
+            data.check_has(path, features, columns.names)
+            with data.decoding(path):
                 deque(columns.iter_batches(features), maxlen=0)
         raise
 

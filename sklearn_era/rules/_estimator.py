@@ -206,10 +206,14 @@ class RuleEnsembleClassifier(
                 "rows of two classes or more that have a weight."
             )
         penalties = penalties_by_column(self)
-        variances = {
-            index: self._variance_term(labels, codes == index, classes[index])
-            for index in range(1 if classes.size == 2 else 0, classes.size)
-        }
+        variances: dict[int, VarianceTerm | None] = {}
+        for index in range(1 if classes.size == 2 else 0, classes.size):
+            variances[index] = None
+            if labels is not None:
+                groups = make_groups(labels, codes == index, classes[index])
+                penalty, power = self.variance_penalty, self.variance_power
+                term = VarianceTerm(groups, self.variance_of, penalty, power)
+                variances[index] = term
         self.classes_ = classes
         with openmp_threads(self.n_jobs, type(self).__name__):
             X_binned = self._find_rules(
@@ -313,22 +317,6 @@ class RuleEnsembleClassifier(
                 "fit(X, y, groups=...) or eras=..., with one label a row."
             )
         return check_eras(eras, X)
-
-    def _variance_term(
-        self,
-        labels: NDArray[Any] | None,
-        is_positive: NDArray[np.bool_],
-        class_label: Any,
-    ) -> VarianceTerm | None:
-        """The variance term of a class's rules, None without groups."""
-        if labels is None:
-            return None
-        return VarianceTerm(
-            make_groups(labels, is_positive, class_label),
-            self.variance_of,
-            float(self.variance_penalty),
-            float(self.variance_power),
-        )
 
     def _draw_penalties(
         self, penalties: NDArray[np.float64], rng: np.random.RandomState

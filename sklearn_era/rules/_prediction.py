@@ -21,20 +21,6 @@ class RulePredictionMixin(ColumnsMixin):
     _bin_mapper: Any
     _rules: list[WeightedRule]
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        """The score of each class, or of the second of two."""
-        check_is_fitted(self)
-        values, _ = self._columns_of(X, reset=False)
-        X_binned = self._bin_mapper.transform(values)
-        n_classes = self.classes_.size
-        scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
-        for rule in self._rules:
-            covered = rule.rule.covers(X_binned)
-            scores[:, rule.class_index] += np.where(
-                covered, rule.coefficient, -rule.coefficient
-            )
-        return scores[:, 1] if n_classes == 2 else scores
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Compute the score F of each row: the log-odds of the class, or of each class.
 
@@ -49,7 +35,17 @@ class RulePredictionMixin(ColumnsMixin):
             ``intercept + sum_m coefficient_m r_m(x)``; a column per class if there are
             more than two.
         """
-        return self._scores(X)
+        check_is_fitted(self)
+        values, _ = self._columns_of(X, reset=False)
+        X_binned = self._bin_mapper.transform(values)
+        n_classes = self.classes_.size
+        scores = np.tile(self.intercept_, (X_binned.shape[0], 1))
+        for rule in self._rules:
+            covered = rule.rule.covers(X_binned)
+            scores[:, rule.class_index] += np.where(
+                covered, rule.coefficient, -rule.coefficient
+            )
+        return scores[:, 1] if n_classes == 2 else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class.
@@ -65,7 +61,7 @@ class RulePredictionMixin(ColumnsMixin):
             In the order of `classes_`: ``sigmoid(F)``; with more than two classes,
             divided by their sum.
         """
-        scores = self._scores(X)
+        scores = self.decision_function(X)
         if scores.ndim == 1:
             probability = expit(scores)
             return np.stack([1.0 - probability, probability], axis=1)
@@ -84,7 +80,7 @@ class RulePredictionMixin(ColumnsMixin):
         y : ndarray of shape (n_samples,)
             The class with the largest score; of two, the second if F > 0.
         """
-        scores = self._scores(X)
+        scores = self.decision_function(X)
         indices = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
         return self.classes_[indices]
 
