@@ -4,6 +4,7 @@ A file names a class and attributes from the lists below. The inputs of compiled
 (preprocessor, bins and trees) are rebuilt from checked numbers.
 """
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -141,17 +142,15 @@ def rebuild(name: str, parameters: dict[str, Any], attributes: dict[str, Any]) -
     bins = estimator._bin_mapper
     _need(bins["n_thresholds"].shape == (n_features,), "bins")
     _restore_preprocessor(estimator)
-    if name == "RuleEnsembleClassifier":
-        is_categorical = estimator.is_categorical_
-    else:
-        is_categorical = estimator._is_categorical_remapped
-    if is_categorical is None:
+    is_rules = name == "RuleEnsembleClassifier"
+    kept = "is_categorical_" if is_rules else "_is_categorical_remapped"
+    if (is_categorical := getattr(estimator, kept)) is None:
         is_categorical = np.zeros(n_features, dtype=bool)
     estimator._bin_mapper = _bin_mapper(is_categorical, **bins)
     for i, n_bins in enumerate(bins["n_thresholds"][is_categorical]):
         codes = codes_of_categories(encoder_of(estimator), i)
         _need(codes.max(initial=-1) + 1 == n_bins, "categories")
-    if name == "RuleEnsembleClassifier":
+    if is_rules:
         _restore_rules(estimator)
     else:
         _restore_trees(estimator, is_categorical)
@@ -295,9 +294,7 @@ def _bins(mapper: Any) -> dict[str, Any]:
     """Return the parts of a bin mapper, for `_bin_mapper`."""
     if type(mapper) is not _BinMapper:
         raise TypeError(f"the bin mapper {type(mapper).__qualname__}")
-    known = vars(_BinMapper()).keys() | {
-        name for name in vars(mapper) if name[-1] == "_"
-    }
+    known = vars(_BinMapper()).keys() | {x for x in vars(mapper) if x[-1] == "_"}
     if unknown := sorted(vars(mapper).keys() - known):
         raise TypeError(f"the attribute {unknown[0]!r} of a bin mapper")
     thresholds = mapper.bin_thresholds_
@@ -385,9 +382,7 @@ def _restore_rules(estimator: Any) -> None:
     rules = []
     for others, last, text, class_index, coefficient in estimator._rules:
         rule = Rule(others, last)
-        for column, bins in (
-            condition for part in rule.conjunctions for condition in part
-        ):
+        for column, bins in chain.from_iterable(rule.conjunctions):
             _need(type(column) is type(bins) is int, "rules")
             _need(0 <= column < n_features and 0 <= bins < 2**256, "rules")
         _need(type(class_index) is int and type(text) is str, "rules")
