@@ -34,7 +34,7 @@ feature_set = "all"
 files = ["train"]
 
 [train.parameters]
-# The data are made for it: what lasts has the same direction in all eras.
+# The data are made for it: lasting effects have the same direction in all eras.
 split_criterion__min_agreement = 0.4
 min_era_coverage = 0.5
 max_iter = 100

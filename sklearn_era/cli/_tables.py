@@ -242,7 +242,7 @@ def _parse(column: pd.Series) -> tuple[pd.Series, str]:
 
 
 def parse_value(text: str) -> Any:
-    """Read a value as JSON or a Python literal; what is neither is text."""
+    """Read a value as JSON or a Python literal, else as text."""
     if text.lower() in ("true", "false", "none"):
         text = text.capitalize()
     for parse in (json.loads, ast.literal_eval, float):

@@ -124,7 +124,7 @@ class DaskMixin:
         DaskFitError
             If a worker is gone or does not answer in time, a partition fails to load,
             or the client is closed. The workers that are left serve the next fit; with
-            ``warm_start=True`` it goes on after the last whole iteration.
+            ``warm_start=True`` it continues after the last whole iteration.
         """
         _check_supported(self)
         if y is None:

@@ -20,8 +20,8 @@ from sklearn_era.numerai.files import Workspace as Workspace
 TEMPLATE = Path(__file__).with_name("numerai.toml")
 _DEFAULTS = tomllib.loads(TEMPLATE.read_text("utf-8"))
 
-# Weekly eras left out before validation, by the target's horizon in business days, from
-# Numerai's documentation (models.md): its 4 or 12 weeks, and what neighbours share.
+# Weekly eras purged before validation, by the target's horizon in business days, from
+# Numerai's documentation (models.md): 4 or 12 weeks, and the overlap of neighbours.
 _PURGE = {20: 8, 60: 16}
 _WHOLE = "see the file that 'sklearn-era numerai init' writes"
 # The name of a table in messages, and its value (not yet checked to be a table).

@@ -69,7 +69,7 @@ def gaussianize(ranks: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     ranks : array-like of shape (n_samples,)
-        Strictly between 0 and 1, as of :func:`rank_normalize`.
+        Strictly between 0 and 1, as :func:`rank_normalize` returns them.
 
     Returns
     -------
@@ -174,16 +174,16 @@ def feature_neutral_corr(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        As of :func:`numerai_corr`; rows without a target are neutralized too.
+        As in :func:`numerai_corr`; rows without a target are neutralized too.
     features : array-like of shape (n_samples, n_features)
         Integers or finite floats, converted to float64 one era at a time.
     eras, max_missing_share : array-like and float, default=None and 0.2
-        As of :func:`numerai_corr`.
+        As in :func:`numerai_corr`.
 
     Returns
     -------
     scores : EraScores or float
-        As of :func:`numerai_corr`; also NaN if the features explain all but rounding.
+        As in :func:`numerai_corr`; also NaN if the features explain all but rounding.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def feature_exposures(
     Parameters
     ----------
     y_pred, features, eras : array-like
-        As of :func:`feature_neutral_corr`; ranks, for the exposures of a submission.
+        As in :func:`feature_neutral_corr`; ranks, for the exposures of a submission.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def max_feature_exposure(
     Parameters
     ----------
     y_pred, features, eras : array-like
-        As of :func:`feature_exposures`.
+        As in :func:`feature_exposures`.
 
     Returns
     -------
@@ -266,7 +266,7 @@ def neutralize(
     proportion: float = 1.0,
     eras: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    r"""Subtract from predictions what neutralizers explain of them linearly.
+    r"""Subtract from predictions the part that neutralizers explain linearly.
 
     :math:`x - c N b` with :math:`b = \arg\min_b \lVert x - N b \rVert^2`, where N has
     the neutralizers of an era, and ones, as columns.
@@ -321,7 +321,7 @@ def neutralize_ranks(
     ranks : array-like of shape (n_samples,)
         Strictly between 0 and 1, as ``rank_normalize`` returns them.
     neutralizers, proportion : array-like and float
-        As of :func:`neutralize`.
+        As in :func:`neutralize`.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """The docstring of `RuleEnsembleClassifier`."""
 
-RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for what may not last.
+RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for shortcuts.
 
     *Experimental*: it may change without a deprecation.
 
@@ -38,7 +38,7 @@ RULE_ENSEMBLE = """An ensemble of decision rules, with penalties for what may no
         its absolute residual, ``|y - P(y = 1 | x)|``, scaled to the sum of
         `sample_weight`.
 
-        - 'youden': ``p / P - n / N``, the true less the false positive rate, in
+        - 'youden': ``p / P - n / N``, the true minus the false positive rate, in
           [-1, 1];
         - 'laplace': ``(p + 1) / (p + n + 2)``, equation 3 of [1]_, in [0, 1], which
           favours rules of few rows and a single class;
