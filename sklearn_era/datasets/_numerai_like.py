@@ -9,11 +9,12 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval
-
-from sklearn_era.datasets._common import checked
+from sklearn.utils._param_validation import Interval, validate_params
 
 N_FEATURE_BINS = 5
+
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+_COUNT = [Interval(Integral, 0, None, closed="left")]
 
 # The target's five values, and their cumulative shares of an era, as in Numerai's.
 TARGET_VALUES = np.array([0.0, 0.25, 0.5, 0.75, 1.0], dtype=np.float32)
@@ -30,12 +31,15 @@ _STABLE_EFFECT, _UNSTABLE_EFFECT, _TARGET_CORRELATION = 0.045, 0.18, 0.8
 _HOLDS_AND_REVERSED = {"training": (0.3, 0.1), "fading": (0.2, 0.2), "live": (0.1, 0.3)}
 
 
-@checked(
+@validate_params(
     {
-        "positive": "n_eras n_features n_targets",
-        "counts": "n_fading_eras n_live_eras n_stable n_unstable",
+        **dict.fromkeys(["n_eras", "n_features", "n_targets"], _POSITIVE),
+        **dict.fromkeys(["n_fading_eras", "n_live_eras"], _COUNT),
+        **dict.fromkeys(["n_stable", "n_unstable"], _COUNT),
+        "rows_per_era": [Interval(Integral, N_FEATURE_BINS, None, closed="left")],
+        "random_state": ["random_state"],
     },
-    rows_per_era=Interval(Integral, N_FEATURE_BINS, None, closed="left"),
+    prefer_skip_nested_validation=True,
 )
 def make_numerai_like(
     n_eras: int = 140,

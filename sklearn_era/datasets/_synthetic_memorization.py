@@ -4,14 +4,15 @@ Parascandolo et al. showed with it that pooled training memorises shortcuts, DeL
 comparing eras at each split of a tree prevents that.
 """
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_era.datasets._common import checked
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+_COUNT = [Interval(Integral, 0, None, closed="left")]
 
 # The radii of the spiral's arms before scaling. They start away from the origin, where
 # the classes would meet.
@@ -22,13 +23,16 @@ _INNER_RADIUS, _OUTER_RADIUS = 0.08, 1.0
 _MAX_DRAWS = 200
 
 
-@checked(
+@validate_params(
     {
-        "positive": "n_eras n_samples_per_era n_anchors_per_era",
-        "counts": "n_test_samples n_shortcut_features",
-        "amounts": "radial_noise",
+        **dict.fromkeys(["n_eras", "n_samples_per_era"], _POSITIVE),
+        "n_anchors_per_era": _POSITIVE,
+        **dict.fromkeys(["n_test_samples", "n_shortcut_features"], _COUNT),
+        "n_rotations": [Interval(Real, 0, None, closed="neither")],
+        "radial_noise": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
     },
-    n_rotations=Interval(Real, 0, None, closed="neither"),
+    prefer_skip_nested_validation=True,
 )
 def make_synthetic_memorization(
     *,
