@@ -17,7 +17,7 @@ from .._warnings import warn_user
 from ._training import TOPIC, Outcome
 
 # Whether this thread is in a fit.
-_here = threading.local()
+_thread = threading.local()
 # Identifies a worker's process: containers may share host names and process ids.
 _PROCESS = uuid.uuid4().hex
 # Seconds between two checks for lost workers, and for a worker to report the cause of a
@@ -38,7 +38,7 @@ class Cluster:
         self.timeout = timeout  # seconds for a worker to answer
         self.addresses: list[str] = []
         # The scheduler's last contact with each worker, and when this changed.
-        self._heard: dict[str, tuple[float, float]] = {}
+        self._last_seen: dict[str, tuple[float, float]] = {}
 
     def _answering(self) -> list[str]:
         """The addresses of all workers; DaskFitError unless each answers for itself."""
@@ -101,7 +101,7 @@ class Cluster:
         with dask.config.set(
             {"distributed.admin.large-graph-warning-threshold": "1GB"}
         ):
-            return self.client.submit(_give, value, pure=False)
+            return self.client.submit(_identity, value, pure=False)
 
     def _results(self, futures: Sequence[Future]) -> list[Any]:
         """The results of finished futures; their workers may hang by now."""
@@ -165,10 +165,10 @@ class Cluster:
     def gather_outcomes(
         self,
         futures: Mapping[str, Future],
-        hear: Callable[[dict[str, Any]], None],
+        handle: Callable[[dict[str, Any]], None],
         messages: queue.SimpleQueue,
     ) -> list[Outcome]:
-        """Return the outcomes of a group's workers; call `hear` with each message.
+        """Return the outcomes of a group's workers; call `handle` with each message.
         Raises a worker's error, or DaskFitError if one is gone or does not answer.
         """
         outcomes: dict[str, Outcome] = {}
@@ -179,7 +179,7 @@ class Cluster:
         )
         for event in done:
             if not isinstance(event, Future):
-                hear(event)
+                handle(event)
                 continue
             address = names[event.key]
             if event.status != "finished":
@@ -187,7 +187,7 @@ class Cluster:
                 raise DaskFitError(f"Worker {address} has failed: {error}") from error
             (outcome,) = self._results([event])
             outcomes[address] = outcome
-            if outcome.error is not None and not outcome.is_of_others:
+            if outcome.error is not None and not outcome.is_secondary:
                 outcome.error.add_note(f"On worker {address}.")
                 raise outcome.error
             if outcome.error is not None:
@@ -283,9 +283,9 @@ class Cluster:
         for address in present.keys() & set(self.addresses):
             # The scheduler's clock may differ: compare its times only with each other.
             last_seen = present[address]["last_seen"]
-            if self._heard.get(address, (None, 0.0))[0] != last_seen:
-                self._heard[address] = last_seen, now
-            elif now - self._heard[address][1] > self.timeout:
+            if self._last_seen.get(address, (None, 0.0))[0] != last_seen:
+                self._last_seen[address] = last_seen, now
+            elif now - self._last_seen[address][1] > self.timeout:
                 silent.append(address)
         if silent:
             raise self._silent(sorted(silent))
@@ -293,21 +293,21 @@ class Cluster:
     @contextmanager
     def only_fit(self) -> Iterator[None]:
         """Hold the cluster's lock: concurrent fits would block each other's workers."""
-        if getattr(_here, "is_fitting", False):
+        if getattr(_thread, "is_fitting", False):
             raise DaskFitError("A fit cannot begin in a callback of another.")
         lock = Semaphore(
             name="sklearn-era-fit",
             scheduler_rpc=self.client.scheduler,
             loop=self.client.loop,
         )
-        _here.is_fitting = True
+        _thread.is_fitting = True
         try:
             self._acquire(lock)
             # After the wait, during which workers may have changed.
             self.addresses = self._answering()
             yield
         finally:
-            _here.is_fitting = False
+            _thread.is_fitting = False
             # A lease granted without our knowledge must expire.
             lock.refresh_leases = False
             if self.client.status == "running":
@@ -335,17 +335,17 @@ class Cluster:
     @contextmanager
     def messages(self, fit_id: str) -> Iterator[queue.SimpleQueue]:
         """Yield a queue of the messages of a fit's workers."""
-        heard: queue.SimpleQueue = queue.SimpleQueue()
+        received: queue.SimpleQueue = queue.SimpleQueue()
 
-        def hear(event: tuple[float, dict[str, Any]]) -> None:
+        def handle(event: tuple[float, dict[str, Any]]) -> None:
             _, message = event
             # Any client or worker of the scheduler can write to the topic.
             if isinstance(message, dict) and message.get("fit") == fit_id:
-                heard.put(message)
+                received.put(message)
 
-        self.client.subscribe_topic(TOPIC, hear)
+        self.client.subscribe_topic(TOPIC, handle)
         try:
-            yield heard
+            yield received
         finally:
             if self.client.status == "running":
                 self.client.unsubscribe_topic(TOPIC)
@@ -356,7 +356,7 @@ class Cluster:
             self.client.cancel(list(futures), force=True)
 
 
-def _give(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

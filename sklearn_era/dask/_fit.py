@@ -333,7 +333,7 @@ class ClusterFit:
                     )
                     for rank, (address, shard) in enumerate(shards.items())
                 }
-                outcomes = cluster.gather_outcomes(futures, progress.hear, messages)
+                outcomes = cluster.gather_outcomes(futures, progress.handle, messages)
         except BaseException:
             cluster.post(first, stop_tracker, fit_id, _GRACE)
             raise

@@ -27,7 +27,7 @@ class Progress:
         # Attributes of an earlier fit, which this one may remove.
         self._known = vars(local).keys() - estimator.get_params(deep=False).keys()
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def handle(self, message: dict[str, Any]) -> None:
         getattr(self, f"_{message['what']}")(message)
 
     def _begin(self, message: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ class Outcome:
 
     fitted: dict[str, Any] | None = None  # attributes, from rank 0 only
     error: Exception | None = None  # without its traceback
-    is_of_others: bool = False  # the error was caused by another worker
+    is_secondary: bool = False  # the error was caused by another worker
     warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
     n_bytes: int = 0  # sent by this worker to be reduced
 
@@ -320,7 +320,7 @@ def train(
             outcome.fitted = _fitted_attributes(estimator)
     except Exception as error:
         outcome.error = error.with_traceback(None)
-        outcome.is_of_others = isinstance(error, ExchangeError | FitCancelledError)
+        outcome.is_secondary = isinstance(error, ExchangeError | FitCancelledError)
     finally:
         _answers.pop(fit_id, None)
         if rank == 0:
