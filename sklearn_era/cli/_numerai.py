@@ -38,7 +38,7 @@ _RESTART = typer.Option("--restart", help="Start again from the first tree.")
 _FILE = typer.Argument(metavar="FILE", help="Predictions, as CSV or Parquet.")
 _QUEUE = "Fail if the round is closed, or let Numerai queue the upload."
 _OPEN = typer.Option("--require-open/--allow-closed", help=_QUEUE)
-_FORCE = typer.Option("--force", help="Upload even if already submitted.")
+_FORCE = typer.Option("--force", "--again", help="Upload even if already submitted.")
 _PICKLE = option("PICKLE", "By default, export's output.", "--file", exists=True)
 _ASSIGN = "Let it make the submissions; Numerai then refuses predictions."
 
@@ -139,6 +139,7 @@ def _ask(option: str, what: str, choices: Sequence[str]) -> str:
 
 
 @numerai.command()
+@numerai.command("weekly", hidden=True)
 def run(
     dry_run: Annotated[bool, _DRY_RUN] = False,
     no_submit: Annotated[bool, _NO_SUBMIT] = False,
@@ -197,12 +198,15 @@ def download(
 def train(
     model: _Model = None,
     restart: Annotated[bool, _RESTART] = False,
+    resume: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     config: _Config = _TOML,
 ) -> None:
     """Train the models that are not up to date.
 
     An interrupted training resumes from its last checkpoint.
     """
+    if restart and resume:
+        raise InputError("--resume cannot be combined with --restart.")
     with opened(config) as steps:
         steps.check_parameters()
         for one in chosen(steps, model):

@@ -1,7 +1,8 @@
 """``numerai.toml``: the data, and how models are trained, validated and submitted.
 
 Each class below is a table of the file. The template beside this module, which ``init``
-writes, has every key with its default.
+writes, has every key with its default. A file without
+``format`` was written for version 0.1.0, whose defaults it keeps.
 """
 
 import re
@@ -280,15 +281,16 @@ def write_config(path: Path, *, name: str, target: str, version: str) -> None:
 
 def resolve(document: Mapping[str, Any]) -> Config:
     """Check a document, and resolve the settings of each member of each model."""
-    if (form := document.get("format")) != _DEFAULTS["format"]:
-        raise ConfigError(f"format = {form!r} is not supported; {_WHOLE}.")
+    if (form := document.get("format", 1)) not in (1, 2):
+        raise ConfigError(f"format = {form!r} is not supported: upgrade sklearn-era.")
     names = ("data", "train", "validate", "predict", "submit", "export")
     check_keys(dict.fromkeys(document, ""), ["format", "model", *names])
     tables = {x: _merge((f"[{x}]", document.get(x, {})))[0] for x in names}
+    defaults = _upgrade(tables) if form == 1 else _DEFAULTS["train"]["parameters"]
     layers = {x: (f"[{x}]", table) for x, table in tables.items()}
     config = Config(
         data=DataSection.parse(layers["data"]),
-        models=tuple(_parse_models(document.get("model", []), layers)),
+        models=tuple(_parse_models(document.get("model", []), layers, defaults)),
         validation=ValidateSection.parse(layers["validate"]),
         submit=SubmitSection.parse(layers["submit"]),
         export=ExportSection.parse(layers["export"]),
@@ -299,18 +301,20 @@ def resolve(document: Mapping[str, Any]) -> Config:
     return config
 
 
-def _parse_models(given: Any, layers: Mapping[str, _Layer]) -> Iterator[Model]:
+def _parse_models(
+    given: Any, layers: Mapping[str, _Layer], defaults: Mapping[str, Any]
+) -> Iterator[Model]:
     """Merge the settings of models over the shared ones, and those of members last."""
     for layer, model in _items("[[model]]", given, ("name", "predict", "member")):
         where, shared = layer[0], (layers["train"], layer)
         members, tables = [], model.pop("member", [{"name": "model"}])
         at = f"{where}, [[model.member]]"
         for own, member in _items(at, tables, ("name", "weight")):
-            member["train"] = _parse_train(*shared, own)
+            member["train"] = _parse_train(defaults, *shared, own)
             members.append(Member.parse((own[0], member)))
         predict = (f"{where} predict", model.get("predict", {}))
         model["predict"] = PredictSection.parse(layers["predict"], predict)
-        model["train"] = _parse_train(*shared)
+        model["train"] = _parse_train(defaults, *shared)
         yield Model.parse((where, model | {"members": tuple(members)}))
 
 
@@ -331,13 +335,13 @@ def _items(where: str, given: Any, own: Sequence[str]) -> Iterator[tuple[_Layer,
         yield (at, settings), {key: settings.pop(key) for key in own if key in settings}
 
 
-def _parse_train(*layers: _Layer) -> TrainSection:
+def _parse_train(defaults: Mapping[str, Any], *layers: _Layer) -> TrainSection:
     """The settings of a fit, with parameters merged over all layers."""
     of = {"[train]": "[train.parameters]"}  # other names have two words
     own = [(of.get(x, f"{x} parameters"), y.get("parameters", {})) for x, y in layers]
     _, origins = _merge(*own)
     parameters = dict[str, Any]()
-    for table in (_DEFAULTS["train"]["parameters"], *(table for _, table in own)):
+    for _, table in (("", defaults), *own):
         criterion = parameters.get("split_criterion")
         if table.get("split_criterion", criterion) != criterion:
             # A new criterion drops the parameters of the inherited one.
@@ -373,3 +377,23 @@ def check_keys(origins: Mapping[str, str], known: Collection[str]) -> None:
         if key not in known:
             shown = f"{where} {key}" if where else f"[{key}]"
             raise ConfigError(f"{shown} is not a valid key; {alternatives(key, known)}")
+
+
+# Parameters of version 0.1.0 where its file has none.
+_FORMAT_1_PARAMETERS = {
+    "split_criterion": "directional", "split_criterion__min_agreement": 0.0,
+    "min_era_coverage": 0.5, "min_gain_share": 0.0, "max_iter": 2000,
+    "learning_rate": 0.01, "max_depth": 5, "max_leaf_nodes": 32,
+    "min_samples_leaf": 100, "colsample_bytree": 0.1, "l2_regularization": 0.0,
+}  # fmt: skip
+
+
+def _upgrade(tables: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Rewrite the tables of a file of version 0.1.0; return its default parameters."""
+    train, export = tables["train"], tables["export"]
+    train.setdefault("files", ["train"])
+    for key in ("purge", "compare_with_gain"):
+        if key in train:
+            tables["validate"][key] = train.pop(key)
+    export["automatic"] = export.pop("weekly", True)
+    return {} if "parameters" in train else _FORMAT_1_PARAMETERS

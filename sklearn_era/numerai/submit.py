@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pydantic import AliasChoices, Field
 
 from sklearn_era.numerai import errors, submission
 from sklearn_era.numerai.api import Listed, Numerai, Round
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from sklearn_era.numerai.steps import Steps
 
 LOCK_WAIT = 600.0  # seconds to wait for another run
+# Its name in records of version 0.1.0, too.
+_MODEL_SHA256 = AliasChoices("model_sha256", "model_hash")
 _AGAIN = "run download and predict again; nothing was submitted."
 
 
@@ -54,7 +57,7 @@ class SubmissionRecord(Record):
     round_open: bool
     version: str
     model_name: str
-    model_sha256: str = ""
+    model_sha256: str = Field("", validation_alias=_MODEL_SHA256)
     file: str
     sha256: str
     n_rows: int

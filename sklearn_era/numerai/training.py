@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import field_validator
 from sklearn.base import clone
 from sklearn.utils.validation import _check_monotonic_cst
 
@@ -271,11 +272,21 @@ class Checkpoint(Record):
     n_trees: int
     fit: store.ModelRecord
 
+    @field_validator("fit", mode="before")
+    @classmethod
+    def _from_format_1(cls, fit: Any) -> Any:
+        if isinstance(fit, dict) and "data" in fit:
+            return {**fit, **fit["data"], "sha256": ""}
+        return fit
+
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """The checkpoint in a folder, or None."""
     advice = "Delete its folder to train from scratch."
-    return Checkpoint.read(folder / _DOCUMENT, advice=advice)
+    checkpoint = Checkpoint.read(folder / _DOCUMENT, advice=advice)
+    if checkpoint is not None and Path(checkpoint.file).name != checkpoint.file:
+        return None  # of format 1: the model is complete, and was to be compared
+    return checkpoint
 
 
 @dataclass(eq=False)

@@ -13,21 +13,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sklearn_era
 from helpers.grids import slow
 from helpers.numerai.training import (
     FEATURES,
     TARGET,
     assert_same_model,
+    copy_version_before,
     make_frame,
     train_on,
     why,
     write_frame,
 )
 from sklearn_era.numerai import training
+from sklearn_era.numerai.config import load_config
+from sklearn_era.numerai.data import read_columns, read_features
 from sklearn_era.numerai.errors import DataError
 from sklearn_era.numerai.store import load_fit
 from sklearn_era.numerai.training import (
+    gain_settings,
     read_checkpoint,
+    train,
+    why_train,
 )
 
 GAIN = {"split_criterion": "gain", "max_features": 0.5, "colsample_bytree": 0.7}
@@ -336,3 +343,55 @@ def test_copies_are_made_only_where_one_is_due(tmp_path, monkeypatch):
         kept.end_iteration(training.Regressor(max_iter=8), fitted)
         assert fitted.called == (kept.n_trees >= 4)
     assert fitted.call_count == 1  # of 4 trees; 8 are the model
+
+
+@pytest.mark.parametrize("version", [sklearn_era.__version__, "0.2.0"])
+def test_the_fits_of_the_version_before_are_those_configured(
+    tmp_path, monkeypatch, version
+):
+    """They predict what they did, and its checkpoint is resumed."""
+    monkeypatch.setattr(sklearn_era, "__version__", version)
+    root = copy_version_before(tmp_path)
+    toml, folder = root / "numerai.toml", root / "models" / "someone"
+    # The purge is nothing that a fit depends on.
+    toml.write_text(toml.read_text().replace("purge = 3", "purge = 8"))
+    config, workspace = load_config(toml)
+    settings = config.models[0].members[0].train
+    known = {
+        "files": [workspace.newest("train")], "version": config.data.version,
+        "features": read_features(workspace.newest("features")).features("all"),
+    }  # fmt: skip
+    live = read_columns(workspace.newest("live"), known["features"])
+    recorded = json.loads((root / "recorded.json").read_text())
+    for name, wanted in (("model", settings), ("gain", *gain_settings([settings]))):
+        model, record = load_fit(folder, name)
+        assert model.predict(live[record.features]).tolist() == recorded[name]
+        assert (record.last_era, record.n_rows, record.n_trees) == ("0011", 220, 0)
+        assert why_train(wanted, folder, name, **known) is None
+    told = []
+    expected = load_fit(folder, "model")[0]
+    for suffix in ("json", "era"):
+        (folder / f"model.{suffix}").rename(folder / f"before.{suffix}")
+    train(settings, folder=folder, on_progress=lambda *x: told.append(x), **known)
+    assert [n_trees for stage, n_trees, _ in told if stage == "model"] == [8, 9, 10]
+    assert_same_model(load_fit(folder, "model")[0], expected)
+    # A parameter that this version added has its default in both.
+    record = json.loads((folder / "before.json").read_text())
+    del record["parameters"]["min_era_coverage"]
+    (folder / "before.json").write_text(json.dumps(record))
+    assert why_train(settings, folder, "before", **known).endswith(" to 0.5")
+    kept = {k: v for k, v in settings.parameters.items() if k != "min_era_coverage"}
+    settings = settings.model_copy(update={"parameters": kept})
+    assert why_train(settings, folder, "before", **known) is None
+
+
+def test_the_mark_of_a_complete_model_of_the_version_before_is_none(tmp_path):
+    """It stood for a model whose comparison was still to come."""
+    folder = copy_version_before(tmp_path) / "models" / "someone" / "checkpoint-model"
+    path, document = folder / "checkpoint.json", read_checkpoint(folder).model_dump()
+    assert document["n_trees"] == 8
+    path.write_text(json.dumps({**document, "file": "../model.era"}))
+    assert read_checkpoint(folder) is None
+    path.write_text("{")
+    with pytest.raises(DataError, match="Delete its folder to train from scratch"):
+        read_checkpoint(folder)

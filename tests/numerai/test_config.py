@@ -144,7 +144,7 @@ def member(*entries):
         (train(target="target_ender"), "not 'target_ender': set purge"),
         ({"train": [TRAIN]}, "[train] must be a table."),
         ({"trainn": TRAIN}, "[trainn] is not a valid key; did you mea"),
-        ({"format": 3}, "format = 3 is not supported; see the file"),
+        ({"format": 3}, "format = 3 is not supported: upgrade"),
         ({"model": []}, "[[model]] is missing"),
         ({"model": ["a"]}, "[[model]] must be a table."),
         ({"model": [{}]}, "[[model]] name is missing"),
@@ -274,6 +274,23 @@ _ANYTHING = st.recursive(
 def test_whatever_a_file_holds_is_read_or_refused(tables):
     with suppress(ConfigError):
         resolve({**DOCUMENT, **tables})
+
+
+def test_a_file_of_the_first_format_keeps_its_defaults():
+    first = {"model": {"name": "m"}, "train": TRAIN}
+    config = resolve(first)
+    settings = config.models[0].train
+    assert settings.files == ["train"]
+    assert settings.parameters["split_criterion__min_agreement"] == 0.0
+    assert "max_bins" not in settings.parameters
+    assert config.export.automatic
+    assert config.validation.purge_of("target_ender_60") == 16
+    # A table replaced that of the defaults, and left the rest to the estimator.
+    old = train(purge=3, compare_with_gain=True, parameters={"max_iter": 7})
+    config = resolve({**first, **old, "export": {"weekly": False}})
+    assert config.models[0].train.parameters == {"max_iter": 7}
+    assert (config.validation.purge, config.validation.compare_with_gain) == (3, True)
+    assert not config.export.automatic
 
 
 @pytest.mark.parametrize("before", ["", "data/", "data/\n", "# .env\n", "x\n.env\n"])

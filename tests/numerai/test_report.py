@@ -245,8 +245,13 @@ def test_a_report_is_current_until_something_else_is_asked_for(own, results, con
         {"validate": asked, "target": "target_birch_20"},
     ):
         assert not is_current(own.config(**changes))
-    for damaged in (path.read_text()[:100], "[]", '{"format": 99}'):
+    text, old = path.read_text(), {"model_sha256": record(own).sha256}
+    old = json.loads(text) | {"format": 1, "about": old}
+    for damaged in (text[:100], "[]", json.dumps(old), '{"format": 99}'):
         path.write_text(damaged)
         assert not is_current()
+    old["about"]["purge"] = 8
+    path.write_text(json.dumps(old))
+    assert is_current()
     path.unlink()
     assert not is_current()

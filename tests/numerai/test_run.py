@@ -12,6 +12,7 @@ import pytest
 
 from helpers.cli import fail, run
 from helpers.numerai.program import BLEND, NAME, SENT, SMALL_DEMO, Program, shuffled_ids
+from helpers.numerai.training import VERSION_BEFORE
 from sklearn_era.cli import _numerai_demo as _demo
 from sklearn_era.numerai import data, demo, pipeline, training
 from sklearn_era.numerai.demo import DEMO_TARGETS
@@ -35,7 +36,8 @@ def test_a_round_goes_command_by_command(empty: Program):
 
     said = "target_amber_20 on 800 rows of 20 eras (0001 to 0020) and 4 features."
     assert said in empty.run("train")
-    assert "is up to date" in empty.run("train")
+    assert "is up to date" in empty.run("train --resume")
+    assert "cannot be combined" in empty.fail("train --resume --restart", code=2)
 
     said = empty.run("validate")
     for row in ("max exposure", "v53_lgbm_amber20", "example predictions"):
@@ -116,8 +118,8 @@ def test_run_does_what_is_left_to_do(program: Program, monkeypatch):
     read = Mock(side_effect=data.read_features)
     monkeypatch.setattr(data, "read_features", read)
     model = program.model()
-    for count in (1, 2, 3):
-        said = program.run("run")
+    for count, command in enumerate(("run", "weekly", "run"), 1):
+        said = program.run(command)
         for told in ("Training", "Portable", "Report"):
             assert told not in said
         assert program.sent == SENT, "it was uploaded again"
@@ -403,6 +405,28 @@ def test_an_upload_is_of_the_present_model(program: Program, tmp_path):
         other.write_bytes(content)
         assert "other.pkl" in program.fail("upload", "--file", other, code=7)
     assert program.server.pickles == []
+
+
+def test_an_upgrade_trains_nothing_and_keeps_all(empty: Program):
+    """A folder of the version before: its model predicts, its records are read."""
+    shutil.copytree(VERSION_BEFORE, empty.folder, dirs_exist_ok=True)
+    empty.server.files = {
+        f"v5.3/{path.name.replace('_1.', '.')}": path.read_bytes()
+        for path in empty.data_folder.iterdir()
+    }
+    empty.server.models["someone"] = "someone"
+    empty.server.round_number = 1
+    before = snapshot(empty.folder)
+    assert "someone" in empty.run("run --dry-run")
+    said = empty.run("run --no-submit")
+    assert "Training" not in said
+    assert "Validation" not in said
+    after = snapshot(empty.folder)
+    model = "models/someone/model"
+    for name in (f"{model}.era", f"{model}.json", "rounds/1/someone/predictions.csv"):
+        assert after[name] == before[name]
+    # The record of the submission is read, and Numerai is asked for it.
+    assert "submission" in empty.run("run --dry-run")
 
 
 def test_init_lists_what_there_is(empty: Program):

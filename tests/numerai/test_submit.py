@@ -496,3 +496,14 @@ def test_a_file_that_is_no_record_is_not_overwritten(desk, text):
     assert str(desk.record) in message
     assert desk.record.read_text() == text
     assert len(desk.client.made) <= 1
+
+
+def test_a_record_of_the_first_version_is_read(desk):
+    record = desk.submit()
+    old = json.loads(desk.record.read_text())
+    del old["status"], old["numerai_round"]
+    old["model_hash"] = old.pop("model_sha256")
+    old["versions"] = {"python": "3.11.7", "numerapi": "3.1.1"}
+    desk.record.write_text(json.dumps(old))
+    assert read_submission_record(desk.record).model_sha256 == record.model_sha256
+    desk.assert_submits_once()

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "experiments" / "README.md", *PAGES]
 COMMANDS = {
-    "fit", "predict", "demo", "init", "run", "download", "train", "validate",
+    "fit", "predict", "demo", "init", "run", "weekly", "download", "train", "validate",
     "submit", "export", "upload", "scores",
 }  # fmt: skip
 # A block with one of these imports runs where the package is installed.

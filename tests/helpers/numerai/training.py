@@ -1,5 +1,8 @@
 """Small files in the layout of Numerai's, and trainings on them."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -70,6 +73,14 @@ def why(
         settings, folder, "model", files=files, features=features, version=version,
         purge=purge,
     )  # fmt: skip
+
+
+VERSION_BEFORE = Path(__file__).parents[2] / "numerai" / "version_before"
+
+
+def copy_version_before(folder):
+    """A folder that the version before left, to work in; its README says how."""
+    return shutil.copytree(VERSION_BEFORE, folder / "version_before")
 
 
 def assert_same_model(one, other):
