@@ -13,14 +13,14 @@ __version__ = "0.1.0"
 
 
 def _find_installed() -> list[str]:
-    """Where pip put the package, unless it is this folder."""
+    """Return where pip put the package, unless it is this folder."""
     clone = Path(__file__).resolve().parents[1]
     entries = [entry for entry in sys.path if Path(entry or ".").resolve() != clone]
     spec = PathFinder.find_spec(__name__, entries)
     return list(spec.submodule_search_locations or ()) if spec else []
 
 
-# In a clone, `python -m pytest` and the like find this folder before the installed
-# package, and it holds no compiled module: the modules are then the installed ones.
+# `python -m pytest` and the like find this folder, in a clone, before the installed
+# package. It holds no compiled module, so use the installed ones.
 if (Path(__file__).resolve().parents[1] / "meson.build").is_file():
     __path__ = _find_installed() or __path__

@@ -15,8 +15,8 @@ _T = TypeVar("_T")
 
 
 def blame_weights(sample_weight: Any, error: Exception) -> None:
-    """Raise an error that asks for `eras=`, if their labels may have come as weights,
-    the third argument of ``fit``.
+    """Raise an error that asks for `eras=` if their labels may have been passed as
+    weights, the third argument of ``fit``.
     """
     if sample_weight is None:
         return
@@ -40,8 +40,8 @@ def blame_weights(sample_weight: Any, error: Exception) -> None:
 
 
 def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
-    """Return X without the column that `eras` names, and that column; both as they are
-    where `eras` holds labels.
+    """Return X without the column that `eras` names, and that column; both unchanged if
+    `eras` holds labels.
     """
     if not isinstance(eras, str):
         return X, eras
@@ -67,7 +67,7 @@ def take_era_column(X: Any, eras: Any) -> tuple[Any, Any]:
 
 
 def without_eras(model: Any, X: Any, eras: str | None) -> Any:
-    """Return X without its column of eras, of which predictions know nothing."""
+    """Return X without its column of eras, which predictions ignore."""
     if eras is not None and not isinstance(eras, str):
         raise ValueError(
             f"The predictions of {type(model).__name__} know no eras: leave them out, "
@@ -77,8 +77,8 @@ def without_eras(model: Any, X: Any, eras: str | None) -> Any:
 
 
 def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Refuse labels of eras by position, where `fit` takes none, and else warn of
-    integers that come as `sample_weight`, and may be labels.
+    """Refuse labels of eras by position if `fit` takes none; else warn of integers
+    passed as `sample_weight`, which may be labels.
     """
     unwrap(fit).__qualname__ = "fit"  # for Python's errors about arguments
     takes_weights = [*signature(fit).parameters.values()][3].kind.value < 2
@@ -92,7 +92,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
             )
         if len(args) > 3 and kwargs.get("eras") is None:
             weights = np.asarray(args[3])
-            # Floats that are whole are weights of rows more often than labels.
+            # Whole-numbered floats are more often weights than labels.
             are_labels = weights.ndim == 1 and weights.dtype.kind in "iuUSO"
             if are_labels and 2 < len({*weights.tolist()}) < weights.size:
                 warn_user(
@@ -107,7 +107,7 @@ def eras_by_name(fit: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") -> None:
-    """Warn where labels and rows have one index, in two orders: it is not looked at."""
+    """Warn if labels and rows have the same index in two orders, as it is ignored."""
     index: Any = getattr(eras, "index", None)
     rows: Any = getattr(X, "index", None)
     if not hasattr(index, "equals") or not hasattr(rows, "get_indexer"):
@@ -119,7 +119,7 @@ def warn_of_row_order(eras: Any, X: Any, name: str = "eras", X_name: str = "X") 
         or not (index.is_unique and rows.is_unique)
     ):
         return
-    step = max(1, len(index) // 1000)  # to look up millions would take seconds
+    step = max(1, len(index) // 1000)  # a lookup of millions would take seconds
     some = index[::step]
     if (rows.get_indexer(some) >= 0).all():
         warn_user(

@@ -1,4 +1,4 @@
-"""Several labels a row: the columns of `eras`, of any kind of table."""
+"""Several labels per row: the columns of `eras`, in any kind of table."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,15 +13,15 @@ from ._eras import EncodedEras, encode_eras, read_eras
 class LabelColumn(NamedTuple):
     """A column of labels."""
 
-    key: Any  # its name, or its number; None where `eras` is one column
-    text: str  # what an error message calls it
+    key: Any  # its name or number; None if `eras` is one column
+    text: str  # its name in error messages
     labels: Any
 
 
 def label_columns(eras: Any) -> list[LabelColumn]:
-    """The columns of labels; what is no table is one that `check_eras` may refuse."""
-    # Data frames, whose columns may differ in type: of pandas or polars, or a table of
-    # pyarrow, whose `columns` are not their names.
+    """Return the columns of a table; else one column, checked by `check_eras` later."""
+    # Columns of a data frame (pandas or polars) may differ in type; a pyarrow table's
+    # `columns` are not names.
     names = getattr(eras, "column_names", getattr(eras, "columns", None))
     if isinstance(eras, Mapping):
         names = list(eras)
@@ -42,8 +42,8 @@ def label_columns(eras: Any) -> list[LabelColumn]:
 def encode_groups(
     eras: Any, X: Any, X_name: str
 ) -> tuple[dict[Any, EncodedEras], EncodedEras]:
-    """Return the columns of labels of the groups, and the groups of the rows: every
-    combination of labels that has rows is one.
+    """Return for each column its label in each group, and the group of each row: one
+    group for each combination of labels that has rows.
     """
     columns = {}
     for key, text, labels in label_columns(eras):
@@ -60,14 +60,14 @@ def encode_groups(
 
 
 def _as_table(eras: Any) -> NDArray[Any] | None:
-    """Labels in rows and columns, masked ones too; None of what is no such table."""
+    """Return labels in rows and columns, masked or not; None if it is no such table."""
     if hasattr(eras, "dtype"):
         return np.asanyarray(eras) if np.ndim(eras) == 2 else None
     try:
         table = np.asarray(eras)
-    except ValueError:  # of rows that differ in length
+    except ValueError:  # rows differ in length
         return None
     if table.ndim != 2:
         return None
-    # NumPy makes strings of all that a list holds where some are, of None too.
+    # NumPy turns all values of a list with strings into strings, None too.
     return np.asarray(eras, dtype=object) if table.dtype.kind in "USO" else table

@@ -23,8 +23,8 @@ def check_eras(
     name: str = "eras",
     X_name: str = "X",
 ) -> NDArray[Any]:
-    """Return `eras` in a dtype that sorts, checked to have a label for each row of `X`,
-    none missing (NaN, None, NaT or masked).
+    """Return `eras` in a dtype that sorts; check that there is one label for each row
+    of `X` and that none is missing (NaN, None, NaT or masked).
     """
     try:
         labels = np.asarray(eras)
@@ -33,10 +33,10 @@ def check_eras(
             f"{name} must be one-dimensional, with one label a row of {X_name}: {error}"
         ) from error
     if labels.dtype.kind in "US" and not hasattr(eras, "dtype"):
-        # NumPy has made strings of all that a list holds, of NaN and None too.
+        # NumPy has turned all values of the list into strings, NaN and None too.
         labels = np.asarray(eras, dtype=object)
     elif labels.dtype.kind == "T":
-        # Strings of any length, perhaps with missing ones.
+        # Strings of variable length, perhaps with missing ones.
         labels = labels.astype(object)
     if labels.ndim != 1:
         raise ValueError(
@@ -64,14 +64,14 @@ def check_eras(
 
 
 def read_eras(eras: Any, X: Any, **names: str) -> "EncodedEras":
-    """Check labels as `check_eras` does, and encode them; those of an ordered
-    categorical have the order of its categories.
+    """Check labels as `check_eras` does, and encode them, in the order of the
+    categories for an ordered categorical.
     """
     return encode_eras(check_eras(eras, X, **names), ordered_categories(eras))
 
 
 def ordered_categories(eras: Any) -> list[Any] | None:
-    """Return the categories of an ordered categorical of pandas, or Enum of polars."""
+    """Return the categories of an ordered pandas categorical or a polars Enum."""
     dtype: Any = getattr(eras, "dtype", None)
     if getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
         return np.asarray(dtype.categories).tolist()
@@ -91,15 +91,15 @@ def _missing_rows(labels: NDArray[Any]) -> NDArray[np.intp]:
 def _distinct(labels: NDArray[Any]) -> Collection[Any]:
     try:
         return set(labels)
-    except TypeError:  # not hashable, and so not sortable: `_check_sortable` will say
+    except TypeError:  # not hashable, so not sortable: `_check_sortable` raises
         return labels.tolist()
 
 
 def _is_missing(label: Any) -> bool:
     if label is None or is_pandas_na(label):
         return True
-    # NaN and NaT are the labels that differ from themselves. Of an array, this is one
-    # more array: not a label at all, which `_check_sortable` will say.
+    # Only NaN and NaT differ from themselves. For an array the result is an array: no
+    # label, and `_check_sortable` raises.
     different = label != label
     return bool(different) if np.ndim(different) == 0 else False
 
@@ -116,9 +116,9 @@ def _check_sortable(labels: NDArray[Any], name: str) -> None:
 
 
 def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.intp]:
-    """Return the block of each era, ascending, of about as many rows each, none empty.
-    An era larger than a block counts as one that fills it: with t the rows of a block,
-    sum_j min(n_j, t) is n_blocks t, and an era goes where its middle falls.
+    """Return the block of each era: ascending, none empty, with about equal numbers of
+    rows. An era larger than a block counts as one block: the rows t of a block solve
+    sum_j min(n_j, t) = n_blocks t, and each era goes to the block that has its middle.
     """
     if n_blocks == counts.size:
         return np.arange(n_blocks)
@@ -131,7 +131,7 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
     middles = np.cumsum(widths) - widths / 2
     # cuts[k]: the first era of block k + 1.
     cuts = np.searchsorted(middles, in_block * np.arange(1, n_blocks))
-    # One era at least for every block: cuts apart, and away from both ends.
+    # Each block has at least one era: move cuts apart, and away from both ends.
     steps = np.arange(n_blocks - 1)
     cuts = np.maximum.accumulate(np.maximum(cuts - steps, 1)) + steps
     cuts = np.minimum(cuts, counts.size - n_blocks + 1 + steps)
@@ -140,31 +140,31 @@ def consecutive_blocks(counts: NDArray[np.intp], n_blocks: int) -> NDArray[np.in
 
 @dataclass(eq=False)
 class EncodedEras:
-    """Era labels of rows, encoded; what else there is to know is found out once."""
+    """The encoded eras of rows; all derived values are computed once."""
 
     labels: NDArray[Any]  # (n_eras,), distinct, in their order
     codes: NDArray[np.int32]  # (n_samples,), index into `labels`
-    is_categorical: bool = False  # and the order is that of the categories
+    is_categorical: bool = False  # then `labels` are in the order of the categories
 
     @cached_property
     def counts(self) -> NDArray[np.intp]:
-        """Rows in each era."""
+        """Number of rows in each era."""
         return np.bincount(self.codes, minlength=self.labels.size)
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
-        """Where the rows of each era begin in `order`; n_eras + 1 numbers."""
+        """Start of each era's rows in `order`; n_eras + 1 numbers."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     @cached_property
     def order(self) -> NDArray[np.uint32] | None:
-        """Indices that sort the rows by era, stably; None where they are sorted."""
+        """Indices that sort the rows by era, stably; None if they are sorted."""
         if (self.codes[1:] >= self.codes[:-1]).all():
             return None
         return np.argsort(self.codes, kind="stable").astype(np.uint32)
 
     def take(self, indices: NDArray[np.integer]) -> "EncodedEras":
-        """The eras of some of the rows; labels that none of them has are dropped."""
+        """Return the eras of some rows, without labels that none of them has."""
         codes = self.codes[indices]
         is_present = np.bincount(codes, minlength=self.labels.size) > 0
         new_codes = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
@@ -172,13 +172,13 @@ class EncodedEras:
         return EncodedEras(labels, new_codes[codes], self.is_categorical)
 
     def decode(self) -> NDArray[Any]:
-        """The label of each row."""
+        """Return the label of each row."""
         return self.labels[self.codes]
 
 
 def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> EncodedEras:
-    """Encode labels as `check_eras` returns them as 0..n_eras-1, in the order of the
-    labels or of categories.
+    """Encode labels, as returned by `check_eras`, as 0..n_eras-1, in the order of the
+    labels or of the categories.
     """
     if categories is not None:
         sorted_eras = encode_eras(eras)
@@ -190,9 +190,9 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
             sorted_eras.labels[order], codes[sorted_eras.codes], is_categorical=True
         )
     if eras.dtype.kind == "O":
-        # Python objects: hashing all and sorting the few distinct ones is several
-        # times faster than to sort them all, as `np.unique` does.
-        # (`fromiter`, because `array` would make a table of labels that are tuples.)
+        # For Python objects, hashing all and sorting the few distinct ones is several
+        # times faster than sorting all, as `np.unique` does. (`array` would turn tuples
+        # into a table.)
         labels = np.fromiter(sorted(set(eras)), dtype=object)
         index = {label: code for code, label in enumerate(labels)}
         codes = np.fromiter((index[x] for x in eras), np.int32, count=eras.size)
@@ -202,11 +202,11 @@ def encode_eras(eras: NDArray[Any], categories: list[Any] | None = None) -> Enco
     return EncodedEras(labels, codes)
 
 
-# Numbers and dates that sort as text does: years first, numbers filled up with zeros.
+# Numbers and dates that sort as text: years first, numbers padded with zeros.
 _ORDERED_TEXT = re.compile(r"\d+|\d{4}-\d\d(-\d\d)?|\d{4}-?(W\d\d|Q\d)")
 
 
-# Remedies where the order of text is not known.
+# Remedies if the order of text is not known.
 _ORDER_OR_GROUPS = (
     "pass era_order='ordered' if eras follow each other in the order of their text, "
     "and 'unordered' for groups, such as hospitals"
@@ -220,9 +220,9 @@ TIME_ONLY = (
 def follow_each_other(
     eras: EncodedEras, era_order: str, what: str, remedy: str = _ORDER_OR_GROUPS
 ) -> bool:
-    """Return whether eras follow each other, which `what` depends on. By "auto",
-    numbers, dates and ordered categoricals do, booleans do not, and text does if it is
-    numbers or dates of one form, with a warning; raise ValueError for other text.
+    """Return whether eras follow each other, which `what` depends on. With "auto",
+    numbers, dates and ordered categoricals do, booleans do not, and text does, with a
+    warning, if it is numbers or dates of one form; other text raises ValueError.
     """
     if eras.labels.size < 2:
         return True
@@ -264,7 +264,7 @@ def check_order(
 
 
 def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
-    """Warn where numbered labels sort as text, and the order matters for `what`."""
+    """Warn if numbered labels sort as text and `what` depends on their order."""
     texts = [label for label in labels.tolist() if isinstance(label, str)]
     matches = [re.fullmatch(r"(\D*)(\d+)", text) for text in texts]
     numbers = [int(match[2]) for match in matches if match]
@@ -281,7 +281,7 @@ def warn_of_text_order(labels: NDArray[Any], what: str) -> None:
 
 
 def is_fixed(era_weighting: Any) -> bool:
-    """Whether eras have weights of their own, the same in all iterations."""
+    """Whether `era_weighting` gives eras fixed weights, the same in all iterations."""
     return era_weighting == "equal" or isinstance(era_weighting, Recency)
 
 
@@ -290,8 +290,8 @@ def weigh_eras(
     sample_weight: NDArray[np.float64] | None,
     era_weighting: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of rows times factors of their eras, with their old sum; and
-    the factors. `era_weighting` is "equal" or a `Recency`.
+    """Return the weights of rows times the factors of their eras, with the sum
+    unchanged, and the factors. `era_weighting` is "equal" or a `Recency`.
     """
     n_eras = encoded.labels.size
     weights = np.ones(encoded.codes.size) if sample_weight is None else sample_weight
@@ -310,14 +310,14 @@ def weigh_eras(
 
 
 def number_of_share(share: float, n_all: int) -> int:
-    """Return a share of `n_all`, rounded up, and 1 at least; but not rounded up for the
-    last digits of the product: 0.1 of 30 are 3.
+    """Return a share of `n_all`, rounded up, at least 1. Rounding errors of the product
+    are not rounded up: 0.1 of 30 is 3.
     """
     return max(1, math.ceil(round(share * n_all, 9)))
 
 
 def rows_to_split(min_samples_per_era: int) -> int:
-    """The rows that an era has to have for both sides of a split to cover it."""
+    """Minimum number of rows of an era for both sides of a split to cover it."""
     return 2 * int(min_samples_per_era)
 
 
@@ -327,7 +327,7 @@ def check_splittable(
     min_samples_per_era: int,
     min_era_coverage: float,
 ) -> None:
-    """Raise ValueError if fewer eras than a split has to cover have the rows for it."""
+    """Raise ValueError if too few eras have enough rows for a split to cover them."""
     n_needed = rows_to_split(min_samples_per_era)
     small = np.flatnonzero(counts < n_needed)
     n_eras = labels.size
@@ -348,7 +348,7 @@ def check_splittable(
 
 
 def label_texts(labels: NDArray[Any]) -> list[str]:
-    """The labels of eras as one writes them: of a date no more digits than it needs."""
+    """Return the labels of eras as text, dates without superfluous digits."""
     if labels.dtype.kind == "M":
         return np.datetime_as_string(labels, unit="auto").tolist()
     return [str(label) for label in labels]

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and what is printed of files of others."""
+"""Files that appear whole or not at all, and printable text of other people's files."""
 
 import os
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put_in_place(written: Path, path: Path) -> None:
-    """Replace a file by one written beside it; a crash leaves all of either."""
+    """Replace a file by one written beside it; after a crash, one of them is whole."""
     with written.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(written, path)
@@ -14,7 +14,7 @@ def put_in_place(written: Path, path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those that it lies in, which a power cut leaves there."""
+    """Make a folder and its parents, which survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
@@ -22,8 +22,8 @@ def make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the names in a folder on disk, where the system can do so."""
-    # Windows opens no folders, and some network file systems sync none.
+    """Write the names in a folder to disk, if the system supports it."""
+    # Windows opens no folders, and some network file systems cannot sync them.
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -33,7 +33,7 @@ def _sync(folder: Path) -> None:
 
 
 def printable(text: str) -> str:
-    """Return a line of text with "?" for what a terminal would take for commands."""
+    """Return a line of text with "?" for characters that could control the terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""An estimator's attributes in the course of a fit, and after one that fails."""
+"""An estimator's attributes during a fit, and after one that fails."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,31 +8,31 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-# Ours, and what scikit-learn leaves of a fit that failed: with `_in_fit` it would take
-# rows to predict for bins, and with `_raw_predict` ignore them. A `_follower` of the
-# iterations is set for the next fit.
+# Ours, and scikit-learn's leftovers of a failed fit: with `_in_fit` rows to predict
+# would be taken for bins, with `_raw_predict` they would be ignored. A `_follower` of
+# the iterations is set for the next fit.
 RUNNING_FIT = ("_fit_state", "_in_fit", "_raw_predict", "_follower")
-# What scikit-learn keeps on an estimator for the callbacks of a running fit.
+# Attributes that scikit-learn keeps on an estimator for callbacks during a fit.
 RUNNING_CALLBACKS = (
     "_callback_fit_ctx",
     "_parent_callback_ctx",
     "_skl_callbacks_to_teardown",
 )
-# Lists while a fit goes on, and arrays after it.
+# Lists during a fit, arrays after it.
 LISTS_OF_FIT = ("train_score_", "validation_score_", "_era_weights")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def copy_attributes(estimator: Any) -> dict[str, Any]:
-    """What an estimator has, but for what it has in the course of a fit only."""
+    """Return the attributes of an estimator, except those of a running fit."""
     running = (*RUNNING_FIT, *RUNNING_CALLBACKS)
     return {name: x for name, x in vars(estimator).items() if name not in running}
 
 
 class Snapshot:
-    """The attributes of an estimator, whatever a fit does to them from here on. Cheap:
-    but for some lists and a generator, a fit replaces what it changes.
+    """The attributes of an estimator, whatever a fit does to them later. Cheap: a fit
+    replaces what it changes, except for some lists and a generator.
     """
 
     def __init__(self, estimator: Any):
@@ -46,7 +46,7 @@ class Snapshot:
         self._rng_state = None if rng is None else rng.bit_generator.state
 
     def attributes(self) -> dict[str, Any]:
-        """Return a copy of those of the fit that stopped there, which may go on."""
+        """Return a copy of the attributes at that point; the fit may continue."""
         attributes = self._attributes.copy()
         for name, n in self._lengths.items():
             values = attributes[name][:n]
@@ -62,8 +62,8 @@ class Snapshot:
 def undone_on_failure(
     estimator: Any, interrupts: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Restore an estimator if the fit in the block fails. One that is interrupted, or
-    ended by one of `interrupts`, keeps whole iterations, if there is a snapshot.
+    """Restore an estimator if the fit in the block fails. If it is interrupted, or ends
+    by one of `interrupts`, it keeps whole iterations if there is a snapshot.
     """
     before = Snapshot(estimator)
     try:
@@ -74,7 +74,7 @@ def undone_on_failure(
         if isinstance(error, interrupts) or not isinstance(error, Exception):
             kept = getattr(running.get("_fit_state"), "last_whole", None) or before
         estimator.__dict__ = kept.attributes()
-        for name in RUNNING_CALLBACKS:  # yet to be torn down
+        for name in RUNNING_CALLBACKS:  # not torn down yet
             if name in running:
                 setattr(estimator, name, running[name])
         raise
@@ -86,7 +86,7 @@ def undone_on_failure(
 
 
 def fits_or_fails(fit: Function) -> Function:
-    """Decorate a ``fit`` that leaves the estimator as it was if it fails."""
+    """Decorate a ``fit`` that leaves the estimator unchanged if it fails."""
 
     @wraps(fit)
     def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Packages that only an extra brings along."""
+"""Optional packages, which an extra installs."""
 
 from importlib import import_module
 from types import ModuleType
 
 
 class MissingPackageError(ImportError):
-    """A package is not installed that only an extra brings along."""
+    """An optional package, which an extra installs, is missing."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
@@ -16,8 +16,8 @@ class MissingPackageError(ImportError):
 
 
 def import_optional(module: str, *, extra: str) -> ModuleType:
-    """Import a module of an optional package. A MissingPackageError names the extra if
-    it is not installed; an import that fails further down is left as it is.
+    """Import a module of an optional package. If it is not installed, a
+    MissingPackageError names the extra; failures of imports further down are passed on.
     """
     package = module.partition(".")[0]
     try:

@@ -6,8 +6,8 @@ from sklearn.base import BaseEstimator, clone
 
 
 class ParameterObject(BaseEstimator):
-    """An object that is equal to another one of its class with the same parameters, and
-    hashes by them: one that is a key of a dict is not to be changed.
+    """An object that equals others of its class with the same parameters, and hashes by
+    them: do not change one that is a key of a dict.
     """
 
     def _check(self) -> None:
@@ -15,12 +15,12 @@ class ParameterObject(BaseEstimator):
         self._validate_params()
 
     def _changed(self, **params: Any) -> Any:
-        """Return a copy with other values of some parameters.
+        """Return a copy with some parameters changed.
 
         Parameters
         ----------
         **params : dict
-            The values, by the names of parameters.
+            Values by name of the parameter.
 
         Returns
         -------

@@ -1,34 +1,34 @@
-"""What the display classes share."""
+"""Colours, axes and ticks of the display classes."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sklearn_era._optional import import_optional
 
-# Okabe & Ito's colours, which colour-blind readers tell apart.
+# Okabe & Ito's colours, distinct to colour-blind readers.
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GRAY = "0.35"
 
-# Of an axis of eras.
+# Numbers of labels on an axis of eras.
 _MOST_LABELS = 12
 _FEWEST_LABELS = 6
 
 
 def axes_or_new(ax: Any) -> Any:
-    """Return the given axes, or those of a new figure of pyplot's."""
+    """Return the given axes, or those of a new pyplot figure."""
     pyplot = import_optional("matplotlib.pyplot", extra="plot")
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 
 def label_places(ax: Any, texts: Sequence[str]) -> tuple[int, dict[str, Any]]:
-    """Return how many ticks have room for their labels, and the turn of these."""
+    """Return how many tick labels fit, and their rotation."""
     properties = import_optional("matplotlib.font_manager", extra="plot").FontProperties
     text_path = import_optional("matplotlib.textpath", extra="plot").TextPath
     tick_size = import_optional("matplotlib", extra="plot").rcParams["xtick.labelsize"]
     font = properties(size=tick_size)
     size = font.get_size_in_points()
-    # All in points. The widest label is among the longest, and a space parts labels.
+    # All in points. The widest label is among the longest; a space separates labels.
     width = 72 * ax.get_position().width * ax.figure.get_size_inches()[0]
     longest = sorted({x for x in texts if x.strip()}, key=len)[-_MOST_LABELS:]
     widths = [text_path((0, 0), x, prop=font).get_extents().width for x in longest]

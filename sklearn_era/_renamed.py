@@ -1,4 +1,4 @@
-"""Names that are gone, and an error that gives what replaces each."""
+"""Errors that give the replacement of a former name."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -9,9 +9,9 @@ _P = ParamSpec("_P")
 
 
 def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return the ``__getattr__`` of a module of which old names map to new ones.
+    """Return the ``__getattr__`` of a module, given the new names by former ones.
 
-    They raise ImportError: of an AttributeError, ``from`` would drop the message.
+    It raises ImportError, since ``from`` would drop the message of an AttributeError.
     """
 
     def __getattr__(name: str) -> NoReturn:
@@ -25,13 +25,13 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the one that was meant, if any."""
+    """Return the end of a message on an unknown name: the closest known one, if any."""
     close = difflib.get_close_matches(name.lower(), known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
-    """Raise TypeError for a parameter whose old name maps to what replaces it."""
+    """Raise TypeError if a parameter has a former name, and name its replacement."""
     for name in given:
         if name in names:
             raise TypeError(
@@ -42,7 +42,7 @@ def refuse_moved(names: Mapping[str, str], given: Any, owner: str) -> None:
 def refuses_moved(
     **names: str,
 ) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
-    """Have a constructor refuse old names of its parameters by `refuse_moved`."""
+    """Make a constructor refuse former names of its parameters by `refuse_moved`."""
 
     def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
         @wraps(init)

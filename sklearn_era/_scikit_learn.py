@@ -1,4 +1,4 @@
-"""Where the releases of scikit-learn differ that this package works with."""
+"""The differences between the supported releases of scikit-learn."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,12 +30,12 @@ except ImportError:
 
 _IS_1_9 = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
-# Weights of rows count for the thresholds of bins, and for the rows drawn.
+# Sample weights affect the thresholds of bins and the rows drawn for them.
 BINS_ARE_WEIGHTED = _IS_1_9
 
 
 def check_categorical_features(X: Any, categorical_features: Any) -> Any:
-    """Return which columns are categorical, or None: before 1.9, a booster's method."""
+    """Return which columns are categorical, or None. Before 1.9, boosters do."""
     if _IS_1_9:
         from sklearn.utils.validation import _check_categorical_features
 
@@ -50,7 +50,7 @@ def check_categorical_features(X: Any, categorical_features: Any) -> Any:
 def check_sample_weight(
     sample_weight: Any, X: Any, *, allow_all_zero_weights: bool = False, **options: Any
 ) -> Any:
-    """Return the weights, checked; before 1.9, all of them might be 0."""
+    """Return the checked weights; before 1.9, they may all be 0."""
     if _IS_1_9:
         options["allow_all_zero_weights"] = allow_all_zero_weights
         return _check_sample_weight(sample_weight, X, **options)

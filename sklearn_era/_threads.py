@@ -1,7 +1,7 @@
-"""How many OpenMP threads a fit or a prediction uses: `n_jobs`.
+"""The number of OpenMP threads of a fit or a prediction: `n_jobs`.
 
-scikit-learn asks OpenMP for its number, and so that is what is limited while a call
-lasts. OpenMP keeps the number for each Python thread apart.
+scikit-learn uses OpenMP's own number, which is therefore limited during a call. OpenMP
+keeps a separate number for each Python thread.
 """
 
 import functools
@@ -30,21 +30,21 @@ _running = threading.local()
 
 @functools.cache
 def _openmp_controller() -> ThreadpoolController:
-    """Return the OpenMP runtimes of this process, found once: that takes milliseconds,
-    and scikit-learn's is there when this module is.
+    """Return the OpenMP runtimes of this process, looked up once, as that takes
+    milliseconds; scikit-learn's is loaded before this module.
     """
     return ThreadpoolController().select(user_api="openmp")
 
 
 @contextmanager
 def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
-    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread;
-    it only ever lowers their number, and puts it back at the end.
+    """Use at most `n_jobs` OpenMP threads in a ``with`` block, in this Python thread.
+    The number is only ever lowered, and restored at the end.
     """
     if n_jobs is None:
         yield
         return
-    # Not left to `fit`: predictions heed a parameter that was set after the fit.
+    # Checked here too: predictions use a parameter that may be set after the fit.
     validate_parameter_constraints(
         {"n_jobs": N_JOBS_CONSTRAINTS}, {"n_jobs": n_jobs}, caller_name=caller
     )
@@ -66,13 +66,13 @@ def openmp_threads(n_jobs: int | None, caller: str) -> Iterator[None]:
 
 @contextmanager
 def use_openmp_threads(n_threads: int) -> Iterator[None]:
-    """Use so many in a ``with`` block, also if the environment asks for fewer."""
+    """Use that many threads in a ``with`` block, even if the environment sets fewer."""
     with _openmp_controller().limit(limits=n_threads):
         yield
 
 
 class ThreadsMixin(BaseHistGradientBoosting):
-    """Predicts with at most `n_jobs` threads; mixed in before what else predicts."""
+    """Predict with at most `n_jobs` threads; mixed in before other predictors."""
 
     n_jobs: int | None
 
@@ -83,7 +83,7 @@ class ThreadsMixin(BaseHistGradientBoosting):
     def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         stages = super()._staged_raw_predict(X)
         while True:
-            # The limit must not last while the caller works with a stage.
+            # The limit must not last while the caller uses a stage.
             with openmp_threads(self.n_jobs, type(self).__name__):
                 try:
                     stage = next(stages)

@@ -5,7 +5,7 @@ import warnings
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn of the line that called this package, from however deep within it."""
+    """Warn at the line that called this package, however deep the call."""
     frame, stacklevel = sys._getframe(), 1
     while frame.f_back is not None:
         package = frame.f_globals.get("__name__", "").split(".")[0]

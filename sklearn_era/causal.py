@@ -1,7 +1,7 @@
-"""Which features a causal graph calls invariant, and penalties for all others.
+"""Features that a causal graph shows to be invariant, and penalties for all others.
 
 After Du et al. (2025), "Beyond Discriminant Patterns", appendix A: environments differ
-in the mechanisms of a few variables, and a causal graph says on which features the
+in the mechanisms of a few variables, and a causal graph implies on which features the
 target depends alike in all of them. The module is *experimental*: it may change without
 a deprecation.
 """
@@ -45,20 +45,20 @@ def invariant_features(
 
     *Experimental*: it may change without a deprecation.
 
-    For the features X' that are returned, P(Y | X') is the same whatever the mechanisms
-    of the manipulable variables become, as long as they take no new causes.
+    For the returned features X', P(Y | X') is the same whatever the mechanisms of the
+    manipulable variables become, as long as they take no new causes.
 
-    Theorem 1 of [1]_ parts features and target into *c-components*, sets connected by
-    hidden common causes. A feature is invariant if its c-component has no manipulable
-    variable, or no descendant of the target, which counts as its own. Features to which
-    a directed path leads from the target through a manipulable variable are variant all
-    the same (the text below the theorem). See Notes for what is checked beyond that.
+    Theorem 1 of [1]_ divides features and target into *c-components*, sets connected by
+    hidden common causes. A feature is invariant if its c-component contains no
+    manipulable variable, or no descendant of the target, the target included. Features
+    that the target reaches by a directed path through a manipulable variable are
+    variant nevertheless (text below the theorem). The Notes list the further checks.
 
     Parameters
     ----------
     graph : networkx.DiGraph
-        The causal graph, without cycles: an edge from each variable to each that it
-        acts upon. It is not changed.
+        The causal graph, a DAG with an edge from each variable to each that it affects.
+        It is not modified.
 
     target : hashable
         The node of the target Y.
@@ -67,18 +67,18 @@ def invariant_features(
         The variables A whose mechanisms may change between environments.
 
     features : collection of nodes, default=None
-        The variables X that are measured. Nodes that are neither among them nor the
-        target are unmeasured. By default all nodes but the target are features.
+        The measured variables X. Other nodes except the target are unmeasured. By
+        default, all nodes except the target are features.
 
     hidden_causes : collection of pairs of nodes, default=()
-        Pairs of variables with a common cause that is not in the graph, and whose own
-        mechanism does not change: the bidirected edges.
+        The bidirected edges: pairs of variables with a common cause that is not in the
+        graph and whose own mechanism does not change.
 
     Returns
     -------
     invariant : list of nodes
-        The invariant features, in the order of the graph. Empty if there are none, as
-        when the mechanism of the target itself changes.
+        The invariant features, in the order of the graph; empty if there are none, for
+        instance if the mechanism of the target itself changes.
 
     Raises
     ------
@@ -90,30 +90,29 @@ def invariant_features(
 
     See Also
     --------
-    feature_penalties : What estimators take to keep off the other features.
+    feature_penalties : Penalties that make estimators avoid the other features.
 
     Notes
     -----
-    *Unmeasured nodes* are projected out [2]_: the measured variables that one reaches
-    through unmeasured ones are in one c-component, and manipulable if it is.
+    *Unmeasured nodes* are projected out [2]_: the measured variables reached from one
+    through unmeasured ones form one c-component, which is manipulable if the node is.
 
     *The target is its own descendant*: with a hidden common cause of Y and a
     manipulable A, P(Y | A) changes with the mechanism of A. A manipulable cause of Y
-    that shares no hidden cause with Y is invariant: the covariates shift, P(Y | A)
-    stays. Algorithm 2 of [1]_ leaves such a cause out, the theorem does not, and nor
-    does this function. Without it, P(Y | X) would change for a common effect X of A and
+    without a hidden cause shared with Y is invariant: under this covariate shift,
+    P(Y | A) stays. Algorithm 2 of [1]_ leaves such a cause out; the theorem and this
+    function keep it. Without it, P(Y | X) would change for a common effect X of A and
     Y.
 
-    *Where the theorem falls short.* For Y -> A -> X with A manipulable it calls X
-    invariant, since {X} is a c-component without A; yet P(Y | X) changes. By the text
-    below the theorem X is variant. Both together are not enough either. The smallest
-    graph to show it where Y's own mechanism stays is A -> X with A manipulable and a
-    hidden common cause of A and Y: P(Y | X) changes. So what both let pass is checked.
-    A variable E that acts on all manipulable ones stands for the environment, and
-    P(Y | X') stays if X' d-separates E from Y [3]_. Where it does not, features are
-    left out, effects before causes, until it does; then those are taken back in, causes
-    first, that do no harm. The rules are sufficient, not necessary: other sets may be
-    invariant too.
+    *Limits of the theorem.* For Y -> A -> X with A manipulable, the theorem calls X
+    invariant, since {X} is a c-component without A; yet P(Y | X) changes. The text
+    below the theorem makes X variant. Both together are not sufficient either: the
+    smallest counterexample with a fixed mechanism of Y is A -> X with A manipulable and
+    a hidden common cause of A and Y, where P(Y | X) changes. Hence the result is
+    checked: a variable E that acts on all manipulable ones represents the environment,
+    and P(Y | X') stays if X' d-separates E from Y [3]_. Until it does, features are
+    removed, effects before causes; then those that do no harm are added again, causes
+    first. The rules are sufficient, not necessary: other sets may be invariant too.
 
     References
     ----------
@@ -125,7 +124,7 @@ def invariant_features(
 
     Examples
     --------
-    Example 1 of [1]_, whose A is not measured:
+    Example 1 of [1]_, where A is not measured:
 
     >>> import networkx as nx
     >>> from sklearn_era.causal import invariant_features
@@ -138,7 +137,7 @@ def invariant_features(
     pairs = [tuple(pair) for pair in hidden_causes]
     measured = set(graph) if features is None else {target, *features}
 
-    # Each hidden common cause is an unmeasured node from here on.
+    # From here on, each hidden common cause is an unmeasured node.
     whole = networkx.DiGraph(graph)
     for pair in pairs:
         cause = object()
@@ -174,7 +173,7 @@ def _check_graph(
     features: Any,
     hidden_causes: Any,
 ) -> None:
-    """Raise ValueError for a graph that is none, or names that are not in it."""
+    """Raise ValueError if the graph is invalid, or lacks some of the names."""
     if not isinstance(graph, networkx.DiGraph):
         kind = type(graph).__name__
         raise ValueError(f"graph must be a networkx.DiGraph; got {kind}.")
@@ -187,7 +186,7 @@ def _check_graph(
     if not isinstance(hidden_causes, Collection):
         raise ValueError(f"hidden_causes must be pairs; got {hidden_causes!r}.")
     for pair in hidden_causes:
-        # Of text, each letter would be a variable.
+        # A string would be a pair of letters.
         is_pair = isinstance(pair, Collection) and not isinstance(pair, str)
         if not is_pair or len(pair) != 2 or len(set(pair)) != 2:
             raise ValueError(
@@ -220,14 +219,14 @@ def _variant_by_theorem(
     manipulable: Collection[Hashable],
     affected: set[Any],
 ) -> set[Any]:
-    """Return the measured variables that are not invariant by theorem 1 of Du et al.;
-    the target and its descendants are `affected`.
+    """Return the measured variables that theorem 1 of Du et al. makes variant. The
+    target and its descendants are `affected`.
     """
     to_measured = networkx.DiGraph(whole)
     to_measured.remove_edges_from(list(whole.out_edges(measured)))
 
     def reached(name: Hashable) -> set[Any]:
-        """The measured variables that an unmeasured one reaches through such."""
+        """Return the measured variables reached through unmeasured ones."""
         return networkx.descendants(to_measured, name) & measured
 
     confounded = networkx.Graph()
@@ -250,7 +249,7 @@ def mutual_information_ratios(
     *,
     max_bins: int = 16,
 ) -> NDArray[np.float64]:
-    """Compare what each column says of the target with what the invariant ones say.
+    """Compare the information of each column on the target with that of invariant ones.
 
     *Experimental*: it may change without a deprecation.
 
@@ -263,37 +262,39 @@ def mutual_information_ratios(
 
         I = Σ_bc p_bc ln(p_bc / (p_b p_c)) - (B - 1) (C - 1) / (2 n)
 
-    with B and C the numbers of bins that have rows. The second term is the bias of the
-    first, of Miller and Madow [2]_: columns of noise come near 0. Less than 0 is 0.
+    where B and C are the numbers of non-empty bins. The second term is the bias of the
+    first, after Miller and Madow [2]_: columns of noise get about 0. Negative I count
+    as 0.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        The rows. Numbers are put into bins of about as many rows each; each category
-        of a frame's columns of category, string or object dtype is a bin, and so are
-        missing values.
+        The rows. Numbers are put into bins of about equal numbers of rows; in columns
+        of a frame with category, string or object dtype, each category is a bin, and so
+        are missing values.
 
     y : array-like of shape (n_samples,)
-        The target. Numbers are binned as those of X where they are continuous to
-        :func:`sklearn.utils.multiclass.type_of_target`; other values, whole numbers
-        among them, are classes.
+        The target. Numbers are binned like those of X if
+        :func:`sklearn.utils.multiclass.type_of_target` calls them continuous; other
+        values, including whole numbers, are classes.
 
     invariant : sequence of {str, int, bool}
-        The invariant columns: names of a frame, indices or a mask.
+        The invariant columns: column names, indices or a mask.
 
     max_bins : int, default=16
-        Most bins of a column of numbers, in [2, 255], without that of missing values.
+        Maximum number of bins of a numeric column, in [2, 255], without that of missing
+        values.
 
     Returns
     -------
     ratios : ndarray of shape (n_features,), dtype=float64
-        At least 0; their mean over the invariant columns is 1.
+        At least 0; the mean over the invariant columns is 1.
 
     Raises
     ------
     ValueError
-        If no column is invariant, one is not in X, they say nothing of the target, `y`
-        misses some values, or `max_bins` is out of range.
+        If no column is invariant, one is not in X, they have no information on the
+        target, `y` has missing values, or `max_bins` is out of range.
 
     References
     ----------
@@ -321,15 +322,15 @@ def feature_penalties(
     *,
     max_bins: int = 16,
 ) -> NDArray[np.float64]:
-    """Penalise the columns that are not invariant, by how much they tempt.
+    """Penalise the columns that are not invariant, by their information on the target.
 
     *Experimental*: it may change without a deprecation.
 
-    The penalty is 0 for invariant columns, and for the others what
-    `mutual_information_ratios` gives: the centre of the soft mask of Du et al. (2025),
-    "Beyond Discriminant Patterns", section III-B. It is what `feature_penalty` of the
-    estimators takes. Trees do without columns of 1 or more, which say as much of the
-    target as the invariant ones do; rules do so too, but for the noise of their mask.
+    The penalty is 0 for invariant columns, and the ratio of `mutual_information_ratios`
+    for others: the centre of the soft mask of Du et al. (2025), "Beyond Discriminant
+    Patterns", section III-B. Pass it to estimators as `feature_penalty`. Trees exclude
+    columns with a penalty of 1 or more, which have as much information on the target as
+    the invariant ones; so do rules, up to the noise of their mask.
 
     Parameters
     ----------
@@ -343,7 +344,7 @@ def feature_penalties(
         The invariant columns, as `invariant_features` returns them.
 
     max_bins : int, default=16
-        Most bins of a column of numbers.
+        Maximum number of bins of a numeric column.
 
     Returns
     -------
@@ -372,13 +373,13 @@ def feature_penalties(
 def _ratios(
     X: Any, y: ArrayLike, invariant: Any, max_bins: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The ratios of all columns, and which of them are invariant."""
+    """Return the ratios of all columns, and which columns are invariant."""
     columns = read_columns(X)
     names = [column.name for column in columns]
     is_invariant = choose_columns(invariant, names, is_data_frame(X), name="invariant")
     if not is_invariant.any():
         raise ValueError("invariant has no column in it; name at least one.")
-    mapper = make_bin_mapper(max_bins, 0)  # draws some rows of many, the same ones
+    mapper = make_bin_mapper(max_bins, 0)  # draws the same rows of many each time
     labels = check_eras(y, X, name="y")
     if type_of_target(labels) == "continuous":
         classes = mapper.fit_transform(labels.astype(np.float64)[:, np.newaxis])[:, 0]
@@ -404,7 +405,7 @@ def _ratios(
 
 
 def _mutual_information(bins: NDArray[Any], classes: NDArray[Any]) -> float:
-    """What a binned column says of the classes, in nats, less the Miller-Madow bias."""
+    """Return the mutual information in nats, less the Miller-Madow bias, at least 0."""
     n_classes = int(classes.max()) + 1
     counts = np.bincount(bins.astype(np.intp) * n_classes + classes)
     counts.resize(int(bins.max()) + 1, n_classes)

@@ -14,13 +14,13 @@ class Recency(ParameterObject):
     """Weigh an era half as much with each half-life of its age.
 
     The last era in the order of the labels has age 0, the one before it 1, and era j
-    has the weight ``0.5 ** (age_j / half_life)`` per row. Such weights multiply
-    `sample_weight`, and the sum of all weights stays the same.
+    has the weight ``0.5 ** (age_j / half_life)`` per row. These weights multiply
+    `sample_weight` and keep the sum of all weights.
 
     Parameters
     ----------
     half_life : float
-        The half-life, in eras; greater than 0.
+        Half-life in eras, greater than 0.
 
     Examples
     --------
@@ -38,21 +38,21 @@ class Recency(ParameterObject):
 
 
 class GroupDRO(ParameterObject):
-    """Weigh an era the more the more it loses, after the largest loss of an era.
+    """Weigh an era more the larger its loss, to minimise the largest loss of an era.
 
     Algorithm 1 of [1]_: before each iteration the weight of an era is multiplied by
-    ``exp(step_size * loss_j)`` and all are scaled to a mean of 1, where loss_j is the
-    mean loss of the era's training rows, by `sample_weight`: half of the squared error
-    or deviance, the log loss. Bins are those of `sample_weight` alone, and so are
-    scores in training by a `scoring` other than 'loss'; by 'loss' they are of the rows
-    as they were weighed last. Validation rows have no weights of eras. A warm start
-    goes on with the weights it had. For boosters: the trees of a forest know no loss.
+    ``exp(step_size * loss_j)``, and all weights are scaled to a mean of 1. loss_j is
+    the mean loss of the era's training rows, weighted by `sample_weight`: half the
+    squared error or deviance, the log loss. Bins depend on `sample_weight` alone, and
+    so do training scores, unless `scoring` is 'loss', which uses the latest weights.
+    Validation rows have no weights of eras. A warm start continues with the weights it
+    had. For boosters only, since trees of a forest have no loss so far.
 
     Parameters
     ----------
     step_size : float, default=0.1
-        In units of 1 / loss and so of the target, 0 or more. 0 weighs all eras as their
-        rows do, and is the plain fit.
+        0 or more, in units of 1 / loss, and so dependent on the target's unit. With 0,
+        all eras weigh as their rows do, and the fit is the plain one.
 
     References
     ----------
@@ -75,47 +75,47 @@ class GroupDRO(ParameterObject):
 
 
 class Intercepts(ParameterObject):
-    """Give each era an intercept, beside which the trees are grown.
+    """Give each era an intercept, estimated along with the trees.
 
-    The raw prediction has an intercept of each training era, of each class where there
-    are more than two. Before each iteration all intercepts take a Newton step, and are
-    shrunk to 0 by how well their rows determine them [1]_, or smoothed. What is
-    predicted for is the next era, by the forecast of its intercept, or an era given to
-    ``predict``. Where early stopping holds out the last eras, theirs are estimated
-    after the last tree, and are in the forecast.
+    The raw prediction has an intercept for each training era, and for each class if
+    there are more than two. Before each iteration all intercepts take a Newton step,
+    and are shrunk to 0 by how well their rows determine them [1]_, or smoothed.
+    Predictions are for the next era, by the forecast of its intercept, or for an era
+    passed to ``predict``. If early stopping holds out the last eras, their intercepts
+    are estimated after the last tree, and enter the forecast.
 
     Parameters
     ----------
     forecast : {'last', 'auto', 'mean', 'exponential'}, default='last'
-        What the intercept of an era that is not known is taken for: the mean of the
-        last `n_eras` intercepts in the order of the labels, the mean of all, or a mean
-        whose weights halve with each `n_eras` eras. Groups without an order, such as
-        hospitals, need 'mean'. With 'auto', intercepts are a level that is estimated
-        and tested, and may be none: see Notes.
+        Forecast of the intercept of unknown eras: the mean of the last `n_eras`
+        intercepts in the order of the labels, the mean of all, or a mean whose weights
+        halve every `n_eras` eras. Groups without an order, such as hospitals, need
+        'mean'. With 'auto', intercepts follow a level that is estimated and tested, and
+        may be dropped: see Notes.
 
     n_eras : int, default=3
-        How many eras 'last' takes, or the half-life of 'exponential'. The others take
-        all.
+        Number of eras of 'last', or half-life of 'exponential'. The others use all
+        eras.
 
     Notes
     -----
-    With 'auto', era j of the values of eras, whose noise is known, is ::
+    With 'auto', the value t_j of era j, whose noise e_j has a known variance, is ::
 
         t_j = c_g(j) + b (j - j0) + a_j + u_j + e_j,   a_j = phi a_(j-1) + N(0, q)
 
-    and its intercept is the mean of the trend and of a_j given all eras, beside the
-    mean of c. The era's own shock u_j is left to the trees, and so are the constants c
-    of eras that are alike in all columns that are constant within eras: a holiday
-    keeps its effect. Variances and phi are on a grid, of the largest restricted
-    likelihood [2]_; they are estimated before the first tree and after 4, 16, 64 and
-    so on. The likelihood has to be larger than without a level by 2 in logarithms, at
-    least six eras have to be comparable with earlier ones, and forecasts of each era
-    from those before it have to have smaller squared errors with the level than
-    without, by more than an autocorrelation-consistent standard error [3]_. Otherwise
-    nothing is carried on; without a level, the model is the plain one. Eras beyond
-    training that are given to ``predict`` have the forecast of their own horizon, if
-    labels are numbers, dates or periods in regular steps: a decays by phi, and each
-    step of the trend is 0.8 of the one before.
+    and its intercept is the mean of the trend and of a_j given all eras, plus the mean
+    of c. Trees explain the era's own shock u_j, and the constants c of eras that agree
+    in all columns that are constant within eras: a holiday keeps its effect. Variances
+    and phi are those on a grid with the largest restricted likelihood [2]_, estimated
+    before the first tree and after 4, 16, 64 and so on. A level is used if its
+    log-likelihood exceeds that without a level by 2, at least six eras are comparable
+    with earlier ones, and forecasts of each era from those before it have smaller
+    squared errors with the level than without, by more than an
+    autocorrelation-consistent standard error [3]_. Otherwise nothing is carried
+    forward; without a level, the model is the plain one. Eras beyond training that are
+    passed to ``predict`` get the forecast of their own horizon, if labels are numbers,
+    dates or periods in regular steps: a decays by phi, and each step of the trend is
+    0.8 times the one before.
 
     References
     ----------
@@ -146,26 +146,26 @@ class Intercepts(ParameterObject):
 
     @property
     def _is_ordered(self) -> bool:
-        """Whether the forecast depends on the order of the eras."""
+        """Whether the forecast depends on the order of eras."""
         return self.forecast != "mean"
 
     @property
     def _estimates(self) -> bool:
-        """Whether the forecast is one of estimated levels, not of weights of eras."""
+        """Whether the forecast is that of estimated levels, not a weighted mean."""
         return self.forecast == "auto"
 
     def _forecast_weights(self, has_weight: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the weight of each era's intercept in the next era's.
+        """Return the weights of the eras' intercepts in the forecast of the next.
 
         Parameters
         ----------
         has_weight : ndarray of shape (n_eras,), dtype=bool
-            Whether each era has weight in training, in the order of the labels.
+            Whether each era has weight in training, in the order of labels.
 
         Returns
         -------
         weights : ndarray of shape (n_eras,)
-            They add up to 1, and are 0 for eras without weight.
+            They sum to 1, and are 0 for eras without weight.
         """
         n_eras = int(has_weight.sum())
         if self.forecast == "exponential":
@@ -179,12 +179,12 @@ class Intercepts(ParameterObject):
 
 
 def half_life_weights(n_eras: int, half_life: float) -> NDArray[np.float64]:
-    """``0.5 ** (age / half_life)`` of each era, the last one's age being 0."""
+    """Return ``0.5 ** (age / half_life)`` of each era; the last era has age 0."""
     return 0.5 ** (np.arange(n_eras)[::-1] / half_life)
 
 
 def intercepts_of(estimator: Any) -> Intercepts | None:
-    """Return what `era_effects` of an estimator stands for."""
+    """Return the `Intercepts` of an estimator, or None."""
     effects = estimator.era_effects
     return Intercepts() if effects == "intercept" else effects
 
