@@ -1,7 +1,6 @@
-"""Docstrings of the estimators: scikit-learn's own, with what is ours put in.
+"""Docstrings of the estimators: scikit-learn's own, with the era parameters inserted.
 
-All that scikit-learn documents holds word for word, and is read from the installed
-version rather than repeated here.
+scikit-learn's text is read from the installed version, and holds word for word.
 """
 
 import inspect
@@ -11,27 +10,25 @@ from textwrap import dedent
 from ._parameter_table import PARAMETERS, document
 
 _SUMMARY = """\
-    scikit-learn's estimator of the same name, whose split criterion can compare eras:
-    weeks, hospitals, regions. With `split_criterion="gain"`, the default, the fitted
-    trees are bit-identical to scikit-learn's (but early stopping holds out whole eras
-    where ``fit`` is given any; see `validation_eras`). What follows up to the era
-    parameters is scikit-learn's own documentation.
+    scikit-learn's estimator of the same name, with split criteria that can compare
+    eras: weeks, hospitals, regions. With `split_criterion="gain"`, the default, the
+    fitted trees are bit-identical to scikit-learn's (but early stopping holds out whole
+    eras if ``fit`` gets any; see `validation_eras`). The text up to the era parameters
+    is scikit-learn's own documentation.
 """
 
 _ATTRIBUTES = """    feature_importances_ : ndarray of shape (n_features,)
-        The share of each feature in the gains over all rows of all splits.
+        Share of each feature in the pooled gains of all splits.
     validation_eras_ : ndarray of shape (n_held_out,)
-        The labels of the eras that early stopping has held out, sorted. It exists only
-        where it held out whole eras (see `validation_eras`).
+        Labels of the eras that early stopping held out, sorted. Exists only if it held
+        out whole eras (see `validation_eras`).
     era_intercepts_ : dict
-        The intercept of each training era, by its label: a float, or an array of shape
-        (n_classes,) where there are more than two classes. It exists only with
-        `era_effects`.
+        Intercept of each training era, by its label: a float, or an array of shape
+        (n_classes,) with more than two classes. Exists only with `era_effects`.
     era_weights_ : dict
-        By the label of each training era, an array of shape (n_iter_,): what each
-        iteration multiplied the weights of its rows by. It exists only with another
-        `era_weighting` than 'rows'. After a warm start with other eras, earlier
-        iterations have NaN.
+        By the label of each training era, an array of shape (n_iter_,): the factors of
+        its rows' weights in each iteration. Exists only if `era_weighting` is not
+        'rows'. After a warm start with other eras, earlier iterations have NaN.
 """
 
 _REFERENCES = """    References
@@ -59,7 +56,7 @@ def era_docstring(upstream: type) -> str | None:
     """Return scikit-learn's docstring with era parameters; None with ``python -OO``."""
     if upstream.__doc__ is None:
         return None
-    # Without the indentation of the source, which Python 3.13 takes off by itself.
+    # Without the indentation of the source, which Python 3.13 strips by itself.
     first_line, _, rest = inspect.cleandoc(upstream.__doc__).partition("\n")
     body, _, _ = rest.partition("Examples\n--------\n")
     body = re.sub(
@@ -73,7 +70,7 @@ def era_docstring(upstream: type) -> str | None:
     body = body.replace(
         "For each categorical feature, there must be at most `max_bins` unique\n"
         "    categories.",
-        "Of a feature of more than `max_bins` categories, the most frequent ones have\n"
+        "If there are more than `max_bins` categories, the most frequent ones have\n"
         "    a bin each, and all others share one.",
     )
     return (

@@ -1,7 +1,7 @@
-"""The parameters that are ours: defaults, values, documentation, and who has them.
+"""The parameters that are ours: default, values, documentation, and who has them.
 
-Signatures spell them out, as scikit-learn and editors read them there; a test holds
-them to this table.
+Signatures repeat the defaults, since scikit-learn and editors read them there; a test
+compares them with this table.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ _P = ParamSpec("_P")
 
 
 class Parameter(NamedTuple):
-    """A parameter of the boosters, and perhaps of the forests."""
+    """A parameter of the boosters and, if `is_of_forests`, of the forests."""
 
     default: Any
     constraints: list[Any]
@@ -40,11 +40,11 @@ PARAMETERS = {
         [StrOptions(set(CRITERIA)), dict, SplitCriterion],
         f"{{{', '.join(map(repr, CRITERIA))}}}, dict or object",
         """
-        What a split is chosen by: an object of :mod:`sklearn_era.criteria`, where the
-        formulas are, its name, or a dict such as ``{'era': 1, 'directional': 0.5}``,
-        which stands for a :class:`~sklearn_era.criteria.Blend`. All but 'gain' need
-        `eras` in ``fit``. In a grid, ``split_criterion__min_agreement`` and the like
-        are the parameters of the criterion.
+        Ranks the splits of a node: an object of :mod:`sklearn_era.criteria`, which has
+        the formulas; its name; or a dict such as ``{'era': 1, 'directional': 0.5}``,
+        short for a :class:`~sklearn_era.criteria.Blend`. All but 'gain' need `eras` in
+        ``fit``. In a grid, ``split_criterion__min_agreement`` and the like set the
+        parameters of the criterion.
         """,
     ),
     "min_samples_per_era": Parameter(
@@ -52,8 +52,8 @@ PARAMETERS = {
         [Interval(Integral, 1, None, closed="left")],
         "int",
         """
-        Rows that a split has to leave on each side for an era to be covered, whatever
-        their weights. 'gain' and 'held_out' do not ask.
+        Minimum number of rows on each side of a split for an era to be covered,
+        whatever their weights. 'gain' and 'held_out' ignore it.
         """,
     ),
     "min_era_coverage": Parameter(
@@ -61,10 +61,10 @@ PARAMETERS = {
         [Interval(Real, 0, 1, closed="right")],
         "float",
         """
-        Share of the training eras, in (0, 1], that a split has to cover. The papers'
-        rule is ``min_era_coverage=1.0, min_gain_share=0.0``, under which trees end
+        Minimum share of the training eras, in (0, 1], that a split must cover. The
+        papers' rule is ``min_era_coverage=1.0, min_gain_share=0.0``, which ends trees
         early where eras are small; the defaults were chosen on public data. 'gain' and
-        'held_out' do not ask.
+        'held_out' ignore it.
         """,
     ),
     "min_gain_share": Parameter(
@@ -72,12 +72,12 @@ PARAMETERS = {
         [Interval(Real, 0, 1, closed="both")],
         "float",
         """
-        Share of the largest gain over all rows among the splits of a node, in [0, 1],
-        that a split has to have: the criterion chooses among those that do. Where it
-        admits none of them, the node takes the split of the largest gain, and nodes are
-        expanded in the order of their gains. So no split gives up more than the rest,
-        and trees grow as large as by 'gain'. 0 leaves all to the criterion, and 1
-        leaves it ties alone.
+        Minimum pooled gain (that over all rows) of the splits that the criterion
+        chooses among, as a share of the node's largest, in [0, 1]. If the criterion
+        admits none of them, the node takes the split with the largest gain. So no split
+        gives up more than ``1 - min_gain_share`` of the gain, and trees grow as large
+        as with 'gain'; nodes are expanded in the order of their pooled gains. 0 leaves
+        the choice to the criterion, 1 only ties.
         """,
     ),
     "min_impurity_decrease": Parameter(
@@ -85,8 +85,8 @@ PARAMETERS = {
         [Interval(Real, 0, None, closed="left")],
         "float",
         """
-        The least gain of a split over all rows, by unit of the training set's sum of
-        hessians, as in scikit-learn's trees; 0 asks nothing.
+        Minimum pooled gain of a split, per unit of the training set's sum of hessians,
+        as in scikit-learn's trees; 0 is no minimum.
         """,
     ),
     "era_order": Parameter(
@@ -94,11 +94,11 @@ PARAMETERS = {
         [StrOptions({"auto", "ordered", "unordered"})],
         "{'auto', 'ordered', 'unordered'}",
         """
-        Whether eras follow each other, where a parameter depends on it. With 'auto',
-        numbers, dates, periods and ordered categoricals do (the latter in the order of
-        their categories), and so does text that is numbers or dates of one form
-        (``"0001"``, ``"2024-01"``, ``"2024-W07"``), with a warning; booleans do not,
-        and other text raises. With 'ordered', text is taken in its own order.
+        Whether eras follow each other, for parameters that depend on it. With 'auto',
+        numbers, dates, periods and ordered categoricals (by their categories) do; so
+        does text that is numbers or dates of one form (``"0001"``, ``"2024-01"``,
+        ``"2024-W07"``), with a warning; booleans do not, and other text raises an
+        error. With 'ordered', text is in its own order.
         """,
     ),
     "validation_eras": Parameter(
@@ -106,11 +106,11 @@ PARAMETERS = {
         [StrOptions({"auto", "last", "random"}), None],
         "{'auto', 'last', 'random'} or None",
         """
-        What early stopping holds out where ``fit`` is given `eras` and no `X_val`:
-        whole eras, the last ones or random ones, or, with None, rows at random as in
-        scikit-learn. 'auto' is the last ones where eras follow each other (see
-        `era_order`), and random ones where not. `validation_fraction` is then the share
-        of the eras, rounded up, or their number. A single era is never held out.
+        Eras that early stopping holds out if ``fit`` gets `eras` and no `X_val`: the
+        last ones, or random ones. 'auto' takes the last ones if eras follow each other
+        (see `era_order`), else random ones. `validation_fraction` is then the share of
+        the eras, rounded up, or their number; a single era is never held out. None
+        holds out random rows, as in scikit-learn.
         """,
         is_of_forests=False,
     ),
@@ -119,14 +119,13 @@ PARAMETERS = {
         [StrOptions({"rows", "equal"}), Recency, GroupDRO],
         "{'rows', 'equal'} or object",
         """
-        What an era weighs in all sums over rows: as much as its rows do, as much as any
-        other, or as :class:`~sklearn_era.effects.Recency` and, for boosters,
-        :class:`~sklearn_era.effects.GroupDRO` describe. Such weights multiply
-        `sample_weight`, and the sum of all weights stays the same: the model is the one
-        that the product, passed as `sample_weight`, gives (but a `BinnedDataset` keeps
-        the bins that it has). All but 'rows' need `eras` in ``fit``, and count those
-        that early stopping holds out; of several columns of eras, a forest takes the
-        first.
+        Weight of an era in all sums over rows: that of its rows, the same for all eras,
+        or as in :class:`~sklearn_era.effects.Recency` and, for boosters,
+        :class:`~sklearn_era.effects.GroupDRO`. All but 'rows' need `eras` in ``fit``.
+        The weights multiply `sample_weight` and keep its sum: the model is that of a
+        fit with the product as `sample_weight` (but a `BinnedDataset` keeps its bins).
+        Eras that early stopping holds out are counted; of several columns of eras, a
+        forest takes the first.
         """,
     ),
     "leaf_shrinkage": Parameter(
@@ -134,13 +133,12 @@ PARAMETERS = {
         [StrOptions({"eras"}), None],
         "{'eras'} or None",
         """
-        With 'eras', the value v of a leaf is multiplied by ``A / (A + var(v))``. The
-        variance of v is by moments, from how much its values ``-G_j / H_j`` in each era
-        differ [1]_; A is the variance of the values of the tree's leaves about 0, less
-        the mean of var(v) [2]_. A leaf that means something else in each era comes
-        close to 0. With monotonic constraints all leaves of a tree get the mean factor,
-        which keeps their order; of a single era nothing is shrunk. Needs `eras` in
-        ``fit``.
+        With 'eras', shrinks the value v of a leaf towards 0, the more it differs
+        between eras. Needs `eras` in ``fit``. With monotonic constraints all leaves of
+        a tree are shrunk by the mean factor, which keeps their order; with a single era
+        none is. The factor is ``A / (A + var(v))``: var(v) is estimated by moments from
+        the values ``-G_j / H_j`` of the eras [1]_, and A is the variance about 0 of the
+        values of the tree's leaves, less the mean of var(v) [2]_.
         """,
         is_of_forests=False,
     ),
@@ -149,10 +147,10 @@ PARAMETERS = {
         [StrOptions({"intercept"}), Intercepts, None],
         "{'intercept'}, object or None",
         """
-        With 'intercept', which stands for :class:`~sklearn_era.effects.Intercepts`,
-        each training era has an intercept in the raw prediction, and trees are grown
-        beside it. What is predicted for is the next era, by the forecast of its
-        intercept, or an era given to ``predict``. Needs `eras` in ``fit``.
+        With 'intercept', short for :class:`~sklearn_era.effects.Intercepts`, each
+        training era has an intercept in the raw prediction, estimated along with the
+        trees. Predictions are for the next era, by a forecast of its intercept, or for
+        an era passed to ``predict``. Needs `eras` in ``fit``.
         """,
         is_of_forests=False,
     ),
@@ -161,24 +159,24 @@ PARAMETERS = {
         ["array-like", Mapping, None],
         "array-like of shape (n_features,), mapping or None",
         """
-        What the splits of each feature pay: numbers of 0 or more, by the columns of X,
-        or a mapping from their names or places, in which all others have 0. The unit is
-        the largest key K of the node's admissible splits: the gain over all rows
-        ('gain'), ``B_alpha`` ('era'), the share of eras ('directional') or the key
-        ('vrex', 'held_out' and blends). Where a key may be negative, it is the largest
-        gain over all rows ('invariant') or decrease of impurity ('time_robust'). A
-        split of a feature with penalty p ranks by its key less ``p K``, and its node
-        waits by that. It is valid where what has to be positive is so less ``p K``: the
-        key, with 'invariant' the gain over all rows, and with 'time_robust' the
-        decrease, which has to exceed the criterion's `min_impurity_decrease`. So with
-        0.2, a feature splits a node where its key is larger than all others by a fifth
-        of the largest. 1 or more forbids a feature: all is as if X did not have it,
-        draws of features too. With a `min_gain_share`, shares are of the largest gain
-        that is left when each feature has paid p times the largest of all, and K is of
-        the splits that have theirs. Nodes then wait by the gain that is left, which
-        decides where the criterion admits no split. Splits of 'gain' are found by the
-        kernel of the other criteria, where any penalty is positive. None or zeros
-        change nothing.
+        Penalises the splits of features: numbers of 0 or more, by the columns of X, or
+        a mapping from column names or indices, in which all others have 0. With 0.2, a
+        feature splits a node only if its key exceeds all others by a fifth of the
+        largest; 1 or more excludes it as if X did not have it, from draws of features
+        too. None or zeros change nothing. With any positive penalty, 'gain' uses the
+        kernel of the other criteria.
+
+        The key of a split with penalty p is lowered by ``p K``, and so is the priority
+        of its node. K is the largest key of the node's admissible splits: the pooled
+        gain ('gain'), ``B_alpha`` ('era'), the agreement ('directional') or the key
+        ('vrex', 'held_out' and blends); where keys may be negative, the largest pooled
+        gain ('invariant') or decrease of impurity ('time_robust'). The split is valid
+        if its key minus ``p K`` is positive; for 'invariant', its pooled gain minus
+        ``p K``; for 'time_robust', if its decrease minus ``p K`` exceeds the
+        criterion's `min_impurity_decrease`. With a `min_gain_share`, each pooled gain
+        is first lowered by p times the largest: shares are of the largest that is left,
+        K is of the splits that have their share, and the gain left is the priority, and
+        decides if the criterion admits no split.
         """,
     ),
     "colsample_bytree": Parameter(
@@ -186,12 +184,12 @@ PARAMETERS = {
         [Interval(Real, 0, 1, closed="right")],
         "float",
         """
-        Share of the features, in (0, 1], that is drawn at random for each tree, with
-        every criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them,
-        without replacement. No histogram is built of the others, which is most of what
-        a tree of many rows costs. `max_features` draws among the features of the tree,
-        anew at each split. In multiclass classification, each tree of an iteration has
-        features of its own.
+        Share of the features, in (0, 1], drawn at random for each tree, with every
+        criterion: ``max(1, ceil(colsample_bytree * n_features))`` of them, without
+        replacement. No histogram is built for the others, which saves most of the time
+        of a tree of many rows. `max_features` draws among the features of the tree,
+        anew at each split. In multiclass classification, each tree of an iteration
+        draws its own.
         """,
         is_of_forests=False,
     ),
@@ -200,11 +198,11 @@ PARAMETERS = {
         N_JOBS_CONSTRAINTS,
         "int or None",
         """
-        Most OpenMP threads that ``fit`` and the predictions use. None is scikit-learn's
-        way: as many as there are cores, or as the environment variable
-        ``OMP_NUM_THREADS``, a limit of threadpoolctl or a container's quota allow. An
-        integer lowers their number and never raises it; -1 is all of them, and -2 all
-        but one. The results are the same with any number of threads, bit for bit.
+        Maximum number of OpenMP threads of ``fit`` and predictions. None is
+        scikit-learn's choice: as many as there are cores, or as the environment
+        variable ``OMP_NUM_THREADS``, a limit of threadpoolctl or a container's quota
+        allow. An integer lowers this number and never raises it; -1 is all threads, -2
+        all but one. Results are the same with any number of threads, bit for bit.
         """,
     ),
 }
@@ -214,7 +212,7 @@ CONSTRAINTS = {name: row.constraints for name, row in PARAMETERS.items()} | {
     "min_samples_leaf": [Interval(Integral, 1, 2**32 - 1, closed="both")],
 }
 
-# Names that there were before criteria and effects were objects.
+# Former names, from before criteria and effects were objects.
 MOVED = {
     "boltzmann_alpha": "split_criterion=Era(boltzmann_alpha=...)",
     "min_direction_agreement": "split_criterion=Directional(min_agreement=...)",
@@ -243,8 +241,8 @@ for _name, _new in MOVED.items():
 def stores_parameters(
     init: Callable[_P, None], defaults: Mapping[str, Any] = MappingProxyType({})
 ) -> Callable[_P, None]:
-    """Make attributes of the arguments of a constructor, and of its defaults, in place
-    of which there may be others.
+    """Decorate a constructor to store its arguments as attributes, with `defaults` in
+    place of its own.
     """
     known = signature(init)
     known = known.replace(
@@ -267,7 +265,7 @@ def stores_parameters(
         bound.apply_defaults()
         estimator = bound.arguments.pop("self")
         for name, value in bound.arguments.items():
-            # A default that is an object is not to be shared.
+            # Objects that are defaults are not shared between estimators.
             is_shared = name not in given and isinstance(value, ParameterObject)
             vars(estimator)[name] = clone(value) if is_shared else value
 
