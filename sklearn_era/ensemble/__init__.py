@@ -1,13 +1,13 @@
 """Era-aware ensembles: boosters under scikit-learn's own names, and forests.
 
 The rooms, in the order of the pipeline: ``_binning``, ``_criteria``, ``_splitting``,
-``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` holds what
-is scikit-learn's own, and ``_arrays`` the types of its arrays. Boosters and forests
-share ``_estimator``, ``_parameters`` and their ``_parameter_table``, the criterion and
-splitter of these (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``, what a
-warm start has to find again (``_warm_start``), the state of a running fit
-(``_fit_state``) and its ``_callbacks``; ``_just_train_twice`` does without eras. By
-``_exchange``, processes that hold other eras grow one tree.
+``_boosters`` and ``_forests``, ``_prediction``; ``_hist_gradient_boosting`` is
+scikit-learn's own, and ``_arrays`` has the types of its arrays. Boosters and forests
+share ``_estimator``, ``_parameters`` with their ``_parameter_table``, the criterion and
+splitter of these (``_criterion_plan``), ``_feature_penalty``, ``_docstrings``, checks
+of warm starts (``_warm_start``), the state of a running fit (``_fit_state``) and its
+``_callbacks``; ``_just_train_twice`` needs no eras. With ``_exchange``, processes that
+hold different eras grow one tree.
 """
 
 from typing import TYPE_CHECKING

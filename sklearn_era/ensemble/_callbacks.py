@@ -1,7 +1,7 @@
-"""What scikit-learn's callbacks hear of a fit: a task, and one in it per iteration.
+"""scikit-learn's callbacks: a task for the fit, with one subtask per iteration.
 
-A tree of a forest, or one of each class, is an iteration as well. ``fit`` tells an
-object where they begin and end. Nothing is computed that no callback asks for.
+A tree of a forest, or one tree per class, is also an iteration. ``fit`` reports where
+they begin and end. Data are computed only when a callback asks for them.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def begin_tasks(
     n_tasks: int,
     fitted: Callable[[], dict[str, Any] | None],
 ) -> "Tasks":
-    """Report that a fit of at most `n_tasks` tasks begins. `fitted` returns the
-    attributes of an estimator whose fit stopped here, or None if it cannot predict.
+    """Report the beginning of a fit of at most `n_tasks` tasks. `fitted` returns the
+    attributes of an estimator whose fit stopped here, or None if it could not predict.
     """
     if not hasattr(estimator, "_skl_callbacks"):
         return Tasks(estimator, fitted)
@@ -37,8 +37,8 @@ def begin_tasks(
 
 
 class Tasks:
-    """The tasks of a fit, in which `_follower` may follow the iterations without
-    scikit-learn's callbacks, which older releases lack.
+    """The tasks of a fit. `_follower` follows the iterations without scikit-learn's
+    callbacks, which older releases lack.
     """
 
     def __init__(self, estimator: Any, fitted: Callable[[], dict[str, Any] | None]):
@@ -51,7 +51,7 @@ class Tasks:
             self._follower.begin_iteration(self._estimator)
 
     def end_iteration(self) -> bool:
-        """Whether a callback asks to stop."""
+        """Return whether a callback asks to stop."""
         state = self._estimator._fit_state
         if state.keeps_iterations:
             state.last_whole = Snapshot(self._estimator)
@@ -64,7 +64,7 @@ class Tasks:
 
 
 class _ReportedTasks(Tasks):
-    """The tasks of one fit, each reported to the callbacks as it begins and ends."""
+    """The tasks of one fit, with reports to the callbacks."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class _ReportedTasks(Tasks):
         fitted: Callable[[], dict[str, Any] | None],
     ):
         super().__init__(estimator, fitted)
-        # Functions, which are called if a callback asks for what they return.
+        # Functions, called only if a callback asks for their results.
         self._data = {
             "X": lambda: rows.X,
             "y": lambda: rows.y,
@@ -107,8 +107,8 @@ class _ReportedTasks(Tasks):
         )
 
     def _call(self, hooks: Any, **arguments: Any) -> Any:
-        # With `_in_fit` the estimator would take rows to predict for bins, and what a
-        # callback predicts with it would be wrong. After an error it is not needed.
+        # With `_in_fit` the estimator would take rows to predict for bins, and
+        # predictions of a callback would be wrong. After an error it is not needed.
         in_fit = self._estimator.__dict__.pop("_in_fit", None)
         result = hooks(estimator=self._estimator, **self._data, **arguments)
         if in_fit is not None:
@@ -116,16 +116,16 @@ class _ReportedTasks(Tasks):
         return result
 
     def _stopped_here(self) -> dict[str, Any] | None:
-        """Return the whole `__dict__` of an estimator whose fit stopped here, since one
-        that runs has attributes that it has not.
+        """Return the whole `__dict__` of an estimator whose fit stopped here; a running
+        one has further attributes.
         """
         fitted = self._fitted()
         return None if fitted is None else {"__dict__": fitted}
 
 
 class TrainingRows:
-    """The rows to train on as ``fit`` was given them, not binned; only `y` is encoded.
-    Early stopping leaves `y_train` of it, whose eras are `eras`.
+    """The training rows as passed to ``fit``, not binned; only `y` is encoded.
+    `y_train` is the part left by early stopping, and `eras` are its eras.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class TrainingRows:
     def metadata(self) -> dict[str, Any]:
         metadata = {}
         if self._sample_weight is not None:
-            # Those of `fit` have the weights of classes in them.
+            # The weights in `fit` include those of classes.
             sample_weight = check_sample_weight(
                 self._sample_weight, self._y, dtype=np.float64
             )
@@ -182,11 +182,11 @@ class TrainingRows:
 
     @cached_property
     def _indices(self) -> NDArray[np.intp]:
-        """The rows that early stopping has left to train on."""
+        """The rows that early stopping leaves for training."""
         estimator = self._estimator
         if estimator._fit_state.training_rows is not None:
             return estimator._fit_state.training_rows
-        # Without eras, scikit-learn has split arrays. The seed gives the same indices.
+        # Without eras, scikit-learn has split arrays; the seed gives the same indices.
         indices, _ = train_test_split(
             np.arange(self._y.size),
             test_size=estimator.validation_fraction,
@@ -198,15 +198,15 @@ class TrainingRows:
 
 
 def _takes_eras(callback: Any) -> bool:
-    """Whether a callback can do with eras in the metadata: the scorer of a
-    `ScoringMonitor` gets them all, and raises an error for what it did not ask for.
+    """Whether a callback accepts eras in the metadata: the scorer of a `ScoringMonitor`
+    gets all metadata, and raises an error for what it did not request.
     """
     if not isinstance(callback, ScoringMonitor):
         return True
     scoring = callback._scoring
     if not isinstance(scoring, dict):
         return asks_for_eras(scoring)
-    # Routed, eras reach the scorers that ask for them, and else every one.
+    # With routing, eras reach the scorers that request them, else every one.
     holds = any if _routing_enabled() else all
     return holds(asks_for_eras(scorer) for scorer in scoring.values())
 

@@ -1,4 +1,4 @@
-"""From the parameters of an estimator to the criterion and the splitter of its fit."""
+"""The criterion and the splitter of a fit, made from an estimator's parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ _LARGEST_INT = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True)
 class CriterionPlan:
-    """The split criterion of an estimator's parameters, resolved once a fit."""
+    """The split criterion of an estimator's parameters, resolved once per fit."""
 
     criterion: SplitCriterion
-    is_gain_of_one_era: bool  # with a single era, which needs no more rows than a leaf
-    min_samples_per_era: int  # like the next two, 0 if the criterion does not ask
+    is_gain_of_one_era: bool  # with one era; it needs no more rows than a leaf
+    min_samples_per_era: int  # like the next two, 0 if the criterion ignores it
     min_era_coverage: float
     min_gain_share: float
 
@@ -48,29 +48,29 @@ class CriterionPlan:
 
     @property
     def is_plain_gain(self) -> bool:
-        """Whether splits are those of the gain, whatever the eras."""
+        """Whether splits are ranked by the gain alone, whatever the eras."""
         return self.criterion._is_plain_gain
 
     @property
     def is_by_kernel(self) -> bool:
-        """Whether the plain gain, too, is left to the kernel of the other criteria."""
+        """Whether the other criteria's kernel finds the splits of the plain gain."""
         return getattr(self.criterion, "splitter", None) == "era"
 
     @property
     def sees_all_eras(self) -> bool:
-        """Whether eras are judged beside the other ones."""
+        """Whether an era's part of a key depends on the other eras."""
         return any(part.traits.sees_all_eras for part in self.criterion._parts)
 
     def compares(self, n_eras: int) -> bool:
-        """Whether splits of rows of so many eras are ranked by more than the gain."""
+        """Whether splits of rows of `n_eras` eras are ranked by more than the gain."""
         return not (self.is_plain_gain or (n_eras == 1 and self.is_gain_of_one_era))
 
 
 def make_criterion(plan: CriterionPlan, n_eras: int) -> Criterion:
-    """Return the kernel's criterion, for a number of eras in training."""
+    """Return the kernel's criterion for a number of training eras."""
     return Criterion(
         plan.criterion.name,
-        # No era has as many rows as the largest C int: any more makes no difference.
+        # No era has more rows than the largest C int, so larger values change nothing.
         min_samples_per_era=min(int(plan.min_samples_per_era), _LARGEST_INT),
         min_covered_eras=number_of_share(plan.min_era_coverage, n_eras),
         min_gain_share=plan.min_gain_share,
@@ -84,8 +84,8 @@ def make_target_weights(
     n_classes: int | None = None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the weights of rows for the statistic "ratio", of positive ones and of
-    all, in units of their mean, so that a constant that multiplies all changes nothing.
+    """Return the weights of the positive and of all rows for the statistic "ratio", in
+    units of their mean, so that scaling all weights changes nothing.
     """
     others = y[(y != 0) & (y != 1)]
     if n_classes is not None and n_classes > 2:
@@ -116,9 +116,9 @@ def choose_splitter(
     exchange: Exchange = ALONE,
     penalties: NDArray[np.float64] | None = None,
 ) -> EraSplitter | None:
-    """Return what finds splits by an estimator's parameters: None for scikit-learn's
-    splitter. `eras` is None only for the plain gain; with an `exchange`, rows are of
-    this process and labels of all. `penalties` are in the order of binned columns.
+    """Return the splitter for an estimator's parameters; None for scikit-learn's.
+    `eras` is None only for the plain gain. With an `exchange`, rows are those of this
+    process and labels those of all. `penalties` are in the order of binned columns.
     """
     make = partial(
         make,
@@ -141,7 +141,7 @@ def choose_splitter(
 
 
 def _by_gain(make: Callable[..., EraSplitter], y: NDArray[Any]) -> EraSplitter:
-    """Make the splitter by the gain, to which all rows are one era."""
+    """Make the splitter of the gain, which treats all rows as one era."""
     of_one_era = np.zeros(y.shape[0], dtype=np.int32)
     return make(of_one_era, 1, None, Criterion("gain", min_covered_eras=0))
 
@@ -153,7 +153,7 @@ def target_weights_of(
     sample_weight: NDArray[Any] | None,
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float32], ...]:
-    """As `make_target_weights` returns them, where eras are compared by the target."""
+    """Return `make_target_weights` if the criterion compares targets, else nothing."""
     if not plan.criterion._needs_target:
         return ()
     n_classes = estimator.classes_.size if is_classifier(estimator) else None
@@ -161,14 +161,14 @@ def target_weights_of(
 
 
 def least_gain(estimator: Any, total_weight: float) -> float:
-    """The gain that a split has to exceed, by the sum of hessians of a tree."""
-    # The grower wants more than its least gain, the parameter is one that suffices,
-    # were it not for the last digits of sums.
+    """Return the gain that a split must exceed, given the sum of a tree's hessians."""
+    # The grower requires more than its minimum, while the parameter itself suffices, up
+    # to rounding errors of sums.
     return estimator.min_impurity_decrease * total_weight * (1.0 - 1e-12)
 
 
 def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> None:
-    """Warn of a model without a split, a constant, and give the reason."""
+    """Warn if a model has no split, and so predicts a constant; give the reason."""
     if any(
         predictor.nodes.shape[0] > 1
         for predictors in estimator._predictors
@@ -197,8 +197,8 @@ def warn_if_nothing_split(estimator: Any, plan: CriterionPlan, what: str) -> Non
 def warn_if_few_splits_are_covered(
     estimator: Any, plan: CriterionPlan, splitter: Any
 ) -> None:
-    """Warn where thresholds end a booster's trees, or leave them to the gain, by the
-    nodes that `splitter` has counted. A tree without a split is another warning's.
+    """Warn if thresholds end a booster's trees, or leave them to the gain, by the nodes
+    that `splitter` has counted. `warn_if_nothing_split` covers trees without a split.
     """
     leaves = [
         predictor.get_n_leaf_nodes()

@@ -1,4 +1,4 @@
-"""What boosters and forests have alike."""
+"""The base that boosters and forests share."""
 
 from itertools import chain
 from typing import Any, ClassVar
@@ -25,16 +25,16 @@ class EraEstimatorMixin(
     VersionedStateMixin,
     CallbackSupportMixin,
 ):
-    """What comes before scikit-learn's estimators, in the one order of the mixins."""
+    """The mixins that precede scikit-learn's estimators, in their one order."""
 
-    # With metadata routing enabled, meta-estimators hand eras over without being told.
+    # With metadata routing enabled, meta-estimators pass eras on without a request.
     __metadata_request__fit: ClassVar = {"eras": True}
 
     _predictors: list[list[Any]]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The share of each feature in the gains of all splits; 0 without a split."""
+        """Share of each feature in the gains of all splits; 0 without a split."""
         check_is_fitted(self)
         gains = gains_by_column(self, chain.from_iterable(self._predictors))
         return gains / (gains.sum() or 1.0)

@@ -1,4 +1,4 @@
-"""`feature_penalty`: what the splits of a feature pay, as the trees want to know it."""
+"""`feature_penalty`: the penalties of features, checked and in the trees' order."""
 
 from collections.abc import Mapping
 from numbers import Integral
@@ -12,7 +12,7 @@ from ._parameters import did_you_mean
 
 
 def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
-    """Return penalties of features, in the trees' order; None where none has any."""
+    """Return the penalties of features, in the trees' order; None if all are 0."""
     penalties = penalties_by_column(estimator)
     if not penalties.any():
         return None
@@ -21,14 +21,14 @@ def feature_penalties(estimator: Any) -> NDArray[np.float64] | None:
             "feature_penalty forbids all features: give one of them a penalty below 1."
         )
     if estimator.is_categorical_ is not None:
-        # scikit-learn brings categorical features to the front before it bins.
+        # scikit-learn moves categorical features to the front before it bins.
         order = np.argsort(~estimator.is_categorical_, kind="stable")
         penalties = penalties[order]
     return penalties
 
 
 def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
-    """Return the penalty of each column of X, which is given by number or name."""
+    """Return the penalty of each column of X, given by index or name."""
     given, n_features = estimator.feature_penalty, estimator.n_features_in_
     if given is None:
         return np.zeros(n_features)
@@ -57,8 +57,8 @@ def penalties_by_column(estimator: Any) -> NDArray[np.float64]:
 
 
 def _has_names(given: Any) -> bool:
-    """Whether it is a Series whose index has the names of columns."""
-    index: Any = getattr(given, "index", ())  # of a list, a method
+    """Whether `given` is a Series whose index holds names of columns."""
+    index: Any = getattr(given, "index", ())  # a method, if it is a list
     return np.size(index) > 0 and all(isinstance(key, str) for key in np.ravel(index))
 
 
@@ -73,7 +73,7 @@ def _checked(penalty: Any, feature: str) -> float:
 
 
 def _index_of(key: Any, estimator: Any) -> int:
-    """The column of X that a key of a mapping stands for."""
+    """Return the index of the column that a key of a mapping names."""
     n_features = estimator.n_features_in_
     if isinstance(key, Integral) and not isinstance(key, bool):
         column = int(key)

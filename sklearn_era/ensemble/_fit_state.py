@@ -1,4 +1,4 @@
-"""What an estimator has in the course of a fit only."""
+"""The state of an estimator during a fit."""
 
 import inspect
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from .._fit_attributes import Snapshot
 from ._criterion_plan import CriterionPlan
 from ._warm_start import PreviousFit
 
-# Training rows that a scorer sees, or a few more to fill an era up: as in scikit-learn.
+# Number of training rows for a scorer, as in scikit-learn; more to complete an era.
 N_ROWS_SCORED = 10_000
 
 
 class ScoringEras:
-    """Eras of the two sets of rows which a scorer sees in the course of a fit."""
+    """Eras of the training and validation rows that a scorer gets during a fit."""
 
     def __init__(self, eras: EncodedEras | None, eras_val: NDArray[Any] | None):
         self._eras = eras
@@ -31,8 +31,8 @@ class ScoringEras:
         self._is_asked_for = False
 
     def draw_training_rows(self, seed: int) -> NDArray[np.intp] | None:
-        """Return rows of random whole eras, enough to score by, or None for all: rows
-        drawn one by one would leave an era a handful, and its score would be noise.
+        """Return rows of random whole eras, enough to score by, or None for all rows.
+        Rows drawn one by one would leave a few per era, whose score would be noise.
         """
         if self._eras is None or self._eras.codes.size <= N_ROWS_SCORED:
             return None
@@ -42,19 +42,19 @@ class ScoringEras:
         return np.flatnonzero(np.isin(self._eras.codes, drawn))
 
     def keep_training_rows(self, X: Any, rows: NDArray[np.intp] | None) -> None:
-        """Remember which training rows a scorer gets, None for all, and as what X."""
+        """Store which training rows a scorer gets, None for all, and their X."""
         self._X_train = X
         self._rows = rows
 
     def are_asked_for_by(self, scorer: Any) -> bool:
-        """As `asks_for_eras`, but looked up once for a scorer."""
+        """As `asks_for_eras`, with a cache for the last scorer."""
         if scorer is not self._scorer:
             self._scorer = scorer
             self._is_asked_for = asks_for_eras(scorer)
         return self._is_asked_for
 
     def of(self, X: Any) -> NDArray[Any]:
-        """Era labels of `X`, which is one of the two sets; ValueError if not given."""
+        """Return the labels of `X`, one of the two sets, or raise ValueError."""
         if X is self._X_train:
             if self._eras is None:
                 raise _missing("eras")
@@ -73,19 +73,19 @@ def _missing(name: str) -> ValueError:
 
 
 def asks_for_eras(scorer: Any) -> bool:
-    """Whether `scorer` takes eras: by its metadata request, else by its signature."""
+    """Whether `scorer` takes eras, by its metadata request or else its signature."""
     if _routing_enabled() and hasattr(scorer, "get_metadata_routing"):
         request = scorer.get_metadata_routing().score.requests.get("eras")
         return request is True or isinstance(request, str)
     try:
         return "eras" in inspect.signature(scorer).parameters
-    except (TypeError, ValueError):  # no callable, or one without a signature
+    except (TypeError, ValueError):  # not callable, or without a signature
         return False
 
 
 @dataclass
 class HeldOut:
-    """The rows of the last eras, which early stopping holds out."""
+    """The rows of the last eras, held out by early stopping."""
 
     eras: EncodedEras
     y: NDArray[np.float64]
@@ -95,36 +95,36 @@ class HeldOut:
 
 @dataclass
 class FitState:
-    """The state that the steps of a fit share: the estimator's `_fit_state`."""
+    """The state shared by the steps of a fit: the estimator's `_fit_state`."""
 
-    previous: PreviousFit | None = None  # that a warm start goes on from
-    keeps_iterations: bool = False  # the whole ones, where a fit is interrupted
-    last_whole: Snapshot | None = None  # the estimator after the last of these
-    keeps_integers: bool = False  # rows stay small integers until they are binned
-    # In how many rows each encoded category is, where X has each of them once.
+    previous: PreviousFit | None = None  # which a warm start continues
+    keeps_iterations: bool = False  # whole iterations survive an interruption
+    last_whole: Snapshot | None = None  # the estimator after the last whole iteration
+    keeps_integers: bool = False  # rows stay small integers until binned
+    # Number of rows of each encoded category, if X has each of them once.
     rows_of_values: NDArray[np.intp] | None = None
-    plan: CriterionPlan = field(init=False)  # a booster's, once parameters are checked
+    plan: CriterionPlan = field(init=False)  # a booster's, after parameter checks
     penalties: NDArray[np.float64] | None = None  # (n_features,), of a booster
-    validation_eras: str | None = None  # "last" or "random" in place of "auto"
-    training_rows: NDArray[np.intp] | None = None  # where whole eras are held out
+    validation_eras: str | None = None  # "last" or "random" instead of "auto"
+    training_rows: NDArray[np.intp] | None = None  # if whole eras are held out
     scoring_eras: ScoringEras | None = None
     era_splitter: Any = None  # an `EraSplitter`; None for scikit-learn's splitter
     compares_eras: bool = False  # the splitter ranks by more than the gain
     training_eras: EncodedEras | None = None  # of a booster
     era_intercepts: Any = None  # the `EraIntercepts`, if any are fitted
-    # Columns that are constant within eras, and their bins there, for `Intercepts`.
+    # Columns that are constant within eras, and their bins, for `Intercepts`.
     era_patterns: tuple[NDArray[np.intp], NDArray[np.uint8]] | None = None
-    held_out: HeldOut | None = None  # where levels of these are carried forward
-    finish: Callable[[], None] = lambda: None  # what is left to do after the last tree
+    held_out: HeldOut | None = None  # if their levels are carried forward
+    finish: Callable[[], None] = lambda: None  # runs after the last tree
     # All labels, and the factors of their rows' weights in all iterations.
     era_factors: tuple[NDArray[Any], NDArray[np.float64]] | None = None
-    group_dro: Any = None  # a `MovingEraWeights`, if iterations weigh eras anew
-    has_unit_weights: bool = False  # made, all of them 1, for `group_dro`
+    group_dro: Any = None  # the `MovingEraWeights` of Group DRO, if any
+    has_unit_weights: bool = False  # weights of 1 were made for `group_dro`
     trees: list[list[TreePredictor]] = field(default_factory=list)  # a forest's
 
 
 def begin_fit(booster: Any) -> FitState:
-    """The state of a booster's fit, before anything is changed."""
+    """Return the initial state of a booster's fit, before it changes anything."""
     goes_on = booster.warm_start and booster._is_fitted()
     previous = PreviousFit.of(booster) if goes_on else None
     return FitState(previous=previous, keeps_iterations=True)

@@ -1,4 +1,4 @@
-"""Just train twice: weigh rows up that a first, weak model gets wrong."""
+"""Just train twice: upweight the rows that a first, weak model gets wrong."""
 
 import inspect
 import warnings
@@ -47,37 +47,37 @@ def _has(name: str) -> Any:
 
 
 class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Train, weigh the rows up that come out wrong, and train again.
+    """Train, upweight the misclassified rows, and train again.
 
     *Experimental*: it may change without a deprecation.
 
-    A model that is trained for a short time, or is otherwise weak, has learnt what
-    holds for most rows: where that is a shortcut, it is wrong on those that lack it.
-    The second model sees these rows `upweight` times as heavy, and so does better on
-    groups of rows that are not known, nor needed [1]_. Where groups are known, see
+    A model that is trained briefly, or is weak otherwise, learns a rule that holds for
+    most rows; if that is a shortcut, it is wrong on the rows without it. In the second
+    fit, these rows weigh `upweight` times as much, which improves groups of rows that
+    need not be known [1]_. For known groups, see
     :class:`~sklearn_era.effects.GroupDRO`.
 
     Parameters
     ----------
     estimator : object
-        The classifier to fit at last. Its ``fit`` has to take `sample_weight`, itself,
-        or that of the last step of a pipeline; with metadata routing enabled, it has to
-        request it, by ``set_fit_request(sample_weight=True)``.
+        The classifier of the second fit. Its ``fit``, or that of a pipeline's last
+        step, must take `sample_weight`; with metadata routing enabled, it must request
+        it with ``set_fit_request(sample_weight=True)``.
 
     identification_estimator : object, default=None
-        The classifier to fit at first. None is a clone of `estimator`, after fewer
+        The classifier of the first fit. None is a clone of `estimator` with fewer
         iterations (see `identification_iterations`).
 
     identification_iterations : int, default=10
-        The most iterations of the first fit where `identification_estimator` is None,
-        as a model that is trained to the end is wrong on hardly any row. They are
-        `max_iter` or `n_estimators` of an estimator, or of a pipeline's last step, that
-        has a `learning_rate` too: scikit-learn's boosters, LightGBM's and XGBoost's,
-        and scikit-learn's networks and `SGDClassifier`. Other estimators are fitted as
-        they are, and should be regularized for it.
+        Maximum number of iterations of the first fit if `identification_estimator` is
+        None: a fully trained model gets hardly any row wrong. It sets `max_iter` or
+        `n_estimators` of an estimator, or of a pipeline's last step, that also has a
+        `learning_rate`: boosters of scikit-learn, LightGBM and XGBoost, and
+        scikit-learn's networks and `SGDClassifier`. Other estimators are fitted
+        unchanged, and should be regularised.
 
     upweight : float, default=5.0
-        What the weights of rows that come out wrong are multiplied by, above 0.
+        Factor, above 0, of the weights of rows that the first classifier gets wrong.
 
     Attributes
     ----------
@@ -88,16 +88,16 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The classifier of the first fit.
 
     is_upweighted_ : ndarray of shape (n_samples,), dtype=bool
-        The training rows that it gets wrong.
+        The training rows that the first classifier gets wrong.
 
     classes_ : ndarray of shape (n_classes,)
-        The labels of classes.
+        Labels of the classes.
 
     n_features_in_ : int
-        Number of columns of X, where `estimator_` tells it.
+        Number of columns of X, if `estimator_` has it.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, where `estimator_` tells them.
+        Names of the columns of X, if `estimator_` has them.
 
     See Also
     --------
@@ -160,8 +160,8 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Weights of rows, in both fits.
 
         **fit_params : dict
-            What both fits get beside that, such as `eras`; with metadata routing
-            enabled, what each requests.
+            Further arguments of both fits, such as `eras`; with metadata routing
+            enabled, each fit gets those that it requests.
 
         Returns
         -------
@@ -172,13 +172,13 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If `estimator` is no classifier or takes no weights; if
-            `identification_estimator` is none, or takes none and there are some; if
-            `y` has a single class.
+            `identification_estimator` is no classifier, or takes no weights and
+            `sample_weight` is given; if `y` has a single class.
 
         Warns
         -----
         UserWarning
-            If the first classifier is right on all rows, so that none is weighed up; if
+            If the first classifier gets all rows right, so that none is upweighted; if
             `identification_iterations` is set and has no effect.
         """
         if "eras" in fit_params:
@@ -208,7 +208,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._arguments("estimator", self.estimator, weights, fit_params)
         with no_value_noted():  # the second fit warns of the same columns
             if shortened:
-                # To end early is what it is meant to do.
+                # The fit is meant to end early.
                 warnings.simplefilter("ignore", ConvergenceWarning)
             first.fit(
                 X,
@@ -236,7 +236,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _make_first(self) -> tuple[Any, str | None]:
-        """The classifier to fit at first, and the parameter that was lowered for it."""
+        """Return the classifier of the first fit, and the parameter lowered for it."""
         name = None
         first = clone(self.estimator)
         if self.identification_estimator is not None:
@@ -266,7 +266,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights: NDArray[np.float64] | None,
         fit_params: dict[str, Any],
     ) -> dict[str, Any]:
-        """What the fit of one of the two gets; ValueError if it takes no weights."""
+        """Return the arguments of one fit; ValueError if it takes no weights."""
         if weights is not None:
             weight_name = name_in_fit(estimator, "sample_weight")
             if weight_name is None:
@@ -287,7 +287,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         routing : MetadataRouter
-            The requests of both classifiers, and of this object's own ``fit``.
+            The requests of both classifiers and of this object's own ``fit``.
         """
         first = self.identification_estimator
         mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -346,7 +346,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As `estimator_` has it.
+            The decision function of `estimator_`.
         """
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
@@ -362,7 +362,7 @@ class JustTrainTwice(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _iterations_parameter(estimator: Any) -> str | None:
-    """The parameter that says how long an estimator trains, if it learns in steps."""
+    """Return the name of the number of iterations, if there is a learning rate."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         step, estimator = estimator.steps[-1]

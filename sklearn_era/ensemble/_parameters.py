@@ -1,4 +1,4 @@
-"""What the estimators' parameters may be, and what a pickle says of its versions."""
+"""Checks of the estimators' parameters, and of the versions in a pickle."""
 
 import math
 import warnings
@@ -22,12 +22,12 @@ from ..criteria._criteria import CRITERIA
 from ..effects import Intercepts
 from ._parameter_table import MOVED, MOVED_VALUES
 
-# What asks for eras beside the criterion, and the values with which it does not.
+# Parameters beside the criterion that need eras, with the values that do not.
 _WITHOUT_ERAS = {"era_weighting": "rows", "leaf_shrinkage": None, "era_effects": None}
 
 
 def uses_of_eras(estimator: Any, is_plain_gain: bool) -> dict[str, Any]:
-    """The parameters by which an estimator needs eras; what to set each to, if not."""
+    """Return the parameters that need eras, each with a value that does not."""
     uses = {} if is_plain_gain else {"split_criterion": "gain"}
     return uses | {
         name: default
@@ -51,8 +51,8 @@ def check_class_weight(class_weight: Any) -> None:
 def weigh_classes(
     estimator: Any, sample_weight: NDArray[np.float64] | None, y: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """Return the weights of rows with those of their classes, which have numbers in
-    `y`; a dict has them by label, where scikit-learn's boosters take these numbers.
+    """Return the weights of rows times those of their classes, which are numbers in
+    `y`. A dict has them by label; scikit-learn's boosters would look up these numbers.
     """
     if estimator.class_weight is None:
         return sample_weight
@@ -63,7 +63,7 @@ def weigh_classes(
 
 
 def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> None:
-    """Raise ValueError for negative weights of rows where eras are compared; the plain
+    """Raise ValueError for negative weights of rows if eras are compared. The plain
     gain takes them, as scikit-learn's boosters do.
     """
     state = estimator._fit_state
@@ -89,7 +89,7 @@ def check_weights(estimator: Any, sample_weight: NDArray[np.float64] | None) -> 
 
 
 def _as_object(value: Any) -> Any:
-    """Return the object that a string or a dict stands for; all else as it is."""
+    """Return the object that a string or a dict stands for; other values unchanged."""
     if isinstance(value, Mapping):
         return Blend(value)
     if isinstance(value, str) and value in CRITERIA:
@@ -98,7 +98,7 @@ def _as_object(value: Any) -> Any:
 
 
 class ParametersMixin(BaseEstimator):
-    """The parameters of our estimators: names, nested names and values are checked."""
+    """Checks of our estimators' parameters: names, nested names and values."""
 
     def set_params(self, **params: Any) -> Any:
         """Set the parameters of this estimator.
@@ -107,7 +107,7 @@ class ParametersMixin(BaseEstimator):
         ----------
         **params : dict
             The parameters to change, by name. ``split_criterion__min_agreement`` is a
-            parameter of the criterion, which may be named by a string before.
+            parameter of the criterion, which may be a string so far.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class ParametersMixin(BaseEstimator):
                 )
         super().set_params(**params)
         for owner, own_params in nested.items():
-            # A copy: other estimators may have the same object.
+            # A copy, since other estimators may have the same object.
             value = _as_object(getattr(self, owner))
             if not isinstance(value, ParameterObject):
                 raise ValueError(
@@ -138,7 +138,7 @@ class ParametersMixin(BaseEstimator):
         return self
 
     def _validate_params(self) -> None:
-        """As scikit-learn does at the beginning of a fit."""
+        """Validate as scikit-learn does when a fit begins, with better hints."""
         try:
             super()._validate_params()
         except InvalidParameterError as error:
@@ -162,8 +162,8 @@ class ParametersMixin(BaseEstimator):
 
 
 class VersionedStateMixin(BaseEstimator):
-    """Keep both versions in pickles, and warn where another one reads them:
-    scikit-learn does so for classes of its own modules only.
+    """Store both versions in pickles, and warn if they differ when read: scikit-learn
+    does so only for classes of its own modules.
     """
 
     def __getstate__(self) -> dict[str, Any]:

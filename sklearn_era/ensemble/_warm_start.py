@@ -1,4 +1,4 @@
-"""What has to be as before where a warm start goes on with the trees there are."""
+"""Checks that a warm start continues with the same columns, classes, bins and draws."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from ._binning.rare_categories import codes_of_categories, encoder_of
 
 
 class PreviousFit(NamedTuple):
-    """What a warm start needs to know of the fit before it."""
+    """The facts on the previous fit that a warm start needs."""
 
     n_features: int
     feature_names: NDArray[Any] | None
@@ -32,7 +32,7 @@ class PreviousFit(NamedTuple):
         )
 
     def check_same(self, estimator: Any) -> None:
-        """Check that an estimator is fitted to the columns and classes of before."""
+        """Raise ValueError if columns, classes or categories are not as before."""
         if estimator.n_features_in_ != self.n_features:
             raise ValueError(
                 f"X has {estimator.n_features_in_} columns, but the trees that "
@@ -64,7 +64,7 @@ class PreviousFit(NamedTuple):
             )
 
     def check_same_draws(self, forest: Any) -> None:
-        """Check that the rows of a forest's trees of before can be drawn again."""
+        """Raise ValueError if the rows of existing trees cannot be drawn again."""
         if forest._draws != self.draws or not self._has_same_bins(forest):
             raise ValueError(
                 f"oob_score={forest.oob_score!r} draws the rows of the trees that "
@@ -74,7 +74,7 @@ class PreviousFit(NamedTuple):
             )
 
     def warn_of_other_bins(self, booster: Any) -> None:
-        """Warn if the bins of the rows are not those that the trees compare with."""
+        """Warn if rows have other bins than those that the trees compare with."""
         if not self._has_same_bins(booster):
             warn_user(
                 "X makes other bins than the rows that the trees which warm_start=True "
@@ -86,14 +86,14 @@ class PreviousFit(NamedTuple):
     def _has_same_bins(self, estimator: Any) -> bool:
         thresholds = estimator._bin_mapper.bin_thresholds_
         return all(
-            # Between -inf and inf a threshold is NaN.
+            # The threshold between -inf and inf is NaN.
             np.array_equal(now, before, equal_nan=True)
             for now, before in zip(thresholds, self.bin_thresholds, strict=True)
         )
 
 
 def _known_categories(estimator: Any) -> list[tuple[Any, ...]]:
-    """The number of each categorical column, its categories, and their bins."""
+    """Return the index of each categorical column, its categories, and their bins."""
     if estimator.is_categorical_ is None:
         return []
     encoder = encoder_of(estimator)
