@@ -1,4 +1,4 @@
-"""An intercept of each era, fitted along with the trees, and its forecast."""
+"""An intercept for each era, estimated along with the trees, and its forecast."""
 
 from typing import Any
 
@@ -13,21 +13,22 @@ from .._exchange import ALONE, Exchange
 from .leaf_shrinkage import cell_values, empirical_bayes_factors
 from .level_forecast import follow_levels, forecast_levels
 
-# What a fit with intercepts leaves on the estimator: the labels, an intercept of each
-# era and output, the forecast, which is in `_baseline_prediction`, and what they are
-# made of: values and variances of eras, columns that are constant within them and the
-# bins there, and the paths of levels.
+# Attributes of a fit with intercepts: the labels, the intercept of each era and output,
+# the forecast, which is part of `_baseline_prediction`, and their inputs: values and
+# variances of eras, the columns that are constant within them with their bins, and the
+# paths of levels.
 FITTED_INTERCEPTS = (
     "_era_labels", "_era_intercepts", "_era_forecast", "_era_series", "_era_columns",
     "_era_patterns", "_era_level",
 )  # fmt: skip
-# The numbers of trees after which levels are estimated anew.
+# Numbers of trees after which levels are estimated.
 _ESTIMATED_AT = frozenset([0, *(4**k for k in range(1, 16))])
 
 
 class EraIntercepts:
-    """The intercepts of all eras in a fit, alike in all processes. Raw predictions of
-    training rows have their own era's intercept in them, all others the forecast.
+    """The intercepts of all eras in a fit, the same in all processes. The raw
+    predictions of training rows include the intercepts of their own eras, all others
+    the forecast.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class EraIntercepts:
         self._eras = eras
         self._exchange = exchange
         shape = (eras.labels.size, estimator.n_trees_per_iteration_)
-        self._in_raw = np.zeros(shape)  # what the training rows' raw predictions have
+        self._in_raw = np.zeros(shape)  # the part of the training rows' raw predictions
         if is_warm and hasattr(estimator, "_era_labels"):
             _drop_held_out(estimator, eras.labels)
             self._in_raw += estimator._era_forecast
@@ -63,7 +64,7 @@ class EraIntercepts:
         sample_weight: NDArray[np.float64] | None,
         raw_val: NDArray[np.float64] | None,
     ) -> None:
-        """Move the intercepts of an estimator, and all that has them in it."""
+        """Update an estimator's intercepts, and all predictions that include them."""
         if self._eras.labels.size == 1:
             return
         self._move(raw, estimator._era_intercepts)
@@ -90,8 +91,8 @@ def settle_intercepts(
     series: NDArray[np.float64],
     is_estimated: bool,
 ) -> NDArray[np.float64]:
-    """Set the intercepts and their forecast by the values of eras and the variances of
-    these; return the step of the forecast.
+    """Set the intercepts and their forecast from the values of eras and their
+    variances; return the step of the forecast.
     """
     if effects._estimates:
         groups = np.unique(estimator._era_patterns, axis=0, return_inverse=True)[1]
@@ -109,13 +110,13 @@ def settle_intercepts(
     estimator._era_series = series
     estimator._era_intercepts = intercepts
     estimator._era_forecast = forecast
-    # Not in place: a callback may have kept the estimator as it was.
+    # Not in place: a callback may have kept the earlier state.
     estimator._baseline_prediction = estimator._baseline_prediction + step
     return step
 
 
 def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
-    """Let a warm start forget the eras that early stopping held out and holds out."""
+    """Make a warm start drop the eras that early stopping held out or holds out."""
     n_eras, known = labels.size, estimator._era_labels
     held_out = getattr(estimator, "validation_eras_", known[:0])
     if (
@@ -135,7 +136,7 @@ def _drop_held_out(estimator: Any, labels: NDArray[Any]) -> None:
 def begin_intercepts(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> EraIntercepts | None:
-    """Return the intercepts that a fit moves, if any, and drop those of another fit."""
+    """Return the intercepts that a fit updates, or None; drop earlier ones."""
     if not is_warm:
         for name in FITTED_INTERCEPTS:
             estimator.__dict__.pop(name, None)
@@ -160,17 +161,16 @@ def values_of_eras(
     intercepts: NDArray[np.float64],
     exchange: Exchange = ALONE,
 ) -> NDArray[np.float64]:
-    """The intercepts after a Newton step, ``b_j - G_j / H_j``, and their variances
-    ``s2 / H_j``, NaN in eras without weight: (2, n_eras, n_outputs).
+    """Return the intercepts after a Newton step, ``b_j - G_j / H_j``, and their
+    variances ``s2 / H_j``, NaN for eras without weight: (2, n_eras, n_outputs).
 
-    See `leaf_shrinkage`. A loss without a hessian of use takes the line search of its
-    residuals for the step, and for s2 what it is of an asymmetric Laplace law, whose
-    likelihood the loss is: with b the mean loss and g its gradients,
-    ``b^2 / mean(g^2)``.
+    See `leaf_shrinkage`. For a loss without a useful hessian, the step is a line search
+    of its residuals, and s2 is that of the asymmetric Laplace law whose likelihood is
+    the loss: ``b^2 / mean(g^2)``, with b the mean loss and g its gradients.
 
-    Trees fit their own rows, whose s2 falls below what it is of others. A log loss and
-    a Poisson loss know it, a weight of a row; and their step is 1 at most, as it has no
-    end where an era has a single class.
+    Trees fit their own rows, so that s2 is too small there. For a log loss and a
+    Poisson loss it is known, the weight of a row; their steps are at most 1, since an
+    era with a single class has no finite optimum.
     """
     is_known = isinstance(
         loss, (HalfBinomialLoss, HalfMultinomialLoss, HalfPoissonLoss)
@@ -189,12 +189,12 @@ def values_of_eras(
     series = np.empty((2, *intercepts.shape))
     for k in range(raw.shape[1]):
         step, H, s2 = cell_values(eras.codes, n_eras, g[:, k], h[:, k], exchange)
-        # Of eras that other processes hold, both are 0.
+        # Both are 0 for eras of other processes.
         step, H = exchange.sum(np.stack([step, H]))
         if is_known:
             step, s2 = np.clip(step, -1.0, 1.0), max(s2, least_s2)
         elif exchange.sum_of(np.count_nonzero(h[:, k])) == ((H > 0).sum(),):
-            s2 = np.inf  # a row an era: nothing is known of the variance within
+            s2 = np.inf  # one row per era: the variance within eras is unknown
         if not loss.differentiable:
             step = _line_search(loss, eras, y - raw[:, k], sample_weight)
             at = raw[:, k] + step[eras.codes]
@@ -209,7 +209,7 @@ def values_of_eras(
 def _shrink(
     values: NDArray[np.float64], variances: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Values of eras, shrunk to 0 as a leaf's value is."""
+    """Shrink the values of eras towards 0, as the values of leaves."""
     shrunk = np.zeros(values.shape)
     for k in range(values.shape[1]):
         known = ~np.isnan(variances[:, k])
@@ -221,8 +221,8 @@ def _shrink(
 def constant_columns(
     X_binned: NDArray[np.uint8], eras: EncodedEras, exchange: Exchange = ALONE
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Return the columns that are constant within each era, and their bin in each, of
-    shape (n_eras, n_columns); none of eras that have one row each.
+    """Return the columns that are constant within each era, and their bins in each, of
+    shape (n_eras, n_columns); no columns if all eras have one row.
     """
     order = np.arange(eras.codes.size) if eras.order is None else eras.order
     varies = np.zeros(X_binned.shape[1], dtype=np.uint8)
@@ -245,7 +245,7 @@ def _line_search(
     residuals: NDArray[np.float64],
     sample_weight: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """The constant that fits the residuals of each era best; 0 without weight."""
+    """Return the best constant for the residuals of each era; 0 without weight."""
     order = np.arange(residuals.size) if eras.order is None else eras.order
     steps = np.zeros(eras.labels.size)
     for j, rows in enumerate(np.split(order, eras.offsets[1:-1])):

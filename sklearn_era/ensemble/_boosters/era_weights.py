@@ -1,13 +1,13 @@
-"""What iterations multiply the weights of rows by, era by era, and Group DRO.
+"""The weights of eras in each iteration, and Group DRO.
 
-Group DRO is after the largest loss of an era. Before each iteration, the weight q_j of
+Group DRO minimises the largest loss of an era. Before each iteration, the weight q_j of
 era j moves with the mean loss of its training rows (algorithm 1 of [1]_, step size
 eta),
 
     q_j <- q_j exp(eta loss_j) / sum_i q_i exp(eta loss_i),    q_j = 1 / M at first,
 
-and rows are multiplied by ``M q_j``, whose mean over eras is 1. It is kept as a
-logarithm: an era whose weight is too small for a number may come back.
+and rows are multiplied by ``M q_j``, whose mean over eras is 1. The weight is stored as
+a logarithm, so that an era can recover from a weight that underflows.
 
 .. [1] S. Sagawa, P. W. Koh, T. B. Hashimoto, P. Liang (2020), Distributionally Robust
    Neural Networks for Group Shifts. :arxiv:`1911.08731`
@@ -24,15 +24,15 @@ from ...effects import GroupDRO
 from .._exchange import ALONE, Exchange
 from .known_eras import as_keys
 
-# What a fit that weighs eras leaves on the estimator: their labels, a row of factors
-# for each iteration, of which the last holds for all that follow it, and the logarithms
-# that Group DRO has reached.
+# Attributes of a fit that weighs eras: their labels, a row of factors for each
+# iteration, the last of which holds for all later ones, and the latest logarithms of
+# Group DRO.
 FITTED_WEIGHTS = ("_weighted_eras", "_era_weights", "_era_log_weights")
 
 
 class MovingEraWeights:
-    """The weights of all eras in the course of a fit, alike in all processes; eras
-    without weight in training keep theirs.
+    """The weights of all eras during a fit, the same in all processes; those of eras
+    without weight in training stay.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class MovingEraWeights:
         # ``log(M q_j)``, never changed in place.
         self.log_weights = np.zeros(n_eras) if log_weights is None else log_weights
         self._base: NDArray[np.float64] | None = None
-        # By era: the weight of its rows, and the sum of what losses leave out.
+        # By era: the weight of its rows, and the sum of the constants that losses omit.
         self._totals: NDArray[np.float64] | None = None
         self._constants = np.zeros(n_eras)
 
     def base_weights(self, sample_weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weights of rows without those of eras: what the first call is given."""
+        """Return the weights of rows without those of eras, as in the first call."""
         if self._base is None:
             self._base = sample_weight.copy()
         return self._base
@@ -94,8 +94,9 @@ class MovingEraWeights:
         raw: NDArray[np.float64],
         base: NDArray[np.float64],
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the mean loss of each era, or 0, and whether it has weight. What
-        losses leave out counts, or eras of large counts would seem to lose the least.
+        """Return the mean loss of each era, or 0, and whether it has weight. Constants
+        that losses omit are added, or eras with large counts would seem to have the
+        smallest losses.
         """
         if self._totals is None:
             constants = base * loss.constant_to_optimal_zero(y)
@@ -109,7 +110,7 @@ class MovingEraWeights:
         return means, has_weight
 
     def _sums(self, *values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sums over the rows of each era, in all processes."""
+        """Return the sums over the rows of each era, in all processes."""
         codes, n_eras = self._eras.codes, self._eras.labels.size
         return self._exchange.sum(
             np.stack([np.bincount(codes, each, n_eras) for each in values])
@@ -130,8 +131,8 @@ def next_log_weights(
 
 
 def is_reweighted(estimator: Any) -> bool:
-    """Whether iterations to come weigh eras anew, as Group DRO does; with a step size
-    of 0, one that goes on with the weights it had.
+    """Whether iterations update the weights of eras, as Group DRO does; with a step
+    size of 0, only if a warm start continues with earlier weights.
     """
     weighting = estimator.era_weighting
     if not isinstance(weighting, GroupDRO):
@@ -143,14 +144,14 @@ def is_reweighted(estimator: Any) -> bool:
 def weigh_rows(
     estimator: Any, eras: EncodedEras, sample_weight: NDArray[np.float64] | None
 ) -> NDArray[np.float64] | None:
-    """The weights of rows with those of their eras, or such as iterations may move."""
+    """Return rows' weights times those of eras, or a copy for iterations to update."""
     state, is_moved = estimator._fit_state, is_reweighted(estimator)
     if not (is_moved or is_fixed(estimator.era_weighting)):
         return sample_weight
-    estimator._fitted_with_sw = True  # what scikit-learn's partial dependence asks for
+    estimator._fitted_with_sw = True  # scikit-learn's partial dependence needs it
     if is_moved:
         state.has_unit_weights = sample_weight is None
-        # A copy: the array may be the user's own.
+        # A copy, since the array may be the user's.
         return (
             np.ones(eras.codes.size) if sample_weight is None else sample_weight.copy()
         )
@@ -162,7 +163,7 @@ def weigh_rows(
 def begin_era_weights(
     estimator: Any, eras: EncodedEras | None, is_warm: bool, exchange: Exchange
 ) -> MovingEraWeights | None:
-    """Begin the record of the weights of eras; return what moves them, if anything."""
+    """Start recording the weights of eras; return their updater, if any."""
     reached = estimator.__dict__.get("_era_log_weights") if is_warm else None
     known = estimator.__dict__.get("_weighted_eras")
     record: list[NDArray[np.float64]] = []
@@ -199,13 +200,13 @@ def begin_era_weights(
 
 
 def _by_iteration(rows: NDArray[np.float64], n_iter: int) -> NDArray[np.float64]:
-    """A row of factors for each iteration: the last holds for those without one."""
+    """Return a row of factors for each iteration; the last holds for missing ones."""
     n_missing = max(0, n_iter - len(rows))
     return np.concatenate([rows[:n_iter], np.repeat(rows[-1:], n_missing, axis=0)])
 
 
 def weights_by_label(estimator: Any) -> dict[Any, NDArray[np.float64]]:
-    """Return what each iteration multiplied the rows of an era by, by its label."""
+    """Return the factors of each era's rows by iteration, by its label."""
     if not hasattr(estimator, "_era_weights"):
         raise AttributeError(
             f"{type(estimator).__name__} has era_weights_ after a fit with "

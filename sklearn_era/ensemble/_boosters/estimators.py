@@ -1,7 +1,7 @@
 """The estimators: scikit-learn's own, with the era parameters and the era-aware fit.
 
-scikit-learn reads the parameters of an estimator from the signature of its
-constructor, and so they are all spelled out here.
+scikit-learn reads an estimator's parameters from the signature of its constructor, so
+all of them are listed here.
 """
 
 from typing import Any, ClassVar

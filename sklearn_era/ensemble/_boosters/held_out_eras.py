@@ -1,4 +1,4 @@
-"""The rows that early stopping holds out: whole eras."""
+"""The rows of whole eras that early stopping holds out."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ from ...effects import Recency, intercepts_of
 
 
 def check_order_of_eras(estimator: Any, eras: EncodedEras, n_rows: int) -> str | None:
-    """Check the order of eras, where a parameter depends on it; return which eras early
-    stopping holds out, of so many rows.
+    """Check the order of eras if a parameter depends on it; return which eras early
+    stopping holds out, given the number of rows.
     """
     order, held_out = estimator.era_order, estimator.validation_eras
     stops_early = estimator.early_stopping is True or (
@@ -51,8 +51,8 @@ def split_rows_of_eras(
     stratify: NDArray[Any] | None,
     random_state: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return training and validation rows of early stopping. `validation_fraction` is a
-    share of the eras, or their number; with ``validation_eras=None``, of the rows.
+    """Return the training and validation rows of early stopping. `validation_fraction`
+    is a share of the eras, or their number; with ``validation_eras=None``, of the rows.
     """
     n_samples, n_eras = eras.codes.size, eras.labels.size
     if validation_eras is None or n_eras == 1:
@@ -94,7 +94,7 @@ def split_arrays(
     stratify: NDArray[Any] | None,
     random_state: int,
 ) -> list[Any]:
-    """Split arrays as `train_test_split` does, whose options have made the indices."""
+    """Split arrays as `train_test_split` does, by indices made with its options."""
     for weights in sample_weight:
         for indices, of_part in ((validation, "holds out"), (train, "leaves to train")):
             if not weights[indices].any():
@@ -107,7 +107,7 @@ def split_arrays(
 
 
 def no_weight(of_part: str) -> ValueError:
-    """The error where no row has weight of those that early stopping leaves or not."""
+    """Return the error for weights that are 0 in all rows of one part."""
     return ValueError(
         f"sample_weight is 0 in all rows that early stopping {of_part}: change "
         "validation_eras or validation_fraction, pass X_val and y_val, or set "

@@ -1,4 +1,4 @@
-"""The era-aware part of ``fit``: what the patched ``fit`` calls on the estimator."""
+"""The methods that the patched ``fit`` calls on a booster, with eras."""
 
 from collections.abc import Callable
 from typing import Any
@@ -57,8 +57,8 @@ from .tree_features import draw_tree_features, warn_if_interaction_sets_moved
 
 
 class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
-    """The patched ``fit`` and the hooks that it calls, in the order of the calls; mixed
-    in before a ``HistGradientBoosting*``, whose other methods stay as they are.
+    """The patched ``fit`` and its hooks, in the order of the calls; mixed in before a
+    ``HistGradientBoosting*``, whose other methods stay.
     """
 
     split_criterion: Any
@@ -96,22 +96,22 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or BinnedDataset
-            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` has the
-            target, weights and eras with it, which then are not to be passed.
+            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
+            the target, weights and eras, which must then not be passed.
 
         y : array-like of shape (n_samples,)
-            Target values; left out only with a `BinnedDataset`.
+            Target values; omitted only with a `BinnedDataset`.
 
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of training data.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row: a week, a hospital, a region. Any label that `np.unique`
-            sorts (int, str, datetime64), or an ordered categorical; rows need not be in
-            order. A text is the name of their column in the data frames X and X_val,
-            which then is no feature. Needed unless
-            `split_criterion="gain"`. With any criterion, early stopping holds out whole
-            eras (see `validation_eras`) and hands eras to an era-wise `scoring`.
+            Era of each row: a week, a hospital, a region. Labels of any type that
+            `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
+            need not be in order. A string names a column of the data frames X and
+            X_val, which is then no feature. Required unless `split_criterion="gain"`.
+            With any criterion, early stopping holds out whole eras (see
+            `validation_eras`) and passes eras to an era-wise `scoring`.
 
         X_val : array-like of shape (n_val, n_features), default=None
             Additional sample of features for validation used in early stopping.
@@ -125,10 +125,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             Additional weights for validation used in early stopping.
 
         eras_val : array-like of shape (n_val,), default=None
-            Era of each row of `X_val`, handed to `scoring` where that asks for eras: a
-            scorer of :func:`sklearn_era.metrics.make_era_scorer`, a callable
+            Era of each row of `X_val`, passed to a `scoring` that takes eras: a scorer
+            of :func:`sklearn_era.metrics.make_era_scorer`, a callable
             `scoring(estimator, X, y, eras)`, or, with metadata routing enabled, a
-            scorer on which `set_score_request(eras=True)` was called.
+            scorer after `set_score_request(eras=True)`.
 
         Returns
         -------
@@ -139,19 +139,19 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         ------
         ValueError
             If `eras` is missing and `split_criterion` needs it; if `eras` or `eras_val`
-            has the wrong length or missing labels; if too many eras have too few rows
-            to train on; if early stopping would hold out all eras; if a blend has
-            unknown names or no positive weight; or if ``Invariant(statistic="ratio")``
-            meets a target of other values than 0 and 1; if `warm_start` meets other
-            columns, categories or classes than before. If `X` is a `BinnedDataset` of
-            another `max_bins`, or `y`, `sample_weight` or `eras` come with it.
+            has the wrong length or missing labels; if too many eras have too few
+            training rows; if early stopping would hold out all eras; if a blend has
+            unknown names or no positive weight; if ``Invariant(statistic="ratio")``
+            gets a target other than 0 and 1; if `warm_start` gets other columns,
+            categories or classes than before; if `X` is a `BinnedDataset` with another
+            `max_bins`, or `y`, `sample_weight` or `eras` are passed with it.
 
         Warns
         -----
         UserWarning
-            If columns of `X` have no value in the training rows with a weight: no tree
-            splits them, and any value of theirs gets the same prediction. If columns of
-            categories have more than `max_bins` of them: the rarest share a bin.
+            If columns of `X` have no value in training rows with weight: no tree splits
+            on them, and all their values get the same prediction. If categorical
+            columns have more than `max_bins` categories: the rarest share a bin.
         """
         if isinstance(eras, str) and X_val is not None and eras_val is None:
             eras_val = eras
@@ -163,8 +163,8 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         with undone_on_failure(self):
             self._fit_state = state = begin_fit(self)
             try:
-                # scikit-learn's own text, patched. It lives on another class, but calls
-                # nothing on `self` that this one lacks.
+                # scikit-learn's own text, patched. It is defined on another class, but
+                # calls nothing on `self` that this one lacks.
                 with openmp_threads(self.n_jobs, type(self).__name__):
                     PatchedHistGradientBoosting.fit(
                         self,
@@ -189,7 +189,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
 
     @property
     def era_weights_(self) -> dict[Any, NDArray[np.float64]]:
-        """What each iteration multiplied a training era's rows by, by its label."""
+        """The factors of a training era's rows in each iteration, by its label."""
         return weights_by_label(self)
 
     def _check_eras(
@@ -203,7 +203,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         state.penalties = feature_penalties(self)
         self.__dict__.pop("validation_eras_", None)
         encoded = None
-        if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+        if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
             encoded = eras
         elif eras is not None:
             encoded = read_eras(eras, X)
@@ -216,7 +216,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
                 f"{type(self).__name__.lower()}__eras=...), or use {name}={other!r}."
             )
         if encoded is not None:
-            n_rows = _num_samples(X) if X_val is None else 0  # to hold some of out
+            n_rows = _num_samples(X) if X_val is None else 0  # 0 if none is held out
             state.validation_eras = check_order_of_eras(self, encoded, n_rows)
         if eras_val is not None:
             if X_val is None:
@@ -227,15 +227,15 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _weigh_eras(
         self, eras: EncodedEras | None, sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        """The weights of rows, with those of their eras, or for iterations to move."""
+        """Return the weights of rows times those of eras, or weights to be updated."""
         check_weights(self, sample_weight)
         return sample_weight if eras is None else weigh_rows(self, eras, sample_weight)
 
     def _hold_out_eras(
         self, eras: EncodedEras | None, stratify: NDArray[Any] | None
     ) -> tuple[EncodedEras | None, NDArray[Any] | None, Callable[..., list[Any]]]:
-        """Return eras of the training and validation rows, and what splits rows in that
-        way: scikit-learn's own function without eras.
+        """Return the eras of training and validation rows, and a function that splits
+        arrays accordingly: scikit-learn's own without eras.
         """
         if eras is None:
             return None, None, train_test_split
@@ -245,7 +245,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
             and eras.labels.size > 1
             and state.validation_eras != "last"
         ):
-            # What is drawn at random should not decide whether a small era is refused.
+            # A random draw should not decide whether a small era is refused.
             check_splittable(
                 eras.labels,
                 eras.counts,
@@ -294,7 +294,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         y: NDArray[Any],
         sample_weight: NDArray[Any] | None,
     ) -> EraSplitter | None:
-        """What finds the splits of this fit: None for scikit-learn's own splitter."""
+        """Return the splitter of this fit; None for scikit-learn's own."""
         state, plan = self._fit_state, self._fit_state.plan
         state.training_eras = eras
         state.scoring_eras = ScoringEras(eras, eras_val)
@@ -332,7 +332,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return splitter
 
     def _find_missing_values(self, X_binned: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Whether each column has missing values, by columns: without a copy of all."""
+        """Return whether each column has missing values, without a copy of all rows."""
         effects = intercepts_of(self)
         if effects is not None and effects._estimates:
             assert self._fit_state.training_eras is not None
@@ -351,7 +351,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         eras: EncodedEras | None,
         first_iteration: int,
     ) -> Tasks:
-        """What hears of the iterations; the rows are as they were given to ``fit``."""
+        """Return the tasks of the fit; the rows are those passed to ``fit``."""
         state, is_warm = self._fit_state, first_iteration > 0
         if state.previous is not None:
             state.previous.warn_of_other_bins(self)
@@ -362,7 +362,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         return begin_tasks(self, rows, n_tasks, self._fitted_so_far)
 
     def _fitted_so_far(self) -> dict[str, Any]:
-        """The attributes of the estimator of a fit that stopped here."""
+        """Return the attributes of an estimator whose fit stopped here."""
         return Snapshot(self).attributes()
 
     def _update_eras(
@@ -372,9 +372,10 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         sample_weight: NDArray[np.float64] | None,
         raw_predictions_val: NDArray[np.float64] | None,
     ) -> None:
-        """Move intercepts and weights of eras: in place raw predictions and weights.
-        Intercepts come first, as losses are of the predictions at which the gradients
-        are taken; an era's rows determine its intercept whatever the era weighs now.
+        """Update intercepts and weights of eras: raw predictions and weights change in
+        place. Intercepts come first, as losses are those of the predictions at which
+        gradients are computed; an era's intercept depends on its rows, not on the era's
+        current weight.
         """
         dro, weights = self._fit_state.group_dro, sample_weight
         if dro is not None:
@@ -387,7 +388,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _draw_tree_features(
         self, interaction_cst: list[set[int]] | None
     ) -> list[set[int]] | list[frozenset[int]] | None:
-        """The interaction constraints of one tree, with the features drawn for it."""
+        """Return one tree's interaction constraints, with the features drawn for it."""
         return draw_tree_features(
             self._feature_subsample_rng,
             self._n_features,
@@ -397,7 +398,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
         )
 
     def _min_gain_to_split(self, hessians: NDArray[Any], n_samples: int) -> float:
-        """The gain that a split of a tree has to exceed, by its hessians."""
+        """Return the gain that a split of a tree must exceed, given its hessians."""
         if hessians.size == 1:  # constant, and kept once
             total = float(hessians[0]) * n_samples
         else:
@@ -408,7 +409,7 @@ class EraFitMixin(InterceptUpdatesMixin, EraScoringMixin):
     def _shrink_leaves(
         self, grower: Any, gradients: NDArray[Any], hessians: NDArray[Any]
     ) -> None:
-        """Shrink the values of a grown tree's leaves, where that is asked for."""
+        """Shrink the values of a tree's leaves, if requested."""
         eras = self._fit_state.training_eras
         if self.leaf_shrinkage is not None and eras is not None:
             shrink_leaves(grower, eras, gradients, hessians, self._exchange)

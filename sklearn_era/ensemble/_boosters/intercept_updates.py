@@ -1,4 +1,4 @@
-"""The intercepts of eras whose labels come after the trees were grown."""
+"""The intercepts of eras whose labels arrive after the fit."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ from .._fit_state import FitState, HeldOut
 from .era_effects import constant_columns, settle_intercepts, values_of_eras
 from .known_eras import alike, as_keys
 
-# Newton steps of a loss that is no parabola.
+# Newton steps for a loss that is not quadratic.
 _N_STEPS = 8
 
 
 class InterceptUpdatesMixin(BaseHistGradientBoosting):
-    """The intercepts of a fitted booster, and their update by further rows."""
+    """The intercepts of a fitted booster, and their update with further rows."""
 
-    # Of one process; a fit of several has another.
+    # For a single process; a distributed fit has another.
     _exchange: Exchange = ALONE
     _fit_state: FitState
     _era_labels: NDArray[Any]
@@ -38,7 +38,7 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
 
     @property
     def era_intercepts_(self) -> dict[Any, Any]:
-        """The intercept of each training era, by label; of a fit with `era_effects`."""
+        """Intercept of each training era, by label; after a fit with `era_effects`."""
         if not hasattr(self, "_era_intercepts"):
             raise AttributeError(
                 f"{type(self).__name__} has era_intercepts_ after a fit with "
@@ -49,8 +49,8 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
         return dict(zip(as_keys(self._era_labels), values, strict=True))
 
     def _keep_held_out(self, eras: EncodedEras, y: Any, weights: Any = None) -> None:
-        """Keep the rows that early stopping holds out, if they are those of the last
-        eras and their levels are to be carried forward.
+        """Keep the rows that early stopping holds out if they are those of the last
+        eras, whose levels are then carried forward.
         """
         effects, state = intercepts_of(self), self._fit_state
         is_last = state.validation_eras == "last" and hasattr(self, "validation_eras_")
@@ -61,7 +61,7 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
     def _take_in_held_out(self) -> None:
         held_out = self._fit_state.held_out
         assert held_out is not None
-        self._in_fit = True  # so that rows are bins
+        self._in_fit = True  # so that rows are taken for bins
         raw = self._raw_predict(held_out.X)
         del self._in_fit
         self._take_in(held_out, raw)
@@ -69,8 +69,8 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
     def _update_intercepts(
         self, X: Any, y: Any, eras: Any, sample_weight: Any = None
     ) -> None:
-        """Estimate the intercepts of the eras of these rows with the trees as they are,
-        and renew the forecast. Eras that are not known come after all others.
+        """Estimate the intercepts of the eras of these rows with the trees unchanged,
+        and update the forecast. Unknown eras come after all others.
         """
         check_is_fitted(self)
         if not hasattr(self, "_era_labels"):
@@ -89,9 +89,7 @@ class InterceptUpdatesMixin(BaseHistGradientBoosting):
         self._take_in(HeldOut(encoded, y, weights, bins), self._raw_predict(X))
 
     def _take_in(self, rows: HeldOut, raw: NDArray[np.float64]) -> None:
-        """Add rows to the series of eras; `raw`, their predictions with the forecast,
-        is overwritten.
-        """
+        """Add rows to the series of eras; `raw`, their forecasts, is overwritten."""
         effects = intercepts_of(self)
         assert effects is not None
         assert rows.X is not None

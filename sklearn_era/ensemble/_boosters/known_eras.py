@@ -1,4 +1,4 @@
-"""Predictions for rows of eras that were trained on, and labels of theirs."""
+"""Predictions for rows of training eras, and checks of their labels."""
 
 import numbers
 import re
@@ -14,18 +14,18 @@ from ..._eras import read_eras
 from ..._warnings import warn_user
 from .level_forecast import forecast_levels, horizons
 
-# Texts are close from this ratio of `difflib` on: a letter amiss of four or more. Each
-# is compared with all known ones, and so only some are.
+# Texts are similar from this ratio of `difflib` on: one wrong letter of four or more.
+# Each is compared with all known ones, so only some unknown ones are checked.
 _CLOSE = 0.85
 _MOST_GUESSED = 50
 
 
 def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
-    """Return the estimator that predicts rows X of some eras, a copy where it is
-    another: rows of known eras have their own intercept in place of the forecast, and
-    those of later ones, where levels decay or have a trend, the forecast of theirs.
+    """Return an estimator that predicts rows X of the given eras, a copy if it differs:
+    known eras have their own intercept instead of the forecast, and later ones, if
+    levels decay or have a trend, the forecast of theirs.
     """
-    # In a fit, raw predictions have the intercepts of their rows already.
+    # During a fit, raw predictions already include the intercepts of their rows.
     if eras is None or getattr(estimator, "_in_fit", False):
         return estimator
     check_is_fitted(estimator)
@@ -58,7 +58,7 @@ def in_eras(estimator: Any, X: Any, eras: Any) -> Any:
 
 
 def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
-    """Return a copy that predicts the rows X, whatever it is given, with steps."""
+    """Return a copy that predicts the rows X plus steps, whatever its input."""
     copied = object.__new__(type(estimator))
     copied.__dict__.update(vars(estimator))
     copied._raw_predict = lambda _: estimator._raw_predict(X) + steps
@@ -69,7 +69,7 @@ def _predictor_of(estimator: Any, X: Any, steps: Any) -> Any:
 
 
 def check_kinds(given: list[Any], known: list[Any]) -> None:
-    """ValueError for labels of another kind than those of training."""
+    """Raise ValueError for labels of another kind than those of training."""
     if {_kind(label) for label in given}.isdisjoint(_kind(label) for label in known):
         raise ValueError(
             f"eras holds {given[0]!r}, of type {type(given[0]).__name__}, but the eras "
@@ -79,7 +79,7 @@ def check_kinds(given: list[Any], known: list[Any]) -> None:
 
 
 def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
-    """Warn of text that looks like a label of training, but is none."""
+    """Warn of text that resembles a training label, but is none."""
     guesses = guess_labels(
         *([x for x in y if type(x) is str] for y in (unknown, known))
     )
@@ -93,8 +93,8 @@ def _warn_of_misspelt(unknown: list[Any], known: list[Any]) -> None:
 
 
 def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
-    """Return the known label that each of the first unknown ones may be, misspelt: it
-    has the same numbers, and no known one is as close to it.
+    """Return the known label that each of the first unknown ones may misspell: it has
+    the same numbers, and no known label is as similar.
     """
     by_numbers: dict[tuple[str, ...], dict[str, str]] = {}
     for label in known:
@@ -114,7 +114,7 @@ def guess_labels(unknown: list[str], known: list[str]) -> dict[str, str]:
 
 
 def _simplify(label: str) -> tuple[tuple[str, ...], str]:
-    """The numbers in a label, and it without case, spaces, signs and leading zeros."""
+    """Return a label's numbers, and its text without case, signs and leading zeros."""
     text = re.sub(r"(?<!\d)0+(?=\d)", "", label.casefold())
     return tuple(re.findall(r"\d+", text)), re.sub(r"[\W_]", "", text)
 
@@ -129,7 +129,7 @@ def _kind(label: Any) -> str:
 def alike(
     known: NDArray[Any], labels: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Known and other labels; where both are dates, in the finer unit of both."""
+    """Return known and other labels; if both are dates, in the finer unit."""
     if labels.dtype.kind == known.dtype.kind and known.dtype.kind in "mM":
         dtype = np.promote_types(labels.dtype, known.dtype)
         return known.astype(dtype), labels.astype(dtype)
@@ -137,5 +137,5 @@ def alike(
 
 
 def as_keys(labels: NDArray[Any]) -> list[Any]:
-    """Labels as Python's objects, but dates as NumPy's, which have one type."""
+    """Return labels as Python objects, but dates as NumPy's, which have one type."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()

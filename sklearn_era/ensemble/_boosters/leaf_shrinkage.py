@@ -1,14 +1,14 @@
-"""How far a leaf's value is believed, by how much it differs between eras.
+"""Shrinkage of a leaf's value, by how much it differs between eras.
 
 A leaf has a value ``v_j = -G_j / H_j`` in each of its eras, and ``v = -G / H`` over all
-of them. With ``s2`` the variance of a row's ``-g / h`` within eras by unit of hessian,
+of them. With ``s2`` the variance of a row's ``-g / h`` within eras per unit of hessian,
 pooled over the tree, the variance between eras is estimated by moments [1]_,
 
     tau2 = max(0, (sum_j H_j (v_j - v)^2 - (m - 1) s2) / (H - sum_j H_j^2 / H)),
 
-and that of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. True values are taken to vary
-about 0 with variance A, by the tree's own leaves, and the best guess at one is
-``A / (A + variance)`` times ``v``: the empirical Bayes factor [2]_.
+and the variance of ``v`` is ``sum_j (H_j / H)^2 tau2 + s2 / H``. True values
+are assumed to vary about 0 with variance A, estimated from the tree's own leaves; their
+best estimate is ``A / (A + variance)`` times ``v``: the empirical Bayes factor [2]_.
 
 .. [1] R. DerSimonian, N. Laird (1986), Meta-analysis in clinical trials. Controlled
    Clinical Trials 7, 177-188; their weights w_j are our H_j / s2.
@@ -32,8 +32,8 @@ def cell_values(
     hessians: NDArray[np.floating],
     exchange: Exchange = ALONE,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return ``-G / H`` and H of each cell of rows, whole within a process, 0 without
-    hessian, and s2, the variance within the cells of all processes.
+    """Return ``-G / H`` and H of each cell of rows, 0 without hessian, and s2, the
+    variance within the cells of all processes. No cell spans processes.
     """
     has_weight = hessians > 0
     G, H = np.empty((2, n_cells))
@@ -69,8 +69,8 @@ def leaf_factors(
     s2: float,
     exchange: Exchange = ALONE,
 ) -> NDArray[np.float64]:
-    """Return the factor of each leaf, a row of `values` and `H`; of eras that other
-    processes hold, H is 0.
+    """Return the factor of each leaf, a row of `values` and `H`. H is 0 for eras of
+    other processes.
     """
     total = exchange.sum(H.sum(axis=1))
     share = np.divide(H, total[:, None], out=np.zeros(H.shape), where=H > 0)
@@ -103,9 +103,9 @@ def shrink_leaves(
     hessians: NDArray[np.float32],
     exchange: Exchange,
 ) -> None:
-    """Multiply a grown tree's leaves by their factors; with monotonic constraints, all
-    by the mean factor, which keeps their order: the grower does not know all bounds,
-    nor does a line search heed them.
+    """Multiply a grown tree's leaves by their factors. With monotonic constraints, all
+    get the mean factor, which keeps their order: the grower does not know all bounds,
+    and a line search ignores them.
     """
     leaves, n_eras = grower.finalized_leaves, eras.labels.size
     if n_eras == 1 or len(leaves) == 1:

@@ -1,7 +1,7 @@
 """The level that values of eras follow, by maximum likelihood, and its forecast.
 
-The equations are those of `Intercepts`. The prior of the constants c is flat, so that
-the likelihood is the restricted one. "Steps" are a, which decay with phi.
+The equations are those of `Intercepts`. The prior of the constants c is flat, so the
+likelihood is the restricted one. "Steps" are a, which decay with phi.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from scipy.linalg.lapack import dpttrf, dpttrs
 Array = NDArray[np.float64]
 Place = tuple[int, ...]
 
-# Eras whose constant is known from eras before them: with fewer, there is no level.
+# Minimum number of eras with a constant known from earlier ones; fewer have no level.
 _LEAST_ORIGINS = 6
 _LEAST_LOG_RATIO = 2.0
-# The grid of parameters: phi, and variances in shares of that of the series.
+# The grid: phi, and variances as shares of that of the series.
 _GRID = (
     np.array([0.0, 0.3, 0.5, 0.65, 0.8, 0.88, 0.93, 0.96, 0.98, 0.99, 0.995]),
     2.0 ** np.arange(-12, 2),
@@ -26,11 +26,11 @@ _GRID = (
     np.array([0.0, 0.001, 0.01, 0.1, 1.0]),
 )
 _STARTS = ((8, 9, 6, 0), (3, 11, 6, 0), (3, 8, 6, 2))
-# A variance, in that of the series, beside which a constant is not known yet.
+# Prior variance of an unknown constant, in units of that of the series.
 _FLAT = 1e6
-# Each further step of a trend into the future is so much of the one before.
+# Ratio of each further step of a trend to the one before.
 _DAMPING = 0.8
-# How much the steps of regular eras differ: months by three days in 31.
+# Tolerance for the steps of regular eras: months differ by three days in 31.
 _UNEVEN = 0.15
 
 
@@ -38,8 +38,8 @@ class Series(NamedTuple):
     """Values of eras in their order."""
 
     values: Array
-    variances: Array  # of their noise; not finite where a value is not known
-    groups: NDArray[np.intp]  # of eras with one constant
+    variances: Array  # of their noise; not finite if a value is unknown
+    groups: NDArray[np.intp]  # eras of a group share a constant
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
@@ -47,7 +47,7 @@ class Series(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The parameters of a level, of which there is none if q is 0."""
+    """The parameters of a level; if q is 0, there is none."""
 
     phi: float = 0.0
     q: float = 0.0
@@ -56,13 +56,13 @@ class Level(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A level in each era, given all of them, and what it ends with."""
+    """A level in each era, given all of them, and its end."""
 
     levels: Array
     decaying: float
     lasting: float
     slope: float
-    constant: float  # the mean of those of eras
+    constant: float  # the mean over eras
     log_likelihood: float
 
 
@@ -70,14 +70,14 @@ def follow_levels(
     values: Array, variances: Array, groups: NDArray[np.intp], paths: Array | None
 ) -> tuple[Array, Array]:
     """Return the levels, (n_eras, n_outputs), and paths, (n_outputs, 8): parameters,
-    whether forecasts are of use, and what decays, what lasts and its slope. Without
-    paths of before, parameters are estimated.
+    whether forecasts help, the part that decays, the part that lasts and its slope.
+    Without earlier paths, parameters are estimated.
     """
     n_eras, n_outputs = values.shape
     levels, reached = np.zeros((n_eras, n_outputs)), np.zeros((n_outputs, 8))
     for k in range(n_outputs):
         is_known = np.isfinite(variances[:, k])
-        # An era that is alone in its constant has nothing to tell of the level.
+        # An era that has its constant to itself is no evidence on the level.
         is_known &= np.bincount(groups, is_known)[groups] > 1
         noise = np.where(is_known, variances[:, k], np.nan)
         series = Series(values[:, k], noise, groups)
@@ -97,8 +97,8 @@ def follow_levels(
 
 
 def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
-    """Return the forecast of each output so many eras ahead, (n_horizons, n_outputs):
-    0 where forecasts are of no use.
+    """Return the forecast of each output `horizon` eras ahead, (n_horizons, n_outputs),
+    0 if forecasts do not help.
     """
     phi, is_carried, decaying, lasting, slope = paths[:, [0, 4, 5, 6, 7]].T
     ahead = horizon[:, None]
@@ -107,7 +107,7 @@ def forecast_levels(paths: Array, horizon: NDArray[np.integer]) -> Array:
 
 
 def fit_level(series: Series) -> Level:
-    """Return the likeliest level on a grid, or none."""
+    """Return the most likely level on a grid, or none."""
     values, _, groups = series
     known = series.is_known
     n_constants = np.unique(groups[known]).size
@@ -138,7 +138,7 @@ def fit_level(series: Series) -> Level:
 
 
 def _climb(height: Callable[[Place], float], place: Place) -> Place:
-    """Return the place from which no step along an axis of the grid leads higher."""
+    """Return a local maximum on the grid, by steps along its axes."""
     while True:
         steps = [
             (*place[:axis], place[axis] + step, *place[axis + 1 :])
@@ -153,10 +153,10 @@ def _climb(height: Callable[[Place], float], place: Place) -> Place:
 
 
 def estimate_level(series: Series, level: Level) -> Estimate:
-    """Return the mean of a level given a series, and the series' likelihood.
+    """Return the mean of a level given a series, and the likelihood of the series.
 
-    The precision A of steps that decay is tridiagonal, so that with the weights W the
-    inverse of the covariance, ``W - W (A + W)^-1 W``, takes O(n_eras) a column.
+    The precision A of decaying steps is tridiagonal, so that with the weights W the
+    inverse of the covariance, ``W - W (A + W)^-1 W``, takes O(n_eras) per column.
     """
     values, variances, groups = series
     phi, q, tau2, trend = level
@@ -204,12 +204,12 @@ def estimate_level(series: Series, level: Level) -> Estimate:
 
 
 def _places(n_eras: int) -> Array:
-    """The places of eras about their middle."""
+    """Return the positions of eras about their middle."""
     return np.arange(n_eras, dtype=np.float64) - (n_eras - 1) / 2
 
 
 def forecasts_gain(series: Series, level: Level) -> bool:
-    """Whether squared errors of each era's forecast from the eras before it are less
+    """Whether forecasts of each era from the eras before it have smaller squared errors
     with the level than without, by more than the standard error of the mean.
     """
     with_it = forecast_errors(series, level)
@@ -220,8 +220,8 @@ def forecasts_gain(series: Series, level: Level) -> bool:
 
 
 def forecast_errors(series: Series, level: Level) -> Array:
-    """Return each value less its mean given those before it, by Kalman's filter; NaN
-    where a value or its constant is not known.
+    """Return each value less its mean given those before it, by the Kalman filter; NaN
+    if a value or its constant is unknown.
     """
     values, variances, groups = series
     known = series.is_known
@@ -253,7 +253,7 @@ def forecast_errors(series: Series, level: Level) -> Array:
 
 
 def newey_west_error(values: Array) -> float:
-    """Return the standard error of a mean of values in time (Newey, West 1987)."""
+    """Return the standard error of the mean of a time series (Newey, West 1987)."""
     deviations = values - values.mean()
     n_lags = int(np.ceil(values.size ** (1 / 3)))
     total = deviations @ deviations
@@ -266,7 +266,7 @@ def newey_west_error(values: Array) -> float:
 def horizons(
     known: NDArray[np.generic], labels: NDArray[np.generic]
 ) -> NDArray[np.intp]:
-    """Return how many eras after the last known one labels are, where known ones are
+    """Return how many eras labels are after the last known one, if known labels are
     numbers, dates or periods in regular steps; else 1.
     """
     at, asked = _as_numbers(known), _as_numbers(labels)
@@ -284,5 +284,5 @@ def _as_numbers(labels: NDArray[np.generic]) -> Array | None:
         seconds = f"{labels.dtype.kind}8[s]"
         labels = labels.astype(seconds).astype(np.int64)
     elif labels.dtype.kind == "O" and all(hasattr(x, "ordinal") for x in labels):
-        labels = np.array([x.ordinal for x in labels])  # periods of pandas
+        labels = np.array([x.ordinal for x in labels])  # pandas periods
     return labels.astype(np.float64) if labels.dtype.kind in "iuf" else None

@@ -1,4 +1,4 @@
-"""Predictions of boosters, for rows of eras that were trained on, too."""
+"""Predictions of boosters, also for rows of training eras."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -12,9 +12,9 @@ from .known_eras import in_eras
 
 
 class EraPredictionMixin(BaseHistGradientBoosting):
-    """Adds ``eras`` to the predictions of both boosters; mixed in before theirs."""
+    """Add ``eras`` to the predictions of both boosters; precedes their classes."""
 
-    # As that of `fit`; a score is that of the forecast, unless it is asked for another.
+    # As for `fit`; a score uses the forecast, unless eras are requested.
     __metadata_request__predict: ClassVar = {"eras": True}
     __metadata_request__predict_proba: ClassVar = {"eras": True}
     __metadata_request__decision_function: ClassVar = {"eras": True}
@@ -29,11 +29,11 @@ class EraPredictionMixin(BaseHistGradientBoosting):
             The rows to predict.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, or the name of their column in X, of a model with
-            `era_effects`: rows of a training era get its own intercept, all others, and
-            all without `eras`, the forecast, with ``Intercepts(forecast="auto")`` of as
-            many eras ahead as numbers and dates show. A warning names unknown labels
-            that look like a known one misspelt.
+            Era of each row, or the name of their column in X, for a model with
+            `era_effects`. Rows of a training era get its intercept. All others, and all
+            rows without `eras`, get the forecast; with ``Intercepts(forecast="auto")``,
+            for as many eras ahead as numbers and dates show. Unknown labels that
+            resemble a known one raise a warning.
 
         Returns
         -------
@@ -51,7 +51,7 @@ class EraPredictionMixin(BaseHistGradientBoosting):
             The rows to predict.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage has the last intercepts.
+            Era of each row, as in ``predict``; each stage uses the final intercepts.
 
         Returns
         -------
@@ -63,7 +63,7 @@ class EraPredictionMixin(BaseHistGradientBoosting):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, eras: Any = None
     ) -> float:
-        """Score predictions: by R^2 of a regressor, by accuracy of a classifier.
+        """Score predictions: by R^2 for a regressor, by accuracy for a classifier.
 
         Parameters
         ----------
@@ -77,20 +77,20 @@ class EraPredictionMixin(BaseHistGradientBoosting):
             Weights of rows.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``. Meta-estimators hand it over where
-            ``set_score_request(eras=True)`` was called.
+            Era of each row, as in ``predict``. Meta-estimators pass it on after
+            ``set_score_request(eras=True)``.
 
         Returns
         -------
         score : float
-            1 is the best.
+            The best score is 1.
         """
         estimator = in_eras(self, X, eras)
         return super(EraPredictionMixin, estimator).score(X, y, sample_weight)
 
 
 class EraClassPredictionMixin(EraPredictionMixin):
-    """Adds ``eras`` to the predictions of the classifier, too."""
+    """Add ``eras`` to the predictions of the classifier, too."""
 
     def predict_proba(self, X: Any, *, eras: Any = None) -> NDArray[Any]:
         """Predict the probability of each class.
@@ -121,7 +121,7 @@ class EraClassPredictionMixin(EraPredictionMixin):
             The rows to predict.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage has the last intercepts.
+            Era of each row, as in ``predict``; each stage uses the final intercepts.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class EraClassPredictionMixin(EraPredictionMixin):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The raw predictions; a column a class where there are more than two.
+            The raw predictions; one column per class if there are more than two.
         """
         estimator = in_eras(self, X, eras)
         return super(EraClassPredictionMixin, estimator).decision_function(X)
@@ -161,7 +161,7 @@ class EraClassPredictionMixin(EraPredictionMixin):
             The rows to predict.
 
         eras : array-like of shape (n_samples,) or str, default=None
-            Era of each row, as in ``predict``; each stage has the last intercepts.
+            Era of each row, as in ``predict``; each stage uses the final intercepts.
 
         Returns
         -------

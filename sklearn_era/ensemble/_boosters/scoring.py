@@ -1,4 +1,4 @@
-"""Early stopping by a scorer that asks for eras."""
+"""Early stopping with a scorer that takes eras."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from .._fit_state import FitState, ScoringEras
 
 
 class EraScoringMixin(BaseHistGradientBoosting):
-    """What scikit-learn calls to score in the course of a fit, with eras."""
+    """The methods that scikit-learn calls to score during a fit, with eras."""
 
     _fit_state: FitState
     _scorer: Any
     era_weighting: Any
 
     def _get_small_trainset(self, X_binned_train, y_train, sample_weight_train, seed):
-        """The training rows that a scorer sees: whole eras, if it asks for eras."""
+        """Return the training rows for a scorer: whole eras, if it takes eras."""
         state = getattr(self, "_fit_state", None)  # None if called out of a fit
         asked_for = self._asked_for_eras() if state else None
         rows = asked_for.draw_training_rows(seed) if asked_for else None
@@ -38,12 +38,12 @@ class EraScoringMixin(BaseHistGradientBoosting):
             asked_for.keep_training_rows(subset[0], rows)
         X, y, weights, indices = subset
         if weights is not None and isinstance(self.era_weighting, GroupDRO):
-            # Scores are by the weights that were given, however few rows there are.
+            # Scores use the given weights, however few rows there are.
             weights = weights.copy()
         return X, y, weights, indices
 
     def _score_with_raw_predictions(self, X, y, sample_weight, raw_predictions=None):
-        """Hand eras to a scorer that asks for them."""
+        """Pass eras to a scorer that takes them."""
         asked_for, scorer = self._asked_for_eras(), self._scorer
         if asked_for:
             eras = asked_for.of(X)
@@ -56,6 +56,6 @@ class EraScoringMixin(BaseHistGradientBoosting):
             self._scorer = scorer
 
     def _asked_for_eras(self) -> ScoringEras | None:
-        """What the scorer is told of eras; None for one that does not ask."""
+        """Return the eras for the scorer; None if it takes none."""
         eras = self._fit_state.scoring_eras
         return eras if eras and eras.are_asked_for_by(self._scorer) else None

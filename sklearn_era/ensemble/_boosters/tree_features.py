@@ -17,8 +17,8 @@ def draw_tree_features(
     penalties: NDArray[np.float64] | None = None,
 ) -> list[set[int]] | list[frozenset[int]] | None:
     """Draw the features of one tree, as interaction constraints: scikit-learn's grower
-    builds histograms of no others. Categorical ones count first; a penalty of 1 or more
-    forbids one. The generator is left alone where all are drawn.
+    builds no histograms of others. Categorical ones come first; a penalty of 1 or more
+    excludes a feature. The generator is unused if all are drawn.
     """
     usable = np.arange(n_features)
     if penalties is not None:
@@ -42,7 +42,7 @@ def draw_tree_features(
 def warn_if_interaction_sets_moved(
     interaction_cst: Any, is_categorical: NDArray[np.bool_] | None
 ) -> None:
-    """Say so where scikit-learn applies `interaction_cst` to other columns."""
+    """Warn if scikit-learn applies `interaction_cst` to other columns."""
     if is_categorical is None or isinstance(interaction_cst, str | None):
         return
     position = np.argsort(~is_categorical, kind="stable")
