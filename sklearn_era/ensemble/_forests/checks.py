@@ -1,4 +1,4 @@
-"""What a forest asks of its parameters together, and of its data."""
+"""Checks of a forest's parameters together, and of its data."""
 
 import hashlib
 import math
@@ -19,7 +19,7 @@ from .._warm_start import PreviousFit
 def describe_draws(
     forest: Any, n_samples: int, granularities: list[EncodedEras]
 ) -> str:
-    """A digest of all that the draws of rows depend on, but for the seed."""
+    """Return a digest of all that determines the draws of rows, except the seed."""
     parameters = (forest.bootstrap, forest.max_samples, forest.random_segments)
     digest = hashlib.sha256(repr((n_samples, parameters)).encode())
     for eras in granularities:
@@ -28,7 +28,7 @@ def describe_draws(
 
 
 def check_warm_start(forest: Any) -> PreviousFit | None:
-    """Return what a warm start goes on from; None for a fit from the beginning."""
+    """Return the fit that a warm start continues; None if there is none."""
     if not (forest.warm_start and hasattr(forest, "_predictors")):
         return None
     n_grown = len(forest._predictors)
@@ -48,7 +48,7 @@ def check_warm_start(forest: Any) -> PreviousFit | None:
 def check_forest_eras(
     forest: Any, granularities: list[EncodedEras], plan: CriterionPlan
 ) -> None:
-    """Raise ValueError if eras are missing, or are too few, or have too few rows."""
+    """Raise ValueError if eras are missing, too few, or too small."""
     if not granularities:
         uses = [*uses_of_eras(forest, plan.is_plain_gain)]
         if forest.bootstrap in ("within_eras", "whole_eras"):
@@ -99,7 +99,7 @@ def check_forest_eras(
 def check_bootstrap(
     forest: Any, n_samples: int, granularities: list[EncodedEras]
 ) -> None:
-    """Raise ValueError if rows cannot be drawn so, or draws leave nothing to score."""
+    """Raise ValueError if rows cannot be drawn so, or none is left out for scores."""
     if forest.bootstrap is False:
         for name in ("oob_score", "max_samples"):
             value = getattr(forest, name)
@@ -127,7 +127,7 @@ def check_bootstrap(
 
 
 def number_of_features(max_features: float | int | str | None, n_features: int) -> int:
-    """How many features a split looks at, as scikit-learn's forests count them."""
+    """Return the number of features drawn for a split, as in scikit-learn's forests."""
     if max_features is None:
         return n_features
     if max_features == "sqrt":
@@ -148,8 +148,8 @@ def number_of_features(max_features: float | int | str | None, n_features: int) 
 def check_single_precision(
     y: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> None:
-    """Raise ValueError if what trees sum up, differences of y times weights, is out of
-    range: splits would be lost without a word. Not all weights are 0.
+    """Raise ValueError if the terms that trees sum, differences of y times weights, are
+    out of range: splits would silently be lost. Not all weights are 0.
     """
     limits = np.finfo(np.float32)
     tiny, huge = float(limits.tiny), float(limits.max)

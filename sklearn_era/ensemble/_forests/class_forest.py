@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-# What a fitted classifier has and a regressor has not, or has of its own.
+# Attributes that a fitted classifier has, and a regressor lacks or has differently.
 _OF_CLASSES = (
     "_label_encoder",
     "_predictors",
@@ -33,13 +33,13 @@ def index_of_class(forest: Any, label: Any) -> int:
 
 
 def trees_of_class(forest: Any, index: int) -> list[list[TreePredictor]]:
-    """Of each iteration the tree that predicts the proportion of a class."""
+    """Return for each iteration the tree that predicts the proportion of a class."""
     if forest.n_trees_per_iteration_ > 1:
         return [[trees[index]] for trees in forest._predictors]
     if index == forest.classes_.size - 1 == 1:
         return forest._predictors
-    # The one tree is of the second class of two; or of a class that no row has, where
-    # there is but one. Leaves hold a share of the mean over trees.
+    # The one tree is that of the second class of two, or of an absent class if there is
+    # only one. Leaves hold a share of the mean over trees.
     share = 1.0 / len(forest._predictors)
     return [
         [tree_of_values(tree, share - tree.nodes["value"])]
@@ -48,14 +48,14 @@ def trees_of_class(forest: Any, index: int) -> list[list[TreePredictor]]:
 
 
 def tree_of_values(tree: TreePredictor, values: NDArray[np.float64]) -> TreePredictor:
-    """Return the tree with other values of its nodes."""
+    """Return a copy of the tree with other values of its nodes."""
     nodes = tree.nodes.copy()
     nodes["value"] = values
     return TreePredictor(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
 
 
 def fill_regressor(regressor: Any, forest: Any, index: int) -> Any:
-    """Make a regressor a fitted one, with the trees of a class."""
+    """Make a regressor a fitted one with the trees of a class."""
     for name, value in vars(forest).items():
         if name not in _OF_CLASSES and name not in forest.get_params(deep=False):
             setattr(regressor, name, value)

@@ -1,7 +1,7 @@
 """The forests: scikit-learn's binning and prediction, with a fit of independent trees.
 
-scikit-learn reads the parameters of an estimator from the signature of its
-constructor, and so they are all spelled out here.
+scikit-learn reads an estimator's parameters from the signature of its constructor, so
+all of them are listed here.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
         name: CONSTRAINTS[name] for name, row in PARAMETERS.items() if row.is_of_forests
     },
     "min_samples_leaf": CONSTRAINTS["min_samples_leaf"],
-    # `GroupDRO` weighs by the loss so far, and trees of a forest are independent.
+    # `GroupDRO` weighs by the loss so far, but trees of a forest are independent.
     "era_weighting": [StrOptions({"rows", "equal"}), Recency],
     **{
         name: _UPSTREAM_CONSTRAINTS[name]
@@ -74,13 +74,13 @@ _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
-    """What both forests have before scikit-learn's estimator in their bases."""
+    """The bases that both forests have before scikit-learn's estimator."""
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """The share of each feature in the gains of the splits, averaged over trees.
+        """Share of each feature in the gains of the splits, averaged over trees.
 
-        A loss counts as no gain. All are 0 where no tree has a split.
+        A loss counts as no gain. All are 0 if no tree has a split.
         """
         check_is_fitted(self)
         gains = [gains_by_column(self, trees) for trees in self._predictors]
@@ -88,7 +88,7 @@ class _ForestMixin(EraEstimatorMixin, ForestFitMixin):
         return shares / (shares.sum() or 1.0)
 
     def _staged_raw_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """The mean of the first tree, of the first two, and so on."""
+        """Yield the mean of the first tree, of the first two, and so on."""
         n_trees = len(self._predictors)
         for i, raw in enumerate(super()._staged_raw_predict(X), start=1):
             yield raw * (n_trees / i)
@@ -138,7 +138,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
             The rows to predict.
 
         eras : str, default=None
-            The name of the column of eras in X, which is left out.
+            The name of the column of eras in X, which is ignored.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
         """
         return super().predict(without_eras(self, X, eras))
 
-    # No parameter, but what SHAP asks scikit-learn's models for.
+    # No parameter, but an attribute that SHAP reads from scikit-learn's models.
     loss: ClassVar[str] = "squared_error"
 
     def _encode_y(self, y: NDArray[Any] | None = None) -> NDArray[np.float64]:
@@ -157,8 +157,8 @@ class EraForestRegressor(_ForestMixin, ensemble.HistGradientBoostingRegressor):
 
 
 class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoosting):
-    # It is not one of scikit-learn's HistGradientBoostingClassifier: packages that read
-    # those would take its proportions for log-odds, without a word.
+    # Not a subclass of scikit-learn's HistGradientBoostingClassifier: packages that
+    # read those would silently take its proportions for log-odds.
     __doc__ = forest_docstring("classifier")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -202,7 +202,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
     ) -> None: ...
 
     def predict(self, X: Any, *, eras: str | None = None) -> NDArray[Any]:
-        """Predict the most probable class; of equally probable ones, the first.
+        """Predict the most probable class; among equally probable ones, the first.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
             The rows to predict.
 
         eras : str, default=None
-            The name of the column of eras in X, which is left out.
+            The name of the column of eras in X, which is ignored.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
             The rows to predict.
 
         eras : str, default=None
-            The name of the column of eras in X, which is left out.
+            The name of the column of eras in X, which is ignored.
 
         Returns
         -------
@@ -270,27 +270,27 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
             yield self._probabilities(raw)
 
     def to_regressor(self, label: Any = None) -> EraForestRegressor:
-        """The trees of one class, as a fitted forest that predicts its proportion.
+        """Return the trees of a class, as a fitted forest that predicts its proportion.
 
         For tools that read scikit-learn's histogram gradient boosting regressors, such
-        as SHAP, and for `sklearn_era.interop`: of a classifier, they would take the
-        sums over trees for log-odds.
+        as SHAP, and for `sklearn_era.interop`. They would take a classifier's sums over
+        trees for log-odds.
 
         Parameters
         ----------
         label : object, default=None
-            The class; may be left out where there are two, and is then the second.
+            The class; with two classes, the second by default.
 
         Returns
         -------
         forest : EraForestRegressor
-            It predicts ``predict_proba`` of the class. With more than two classes, it
-            is the mean proportion before the classes are scaled to add up to 1.
+            Its predictions are ``predict_proba`` of the class. With more than two
+            classes, they are the mean proportions before scaling to a sum of 1.
 
         Raises
         ------
         ValueError
-            If there is no such class, or `label` is left out and there are not two.
+            If there is no such class, or `label` is missing and there are not two.
         sklearn.exceptions.NotFittedError
             If the forest is not fitted.
 
@@ -323,15 +323,15 @@ class EraForestClassifier(_ForestMixin, ClassifierMixin, BaseHistGradientBoostin
         return self.classes_[self._probabilities(raw).argmax(axis=1)]
 
     def _probabilities(self, raw: NDArray[Any]) -> NDArray[np.float64]:
-        """From the mean proportion of each class, or of the second of two."""
+        """Return probabilities, from proportions of each class or of the second."""
         if self.classes_.size == 1:
             return np.ones((raw.shape[0], 1))
-        # A mean of proportions may be above 1 by rounding.
+        # Rounding may lift a mean of proportions above 1.
         proportions = np.clip(raw, 0.0, 1.0)
         if self.n_trees_per_iteration_ == 1:
             return np.column_stack([1.0 - proportions[:, 0], proportions[:, 0]])
         totals = proportions.sum(axis=1, keepdims=True)
-        # Trees of different classes may all say "another class": then none is likelier.
+        # Trees of different classes may all predict another one: then none is likelier.
         return np.divide(
             proportions,
             totals,

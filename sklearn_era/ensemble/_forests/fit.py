@@ -50,8 +50,8 @@ from .sampling import encode_granularities
 
 
 class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
-    """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``: to its binning
-    and prediction, a tree is an iteration whose leaves hold a share of the mean.
+    """``fit`` of a forest, mixed in before a ``HistGradientBoosting*``. Its binning and
+    prediction treat a tree as an iteration, whose leaves hold a share of the mean.
     """
 
     n_estimators: int
@@ -78,25 +78,24 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or BinnedDataset
-            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` has the
-            target, weights and eras with it, which then are not to be passed.
+            The input samples. A :class:`~sklearn_era.ensemble.BinnedDataset` includes
+            the target, weights and eras, which must then not be passed.
 
         y : array-like of shape (n_samples,)
-            Target values; left out only with a `BinnedDataset`.
+            Target values; omitted only with a `BinnedDataset`.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. They do not change which rows are drawn.
+            Weights of the rows. They do not affect which rows are drawn.
 
         eras : array-like of shape (n_samples,) or (n_samples, n_columns), or str, \
                 default=None
-            Era of each row: a week, a hospital, a region. Any label that `np.unique`
-            sorts (int, str, datetime64), or an ordered categorical; rows need not be in
-            order. A text is the name of their column in the data frame X, which then is
-            no feature. Needed unless
-            `split_criterion="gain"` and rows are drawn without regard to eras. Of
-            several columns, or columns of a data frame, say week, month and quarter,
-            each tree compares the eras of one, drawn at random. Scores and importances
-            by era are of the first.
+            Era of each row: a week, a hospital, a region. Labels of any type that
+            `np.unique` sorts (int, str, datetime64), or an ordered categorical; rows
+            need not be in order. A string names a column of the data frame X, which is
+            then no feature. Required unless `split_criterion="gain"` and rows are drawn
+            regardless of eras. With several columns, or columns of a data frame, such
+            as week, month and quarter, each tree compares the eras of a random one.
+            Scores and importances by era are for the first.
 
         Returns
         -------
@@ -108,18 +107,17 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         ValueError
             If `eras` is missing and the parameters need it; if it has the wrong length
             or missing labels; if too many eras have too few rows to split; if
-            `random_segments` asks for more segments than there are eras; if
-            `warm_start` meets fewer trees, other columns, categories or classes than
-            before, or, with `oob_score`, other rows or eras; or if
-            ``Invariant(statistic="ratio")`` meets a target of other values than 0 and
-            1. If `y` times the weights is too large or too small for single precision.
-            If `X` is a `BinnedDataset` of another `max_bins`, or `y`, `sample_weight`
-            or `eras` come with it.
+            `random_segments` exceeds the number of eras; if `warm_start` gets fewer
+            trees, other columns, categories or classes than before, or, with
+            `oob_score`, other rows or eras; if ``Invariant(statistic="ratio")`` gets a
+            target other than 0 and 1; if `y` times the weights is too large or too
+            small for single precision; if `X` is a `BinnedDataset` with another
+            `max_bins`, or `y`, `sample_weight` or `eras` are passed with it.
 
         Warns
         -----
         UserWarning
-            If columns of `X` have no value in rows with a weight: no tree splits them.
+            If columns of `X` have no value in rows with weight: no tree splits on them.
             If categorical columns have more than `max_bins` categories: the rarest
             share a bin.
         """
@@ -150,7 +148,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, eras: Any, n_threads: int
     ) -> tuple[TrainingSet, NDArray[np.float64]]:
-        """Check, encode and bin what ``fit`` was given; the encoded `y` as well."""
+        """Check, encode and bin the arguments of ``fit``; return also encoded `y`."""
         previous = check_warm_start(self)
         plan = CriterionPlan.of(self)
         granularities = [] if eras is None else encode_granularities(eras, X)
@@ -168,7 +166,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             sample_weight, _ = weigh_eras(
                 granularities[0], sample_weight, self.era_weighting
             )
-        # What scikit-learn's partial dependence asks for.
+        # scikit-learn's partial dependence needs it.
         self._fitted_with_sw = sample_weight is not None
         if sample_weight is not None and not sample_weight.any():
             raise ValueError(
@@ -176,7 +174,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 "give some rows a positive weight, and their classes by class_weight."
             )
         check_single_precision(y, sample_weight)
-        target_weights_of(self, plan, y, sample_weight)  # of all rows: trees draw some
+        target_weights_of(self, plan, y, sample_weight)  # all rows: trees draw some
         check_bootstrap(self, X.shape[0], granularities)
         if previous is None:
             self._forest_seed = int(
@@ -218,14 +216,14 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         return HalfSquaredError()
 
     def _make_targets(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What each tree of an iteration predicts the mean of."""
+        """Return the targets, of which each tree of an iteration predicts the mean."""
         if self.n_trees_per_iteration_ == 1:
             return y[:, np.newaxis]
         classes = np.arange(self.n_trees_per_iteration_)
         return np.asarray(y[:, np.newaxis] == classes, dtype=np.float64, order="F")
 
     def _grow_forest(self, training: TrainingSet, tasks: Tasks, n_threads: int) -> None:
-        """Grow the trees that are missing, several at a time."""
+        """Grow the missing trees, several at a time."""
         n_grown = len(self._predictors)
         n_workers = max(1, min(n_threads, self.n_estimators - n_grown))
         trees, is_stopped = self._fit_state.trees, False
@@ -248,7 +246,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
                 is_stopped = tasks.end_iteration()
         finally:
             is_stopped = True
-            for _ in grown:  # those that were begun before a callback stopped the fit
+            for _ in grown:  # those begun before a callback stopped the fit
                 pass
         self._predictors = self._trees_so_far()
         trees.clear()
@@ -256,8 +254,8 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
             warn_if_nothing_split(self, training.plan, "forest")
 
     def _trees_so_far(self) -> list[list[TreePredictor]]:
-        """Return the trees of before and those grown since as one forest: predictions
-        are sums over trees, and so each leaf holds a share of the mean.
+        """Return existing and new trees as one forest: predictions are sums over trees,
+        so each leaf holds a share of the mean.
         """
         before, grown = self._predictors, self._fit_state.trees
         n_trees = max(1, len(before) + len(grown))
@@ -267,7 +265,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
         ]
 
     def _fitted_so_far(self) -> dict[str, Any] | None:
-        """The attributes of a forest of the trees so far; None where there is none."""
+        """Return the attributes of a forest of the trees so far; None without trees."""
         trees = self._trees_so_far()
         return copy_attributes(self) | {"_predictors": trees} if trees else None
 
@@ -281,7 +279,7 @@ class ForestFitMixin(IterationMixin, OutOfBagMixin, BaseHistGradientBoosting):
 def _rescaled(
     trees: list[list[TreePredictor]], factor: float
 ) -> list[list[TreePredictor]]:
-    """Trees whose values are multiplied by a factor; those given stay as they are."""
+    """Return copies of trees with their values multiplied by a factor."""
     return [
         [tree_of_values(tree, factor * tree.nodes["value"]) for tree in outputs]
         for outputs in trees

@@ -1,4 +1,4 @@
-"""One iteration of a forest's fit: rows are drawn, and a tree grown for each output."""
+"""One iteration of a forest's fit: draw rows, and grow a tree for each output."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class TrainingSet(NamedTuple):
     """The training data of all trees of a forest."""
 
     X_binned: NDArray[np.uint8]  # (n_samples, n_features), Fortran-ordered
-    targets: NDArray[np.float64]  # (n_samples, n_outputs); of classes, 0 and 1
+    targets: NDArray[np.float64]  # (n_samples, n_outputs); 0 and 1 for classes
     sample_weight: NDArray[np.float64] | None
     granularities: list[EncodedEras]  # the eras, in each of their granularities
     plan: CriterionPlan
@@ -30,8 +30,8 @@ class TrainingSet(NamedTuple):
 
 
 class IterationMixin:
-    """The part of a forest's fit that runs in threads, an iteration in each, and writes
-    neither the forest nor the training data.
+    """The part of a forest's fit that runs in threads, one iteration in each. It
+    modifies neither the forest nor the training data.
     """
 
     bootstrap: Bootstrap
@@ -49,8 +49,8 @@ class IterationMixin:
     def _draw(
         self, training: TrainingSet, iteration: int
     ) -> tuple[np.random.Generator, TreeRows]:
-        """Return an iteration's generator, after it has drawn the rows. It depends on
-        seed and number alone: trees grow in any order, and rows can be drawn again.
+        """Draw the rows of an iteration; return its generator and these. The generator
+        depends only on seed and number: trees grow in any order, draws can be repeated.
         """
         rng = np.random.default_rng([self._forest_seed, iteration])
         eras = None
@@ -65,7 +65,7 @@ class IterationMixin:
             eras,
             self.bootstrap,
             self.max_samples,
-            # A copy of an era is no other era, by which it could be judged.
+            # An era must not be judged by its own copy.
             joins_copies=training.plan.sees_all_eras,
         )
         return rng, drawn
@@ -86,10 +86,10 @@ class IterationMixin:
             targets = targets[rows]
             if sample_weight is not None:
                 sample_weight = sample_weight[rows]
-        # Of splits that are equally good, the one by the first feature is made, and in
-        # a node of a few rows many are. So each tree has the features in an order of
-        # its own: in one for all, the first of ten columns of noise would get almost
-        # twice the importance of the last.
+        # Among equally good splits, the grower takes the first feature's, and nodes
+        # with few rows have many. So each tree has its own order of features: with one
+        # for all, the first of ten noise columns would have almost twice the importance
+        # of the last.
         usable, penalties = _usable_columns(training)
         columns = usable[rng.permutation(usable.size)]
         X_binned = allocate_binned((rows.size, columns.size))
@@ -137,7 +137,7 @@ class IterationMixin:
             )
             grower.grow()
             predictor = grower.make_predictor(bins.bin_thresholds)
-            # The grower has the values from gradients in single precision.
+            # The grower computes the values from gradients in single precision.
             predictor.nodes["value"] = _node_means(
                 predictor,
                 X_binned,
@@ -150,14 +150,14 @@ class IterationMixin:
             )
             is_split = predictor.nodes["is_leaf"] == 0
             features = predictor.nodes["feature_idx"][is_split]
-            predictor.nodes["feature_idx"][is_split] = columns[features]  # those of X
+            predictor.nodes["feature_idx"][is_split] = columns[features]  # columns of X
             predictors.append(predictor)
         return predictors
 
     def _tree_bins(
         self, X_binned: NDArray[np.uint8], columns: NDArray[np.intp]
     ) -> TreeBins:
-        """The bins of a tree's columns, and which have missing values in its rows."""
+        """Return the bins of a tree's columns; missing values are those of its rows."""
         mapper = self._bin_mapper
         return TreeBins(
             n_bins=self.max_bins + 1,
@@ -171,7 +171,7 @@ class IterationMixin:
 def _usable_columns(
     training: TrainingSet,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64] | None]:
-    """The columns that no penalty forbids, and penalties; None where they pay none."""
+    """Return the columns that no penalty excludes, and penalties; None if all are 0."""
     columns = np.arange(training.X_binned.shape[1])
     penalties = training.penalties
     if penalties is None:
@@ -183,7 +183,7 @@ def _usable_columns(
 def _mean(
     target: NDArray[np.float64], sample_weight: NDArray[np.float64] | None
 ) -> float | None:
-    """The mean of a target; None where no row has a weight."""
+    """Return the mean of a target; None if no row has weight."""
     if sample_weight is None:
         return float(target.mean())
     total = sample_weight.sum()
@@ -201,8 +201,8 @@ def _node_means(
     n_threads: int,
 ) -> NDArray[np.float64]:
     """Return ``(sum(w y) + l2 mean) / (sum(w) + l2)`` of each node, the Newton value of
-    squared error at the baseline `mean`, summed in double precision: the proportion of
-    a class in a pure leaf is exactly 0 or 1. Nodes without weight have the mean.
+    squared error at the baseline `mean`. Sums are in double precision, so that the
+    proportion of a class in a pure leaf is exactly 0 or 1. Without weight: the mean.
     """
     nodes = predictor.nodes
     leaves = leaf_indices(predictor).predict_binned(

@@ -1,4 +1,4 @@
-"""Out-of-bag predictions and scores: each row by the trees that have not seen it."""
+"""Out-of-bag predictions and scores: each row by the trees that did not draw it."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class OutOfBagMixin:
             self.__dict__.pop(f"oob_{name}_", None)
 
     def _score_out_of_bag(self, training: Any, n_threads: int) -> None:
-        """Predict and score each row by the trees whose draw has not got it."""
+        """Predict and score each row by the trees that did not draw it."""
         if not self.oob_score:
             return
         means = self._predict_out_of_bag(training, n_threads)
@@ -53,11 +53,11 @@ class OutOfBagMixin:
             )
 
     def _predict_out_of_bag(self, training: Any, n_threads: int) -> NDArray[np.float64]:
-        """Mean over trees; NaN for rows that all trees have seen."""
+        """Return the mean over trees; NaN for rows that all trees drew."""
         n_grown = len(self._predictors)
         totals = np.zeros(training.targets.shape, order="F")
         n_trees = np.zeros(totals.shape[0], dtype=np.intp)
-        # By tree, in the order of the trees: sums do not depend on the threads.
+        # In the order of the trees, so that sums do not depend on threads.
         for is_left_out, values in Parallel(
             n_jobs=n_threads, require="sharedmem", return_as="generator"
         )(delayed(self._predict_left_out)(training, i) for i in range(n_grown)):
@@ -70,7 +70,7 @@ class OutOfBagMixin:
     def _predict_left_out(
         self, training: Any, iteration: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """The rows that an iteration has not drawn, and what its trees say of them."""
+        """Return the rows that an iteration did not draw, and its predictions."""
         _, drawn = self._draw(training, iteration)  # type: ignore[attr-defined]
         is_left_out = np.ones(training.X_binned.shape[0], dtype=bool)
         is_left_out[drawn.rows] = False
@@ -85,7 +85,7 @@ class OutOfBagMixin:
     def _out_of_bag_classes(
         self, training: Any, means: NDArray[np.float64], is_known: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The class of each row, and the one predicted, where any is known."""
+        """Return the class of each row and the predicted one, where there is any."""
         probabilities = np.full((means.shape[0], self.classes_.size), np.nan)
         probabilities[is_known] = self._probabilities(  # type: ignore[attr-defined]
             means[is_known]
@@ -104,7 +104,7 @@ class OutOfBagMixin:
         y_pred: NDArray[Any],
         rows: NDArray[np.bool_],
     ) -> float:
-        """The score of some rows; NaN of too few to have one."""
+        """Return the score of some rows; NaN if there are too few."""
         weights = training.sample_weight
         if weights is not None and not callable(self.oob_score):
             rows = rows & (weights > 0)

@@ -1,4 +1,4 @@
-"""The forests of the papers: era forests whose defaults are theirs."""
+"""The forests of the papers: era forests with the papers' defaults."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from ...criteria import Invariant, TimeRobust
 from .._parameter_table import stores_parameters
 from .estimators import EraForestClassifier, EraForestRegressor
 
-# Moneda's package, time-robust-forest 0.1.14: its defaults, but for the number of
-# trees, which there are 5. Its max_features="auto" is the root of the number of
-# features, drawn for each split, its period_criterion="avg" the mean over periods, and
-# its bootstrap draws rows whatever their period. A split that leaves the impurity where
-# it was is admitted there and not here. The thesis has no defaults: it takes trees and
-# depth of a tuned random forest, and fewer rows of a period, below 25 where it is best.
+# The defaults of Moneda's package, time-robust-forest 0.1.14, except the number of
+# trees, there 5. Its max_features="auto" is the square root of the number of features,
+# drawn for each split, its period_criterion="avg" the mean over periods, and its
+# bootstrap draws rows regardless of their period. It admits splits that leave the
+# impurity unchanged; ours do not. The thesis has no defaults: it uses the trees and
+# depth of a tuned random forest, and fewer rows per period, below 25 where it is best.
 _TIME_ROBUST: dict[str, Any] = {
     "split_criterion": TimeRobust(aggregation="mean"),
     "max_features": "sqrt",
@@ -23,7 +23,7 @@ _TIME_ROBUST: dict[str, Any] = {
 }
 
 # Liao et al., sections 4 and 5.1: 50 trees, rows drawn within each environment, all
-# features at each split, the largest of the penalties that they try.
+# features at each split, the largest penalty that they try.
 _INVARIANT: dict[str, Any] = {
     "n_estimators": 50,
     "split_criterion": Invariant(penalty=10.0),
@@ -33,21 +33,21 @@ _INVARIANT: dict[str, Any] = {
     "min_gain_share": 0.0,
 }
 
-# The paper's penalty for classes is 10, of an impurity that is twice the squared error.
+# The paper's penalty for classes is 10, on an impurity that is twice the squared error.
 _INVARIANT_RATIO = {"split_criterion": Invariant(penalty=5.0, statistic="ratio")}
 
 
 class TimeRobustForestRegressor(EraForestRegressor):
     """A time robust forest for regression, as in Moneda's package (2021).
 
-    Trees take the split with the least variance on average over eras, and leave at
-    least 100 rows of each era on both sides. The package's regressor, which cannot be
-    fitted in version 0.1.14, ranks splits by standard deviations times rows. For data
-    of your own, begin with ``EraForestRegressor(split_criterion="time_robust")``, whose
-    defaults end no tree for want of an era.
+    Trees take the split with the smallest variance on average over eras that leaves at
+    least 100 rows of each era on both sides. The package's regressor, which fails to
+    fit in version 0.1.14, ranks splits by standard deviations times rows. For your own
+    data, begin with ``EraForestRegressor(split_criterion="time_robust")``, whose
+    defaults end no tree for lack of an era.
 
-    The parameters and attributes are those of :class:`EraForestRegressor`. Defaults
-    that are not its own are ``split_criterion=TimeRobust(aggregation="mean")``,
+    Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
+    that differ are ``split_criterion=TimeRobust(aggregation="mean")``,
     ``max_features="sqrt"``, ``max_depth=5``, ``min_samples_leaf=1``,
     ``min_samples_per_era=100``, ``min_era_coverage=1.0`` and ``min_gain_share=0.0``.
 
@@ -64,11 +64,11 @@ class TimeRobustForestRegressor(EraForestRegressor):
 class TimeRobustForestClassifier(EraForestClassifier):
     """A time robust forest for classification, as in Moneda's package (2021).
 
-    Trees take the split with the least Gini impurity on average over eras, and leave at
-    least 100 rows of each era on both sides. For data of your own, begin with
+    Trees take the split with the smallest Gini impurity on average over eras that
+    leaves at least 100 rows of each era on both sides. For your own data, begin with
     ``EraForestClassifier(split_criterion="time_robust")``.
 
-    The parameters and attributes are those of :class:`EraForestClassifier`, with the
+    Parameters and attributes are those of :class:`EraForestClassifier`, with the
     defaults of :class:`TimeRobustForestRegressor`.
     """
 
@@ -78,16 +78,16 @@ class TimeRobustForestClassifier(EraForestClassifier):
 class InvariantForestRegressor(EraForestRegressor):
     """An invariant random forest for regression, as in the paper (Liao et al. 2024).
 
-    Trees pay for splits whose effect differs between eras, on rows drawn within each
-    era, and look at all features at each split. For data of your own, begin with
+    Trees penalise splits whose effect differs between eras, draw rows within each era,
+    and consider all features at each split. For your own data, begin with
     ``EraForestRegressor(split_criterion="invariant")``, whose defaults end no tree for
-    want of an era.
+    lack of an era.
 
-    The parameters and attributes are those of :class:`EraForestRegressor`. Defaults
-    that are not its own are ``n_estimators=50``,
-    ``split_criterion=Invariant(penalty=10.0)`` (the equations of the paper to the
-    letter are ``statistic="changing_rate"``), ``bootstrap="within_eras"``,
-    ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and ``min_gain_share=0.0``.
+    Parameters and attributes are those of :class:`EraForestRegressor`; the defaults
+    that differ are ``n_estimators=50``, ``split_criterion=Invariant(penalty=10.0)``
+    (``statistic="changing_rate"`` has the paper's equations to the letter),
+    ``bootstrap="within_eras"``, ``min_samples_leaf=1``, ``min_era_coverage=1.0`` and
+    ``min_gain_share=0.0``.
 
     Examples
     --------
@@ -102,16 +102,16 @@ class InvariantForestRegressor(EraForestRegressor):
 class InvariantForestClassifier(EraForestClassifier):
     """An invariant random forest for two classes, as in the paper (Liao et al. 2024).
 
-    As :class:`InvariantForestRegressor`, with the paper's penalty for classes: how much
-    the ratio of the rates at which a split passes positive and negative rows to the
-    left differs between eras. That compares two classes; for more, pass
-    ``split_criterion=Invariant(penalty=10.0)``. For data of your own, begin with
+    As :class:`InvariantForestRegressor`, with the paper's penalty for classes: the
+    variation over eras of the ratio of the shares of positive and negative rows that go
+    left. This compares two classes; for more, pass
+    ``split_criterion=Invariant(penalty=10.0)``. For your own data, begin with
     ``EraForestClassifier(split_criterion="invariant")``.
 
-    The parameters and attributes are those of :class:`EraForestClassifier`, with the
-    defaults of :class:`InvariantForestRegressor` but for
-    ``split_criterion=Invariant(penalty=5.0, statistic="ratio")``, which is 10 in the
-    paper, whose impurity is twice the squared error.
+    Parameters and attributes are those of :class:`EraForestClassifier`, with the
+    defaults of :class:`InvariantForestRegressor` except
+    ``split_criterion=Invariant(penalty=5.0, statistic="ratio")``, which corresponds to
+    10 in the paper, whose impurity is twice the squared error.
     """
 
     __init__ = stores_parameters(

@@ -1,4 +1,4 @@
-"""The eras that each tree of a forest compares, and the rows that it is grown on."""
+"""The eras that each tree of a forest compares, and its draw of rows."""
 
 import math
 from numbers import Integral
@@ -21,22 +21,22 @@ class TreeRows(NamedTuple):
 
 
 def encode_granularities(eras: Any, X: Any) -> list[EncodedEras]:
-    """Check and encode the eras given to ``fit``, column by column."""
-    if isinstance(eras, EncodedEras):  # of a `BinnedDataset`, checked long ago
+    """Check and encode the eras passed to ``fit``, column by column."""
+    if isinstance(eras, EncodedEras):  # from a `BinnedDataset`, checked before
         return [eras]
     return [read_eras(x, X, name=name) for _, name, x in label_columns(eras)]
 
 
 def merge_into_segments(eras: EncodedEras, n_segments: int) -> EncodedEras:
-    """Merge consecutive eras into at most `n_segments` of about as many rows each."""
+    """Merge consecutive eras into at most `n_segments` with about equally many rows."""
     segments = consecutive_blocks(eras.counts, n_segments).astype(np.int32)
     merged = EncodedEras(np.arange(n_segments), segments[eras.codes])
-    merged.order = eras.order  # sorts them too, and is not looked for again
+    merged.order = eras.order  # also sorts the segments; computed once
     return merged
 
 
 def number_to_draw(max_samples: float | int | None, n_available: int) -> int:
-    """How many of `n_available` rows or eras `max_samples` stands for, one at least."""
+    """Return how many of `n_available` rows or eras to draw, at least one."""
     if max_samples is None:
         return n_available
     if isinstance(max_samples, Integral):
@@ -53,7 +53,7 @@ def draw_tree_rows(
     joins_copies: bool = False,
 ) -> TreeRows:
     """Draw the rows of one tree, with replacement; `bootstrap` is that of
-    `EraForestRegressor`. With `joins_copies` an era that is drawn twice is one.
+    `EraForestRegressor`. With `joins_copies`, an era drawn twice counts as one.
     """
     if bootstrap is False:
         return TreeRows(None, eras)
@@ -86,7 +86,7 @@ def _draw_eras(
     max_samples: float | int | None,
     joins_copies: bool,
 ) -> TreeRows:
-    """Whole eras. One that is drawn twice is two eras, as a row drawn twice is two."""
+    """Draw whole eras. Drawn twice, an era counts as two, as does a row."""
     n_eras = eras.labels.size
     drawn = np.sort(rng.integers(n_eras, size=number_to_draw(max_samples, n_eras)))
     places = np.concatenate(
@@ -100,7 +100,7 @@ def _draw_eras(
 
 
 def _rows_at(eras: EncodedEras, places: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The rows at some places, where rows are sorted by era."""
+    """Return the rows at some places in the order by era."""
     return places if eras.order is None else eras.order[places].astype(np.intp)
 
 

@@ -1,6 +1,6 @@
 """The growth of one tree of a forest: large nodes by scikit-learn's grower.
 
-Small ones, of few rows, are grown apart, each with all that is below it.
+Small nodes, with few rows, are grown separately, each with its whole subtree.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from .._splitting.splitter import EraSplitter
 
 
 class TreeBins(NamedTuple):
-    """The bins of a tree's columns, as scikit-learn's `_BinMapper` has them."""
+    """The bins of a tree's columns, as in scikit-learn's `_BinMapper`."""
 
     n_bins: int  # of a feature, the last one for missing values
     n_bins_non_missing: NDArray[np.uint32]  # (n_features,), those in use
@@ -34,17 +34,17 @@ class TreeLimits(NamedTuple):
     """The limits to the growth of a tree."""
 
     max_depth: int | None  # edges from the root to the deepest leaf
-    max_leaf_nodes: int | None  # made best first, and no node is small
+    max_leaf_nodes: int | None  # grown best first, and no node is small
     min_samples_leaf: int
-    min_gain_to_split: float  # the pooled gain has to exceed it
+    min_gain_to_split: float  # the pooled gain must exceed it
     l2_regularization: float  # added to the weight of a node, in its unit
     max_features: int | None  # drawn for each node; None for all
 
 
 class TopGrower(TreeGrower):
     """scikit-learn's grower, which leaves small nodes to `SubtreeGrower`. Its root has
-    a value, which a tree without a split predicts, and a pure node is a leaf: rounding
-    errors of its sums can pass for a gain.
+    a value, the prediction of a tree without a split. Pure nodes are leaves, since
+    rounding errors of their sums can look like a gain.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class TopGrower(TreeGrower):
         rng: np.random.Generator,
         n_threads: int,
         era_splitter: EraSplitter | None,  # None for the gain
-        # The most rows of a node that compiled code grows, on one thread without the
-        # GIL: up to `MOST_ROWS`, or 0 for no such node. It changes trees only where
+        # Maximum number of rows of a node that compiled code grows, on one thread
+        # without the GIL: up to `MOST_ROWS`, or 0 for none. It changes trees only where
         # splits tie up to rounding, or features are drawn.
         small_node_rows: int = MOST_ROWS,
     ):
         self._n_drawn = limits.max_features or X_binned.shape[1]
         self._rng = rng
-        self._seed = int(rng.integers(2**63))  # of small nodes
+        self._seed = int(rng.integers(2**63))  # for small nodes
         self._gradients = gradients
         self._hessians = hessians
-        # Leaves that are counted best first are so over the whole tree.
+        # With `max_leaf_nodes`, leaves are grown best first over the whole tree.
         is_limited = limits.max_leaf_nodes is not None
         self._small_node_rows = 0 if is_limited else min(small_node_rows, MOST_ROWS)
         parameters = bins._asdict() | limits._asdict()
@@ -96,8 +96,8 @@ class TopGrower(TreeGrower):
             super()._compute_best_split_and_push(node)
 
     def _draw_features(self, node: Any) -> NDArray[np.uint32]:
-        """Draw the features of a node, and on until one can split it, as scikit-learn's
-        forests do, whose trees would else end early on columns of few values.
+        """Draw the features of a node, and more until one can split it, as
+        scikit-learn's forests do. Else trees end early on columns with few values.
         """
         features = self._rng.permutation(self.X_binned.shape[1])
         n_drawn = self._n_drawn
@@ -108,7 +108,7 @@ class TopGrower(TreeGrower):
         return np.sort(features[:n_drawn]).astype(np.uint32)
 
     def _can_split(self, feature: int, node: Any) -> bool:
-        """Whether a feature has two values in a node, or categories with support."""
+        """Whether a feature has two values in a node, or two supported categories."""
         column = self.X_binned[:, feature]
         rows = np.asarray(node.sample_indices)
         if self.splitter.is_categorical[feature]:
@@ -116,7 +116,7 @@ class TopGrower(TreeGrower):
             supports = np.bincount(column[rows], weights)
             least = MIN_SUPPORT * node.sum_hessians / rows.size
             return bool((supports >= least).sum() >= 2)
-        first = column[rows[0]]  # mostly the first few tell
+        first = column[rows[0]]  # the first few rows usually suffice
         return any((column[some] != first).any() for some in (rows[:64], rows[64:]))
 
     def _finalize_leaf(self, node: Any) -> None:
@@ -152,7 +152,7 @@ class TopGrower(TreeGrower):
 def _set_thresholds(
     nodes: NDArray[np.void], bin_thresholds: list[NDArray[np.float64]]
 ) -> None:
-    """Set thresholds of numeric splits by bin; infinity parts missing values off."""
+    """Set thresholds of numeric splits by bin; infinity separates missing values."""
     inner = np.flatnonzero(~(nodes["is_leaf"] | nodes["is_categorical"]).astype(bool))
     tables = [np.append(thresholds, np.inf) for thresholds in bin_thresholds]
     first = np.cumsum([0, *map(len, tables)])[nodes["feature_idx"][inner]]
@@ -161,8 +161,8 @@ def _set_thresholds(
 
 
 def _least_weight(hessians: NDArray[np.float32]) -> float:
-    """Return half of the smallest weight, which each side of a split has to have: a
-    fixed limit, as scikit-learn's 0.001, would depend on the unit of the weights.
+    """Return half of the smallest weight, the minimum on each side of a split. A fixed
+    limit, as scikit-learn's 0.001, would depend on the unit of weights.
     """
     weights = hessians[hessians > 0]
     return 0.5 * float(weights.min()) if weights.size else 0.0
